@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The wire contract between dosmos processes.
+//!
+//! * [`wire`]: the messages and gRPC services, generated from `proto/proto/dosmos/v1/*.proto`.
+//! * the vocabulary those messages speak ([`ids`], [`layout`], [`variable`], [`topology`], [`error`]),
+//!   validated on the way in: a value of one of these types is well formed. The conversion stands
+//!   beside each type.
+//! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//!
+//! Invariant: generated types stop at the edge of each crate. This crate holds no behaviour of a DSM
+//! or of a monitor.
+
+pub mod address_book;
+pub mod error;
+pub mod ids;
+pub mod layout;
+pub mod time;
+pub mod topology;
+pub mod transport;
+pub mod variable;
+
+/// Generated messages and services of package `dosmos.v1`.
+pub mod wire {
+    #![allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+    tonic::include_proto!("dosmos.v1");
+}
+
+pub use address_book::AddressBook;
+pub use error::{ErrorCode, Malformed, Refusal};
+pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
+pub use layout::{ElementType, Layout, Region};
+pub use time::Nanos;
+pub use topology::{GroupPath, Topology};
+pub use variable::{CopyPolicy, Placement, Variable, VariableSpec};
+
+/// Version of the protocol. Two processes that disagree refuse each other in their first message.
+pub const PROTOCOL: u32 = 1;
+
+/// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
+pub const MAX_MESSAGE_BYTES: usize = 80 << 20;
+
+/// Largest object, in bytes: a message holds one object and a little more.
+pub const MAX_OBJECT_BYTES: u64 = 64 << 20;

@@ -1,1 +1,15 @@
-//! Placeholder.
+//! What dosmos records, and how it is kept and asked for.
+//!
+//! * [`record`]: one access, as its memory process saw it.
+//! * [`meta`]: primary and secondary meta-objects: monitoring state of objects and of their copies.
+//! * [`query`]: the questions a visualization process asks, their answers, and [`query::TraceSource`],
+//!   answered alike by live event managers and by store directories.
+//!
+//! Invariant: nothing here knows of sockets or of running processes.
+
+pub mod meta;
+pub mod query;
+pub mod record;
+pub mod selection;
+
+pub use record::{Op, Origin, Record, Side};

@@ -1,0 +1,60 @@
+//! Who listens where: names of processes to addresses.
+//!
+//! A process with a fixed address in the cluster file is found there. One that lets the system choose
+//! its port publishes the address it got as a file in the run directory, `addr/<name>`, written whole
+//! or not at all; the others read it when they dial, so a restarted process is found again. On many
+//! hosts the run directory is a shared file system, or all addresses are fixed.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::transport::Address;
+
+/// Names of processes to addresses.
+#[derive(Clone, Debug, Default)]
+pub struct AddressBook {
+    fixed: HashMap<String, Address>,
+    directory: Option<PathBuf>,
+}
+
+impl AddressBook {
+    /// A book of `fixed` addresses and of those published below `run_dir`.
+    pub fn new(fixed: HashMap<String, Address>, run_dir: Option<&Path>) -> Self {
+        Self {
+            fixed,
+            directory: run_dir.map(|d| d.join("addr")),
+        }
+    }
+
+    /// Where `name` listens, as far as is known now.
+    pub fn resolve(&self, name: &str) -> Option<Address> {
+        if let Some(address) = self.fixed.get(name) {
+            return Some(address.clone());
+        }
+        let text = std::fs::read_to_string(self.directory.as_ref()?.join(name)).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Tells the others that `name` listens at `address`; does nothing without a run directory.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn publish(&self, name: &str, address: &Address) -> io::Result<()> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(directory)?;
+        let temporary = directory.join(format!(".{name}.{}", std::process::id()));
+        std::fs::write(&temporary, format!("{address}\n"))?;
+        std::fs::rename(&temporary, directory.join(name))
+    }
+
+    /// Takes back what [`publish`](Self::publish) told.
+    pub fn withdraw(&self, name: &str) {
+        if let Some(directory) = &self.directory {
+            // Whoever still reads it finds nobody listening, which is as true.
+            let _ = std::fs::remove_file(directory.join(name));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Time: nanoseconds, in a type, so that units cannot be mixed up.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A point in cluster time (nanoseconds since the Unix epoch) or a length of time (nanoseconds).
+///
+/// Differences saturate at zero: a clock that stepped back yields an empty interval, not a panic.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Later than every other point.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// That many milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+
+    /// The length in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Shifted by a signed correction, not below zero.
+    pub fn shifted(self, by_ns: i64) -> Self {
+        Self(self.0.saturating_add_signed(by_ns))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+impl From<Duration> for Nanos {
+    fn from(d: Duration) -> Self {
+        Self(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+impl From<Nanos> for Duration {
+    fn from(n: Nanos) -> Self {
+        Self::from_nanos(n.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        match ns {
+            0..1_000 => write!(f, "{ns} ns"),
+            1_000..1_000_000 => write!(f, "{:.1} µs", ns as f64 / 1e3),
+            1_000_000..1_000_000_000 => write!(f, "{:.1} ms", ns as f64 / 1e6),
+            _ => write!(f, "{:.2} s", ns as f64 / 1e9),
+        }
+    }
+}
+
+/// A process's clock: wall-clock time at its start, carried on by the monotonic clock, so that it
+/// never runs backwards. The only place, with the shells' timers, where time is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    wall_at_start: Nanos,
+    started: Instant,
+}
+
+impl Clock {
+    /// A clock set by the system's wall clock.
+    pub fn start() -> Self {
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            wall_at_start: wall.into(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Nanoseconds since the Unix epoch.
+    pub fn now(&self) -> Nanos {
+        self.wall_at_start + self.started.elapsed().into()
+    }
+}

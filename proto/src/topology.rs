@@ -1,0 +1,344 @@
+//! The processes of a cluster and the tree of groups they belong to. Built once from the cluster
+//! file; the same in every process, so that a number means the same everywhere.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ApId, EmpId, GroupId, Malformed, MpId, wire};
+
+/// Where a group stands in the tree of groups: `/ocean/north`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupPath(String);
+
+impl GroupPath {
+    /// The path of a top-level group.
+    pub fn top(name: &str) -> Self {
+        Self(format!("/{name}"))
+    }
+    /// The path of a sub-group.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self(format!("{}/{name}", self.0))
+    }
+    /// The path as text, with a leading `/`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for GroupPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for GroupPath {
+    fn from(text: &str) -> Self {
+        Self(format!("/{}", text.trim_start_matches('/')))
+    }
+}
+
+/// A group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Group {
+    /// Its path.
+    pub path: GroupPath,
+    /// The group it lies in; a parent comes before its children.
+    pub parent: Option<GroupId>,
+}
+
+/// A memory or link process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MemoryProcess {
+    /// Unique among all processes.
+    pub name: String,
+    /// The group it serves.
+    pub group: GroupId,
+    /// The event manager it reports to.
+    pub event_manager: EmpId,
+    /// It is the link process of its group: it owns nothing and serves no application.
+    pub link: bool,
+}
+
+/// An application process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ApplicationProcess {
+    /// Unique among all processes.
+    pub name: String,
+    /// The memory process it talks to.
+    pub memory_process: MpId,
+}
+
+/// An event manager process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct EventManager {
+    /// Unique among all processes.
+    pub name: String,
+}
+
+/// All processes of a cluster. Always consistent: every number in it names something
+/// ([`Topology::check`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Topology {
+    /// Name of the cluster.
+    pub name: String,
+    /// By [`GroupId`].
+    pub groups: Vec<Group>,
+    /// By [`MpId`]; link processes too.
+    pub memory_processes: Vec<MemoryProcess>,
+    /// By [`ApId`].
+    pub application_processes: Vec<ApplicationProcess>,
+    /// By [`EmpId`].
+    pub event_managers: Vec<EventManager>,
+}
+
+impl Topology {
+    /// Checks that every number names something, that parents come before children, that a group
+    /// has one link process at most, and that names are unique.
+    ///
+    /// # Errors
+    /// Names the first thing that is not so.
+    pub fn check(self) -> Result<Self, Malformed> {
+        let bad = |why: String| Err(Malformed::new("topology", why));
+        for (i, group) in self.groups.iter().enumerate() {
+            if group.parent.is_some_and(|p| p.index() >= i) {
+                return bad(format!("group {} comes before its parent", group.path));
+            }
+        }
+        let mut linked = vec![false; self.groups.len()];
+        for mp in &self.memory_processes {
+            if mp.group.index() >= self.groups.len() {
+                return bad(format!(
+                    "{} is in {}, which does not exist",
+                    mp.name, mp.group
+                ));
+            }
+            if mp.event_manager.index() >= self.event_managers.len() {
+                return bad(format!(
+                    "{} reports to {}, which does not exist",
+                    mp.name, mp.event_manager
+                ));
+            }
+            if mp.link && std::mem::replace(&mut linked[mp.group.index()], true) {
+                return bad(format!(
+                    "group {} has two link processes",
+                    self.groups[mp.group.index()].path
+                ));
+            }
+        }
+        for ap in &self.application_processes {
+            match self.memory_processes.get(ap.memory_process.index()) {
+                Some(mp) if !mp.link => {}
+                Some(mp) => {
+                    return bad(format!("{} talks to {}, a link process", ap.name, mp.name));
+                }
+                None => {
+                    return bad(format!(
+                        "{} talks to {}, which does not exist",
+                        ap.name, ap.memory_process
+                    ));
+                }
+            }
+        }
+        let mut names: Vec<&str> = self.process_names().collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
+            return bad(format!("two processes are called {}", pair[0]));
+        }
+        Ok(self)
+    }
+
+    /// Names of all processes.
+    pub fn process_names(&self) -> impl Iterator<Item = &str> {
+        let mps = self.memory_processes.iter().map(|p| p.name.as_str());
+        let aps = self.application_processes.iter().map(|p| p.name.as_str());
+        let emps = self.event_managers.iter().map(|p| p.name.as_str());
+        mps.chain(aps).chain(emps)
+    }
+
+    /// The memory process with this number.
+    pub fn mp(&self, id: MpId) -> Option<&MemoryProcess> {
+        self.memory_processes.get(id.index())
+    }
+    /// The application process with this number.
+    pub fn ap(&self, id: ApId) -> Option<&ApplicationProcess> {
+        self.application_processes.get(id.index())
+    }
+    /// Name of a memory process, or its number if there is none.
+    pub fn mp_name(&self, id: MpId) -> String {
+        self.mp(id)
+            .map_or_else(|| id.to_string(), |p| p.name.clone())
+    }
+    /// Name of an application process, or its number if there is none.
+    pub fn ap_name(&self, id: ApId) -> String {
+        self.ap(id)
+            .map_or_else(|| id.to_string(), |p| p.name.clone())
+    }
+    /// Path of a group, or its number if there is none.
+    pub fn group_name(&self, id: GroupId) -> String {
+        self.groups
+            .get(id.index())
+            .map_or_else(|| id.to_string(), |g| g.path.to_string())
+    }
+    /// Name of an event manager, or its number if there is none.
+    pub fn emp_name(&self, id: EmpId) -> String {
+        self.event_managers
+            .get(id.index())
+            .map_or_else(|| id.to_string(), |p| p.name.clone())
+    }
+
+    /// The memory or link process called `name`.
+    pub fn find_mp(&self, name: &str) -> Option<MpId> {
+        position(&self.memory_processes, |p| p.name == name).map(MpId)
+    }
+    /// The application process called `name`.
+    pub fn find_ap(&self, name: &str) -> Option<ApId> {
+        position(&self.application_processes, |p| p.name == name).map(ApId)
+    }
+    /// The event manager called `name`.
+    pub fn find_emp(&self, name: &str) -> Option<EmpId> {
+        position(&self.event_managers, |p| p.name == name).map(EmpId)
+    }
+    /// The group at `path` (with or without the leading `/`).
+    pub fn find_group(&self, path: &str) -> Option<GroupId> {
+        let path = GroupPath::from(path);
+        position(&self.groups, |g| g.path == path).map(GroupId)
+    }
+
+    /// The group of an application process: that of its memory process.
+    pub fn group_of_ap(&self, ap: ApId) -> Option<GroupId> {
+        self.mp(self.ap(ap)?.memory_process).map(|mp| mp.group)
+    }
+
+    /// Whether `group` is `ancestor` or lies within it.
+    pub fn within(&self, group: GroupId, ancestor: GroupId) -> bool {
+        self.ancestry(group).any(|g| g == ancestor)
+    }
+
+    /// `group`, its parent, and so on up to the top.
+    pub fn ancestry(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
+        std::iter::successors(Some(group), |g| {
+            self.groups.get(g.index()).and_then(|g| g.parent)
+        })
+    }
+
+    /// The link process of a group.
+    pub fn link_of(&self, group: GroupId) -> Option<MpId> {
+        position(&self.memory_processes, |p| p.link && p.group == group).map(MpId)
+    }
+
+    /// Memory processes that own objects (no link processes), of `group` with its sub-groups or of all.
+    pub fn owners_in(&self, group: Option<GroupId>) -> impl Iterator<Item = MpId> {
+        (0u32..)
+            .zip(&self.memory_processes)
+            .filter_map(move |(i, mp)| {
+                let inside = group.is_none_or(|g| self.within(mp.group, g));
+                (inside && !mp.link).then_some(MpId(i))
+            })
+    }
+
+    /// Application processes of `group` with its sub-groups, or of all.
+    pub fn aps_in(&self, group: Option<GroupId>) -> impl Iterator<Item = ApId> {
+        (0u32..)
+            .zip(&self.application_processes)
+            .filter_map(move |(i, ap)| {
+                let its = self.memory_processes[ap.memory_process.index()].group;
+                group.is_none_or(|g| self.within(its, g)).then_some(ApId(i))
+            })
+    }
+
+    /// A number that differs between different topologies (within one version of the program).
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+fn position<T>(list: &[T], is: impl Fn(&T) -> bool) -> Option<u32> {
+    list.iter().position(is).map(|i| i as u32)
+}
+
+impl From<Topology> for wire::Topology {
+    fn from(t: Topology) -> Self {
+        use wire::topology as w;
+        Self {
+            name: t.name,
+            groups: t
+                .groups
+                .into_iter()
+                .map(|g| w::Group {
+                    path: g.path.0,
+                    parent: g.parent.map(|p| p.0),
+                })
+                .collect(),
+            memory_processes: t
+                .memory_processes
+                .into_iter()
+                .map(|p| w::MemoryProcess {
+                    name: p.name,
+                    group: p.group.0,
+                    event_manager: p.event_manager.0,
+                    link: p.link,
+                })
+                .collect(),
+            application_processes: t
+                .application_processes
+                .into_iter()
+                .map(|p| w::ApplicationProcess {
+                    name: p.name,
+                    memory_process: p.memory_process.0,
+                })
+                .collect(),
+            event_managers: t
+                .event_managers
+                .into_iter()
+                .map(|p| w::EventManager { name: p.name })
+                .collect(),
+        }
+    }
+}
+
+impl TryFrom<wire::Topology> for Topology {
+    type Error = Malformed;
+    fn try_from(t: wire::Topology) -> Result<Self, Malformed> {
+        Self {
+            name: t.name,
+            groups: t
+                .groups
+                .into_iter()
+                .map(|g| Group {
+                    path: GroupPath::from(g.path.as_str()),
+                    parent: g.parent.map(GroupId),
+                })
+                .collect(),
+            memory_processes: t
+                .memory_processes
+                .into_iter()
+                .map(|p| MemoryProcess {
+                    name: p.name,
+                    group: GroupId(p.group),
+                    event_manager: EmpId(p.event_manager),
+                    link: p.link,
+                })
+                .collect(),
+            application_processes: t
+                .application_processes
+                .into_iter()
+                .map(|p| ApplicationProcess {
+                    name: p.name,
+                    memory_process: MpId(p.memory_process),
+                })
+                .collect(),
+            event_managers: t
+                .event_managers
+                .into_iter()
+                .map(|p| EventManager { name: p.name })
+                .collect(),
+        }
+        .check()
+    }
+}

@@ -1,0 +1,123 @@
+//! Meta-objects: the monitoring state of an object (primary) and of one copy of it (secondary),
+//! with the fields of 001 §6.1 and the counts by origin and by application process beyond it.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId};
+use serde::{Deserialize, Serialize};
+
+use crate::record::Op;
+
+/// How many entries each list of last accesses keeps.
+pub const LAST_ACCESSES: usize = 16;
+
+/// Number of accesses by operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpCounts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Acquires that were granted.
+    pub acquires: u64,
+    /// Releases.
+    pub releases: u64,
+}
+
+impl OpCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.reads + self.writes + self.acquires + self.releases
+    }
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.acquires += other.acquires;
+        self.releases += other.releases;
+    }
+    /// Counts one access; barriers are not accesses to an object.
+    pub fn count(&mut self, op: Op) {
+        match op {
+            Op::Read => self.reads += 1,
+            Op::Write => self.writes += 1,
+            Op::Acquire => self.acquires += 1,
+            Op::Release => self.releases += 1,
+            Op::Barrier => {}
+        }
+    }
+}
+
+/// Who accessed an object: the triplet of 001 §6.1, with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Application process that issued the operation.
+    pub ap: ApId,
+    /// Memory process that received it.
+    pub mp: MpId,
+    /// Group of the application process.
+    pub group: GroupId,
+    /// When.
+    pub at: Nanos,
+    /// How long it waited (acquires).
+    pub wait: Nanos,
+}
+
+/// Distribution of a time: counts by power of two. Entry `i` counts values in `[2^i, 2^(i+1))`
+/// nanoseconds, entry 0 also zero; the list is as long as the largest value needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sketch(pub Vec<u64>);
+
+/// Monitoring state of one object, kept at the event manager of its owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PrimaryMeta {
+    /// The object (name and layout: in the catalog).
+    pub object: ObjectId,
+    /// Group the variable belongs to.
+    pub group: GroupId,
+    /// Memory process that owns it.
+    pub owner: MpId,
+    /// Memory processes that hold a copy now, as the owner's event manager knows it.
+    pub copies_at: Vec<MpId>,
+    /// Accesses to the main copy.
+    pub counts: OpCounts,
+    /// Reads on copies, handed over by the secondary meta-objects so far.
+    pub reads_on_copies: u64,
+    /// The last granted acquires, newest last.
+    pub last_acquires: Vec<Access>,
+    /// The last writes, newest last.
+    pub last_writes: Vec<Access>,
+    /// The last acquires that had to wait, newest last.
+    pub delayed_acquires: Vec<Access>,
+    /// Number of acquires that had to wait.
+    pub delayed: u64,
+    /// Accesses to the main copy by origin: local, intra, inter. Reads on copies are local.
+    pub by_origin: [OpCounts; 3],
+    /// Accesses by application process; reads on copies included once handed over.
+    pub by_ap: BTreeMap<ApId, OpCounts>,
+    /// Time spent waiting for the lock.
+    pub wait: Nanos,
+    /// Time the lock was held.
+    pub hold: Nanos,
+    /// Distribution of the waits of granted acquires.
+    pub wait_sketch: Sketch,
+    /// Distribution of the hold times.
+    pub hold_sketch: Sketch,
+    /// Releases so far.
+    pub version: u64,
+}
+
+/// Monitoring state of one copy, kept at the event manager of the copy's memory process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondaryMeta {
+    /// The object copied.
+    pub object: ObjectId,
+    /// Memory process that holds the copy.
+    pub copy_at: MpId,
+    /// Event manager that keeps the primary meta-object.
+    pub primary_emp: EmpId,
+    /// Reads on this copy since its content was last handed over.
+    pub reads: u64,
+    /// The same by application process.
+    pub by_ap: BTreeMap<ApId, u64>,
+}

@@ -1,0 +1,181 @@
+//! One trace record: an access (or a wait for one) as one memory process saw it.
+//!
+//! An access that its memory process serves alone yields one record, side [`Side::Requester`]. A
+//! remote one yields that record at the requester's memory process and another, side
+//! [`Side::Owner`], at the owner's. So *requester* records count what applications did, each access
+//! once; *owner* records keep the primary meta-object (001 §6.3).
+
+use std::fmt;
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use serde::{Deserialize, Serialize};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Op {
+    /// Any read.
+    Read = 1,
+    /// Any write; fetch-add and compare-exchange too.
+    Write = 2,
+    /// Begin of an exclusive section.
+    Acquire = 3,
+    /// End of an exclusive section.
+    Release = 4,
+    /// Arrival at a barrier until its opening.
+    Barrier = 5,
+}
+
+impl Op {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Write,
+        Self::Acquire,
+        Self::Release,
+        Self::Barrier,
+    ];
+
+    /// The operation with this number (1 to 5).
+    pub fn from_number(n: u32) -> Option<Self> {
+        Self::ALL.get((n as usize).checked_sub(1)?).copied()
+    }
+
+    /// Its name in lower case, as in every table and file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Acquire => "acquire",
+            Self::Release => "release",
+            Self::Barrier => "barrier",
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How far an access went (001 §5.2).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Origin {
+    /// Served by the application process's own memory process.
+    #[default]
+    Local = 1,
+    /// Served by another memory process of the group.
+    Intra = 2,
+    /// Crossed at least one link process.
+    Inter = 3,
+}
+
+impl Origin {
+    /// All of them, nearest first.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Intra, Self::Inter];
+
+    /// The origin with this number (1 to 3).
+    pub fn from_number(n: u32) -> Option<Self> {
+        Self::ALL.get((n as usize).checked_sub(1)?).copied()
+    }
+
+    /// Its name in lower case, as in every table and file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Intra => "intra",
+            Self::Inter => "inter",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which memory process made the record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Side {
+    /// The one that received the request from its application process (the SMP, or the PMP of a
+    /// local access).
+    #[default]
+    Requester = 0,
+    /// The owner (PMP) of an object that another memory process asked for.
+    Owner = 1,
+}
+
+/// What else is to be said of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Flags {
+    /// A read served from a copy (an *optimized* read, 001 §7.2).
+    pub optimized: bool,
+    /// One of several that were not recorded.
+    pub sampled: bool,
+    /// The operation was refused or timed out; it changed nothing.
+    pub failed: bool,
+    /// Not an access: the notice that an acquire is waiting (001 §6.3.3). The grant follows as a
+    /// record of its own.
+    pub waiting: bool,
+}
+
+/// One trace record.
+///
+/// Of a barrier, `object.var` is the number of the barrier's name in the dictionary and
+/// `object.index` its generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// When the memory process received the request.
+    pub start: Nanos,
+    /// From then until its reply.
+    pub duration: Nanos,
+    /// Of that, waiting: for the lock (acquire), for the copies' acknowledgements (release), for the
+    /// other processes (barrier).
+    pub wait: Nanos,
+    /// Of that, being served at the owner.
+    pub service: Nanos,
+    /// What was done.
+    pub op: Op,
+    /// Which memory process made the record.
+    pub side: Side,
+    /// How far it went.
+    pub origin: Origin,
+    /// What else is to be said.
+    pub flags: Flags,
+    /// To what.
+    pub object: ObjectId,
+    /// By whom.
+    pub ap: ApId,
+    /// The memory process that received the request from `ap`.
+    pub mp: MpId,
+    /// The memory process that owns the object (for a barrier: its coordinator).
+    pub peer: MpId,
+    /// Bytes read or written.
+    pub bytes: u32,
+    /// Releases of the object so far, as known when the operation completed; of an acquire and of
+    /// the writes in a section, the version the section starts from.
+    pub version: u64,
+    /// Elements `[first, end)` of the object that were touched; (0, 0) where that means nothing.
+    pub range: (u32, u32),
+}
+
+impl Record {
+    /// Whether it stands for one completed access of an application process.
+    pub fn is_access(&self) -> bool {
+        self.side == Side::Requester && !self.flags.failed && !self.flags.waiting
+    }
+
+    /// When the reply was sent.
+    pub fn end(&self) -> Nanos {
+        self.start + self.duration
+    }
+}
