@@ -1,0 +1,206 @@
+//! The homogeneous all-to-any model: every thread alike, requests spread evenly.
+//!
+//! Guarantees: the root is unique, bracketed and found to rounding for every C² ≥ 0; P only scales
+//! the throughput. About ten evaluations of one rational function.
+
+use serde::{Deserialize, Serialize};
+
+use super::kappa;
+use crate::error::{ModelError, finite_result, invalid, non_negative};
+use crate::numeric::bracketed_root;
+
+/// Inputs of the homogeneous model; times in any one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HomogeneousInput {
+    /// P ≥ 2, nodes.
+    #[serde(rename = "P")]
+    pub processors: u32,
+    /// W ≥ 0, mean local work between requests.
+    #[serde(rename = "W")]
+    pub work: f64,
+    /// S_o ≥ 0, mean handler time.
+    #[serde(rename = "So")]
+    pub handler: f64,
+    /// S_l ≥ 0, mean one-way latency.
+    #[serde(rename = "Sl")]
+    pub latency: f64,
+    /// C² ≥ 0 of the handler time.
+    #[serde(rename = "C2", default)]
+    pub c2: f64,
+    /// Handlers run beside the compute thread instead of interrupting it.
+    #[serde(default)]
+    pub protocol_processor: bool,
+}
+
+/// Results of the homogeneous model: the cycle and all its components.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HomogeneousOutput {
+    /// R, mean length of a cycle.
+    #[serde(rename = "R")]
+    pub cycle: f64,
+    /// R_w, compute time including interruptions.
+    #[serde(rename = "Rw")]
+    pub compute: f64,
+    /// R_q, queueing and service of a request.
+    #[serde(rename = "Rq")]
+    pub request: f64,
+    /// R_y, queueing and service of a reply.
+    #[serde(rename = "Ry")]
+    pub reply: f64,
+    /// Q_q, mean requests at a node.
+    #[serde(rename = "Qq")]
+    pub request_queue: f64,
+    /// Q_y, mean replies at a node.
+    #[serde(rename = "Qy")]
+    pub reply_queue: f64,
+    /// U_q, share of time a node handles requests.
+    #[serde(rename = "Uq")]
+    pub request_utilisation: f64,
+    /// U_y, share of time a node handles replies.
+    #[serde(rename = "Uy")]
+    pub reply_utilisation: f64,
+    /// X = P/R, cycles per time over all threads.
+    #[serde(rename = "X")]
+    pub throughput: f64,
+    /// Cycle without contention: W + 2 S_l + 2 S_o.
+    #[serde(rename = "R_logp")]
+    pub logp_cycle: f64,
+    /// R − R_logp.
+    pub contention: f64,
+    /// Contention in units of S_o (0 where S_o = 0); bounded by [`contention_bound_handlers`] − 2.
+    pub contention_in_handlers: f64,
+}
+
+impl HomogeneousInput {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ModelError::Invalid`] naming the first field that is out of range; a cycle of length zero
+    /// (W = S_o = S_l = 0) is refused under `W`.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        if self.processors < 2 {
+            return Err(invalid("P", f64::from(self.processors), "at least 2"));
+        }
+        non_negative("W", self.work)?;
+        non_negative("So", self.handler)?;
+        non_negative("Sl", self.latency)?;
+        non_negative("C2", self.c2)?;
+        if self.logp_cycle() == 0.0 {
+            return Err(invalid("W", 0.0, "positive where So and Sl are 0"));
+        }
+        finite_result("R_logp", self.logp_cycle() + 4.0 * self.handler * (1.0 + self.c2))?;
+        Ok(())
+    }
+
+    /// The contention-free cycle of LogP, L = W + 2 S_l + 2 S_o.
+    #[must_use]
+    pub fn logp_cycle(&self) -> f64 {
+        self.work + 2.0 * self.latency + 2.0 * self.handler
+    }
+
+    /// Response times at an assumed cycle length: (R_w, R_q, R_y).
+    ///
+    /// Written in u = S_o/R, so that no power of R can overflow.
+    fn responses(&self, cycle: f64) -> (f64, f64, f64) {
+        let so = self.handler;
+        let u = so / cycle;
+        let g = kappa(self.c2) + 1.0;
+        let scale = g * u / (1.0 - u - u * u);
+        let request = so * (1.0 + scale * (2.0 + u));
+        let reply = so * (1.0 + scale * (1.0 + u));
+        let compute = if self.protocol_processor {
+            self.work
+        } else {
+            (self.work + u * request) / (1.0 - u)
+        };
+        (compute, request, reply)
+    }
+
+    /// Completes the output once the response times are known.
+    pub(super) fn output(&self, compute: f64, request: f64, reply: f64) -> HomogeneousOutput {
+        let so = self.handler;
+        let cycle = compute + 2.0 * self.latency + request + reply;
+        // Summed from the parts: R − L would lose its digits where contention is small.
+        let contention = (compute - self.work) + (request - so) + (reply - so);
+        HomogeneousOutput {
+            cycle,
+            compute,
+            request,
+            reply,
+            request_queue: request / cycle,
+            reply_queue: reply / cycle,
+            request_utilisation: so / cycle,
+            reply_utilisation: so / cycle,
+            throughput: f64::from(self.processors) / cycle,
+            logp_cycle: self.logp_cycle(),
+            contention,
+            contention_in_handlers: if so > 0.0 { contention / so } else { 0.0 },
+        }
+    }
+}
+
+/// The right-hand side F\[R\] of the fixed point R = F\[R\]: equations (1)–(7) with the queues
+/// eliminated, for any C² ((5′), (6′)); for C² = 0 and interrupts it is the printed (8).
+///
+/// `cycle` must be at least the contention-free cycle, where every term is finite and falls.
+///
+/// # Errors
+/// [`ModelError::Invalid`] for a bad input, or `R` where `cycle` is below 2 S_o.
+pub fn cycle_rhs(input: &HomogeneousInput, cycle: f64) -> Result<f64, ModelError> {
+    input.validate()?;
+    if !(cycle.is_finite() && cycle > 0.0 && cycle >= 2.0 * input.handler) {
+        return Err(invalid("R", cycle, "finite and at least 2 So"));
+    }
+    let (compute, request, reply) = input.responses(cycle);
+    Ok(compute + 2.0 * input.latency + request + reply)
+}
+
+/// Solves R = F\[R\] on (L, ∞), where R − F\[R\] rises strictly from below zero: exactly one root.
+///
+/// Both machine variants and any C² ≥ 0. Equations (1)–(7), (5′), (6′).
+///
+/// # Errors
+/// [`ModelError::Invalid`] naming the field that is out of range.
+pub fn solve(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
+    input.validate()?;
+    let excess = |cycle: f64| {
+        let (compute, request, reply) = input.responses(cycle);
+        cycle - (compute + 2.0 * input.latency + request + reply)
+    };
+    let cycle = rising_root(excess, input)?;
+    let (compute, request, reply) = input.responses(cycle);
+    Ok(input.output(compute, request, reply))
+}
+
+/// The root of a function that rises from ≤ 0 at L = `logp_cycle`.
+pub(super) fn rising_root(
+    excess: impl Fn(f64) -> f64,
+    input: &HomogeneousInput,
+) -> Result<f64, ModelError> {
+    let lo = input.logp_cycle();
+    let mut hi = lo + 4.0 * input.handler * (1.0 + input.c2);
+    while excess(hi) < 0.0 {
+        hi = finite_result("R", 2.0 * hi)?;
+    }
+    Ok(bracketed_root(excess, lo, hi))
+}
+
+/// K(C²) of the bound (9): L < R < W + 2 S_l + K S_o, for all W, S_l and S_o > 0.
+///
+/// K is the cycle at W = S_l = 0 in units of S_o. K(0) is 3.4517 with interrupts (the paper rounds
+/// it up to 3.46) and 3.0565 with a protocol processor.
+///
+/// # Errors
+/// [`ModelError::Invalid`] if C² is negative or not finite.
+pub fn contention_bound_handlers(c2: f64, protocol_processor: bool) -> Result<f64, ModelError> {
+    let worst = HomogeneousInput {
+        processors: 2,
+        work: 0.0,
+        handler: 1.0,
+        latency: 0.0,
+        c2,
+        protocol_processor,
+    };
+    solve(&worst).map(|output| output.cycle)
+}
