@@ -1,1 +1,22 @@
-//! Placeholder.
+//! From records to findings: what is wrong with the sharing, what it costs, and what to change.
+//!
+//! Two steps, both pure:
+//!
+//! 1. [`profile::ProfileBuilder`] reads records once, in order of their start, and keeps what the
+//!    detectors need: sums per object and application process, hand-overs of locks, written ranges,
+//!    barrier phases. Its size depends on the objects and processes touched, never on the number of
+//!    records.
+//! 2. [`detect`] runs every detector over the profile and drops findings that another one explains.
+//!
+//! The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
+
+pub mod detectors;
+pub mod finding;
+pub mod profile;
+pub mod ranges;
+pub mod thresholds;
+
+pub use detectors::detect;
+pub use finding::{Finding, Kind};
+pub use profile::{Profile, ProfileBuilder};
+pub use thresholds::Thresholds;

@@ -1,0 +1,49 @@
+//! **No sharing**: a variable is declared shared, but one application process alone uses it.
+//!
+//! Holds when at least `no_sharing_accesses` accesses to the variable were seen, all by one process,
+//! while others were active, and they cost at least `worth_saying` of total process time.
+
+use std::collections::BTreeSet;
+
+use dosmos_trace::meta::OpCounts;
+
+use crate::finding::{Finding, Kind};
+use crate::profile::Profile;
+use crate::thresholds::Thresholds;
+
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
+    // With records missing, another process's accesses may be the ones that are missing.
+    if profile.active() < 2 || !profile.catalog.completeness.is_complete() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (variable, objects) in profile.by_variable() {
+        let mut counts = OpCounts::default();
+        let mut users = BTreeSet::new();
+        let mut time = 0.0;
+        for (_, object) in &objects {
+            counts.add(&object.counts());
+            users.extend(object.by_ap.keys().copied());
+            time += object.time().0 as f64;
+        }
+        let lost = profile.fraction(time);
+        if users.len() != 1 || counts.total() < t.no_sharing_accesses || lost < t.worth_saying {
+            continue;
+        }
+        let mut finding = Finding::new(Kind::NoSharing, profile.window)
+            .with("accesses", counts.total())
+            .with("access_ns", time);
+        finding.variable = Some(profile.catalog.name_of(variable));
+        finding.aps = profile.ap_names(&users);
+        finding.groups = profile.group_names(&users);
+        finding.severity = lost;
+        finding.predicted_gain = Some(lost);
+        finding.advice = format!(
+            "only {} uses {}: make it a variable of that process's own",
+            finding.aps.join(""),
+            finding.subject(),
+        );
+        findings.push(finding);
+    }
+    findings
+}

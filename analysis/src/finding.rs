@@ -1,0 +1,144 @@
+//! A finding: what is wrong, with what, since when, how much it costs, and what to do.
+
+use std::fmt;
+
+use dosmos_trace::query::TimeRange;
+use serde::{Deserialize, Serialize};
+
+/// The kinds of findings. Definitions: the detector of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // each is defined by its detector
+#[non_exhaustive]
+pub enum Kind {
+    Bottleneck,
+    PingPong,
+    NoSharing,
+    PolicyMismatch,
+    FalseSharing,
+    BadGroup,
+    MisplacedOwner,
+    Imbalance,
+    Deadlock,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Bottleneck,
+        Self::PingPong,
+        Self::NoSharing,
+        Self::PolicyMismatch,
+        Self::FalseSharing,
+        Self::BadGroup,
+        Self::MisplacedOwner,
+        Self::Imbalance,
+        Self::Deadlock,
+    ];
+
+    /// Its identifier, as in every table and file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bottleneck => "bottleneck",
+            Self::PingPong => "ping-pong",
+            Self::NoSharing => "no-sharing",
+            Self::PolicyMismatch => "policy-mismatch",
+            Self::FalseSharing => "false-sharing",
+            Self::BadGroup => "bad-group",
+            Self::MisplacedOwner => "misplaced-owner",
+            Self::Imbalance => "imbalance",
+            Self::Deadlock => "deadlock",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|k| k.name() == text)
+            .ok_or_else(|| {
+                let known: Vec<_> = Self::ALL.iter().map(|k| k.name()).collect();
+                format!(
+                    "{text:?} is no kind of finding; write one of {}",
+                    known.join(", ")
+                )
+            })
+    }
+}
+
+/// One finding. Serialized as the schema of `dosmos check --format json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Name of the variable it is about.
+    pub variable: Option<String>,
+    /// Index of the object, if it is about one.
+    pub object: Option<u32>,
+    /// Names of the application processes involved.
+    pub aps: Vec<String>,
+    /// Paths of the groups involved.
+    pub groups: Vec<String>,
+    /// First instant, nanoseconds of cluster time.
+    pub from_ns: u64,
+    /// Last instant, nanoseconds of cluster time.
+    pub to_ns: u64,
+    /// Fraction of total process time lost, 0 to 1.
+    pub severity: f64,
+    /// Fraction of the accesses that were recorded, 0 to 1.
+    pub completeness: f64,
+    /// Fraction of the run time that following the advice would save; none if not predicted.
+    pub predicted_gain: Option<f64>,
+    /// What to change, in words.
+    pub advice: String,
+    /// What to change in the cluster file; none if it is to be changed in the program.
+    pub patch: Option<String>,
+    /// The numbers behind it, and symptoms it explains.
+    pub evidence: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Finding {
+    /// A finding of `kind` over `range`; the rest is filled in by its detector.
+    pub fn new(kind: Kind, range: TimeRange) -> Self {
+        Self {
+            kind,
+            variable: None,
+            object: None,
+            aps: Vec::new(),
+            groups: Vec::new(),
+            from_ns: range.from.0,
+            to_ns: range.to.0,
+            severity: 0.0,
+            completeness: 1.0,
+            predicted_gain: None,
+            advice: String::new(),
+            patch: None,
+            evidence: serde_json::Map::new(),
+        }
+    }
+
+    /// Adds a number or text to the evidence.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.evidence.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// `variable[object]`, as people write it.
+    pub fn subject(&self) -> String {
+        match (&self.variable, self.object) {
+            (Some(v), Some(i)) => format!("{v}[{i}]"),
+            (Some(v), None) => v.clone(),
+            (None, _) if self.groups.is_empty() => "the program".to_owned(),
+            (None, _) => self.groups.join(", "),
+        }
+    }
+}

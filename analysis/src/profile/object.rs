@@ -1,0 +1,232 @@
+//! What is known of one object: who used it how, who held it when, which elements were written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{ApId, MpId, Nanos};
+use dosmos_trace::meta::OpCounts;
+use dosmos_trace::record::{Op, Record};
+
+use crate::ranges::RangeSet;
+
+/// One application process's use of one object, or of everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApUse {
+    /// Accesses, by operation.
+    pub counts: OpCounts,
+    /// Time spent in them, in all.
+    pub time: Nanos,
+    /// Of that, waiting for locks.
+    pub wait: Nanos,
+    /// Time from requesting sections to having them, and from ending them to being free again.
+    pub transfer: Nanos,
+    /// Elements written, where the records say.
+    pub written: RangeSet,
+}
+
+/// One memory process's use of one object on behalf of its application processes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MpUse {
+    /// Accesses that went to the owner, by operation.
+    pub fetched: OpCounts,
+    /// Reads served from the copy here.
+    pub optimized: u64,
+    /// Versions of the object that were read here: each costs a fetch under *invalidate*.
+    pub versions_read: u64,
+    last_version_read: Option<u64>,
+}
+
+/// Who held an object one after another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HandOvers {
+    /// Changes from one holder to another.
+    pub count: u64,
+    /// Of those, back to the holder before last.
+    pub returns: u64,
+    /// All that held it.
+    pub holders: BTreeSet<ApId>,
+    last: Option<ApId>,
+    before: Option<ApId>,
+    /// Grants not yet counted, by version and time: records come in order of request, not of grant.
+    pending: BTreeMap<(u64, Nanos), ApId>,
+}
+
+/// How far grants may come out of order.
+const REORDER: usize = 32;
+
+impl HandOvers {
+    fn granted(&mut self, record: &Record) {
+        self.pending
+            .insert((record.version, record.end()), record.ap);
+        if self.pending.len() > REORDER {
+            self.count_first();
+        }
+    }
+
+    fn count_first(&mut self) {
+        let Some((_, ap)) = self.pending.pop_first() else {
+            return;
+        };
+        self.holders.insert(ap);
+        if self.last.is_some_and(|last| last != ap) {
+            self.count += 1;
+            self.returns += u64::from(self.before == Some(ap));
+            self.before = self.last;
+        }
+        self.last = Some(ap);
+    }
+
+    fn finish(&mut self) {
+        while !self.pending.is_empty() {
+            self.count_first();
+        }
+    }
+}
+
+/// An acquire that has not been granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who waits.
+    pub ap: ApId,
+    /// Since when.
+    pub since: Nanos,
+}
+
+/// What is known of one object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectProfile {
+    /// The memory process that owns it.
+    pub owner: MpId,
+    /// Use by application process.
+    pub by_ap: BTreeMap<ApId, ApUse>,
+    /// Use by memory process.
+    pub by_mp: BTreeMap<MpId, MpUse>,
+    /// Sequence of holders.
+    pub hand_overs: HandOvers,
+    /// Changes from one writer to another.
+    pub writer_changes: u64,
+    /// Time it was held, in all.
+    pub hold: Nanos,
+    /// Lowest and highest version seen.
+    pub versions: Option<(u64, u64)>,
+    /// Who holds it at the end of the window, and since when.
+    pub holder: Option<(ApId, Nanos)>,
+    /// Who waits for it at the end of the window.
+    pub waiting: Vec<Waiting>,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// First and last instant of use.
+    pub used: Option<(Nanos, Nanos)>,
+    last_writer: Option<ApId>,
+}
+
+impl ObjectProfile {
+    /// Time all application processes spent in accesses to it.
+    pub fn time(&self) -> Nanos {
+        Nanos(self.by_ap.values().map(|u| u.time.0).sum())
+    }
+
+    /// Time all application processes waited for it, those still waiting at `end` included.
+    pub fn wait(&self, end: Nanos) -> Nanos {
+        let granted: u64 = self.by_ap.values().map(|u| u.wait.0).sum();
+        let pending: u64 = self.waiting.iter().map(|w| (end - w.since).0).sum();
+        Nanos(granted + pending)
+    }
+
+    /// Accesses by all application processes.
+    pub fn counts(&self) -> OpCounts {
+        let mut sum = OpCounts::default();
+        for used in self.by_ap.values() {
+            sum.add(&used.counts);
+        }
+        sum
+    }
+
+    /// Number of times its content changed for others.
+    pub fn new_versions(&self) -> u64 {
+        self.versions.map_or(0, |(low, high)| high - low)
+    }
+
+    /// Takes an access into account.
+    pub(super) fn access(&mut self, record: &Record) {
+        let end = record.end();
+        self.used = Some(match self.used {
+            Some((from, to)) => (from.min(record.start), to.max(end)),
+            None => (record.start, end),
+        });
+        self.versions = Some(match self.versions {
+            Some((low, high)) => (low.min(record.version), high.max(record.version)),
+            None => (record.version, record.version),
+        });
+        self.bytes += u64::from(record.bytes);
+        self.owner = record.peer;
+        self.count_for_ap(record);
+        self.count_for_mp(record);
+        match record.op {
+            Op::Write => {
+                if self.last_writer.is_some_and(|w| w != record.ap) {
+                    self.writer_changes += 1;
+                }
+                self.last_writer = Some(record.ap);
+            }
+            Op::Acquire => {
+                self.waiting.retain(|w| w.ap != record.ap);
+                self.hand_overs.granted(record);
+                self.holder = Some((record.ap, end));
+            }
+            Op::Release => {
+                if let Some((holder, since)) = self.holder
+                    && holder == record.ap
+                {
+                    self.hold += record.start - since;
+                    self.holder = None;
+                }
+            }
+            Op::Read | Op::Barrier => {}
+        }
+    }
+
+    /// Takes the notice of a waiting acquire into account.
+    pub(super) fn wait_begins(&mut self, record: &Record) {
+        self.waiting.push(Waiting {
+            ap: record.ap,
+            since: record.start,
+        });
+    }
+
+    /// An acquire failed: nobody waits any more.
+    pub(super) fn wait_fails(&mut self, record: &Record) {
+        self.waiting.retain(|w| w.ap != record.ap);
+    }
+
+    fn count_for_ap(&mut self, record: &Record) {
+        let used = self.by_ap.entry(record.ap).or_default();
+        used.counts.count(record.op);
+        used.time += record.duration;
+        match record.op {
+            Op::Acquire => {
+                used.wait += record.wait;
+                used.transfer += record.duration;
+            }
+            Op::Release => used.transfer += record.duration,
+            Op::Write => used.written.insert(record.range),
+            Op::Read | Op::Barrier => {}
+        }
+    }
+
+    fn count_for_mp(&mut self, record: &Record) {
+        let used = self.by_mp.entry(record.mp).or_default();
+        if record.flags.optimized {
+            used.optimized += 1;
+        } else {
+            used.fetched.count(record.op);
+        }
+        if record.op == Op::Read && used.last_version_read != Some(record.version) {
+            used.last_version_read = Some(record.version);
+            used.versions_read += 1;
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.hand_overs.finish();
+    }
+}
