@@ -2,8 +2,12 @@
 
 mod bottleneck;
 mod deadlock;
+mod false_sharing;
+mod imbalance;
 mod no_sharing;
+mod owner;
 mod ping_pong;
+mod policy;
 
 use dosmos_proto::ObjectId;
 
@@ -24,6 +28,10 @@ pub fn detect(profile: &Profile, thresholds: &Thresholds) -> Vec<Finding> {
     findings.extend(bottleneck::detect(profile, thresholds));
     findings.extend(ping_pong::detect(profile, thresholds));
     findings.extend(no_sharing::detect(profile, thresholds));
+    findings.extend(policy::detect(profile, thresholds));
+    findings.extend(false_sharing::detect(profile, thresholds));
+    findings.extend(owner::detect(profile, thresholds));
+    findings.extend(imbalance::detect(profile, thresholds));
     findings.extend(deadlock::detect(profile));
     for finding in &mut findings {
         finding.completeness = completeness;

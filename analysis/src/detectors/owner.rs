@@ -1,0 +1,125 @@
+//! **Misplaced owner**: another memory process issues most accesses to an object than the one that
+//! owns it.
+//!
+//! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; reads served
+//! from copies do not depend on the owner and are left out. Holds when the process with most
+//! accesses is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
+//! and that is worth `worth_saying` of total process time. Objects of one variable with the same cure
+//! make one finding.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::{MpId, ObjectId, VarId};
+
+use crate::finding::{Finding, Kind};
+use crate::profile::{ObjectProfile, Profile, cost_of};
+use crate::thresholds::Thresholds;
+
+struct Move {
+    object: u32,
+    from: MpId,
+    now: f64,
+    then: f64,
+}
+
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
+    let mut moves: BTreeMap<(VarId, MpId), Vec<Move>> = BTreeMap::new();
+    for (&id, object) in &profile.objects {
+        if let Some((to, found)) = better_owner(profile, id, object, t) {
+            moves.entry((id.var, to)).or_default().push(found);
+        }
+    }
+    moves
+        .into_iter()
+        .filter_map(|((variable, to), moves)| describe(profile, t, variable, to, &moves))
+        .collect()
+}
+
+fn better_owner(
+    profile: &Profile,
+    id: ObjectId,
+    object: &ObjectProfile,
+    t: &Thresholds,
+) -> Option<(MpId, Move)> {
+    let from = profile.owner(id)?;
+    let (&to, _) = object
+        .by_mp
+        .iter()
+        .max_by_key(|(_, used)| used.fetched.total())?;
+    let cost = |owner: MpId| -> f64 {
+        object
+            .by_mp
+            .iter()
+            .map(|(&mp, used)| cost_of(&profile.costs, &used.fetched, profile.origin(mp, owner)))
+            .sum()
+    };
+    let (now, then) = (cost(from), cost(to));
+    (to != from && now - then >= t.assignment_gain * now).then_some((
+        to,
+        Move {
+            object: id.index,
+            from,
+            now,
+            then,
+        },
+    ))
+}
+
+fn describe(
+    profile: &Profile,
+    t: &Thresholds,
+    variable: VarId,
+    to: MpId,
+    moves: &[Move],
+) -> Option<Finding> {
+    let (now, then) = moves
+        .iter()
+        .fold((0.0, 0.0), |s, m| (s.0 + m.now, s.1 + m.then));
+    let lost = profile.fraction(now - then);
+    if lost < t.worth_saying {
+        return None;
+    }
+    let topology = &profile.catalog.topology;
+    let name = profile.catalog.name_of(variable);
+    let to_name = topology.mp_name(to);
+    let objects: Vec<u32> = moves.iter().map(|m| m.object).collect();
+    let mut finding = Finding::new(Kind::MisplacedOwner, profile.window)
+        .with("owner", topology.mp_name(moves[0].from))
+        .with("better_owner", to_name.clone())
+        .with("objects", objects)
+        .with("access_cost_ns", now)
+        .with("access_cost_then_ns", then);
+    if let [only] = moves {
+        finding.object = Some(only.object);
+    }
+    finding.severity = lost;
+    finding.predicted_gain = Some(lost);
+    finding.patch = owners_patch(profile, variable, to, moves);
+    finding.variable = Some(name);
+    finding.advice = format!(
+        "let {to_name} own {}: its processes issue most of the accesses",
+        finding.subject()
+    );
+    Some(finding)
+}
+
+/// The `[[variable]]` entry that names every owner, with the moved objects at their new one.
+fn owners_patch(profile: &Profile, variable: VarId, to: MpId, moves: &[Move]) -> Option<String> {
+    let declared = profile
+        .catalog
+        .variables
+        .iter()
+        .find(|v| v.id == variable)?;
+    let owners: Vec<String> = (0..declared.spec.layout.objects())
+        .map(|i| {
+            let moved = moves.iter().any(|m| m.object == i);
+            let owner = if moved { to } else { declared.owner(i) };
+            format!("{:?}", profile.catalog.topology.mp_name(owner))
+        })
+        .collect();
+    Some(format!(
+        "[[variable]]\nname = {:?}\nowners = [{}]\n",
+        declared.spec.name,
+        owners.join(", ")
+    ))
+}
