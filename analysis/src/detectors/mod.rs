@@ -3,6 +3,7 @@
 mod bottleneck;
 mod deadlock;
 mod false_sharing;
+mod group;
 mod imbalance;
 mod no_sharing;
 mod owner;
@@ -30,6 +31,7 @@ pub fn detect(profile: &Profile, thresholds: &Thresholds) -> Vec<Finding> {
     findings.extend(no_sharing::detect(profile, thresholds));
     findings.extend(policy::detect(profile, thresholds));
     findings.extend(false_sharing::detect(profile, thresholds));
+    findings.extend(group::detect(profile, thresholds));
     findings.extend(owner::detect(profile, thresholds));
     findings.extend(imbalance::detect(profile, thresholds));
     findings.extend(deadlock::detect(profile));
