@@ -11,5 +11,9 @@ pub mod meta;
 pub mod query;
 pub mod record;
 pub mod selection;
+pub mod wire;
+
+#[cfg(test)]
+mod testing;
 
 pub use record::{Op, Origin, Record, Side};

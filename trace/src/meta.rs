@@ -121,3 +121,34 @@ pub struct SecondaryMeta {
     /// The same by application process.
     pub by_ap: BTreeMap<ApId, u64>,
 }
+
+/// A memory process tells that a copy was invalidated or updated: the content of the copy's secondary
+/// meta-object is to go to the primary's event manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOver {
+    /// The object copied.
+    pub object: ObjectId,
+    /// Memory process that holds (or held) the copy.
+    pub copy_at: MpId,
+    /// Event manager of the object's owner.
+    pub primary_emp: EmpId,
+    /// The copy is gone, not merely updated.
+    pub dropped: bool,
+}
+
+/// The content of a secondary meta-object on its way to the primary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondaryContent {
+    /// 1, 2, 3 … for each pair of event managers.
+    pub sequence: u64,
+    /// The object copied.
+    pub object: ObjectId,
+    /// Memory process that holds (or held) the copy.
+    pub copy_at: MpId,
+    /// Reads on the copy since the last time.
+    pub reads: u64,
+    /// The copy is gone, not merely updated.
+    pub dropped: bool,
+    /// The reads by application process.
+    pub by_ap: BTreeMap<ApId, u64>,
+}

@@ -1,0 +1,161 @@
+//! Batches of records as parallel columns.
+
+use dosmos_proto::wire::RecordColumns;
+use dosmos_proto::{ApId, Malformed, MpId, Nanos, ObjectId, VarId};
+
+use crate::record::{Flags, Op, Origin, Record, Side};
+
+const SIDE_SHIFT: u32 = 3;
+const ORIGIN_SHIFT: u32 = 4;
+const FLAG_SHIFT: u32 = 6;
+
+/// Packs operation, side, origin and flags; the layout is that of `RecordColumns.kind`.
+pub(crate) fn kind_of(record: &Record) -> u32 {
+    let flags = &record.flags;
+    record.op as u32
+        | (record.side as u32) << SIDE_SHIFT
+        | (record.origin as u32) << ORIGIN_SHIFT
+        | u32::from(flags.optimized) << FLAG_SHIFT
+        | u32::from(flags.sampled) << (FLAG_SHIFT + 1)
+        | u32::from(flags.failed) << (FLAG_SHIFT + 2)
+        | u32::from(flags.waiting) << (FLAG_SHIFT + 3)
+}
+
+/// Undoes [`kind_of`].
+pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malformed> {
+    let bad = |what| Malformed::new(what, format!("kind {kind:#x}"));
+    let bit = |i: u32| kind >> i & 1 == 1;
+    let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
+    let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
+    if kind >> (FLAG_SHIFT + 4) != 0 {
+        return Err(bad("record flags"));
+    }
+    let side = if bit(SIDE_SHIFT) {
+        Side::Owner
+    } else {
+        Side::Requester
+    };
+    let flags = Flags {
+        optimized: bit(FLAG_SHIFT),
+        sampled: bit(FLAG_SHIFT + 1),
+        failed: bit(FLAG_SHIFT + 2),
+        waiting: bit(FLAG_SHIFT + 3),
+    };
+    Ok((op, side, origin, flags))
+}
+
+/// Records as columns.
+pub fn encode(records: &[Record]) -> RecordColumns {
+    let base = records.first().map_or(0, |r| r.start.0);
+    let column = |of: fn(&Record) -> u64| records.iter().map(of).collect::<Vec<u64>>();
+    let narrow = |of: fn(&Record) -> u32| records.iter().map(of).collect::<Vec<u32>>();
+    let mut before = base;
+    RecordColumns {
+        base_ns: base,
+        start_delta_ns: records
+            .iter()
+            .map(|r| {
+                let delta = r.start.0.wrapping_sub(before) as i64;
+                before = r.start.0;
+                delta
+            })
+            .collect(),
+        duration_ns: column(|r| r.duration.0),
+        wait_ns: column(|r| r.wait.0),
+        service_ns: column(|r| r.service.0),
+        kind: narrow(kind_of),
+        variable: narrow(|r| r.object.var.0),
+        object: narrow(|r| r.object.index),
+        ap: narrow(|r| r.ap.0),
+        mp: narrow(|r| r.mp.0),
+        peer: narrow(|r| r.peer.0),
+        bytes: narrow(|r| r.bytes),
+        version: column(|r| r.version),
+        first: narrow(|r| r.range.0),
+        end: narrow(|r| r.range.1),
+    }
+}
+
+/// The records behind `columns`.
+///
+/// # Errors
+/// If the columns differ in length or a record's kind means nothing.
+pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
+    let c = columns;
+    let length = c.kind.len();
+    for (what, other) in [
+        ("start column", c.start_delta_ns.len()),
+        ("duration column", c.duration_ns.len()),
+        ("wait column", c.wait_ns.len()),
+        ("service column", c.service_ns.len()),
+        ("variable column", c.variable.len()),
+        ("object column", c.object.len()),
+        ("ap column", c.ap.len()),
+        ("mp column", c.mp.len()),
+        ("peer column", c.peer.len()),
+        ("bytes column", c.bytes.len()),
+        ("version column", c.version.len()),
+        ("first column", c.first.len()),
+        ("end column", c.end.len()),
+    ] {
+        if other != length {
+            return Err(Malformed::new(
+                what,
+                format!("{other} entries, the kind column has {length}"),
+            ));
+        }
+    }
+    let mut start = c.base_ns;
+    (0..length)
+        .map(|i| {
+            start = start.wrapping_add(c.start_delta_ns[i] as u64);
+            let (op, side, origin, flags) = kind_from(c.kind[i])?;
+            Ok(Record {
+                start: Nanos(start),
+                duration: Nanos(c.duration_ns[i]),
+                wait: Nanos(c.wait_ns[i]),
+                service: Nanos(c.service_ns[i]),
+                op,
+                side,
+                origin,
+                flags,
+                object: ObjectId::new(VarId(c.variable[i]), c.object[i]),
+                ap: ApId(c.ap[i]),
+                mp: MpId(c.mp[i]),
+                peer: MpId(c.peer[i]),
+                bytes: c.bytes[i],
+                version: c.version[i],
+                range: (c.first[i], c.end[i]),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::records;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn batches_read_back(list in prop::collection::vec(records(), 0..50)) {
+            prop_assert_eq!(decode(encode(&list)).unwrap(), list);
+        }
+    }
+
+    #[test]
+    fn columns_of_different_length_are_refused_by_name() {
+        let mut columns = encode(&[]);
+        columns.wait_ns.push(1);
+        let e = decode(columns).unwrap_err();
+        assert!(e.to_string().contains("wait column"), "{e}");
+    }
+
+    #[test]
+    fn impossible_kinds_are_refused() {
+        for kind in [0u32, 6, 7, 1, 1 | 1 << 10 | 1 << 4] {
+            assert!(kind_from(kind).is_err(), "{kind:#x}");
+        }
+    }
+}

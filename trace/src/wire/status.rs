@@ -1,0 +1,139 @@
+//! State of processes, and the selection of what is recorded.
+
+use dosmos_proto::{Malformed, MpId, Nanos, wire};
+
+use super::meta::counts;
+use super::query::op;
+use crate::query::{EmpStatus, ProcessStatus};
+use crate::selection::{Mode, Selection};
+
+impl From<ProcessStatus> for wire::ProcessStatus {
+    fn from(p: ProcessStatus) -> Self {
+        let [local, intra, inter] = p.by_origin;
+        Self {
+            mp: p.mp.0,
+            connected: p.connected,
+            counters: Some(wire::ProcessCounters {
+                requests: p.requests,
+                served: p.served,
+                forwarded: p.forwarded,
+                recorded: p.recorded,
+                dropped: p.dropped,
+                buffered_bytes: p.buffered_bytes,
+                cpu_ns: p.cpu.0,
+                copies: p.copies,
+                objects: p.objects,
+            }),
+            clock_offset_ns: p.clock_offset_ns,
+            clock_error_ns: p.clock_error.0,
+            local: Some(local.into()),
+            intra: Some(intra.into()),
+            inter: Some(inter.into()),
+            last_record_ns: p.last_record.0,
+        }
+    }
+}
+
+impl From<wire::ProcessStatus> for ProcessStatus {
+    fn from(p: wire::ProcessStatus) -> Self {
+        let c = p.counters.unwrap_or_default();
+        Self {
+            mp: MpId(p.mp),
+            connected: p.connected,
+            requests: c.requests,
+            served: c.served,
+            forwarded: c.forwarded,
+            recorded: c.recorded,
+            dropped: c.dropped,
+            buffered_bytes: c.buffered_bytes,
+            cpu: Nanos(c.cpu_ns),
+            copies: c.copies,
+            objects: c.objects,
+            clock_offset_ns: p.clock_offset_ns,
+            clock_error: Nanos(p.clock_error_ns),
+            by_origin: [counts(p.local), counts(p.intra), counts(p.inter)],
+            last_record: Nanos(p.last_record_ns),
+        }
+    }
+}
+
+impl From<EmpStatus> for wire::Status {
+    fn from(s: EmpStatus) -> Self {
+        Self {
+            event_manager: s.name,
+            now_ns: s.now.0,
+            processes: s.processes.into_iter().map(Into::into).collect(),
+            records: s.records,
+            pending: s.pending,
+            stored_bytes: s.stored_bytes,
+            chunks: s.chunks,
+            cpu_ns: s.cpu.0,
+            store: s.store,
+            trouble: s.trouble,
+            exchanged_out: s.exchanged_out,
+            exchanged_in: s.exchanged_in,
+            selection: None,
+        }
+    }
+}
+
+impl From<wire::Status> for EmpStatus {
+    fn from(s: wire::Status) -> Self {
+        Self {
+            name: s.event_manager,
+            now: Nanos(s.now_ns),
+            processes: s.processes.into_iter().map(Into::into).collect(),
+            records: s.records,
+            pending: s.pending,
+            stored_bytes: s.stored_bytes,
+            chunks: s.chunks,
+            cpu: Nanos(s.cpu_ns),
+            store: s.store,
+            trouble: s.trouble,
+            exchanged_out: s.exchanged_out,
+            exchanged_in: s.exchanged_in,
+        }
+    }
+}
+
+impl From<Selection> for wire::Selection {
+    fn from(s: Selection) -> Self {
+        let mode = match s.mode {
+            Mode::Off => wire::selection::Mode::Off,
+            Mode::Counters => wire::selection::Mode::Counters,
+            Mode::Events => wire::selection::Mode::Events,
+        };
+        Self {
+            mode: mode.into(),
+            sample_one_in: s.sample_one_in,
+            variables: s.variables,
+            ops: s
+                .ops
+                .into_iter()
+                .map(|o| wire::Op::from(o).into())
+                .collect(),
+            processes: s.processes,
+        }
+    }
+}
+
+impl TryFrom<wire::Selection> for Selection {
+    type Error = Malformed;
+    fn try_from(s: wire::Selection) -> Result<Self, Malformed> {
+        let mode = match s.mode() {
+            wire::selection::Mode::Off => Mode::Off,
+            wire::selection::Mode::Counters => Mode::Counters,
+            wire::selection::Mode::Events => Mode::Events,
+            wire::selection::Mode::Unspecified => {
+                return Err(Malformed::missing("recording mode"));
+            }
+        };
+        Ok(Self {
+            mode,
+            sample_one_in: s.sample_one_in.max(1),
+            variables: s.variables,
+            ops: s.ops.into_iter().map(op).collect::<Result<_, _>>()?,
+            processes: s.processes,
+        })
+    }
+}
