@@ -1,12 +1,18 @@
 //! Meta-objects: the monitoring state of an object (primary) and of one copy of it (secondary),
 //! with the fields of 001 §6.1 and the counts by origin and by application process beyond it.
 
+mod state;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId};
 use serde::{Deserialize, Serialize};
 
 use crate::record::Op;
+
+pub use state::MetaState;
 
 /// How many entries each list of last accesses keeps.
 pub const LAST_ACCESSES: usize = 16;

@@ -1,0 +1,272 @@
+//! The rules of the fold, and its invariant over random runs.
+
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
+use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId};
+use proptest::prelude::*;
+
+use super::*;
+use crate::query::{Completeness, MetaObjects, MetaQuery};
+use crate::record::{Flags, Op, Origin, Record, Side};
+
+/// Two memory processes in one group, each with its own event manager and application process.
+fn topology() -> Topology {
+    let mp = |i: u32| MemoryProcess {
+        name: format!("mp{i}"),
+        group: GroupId(0),
+        event_manager: EmpId(i),
+        link: false,
+    };
+    let ap = |i: u32| ApplicationProcess {
+        name: format!("ap{i}"),
+        memory_process: MpId(i),
+    };
+    Topology {
+        name: "test".into(),
+        groups: vec![Group {
+            path: GroupPath::top("a"),
+            parent: None,
+        }],
+        memory_processes: vec![mp(0), mp(1)],
+        application_processes: vec![ap(0), ap(1)],
+        event_managers: vec![
+            EventManager {
+                name: "emp0".into(),
+            },
+            EventManager {
+                name: "emp1".into(),
+            },
+        ],
+    }
+    .check()
+    .unwrap()
+}
+
+const X: ObjectId = ObjectId {
+    var: VarId(7),
+    index: 0,
+};
+
+/// A record of `op` by the process of `mp` on X, owned by mp0.
+fn record(op: Op, mp: u32, side: Side) -> Record {
+    Record {
+        start: Nanos(100),
+        duration: Nanos(10),
+        wait: Nanos(4),
+        service: Nanos(1),
+        op,
+        side,
+        origin: if mp == 0 {
+            Origin::Local
+        } else {
+            Origin::Intra
+        },
+        flags: Flags::default(),
+        object: X,
+        ap: ApId(mp),
+        mp: MpId(mp),
+        peer: MpId(0),
+        bytes: 8,
+        version: 1,
+        range: (0, 1),
+    }
+}
+
+fn optimized(mp: u32) -> Record {
+    Record {
+        origin: Origin::Local,
+        flags: Flags {
+            optimized: true,
+            ..Flags::default()
+        },
+        ..record(Op::Read, mp, Side::Requester)
+    }
+}
+
+fn all(state: &MetaState) -> MetaObjects {
+    state.query(&MetaQuery::default(), Completeness::default())
+}
+
+#[test]
+fn a_remote_read_counts_at_the_primary_and_makes_a_secondary() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut reader = MetaState::new(topology(), EmpId(1));
+    owner.apply(&record(Op::Read, 1, Side::Owner));
+    reader.apply(&record(Op::Read, 1, Side::Requester));
+    reader.apply(&optimized(1));
+    let at_owner = all(&owner);
+    assert_eq!(at_owner.primaries[0].counts.reads, 1);
+    assert_eq!(at_owner.primaries[0].copies_at, [MpId(1)]);
+    let at_reader = all(&reader);
+    assert!(at_reader.primaries.is_empty());
+    assert_eq!(at_reader.secondaries[0].reads, 1);
+    assert_eq!(at_reader.secondaries[0].primary_emp, EmpId(0));
+}
+
+#[test]
+fn an_invalidated_copy_hands_its_reads_over_once() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut reader = MetaState::new(topology(), EmpId(1));
+    owner.apply(&record(Op::Read, 1, Side::Owner));
+    reader.apply(&record(Op::Read, 1, Side::Requester));
+    reader.apply(&optimized(1));
+    reader.apply(&optimized(1));
+    let hand_over = HandOver {
+        object: X,
+        copy_at: MpId(1),
+        primary_emp: EmpId(0),
+        dropped: true,
+    };
+    let (to, content) = reader.hand_over(&hand_over).unwrap();
+    assert_eq!((to, content.sequence, content.reads), (EmpId(0), 1, 2));
+    assert!(all(&reader).secondaries.is_empty());
+    assert!(owner.receive(EmpId(1), &content));
+    assert!(!owner.receive(EmpId(1), &content), "a duplicate is ignored");
+    let primary = &all(&owner).primaries[0];
+    assert_eq!(primary.reads_on_copies, 2);
+    assert_eq!(primary.by_ap[&ApId(1)].reads, 3);
+    assert!(primary.copies_at.is_empty());
+}
+
+#[test]
+fn an_updated_copy_keeps_its_secondary() {
+    let mut reader = MetaState::new(topology(), EmpId(1));
+    reader.apply(&record(Op::Read, 1, Side::Requester));
+    reader.apply(&optimized(1));
+    let hand_over = HandOver {
+        object: X,
+        copy_at: MpId(1),
+        primary_emp: EmpId(0),
+        dropped: false,
+    };
+    let (_, content) = reader.hand_over(&hand_over).unwrap();
+    assert_eq!(content.reads, 1);
+    assert_eq!(all(&reader).secondaries[0].reads, 0);
+}
+
+#[test]
+fn sections_give_waits_holds_and_last_lists() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let waiting = Record {
+        flags: Flags {
+            waiting: true,
+            ..Flags::default()
+        },
+        ..record(Op::Acquire, 1, Side::Owner)
+    };
+    owner.apply(&waiting);
+    owner.apply(&record(Op::Acquire, 1, Side::Owner));
+    owner.apply(&record(Op::Write, 1, Side::Owner));
+    let release = Record {
+        start: Nanos(1110),
+        ..record(Op::Release, 1, Side::Owner)
+    };
+    owner.apply(&release);
+    let primary = &all(&owner).primaries[0];
+    assert_eq!(primary.counts.acquires, 1);
+    assert_eq!(primary.delayed, 1);
+    assert_eq!(primary.delayed_acquires[0].ap, ApId(1));
+    assert_eq!(primary.last_writes.len(), 1);
+    assert_eq!(primary.wait, Nanos(4));
+    assert_eq!(
+        primary.hold,
+        Nanos(1000),
+        "from the grant at 110 to the release at 1110"
+    );
+    for _ in 0..100 {
+        owner.apply(&record(Op::Write, 0, Side::Requester));
+    }
+    assert_eq!(all(&owner).primaries[0].last_writes.len(), LAST_ACCESSES);
+}
+
+#[test]
+fn failed_operations_and_barriers_change_nothing() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut failed = record(Op::Write, 0, Side::Requester);
+    failed.flags.failed = true;
+    owner.apply(&failed);
+    owner.apply(&record(Op::Barrier, 0, Side::Requester));
+    assert!(all(&owner).primaries.is_empty());
+}
+
+/// What can happen to X, in one total order: an access by either process, or the copy's end.
+#[derive(Clone, Debug)]
+enum Step {
+    Access(Op, u32),
+    Invalidate,
+    Update,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let op = prop_oneof![
+        4 => Just(Op::Read),
+        1 => Just(Op::Write),
+        1 => Just(Op::Acquire),
+        1 => Just(Op::Release)
+    ];
+    let step = prop_oneof![
+        6 => (op, 0u32..2).prop_map(|(op, mp)| Step::Access(op, mp)),
+        1 => Just(Step::Invalidate),
+        1 => Just(Step::Update),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+proptest! {
+    /// Reads on the main copy + reads handed over + reads in secondaries = reads done; likewise the rest.
+    #[test]
+    fn nothing_is_lost_or_counted_twice(steps in steps()) {
+        let mut emps = [
+            MetaState::new(topology(), EmpId(0)),
+            MetaState::new(topology(), EmpId(1)),
+        ];
+        let mut done = OpCounts::default();
+        let mut copy = false;
+        for step in steps {
+            match step {
+                Step::Access(op, mp) => {
+                    done.count(op);
+                    if mp == 0 {
+                        emps[0].apply(&record(op, 0, Side::Requester));
+                    } else if op == Op::Read && copy {
+                        emps[1].apply(&optimized(1));
+                    } else {
+                        emps[0].apply(&record(op, 1, Side::Owner));
+                        emps[1].apply(&record(op, 1, Side::Requester));
+                        copy |= op == Op::Read;
+                    }
+                }
+                Step::Invalidate | Step::Update => {
+                    let dropped = matches!(step, Step::Invalidate);
+                    let hand_over = HandOver { object: X, copy_at: MpId(1), primary_emp: EmpId(0), dropped };
+                    let (_, content) = emps[1].hand_over(&hand_over).unwrap();
+                    emps[0].receive(EmpId(1), &content);
+                    copy &= !dropped;
+                }
+            }
+        }
+        let mut seen = OpCounts::default();
+        for emp in &emps {
+            let metas = all(emp);
+            for p in &metas.primaries {
+                seen.add(&p.counts);
+                seen.reads += p.reads_on_copies;
+                let mut by_ap = OpCounts::default();
+                p.by_ap.values().for_each(|c| by_ap.add(c));
+                prop_assert_eq!(by_ap.reads, p.counts.reads + p.reads_on_copies);
+            }
+            seen.reads += metas.secondaries.iter().map(|s| s.reads).sum::<u64>();
+        }
+        prop_assert_eq!(seen, done);
+    }
+
+    #[test]
+    fn a_sketch_brackets_its_quantiles(mut values in prop::collection::vec(0u64..1 << 40, 1..100), q in 0.0f64..=1.0) {
+        let mut sketch = Sketch::default();
+        values.iter().for_each(|&v| sketch.count(Nanos(v)));
+        values.sort_unstable();
+        let rank = ((q * values.len() as f64).ceil() as usize).max(1) - 1;
+        let bound = sketch.quantile(q).unwrap().0;
+        prop_assert!(values[rank] <= bound && bound <= 2 * values[rank].max(1));
+        prop_assert_eq!(sketch.total(), values.len() as u64);
+    }
+}
