@@ -7,6 +7,7 @@
 //!
 //! Invariant: nothing here knows of sockets or of running processes.
 
+pub mod chunk;
 pub mod meta;
 pub mod query;
 pub mod record;

@@ -8,3 +8,4 @@ mod status;
 
 pub use meta::{hand_over_from_wire, hand_over_to_wire};
 pub use records::{decode, encode};
+pub(crate) use records::{kind_from, kind_of};
