@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Memory processes and link processes.
+
+pub mod core;

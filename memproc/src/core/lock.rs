@@ -1,0 +1,140 @@
+//! The lock of one object: one holder, a queue in order of arrival, and the epoch that tells a
+//! section from those before it.
+
+use std::collections::VecDeque;
+
+use dosmos_proto::ApId;
+
+use super::owner::Asker;
+
+/// The lock of one object.
+#[derive(Debug, Default)]
+pub(crate) struct Lock {
+    /// Number of grants so far; of the current one, while there is a holder.
+    epoch: u64,
+    holder: Option<ApId>,
+    /// The holder's release waits for acknowledgements of copies.
+    releasing: bool,
+    queue: VecDeque<Asker>,
+}
+
+/// What became of an acquire.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Acquired {
+    /// Granted, with this epoch.
+    Now(u64),
+    /// Queued.
+    Waits,
+    /// The application process holds it already, in this epoch.
+    Holds(u64),
+    /// The application process waits for it already.
+    WaitsAlready,
+}
+
+impl Lock {
+    /// Takes the lock for the asker, or queues it.
+    pub(crate) fn acquire(&mut self, asker: Asker) -> Acquired {
+        // One whose release is still being acknowledged may line up again behind the others.
+        if self.holder == Some(asker.ap) && !self.releasing {
+            return Acquired::Holds(self.epoch);
+        }
+        if self.queue.iter().any(|w| w.ap == asker.ap) {
+            return Acquired::WaitsAlready;
+        }
+        if self.holder.is_some() {
+            self.queue.push_back(asker);
+            return Acquired::Waits;
+        }
+        Acquired::Now(self.grant(asker.ap))
+    }
+
+    fn grant(&mut self, ap: ApId) -> u64 {
+        self.epoch += 1;
+        self.holder = Some(ap);
+        self.releasing = false;
+        self.epoch
+    }
+
+    /// Whether `ap` may write and release in `epoch`.
+    pub(crate) fn is_section(&self, ap: ApId, epoch: u64) -> bool {
+        self.holder == Some(ap) && self.epoch == epoch && !self.releasing
+    }
+
+    /// Whether `ap` is in a section, whichever.
+    pub(crate) fn is_held_by(&self, ap: ApId) -> bool {
+        self.holder == Some(ap) && !self.releasing
+    }
+
+    /// The section is over, the lock not yet free.
+    pub(crate) fn begin_release(&mut self) {
+        self.releasing = true;
+    }
+
+    /// Frees the lock and grants it to the next in the queue: who, and its epoch.
+    pub(crate) fn pass_on(&mut self) -> Option<(Asker, u64)> {
+        self.holder = None;
+        self.releasing = false;
+        let next = self.queue.pop_front()?;
+        let epoch = self.grant(next.ap);
+        Some((next, epoch))
+    }
+
+    /// Takes `ap` out of the queue.
+    pub(crate) fn withdraw(&mut self, ap: ApId) {
+        self.queue.retain(|w| w.ap != ap);
+    }
+
+    /// Whether `ap` holds it or waits for it.
+    pub(crate) fn concerns(&self, ap: ApId) -> bool {
+        self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
+    }
+
+    /// Who holds it.
+    pub(crate) fn holder(&self) -> Option<ApId> {
+        self.holder
+    }
+
+    /// Number of the current or last section.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(ap: u32) -> Asker {
+        Asker {
+            ap: ApId(ap),
+            ..Asker::default()
+        }
+    }
+
+    #[test]
+    fn grants_in_order_of_arrival_with_rising_epochs() {
+        let mut lock = Lock::default();
+        assert_eq!(lock.acquire(by(1)), Acquired::Now(1));
+        assert_eq!(lock.acquire(by(2)), Acquired::Waits);
+        assert_eq!(lock.acquire(by(3)), Acquired::Waits);
+        assert_eq!(lock.acquire(by(1)), Acquired::Holds(1));
+        assert_eq!(lock.acquire(by(3)), Acquired::WaitsAlready);
+        lock.withdraw(ApId(2));
+        let (next, epoch) = lock.pass_on().unwrap();
+        assert_eq!((next.ap, epoch), (ApId(3), 2));
+        assert!(!lock.is_section(ApId(3), 1));
+        assert!(lock.pass_on().is_none());
+        assert_eq!(lock.acquire(by(1)), Acquired::Now(3));
+    }
+
+    #[test]
+    fn a_releasing_holder_lines_up_behind_the_others() {
+        let mut lock = Lock::default();
+        lock.acquire(by(1));
+        lock.acquire(by(2));
+        lock.begin_release();
+        assert!(!lock.is_section(ApId(1), 1));
+        assert_eq!(lock.acquire(by(1)), Acquired::Waits);
+        assert_eq!(lock.pass_on().unwrap().0.ap, ApId(2));
+    }
+}
