@@ -12,6 +12,7 @@ pub mod meta;
 pub mod query;
 pub mod record;
 pub mod selection;
+pub mod store;
 pub mod wire;
 
 #[cfg(test)]

@@ -45,3 +45,47 @@ impl Default for Selection {
         }
     }
 }
+
+impl Selection {
+    /// Whether variables called `name` are selected.
+    pub fn variable(&self, name: &str) -> bool {
+        matches_any(&self.variables, name)
+    }
+
+    /// Whether the application process called `name` is selected.
+    pub fn process(&self, name: &str) -> bool {
+        matches_any(&self.processes, name)
+    }
+
+    /// Whether operations of this kind are selected.
+    pub fn op(&self, op: Op) -> bool {
+        self.ops.is_empty() || self.ops.contains(&op)
+    }
+
+    /// Fraction of the selected accesses that is recorded.
+    pub fn sampling(&self) -> f64 {
+        1.0 / f64::from(self.sample_one_in.max(1))
+    }
+}
+
+fn matches_any(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|p| glob_match::glob_match(p, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_select_names() {
+        let selection = Selection {
+            variables: vec!["grid*".into(), "n".into()],
+            ops: vec![Op::Read],
+            ..Selection::default()
+        };
+        assert!(selection.variable("grid.halo") && selection.variable("n"));
+        assert!(!selection.variable("nn"));
+        assert!(selection.process("ap0"), "no pattern selects all");
+        assert!(selection.op(Op::Read) && !selection.op(Op::Write));
+    }
+}

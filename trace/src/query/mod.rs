@@ -3,6 +3,9 @@
 //! [`TraceSource`] is answered alike by a live event manager (over gRPC), by a store directory, and by
 //! a fusion of many of either; so everything above it works live and post-mortem.
 
+pub mod causality;
+pub mod gather;
+
 use async_trait::async_trait;
 use dosmos_proto::{ApId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
 use serde::{Deserialize, Serialize};
@@ -290,6 +293,24 @@ pub struct HistoryPoint {
     pub version: u64,
     /// How many accesses.
     pub count: u64,
+}
+
+impl HistoryPoint {
+    /// The point that stands for one record.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            start: record.start,
+            duration: record.duration,
+            wait: record.wait,
+            op: record.op,
+            origin: record.origin,
+            optimized: record.flags.optimized,
+            ap: record.ap,
+            object: record.object,
+            version: record.version,
+            count: 1,
+        }
+    }
 }
 
 /// A history: points in order of their start.

@@ -1,0 +1,97 @@
+//! `manifest.json`: whose trace a store holds, and where it is answered while it is written.
+
+use std::path::{Path, PathBuf};
+
+use dosmos_proto::{EmpId, Topology};
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+
+/// Version of the layout of a store.
+const FORMAT: u32 = 1;
+const FILE: &str = "manifest.json";
+
+/// Whose trace a store holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Name of the event manager.
+    pub event_manager: String,
+    /// Its number.
+    pub emp: EmpId,
+    /// The processes.
+    pub topology: Topology,
+}
+
+/// The manifest of a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    format: u32,
+    /// Whose trace it is.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Where the event manager that writes it answers; none once it has closed it.
+    pub live: Option<String>,
+}
+
+impl Manifest {
+    /// The manifest of a store nobody writes.
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            format: FORMAT,
+            identity,
+            live: None,
+        }
+    }
+
+    /// Reads the manifest of the store in `dir`.
+    ///
+    /// # Errors
+    /// If there is none, or it is of another format or damaged.
+    pub fn read(dir: &Path) -> Result<Self, StoreError> {
+        let path = dir.join(FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(StoreError::NoStore(dir.to_owned()));
+            }
+            Err(e) => return Err(io(path, &e)),
+        };
+        let damaged = |why: String| StoreError::Damaged {
+            path: path.clone(),
+            why,
+        };
+        let manifest: Self = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        if manifest.format != FORMAT {
+            return Err(damaged(format!(
+                "format {}, this program reads {FORMAT}",
+                manifest.format
+            )));
+        }
+        let topology = manifest.identity.topology.clone().check();
+        topology.map_err(|e| damaged(e.to_string()))?;
+        Ok(manifest)
+    }
+
+    /// Writes the manifest into `dir`, whole or not at all.
+    ///
+    /// # Errors
+    /// If the system says no.
+    pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
+        let temporary = dir.join(".manifest.json.new");
+        let text = serde_json::to_string_pretty(self).map_err(|e| StoreError::Damaged {
+            path: temporary.clone(),
+            why: e.to_string(),
+        })?;
+        std::fs::write(&temporary, text)
+            .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
+            .and_then(|()| std::fs::rename(&temporary, dir.join(FILE)))
+            .map_err(|e| io(temporary, &e))
+    }
+}
+
+pub(super) fn io(path: PathBuf, error: &std::io::Error) -> StoreError {
+    StoreError::Io {
+        path,
+        why: error.to_string(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Trace stores: a directory an event manager writes, and anybody reads when it is done.
+//!
+//! * `manifest.json`: format, run, event manager, topology, and where the event manager that writes it
+//!   answers ([`manifest`]).
+//! * `db.000`, `db.001` …: databases ([`engine`]), each a few hundred MB; only the last is written. What is no
+//!   longer wanted goes a whole database at a time.
+//!
+//! What is in them is a log: chunks of records, and between the records the events ([`Event`]) that
+//! change what they mean. [`StoreWriter::commit`] adds to it, atomically and durably. Replaying it
+//! rebuilds everything an event manager knows ([`Recovered::replay`]).
+//!
+//! Guarantees: what `commit` returned for survives `kill -9` and power loss; a damaged chunk is skipped,
+//! counted and named; no bytes on disk make a reader panic.
+
+mod engine;
+mod index;
+mod keys;
+mod manifest;
+mod replay;
+mod source;
+mod view;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use dosmos_proto::{EmpId, MpId, Variable};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{HandOver, SecondaryContent};
+use crate::query::BarrierName;
+use crate::record::Record;
+
+pub use manifest::{Identity, Manifest};
+pub use replay::{Item, Recovered};
+pub use source::StoreSource;
+pub use view::{StoreView, Usage};
+pub use writer::StoreWriter;
+
+/// A batch that is in the store: everything up to `sequence` of this incarnation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchMark {
+    /// The memory process that sent it.
+    pub mp: MpId,
+    /// Which start of that process.
+    pub incarnation: u64,
+    /// Number of its last batch stored.
+    pub sequence: u64,
+}
+
+/// What a memory process said of its own recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordingCounters {
+    /// Records made since its start.
+    pub recorded: u64,
+    /// Records lost to a full buffer since its start.
+    pub dropped: u64,
+    /// Fraction of accesses recorded.
+    pub sampling: f64,
+}
+
+/// Something that changes what the records after it mean, or adds to the dictionary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// A copy's secondary meta-object is handed over.
+    HandOver(HandOver),
+    /// Another event manager handed a secondary meta-object over.
+    Received {
+        /// Who.
+        from: EmpId,
+        /// What.
+        content: SecondaryContent,
+    },
+    /// A variable appeared.
+    Variable(Variable),
+    /// A barrier appeared.
+    Barrier(BarrierName),
+    /// State of a memory process's recording; replaces what its incarnation said before.
+    Counters {
+        /// The memory process.
+        mp: MpId,
+        /// Which start of it.
+        incarnation: u64,
+        /// What it said.
+        counters: RecordingCounters,
+    },
+}
+
+/// What one commit adds to the log.
+#[derive(Clone, Debug, Default)]
+pub struct Commit {
+    /// The batches it holds.
+    pub marks: Vec<BatchMark>,
+    /// Their records, in order.
+    pub records: Vec<Record>,
+    /// Events, each with the number of records (of this commit) before it; in order.
+    pub events: Vec<(u32, Event)>,
+}
+
+/// Why a store cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system said no.
+    #[error("{path}: {why}")]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system or the engine said.
+        why: String,
+    },
+    /// There is no store there.
+    #[error(
+        "{0} is no trace store (it has no manifest.json); a store is the directory an event manager wrote"
+    )]
+    NoStore(PathBuf),
+    /// An event manager is writing it.
+    #[error("{path} is being written by a running event manager; ask that one: --emp {address}")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// Where the event manager answers.
+        address: String,
+    },
+    /// It belongs to another event manager or run.
+    #[error("{path} holds the trace of {found}, not of {wanted}; choose another directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Whose trace it is.
+        found: String,
+        /// Whose it should be.
+        wanted: String,
+    },
+    /// Something in it is not what it should be.
+    #[error("{path} is damaged: {why}")]
+    Damaged {
+        /// Which file or entry.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}

@@ -1,0 +1,150 @@
+//! Post-mortem: a store directory that answers as an event manager would.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, RwLock};
+
+use async_trait::async_trait;
+use tempfile::TempDir;
+
+use super::manifest::{Identity, Manifest, io};
+use super::replay::{self, Item, Recovered};
+use super::{Event, StoreError, StoreView};
+use crate::meta::MetaState;
+use crate::query::{
+    Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects, MetaQuery,
+    QueryError, Status, TraceSource,
+};
+use crate::record::Record;
+
+/// A store directory, open for reading.
+#[derive(Debug)]
+pub struct StoreSource {
+    name: String,
+    view: StoreView,
+    recovered: Recovered,
+    metas: OnceLock<MetaState>,
+    /// Where the databases really are, if the directory itself could not be opened.
+    _copy: Option<TempDir>,
+}
+
+impl StoreSource {
+    /// Opens the store in `dir`, also one left by a crash. Where the directory cannot be written (the
+    /// engine needs to), a private copy is opened instead.
+    ///
+    /// # Errors
+    /// If there is no store, an event manager is writing it, or it cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let manifest = Manifest::read(dir)?;
+        let (databases, copy) = match replay::open_databases(dir, &manifest) {
+            Ok(databases) => (databases, None),
+            Err(StoreError::InUse { path, address }) => {
+                return Err(StoreError::InUse { path, address });
+            }
+            Err(_) if !is_writable(dir) => {
+                let copy = copy_of(dir)?;
+                (replay::open_databases(copy.path(), &manifest)?, Some(copy))
+            }
+            Err(e) => return Err(e),
+        };
+        let loaded = replay::load(databases)?;
+        let index = Arc::new(RwLock::new(loaded.index));
+        Ok(Self {
+            name: dir.display().to_string(),
+            view: StoreView::new(index.clone(), manifest.identity, false),
+            recovered: Recovered::new(index, loaded.marks),
+            metas: OnceLock::new(),
+            _copy: copy,
+        })
+    }
+
+    /// Whose trace it is.
+    pub fn identity(&self) -> &Identity {
+        self.view.identity()
+    }
+
+    fn metas(&self) -> Result<&MetaState, QueryError> {
+        if let Some(metas) = self.metas.get() {
+            return Ok(metas);
+        }
+        let identity = self.view.identity();
+        let mut state = MetaState::new(identity.topology.clone(), identity.emp);
+        let replayed = self.recovered.replay(|item| replay_into(&mut state, item));
+        replayed.map_err(|e| QueryError::Unavailable {
+            source_name: self.name.clone(),
+            why: e.to_string(),
+        })?;
+        Ok(self.metas.get_or_init(|| state))
+    }
+}
+
+fn replay_into(state: &mut MetaState, item: Item<'_>) {
+    match item {
+        Item::Record(record) => state.apply(record),
+        Item::Event(Event::HandOver(hand_over)) => {
+            // What is due to others is in their stores.
+            let _ = state.hand_over(hand_over);
+        }
+        Item::Event(Event::Received { from, content }) => {
+            state.receive(*from, content);
+        }
+        Item::Event(Event::Variable(variable)) => state.declare(variable),
+        Item::Event(Event::Barrier(_) | Event::Counters { .. }) => {}
+    }
+}
+
+fn is_writable(dir: &Path) -> bool {
+    tempfile::tempfile_in(dir).is_ok()
+}
+
+fn copy_of(dir: &Path) -> Result<TempDir, StoreError> {
+    let copy = TempDir::new().map_err(|e| io(std::env::temp_dir(), &e))?;
+    copy_tree(dir, copy.path()).map_err(|e| io(dir.to_owned(), &e))?;
+    Ok(copy)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            // Content only: permissions may be what makes the original unusable.
+            std::io::copy(
+                &mut std::fs::File::open(entry.path())?,
+                &mut std::fs::File::create(target)?,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl TraceSource for StoreSource {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+    async fn catalog(&self) -> Result<Catalog, QueryError> {
+        Ok(self.view.catalog())
+    }
+    async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
+        let metas = self.metas()?;
+        Ok(metas.query(query, self.view.completeness()))
+    }
+    async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
+        self.view.histogram(query)
+    }
+    async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
+        self.view.history(query)
+    }
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+        Ok(self.view.records(filter, limit))
+    }
+    async fn status(&self) -> Result<Status, QueryError> {
+        Ok(Status {
+            event_managers: Vec::new(),
+            completeness: self.view.completeness(),
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! Answers over what is committed: for readers in the writer's process, and over directories.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dosmos_proto::Nanos;
+
+use super::index::{ChunkRef, Index};
+use super::keys;
+use super::manifest::Identity;
+use crate::chunk::Chunk;
+use crate::query::{
+    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
+    MAX_BUCKETS, OriginCounts, QueryError, TimeRange, causality, gather,
+};
+use crate::record::Record;
+
+/// Most points a history may have.
+const MAX_POINTS: u32 = 100_000;
+
+/// A reader of what is committed. Cheap to clone; every answer sees whole commits only.
+#[derive(Clone, Debug)]
+pub struct StoreView {
+    index: Arc<RwLock<Index>>,
+    identity: Identity,
+    live: bool,
+}
+
+/// How much a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Records.
+    pub records: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+impl StoreView {
+    pub(super) fn new(index: Arc<RwLock<Index>>, identity: Identity, live: bool) -> Self {
+        Self {
+            index,
+            identity,
+            live,
+        }
+    }
+
+    fn read<T>(&self, with: impl FnOnce(&Index) -> T) -> T {
+        with(&self.index.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How much it holds.
+    pub fn usage(&self) -> Usage {
+        self.read(|index| Usage {
+            records: index.records(),
+            chunks: index.chunks.len() as u64,
+            bytes: index
+                .databases
+                .iter()
+                .map(super::engine::Engine::size)
+                .sum(),
+        })
+    }
+
+    /// What is lacking.
+    pub fn completeness(&self) -> Completeness {
+        self.read(Index::completeness)
+    }
+
+    /// Processes, variables, extent.
+    pub fn catalog(&self) -> Catalog {
+        self.read(|index| Catalog {
+            event_managers: vec![self.identity.event_manager.clone()],
+            topology: self.identity.topology.clone(),
+            variables: index.variables.values().cloned().collect(),
+            barriers: index.barriers.values().cloned().collect(),
+            extent: index.extent(),
+            records: index.records(),
+            completeness: index.completeness(),
+            live: self.live,
+        })
+    }
+
+    /// Whose trace it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Access counts over time. Chunks that lie within one bucket are answered from their summaries.
+    ///
+    /// # Errors
+    /// If the number of buckets is not 1 to [`MAX_BUCKETS`], or the range is empty or its end before its start.
+    pub fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
+        let count = query.buckets;
+        if count == 0 || count > MAX_BUCKETS {
+            return Err(QueryError::BadQuery(format!(
+                "{count} buckets; a histogram has 1 to {MAX_BUCKETS}"
+            )));
+        }
+        let range = self.range_of(&query.filter)?;
+        let filter = Filter {
+            range: Some(range),
+            ..query.filter.clone()
+        };
+        let mut buckets = vec![OriginCounts::default(); count as usize];
+        for chunk in self.candidates(&filter) {
+            let starts = chunk.summary.starts;
+            let (first, last) = (
+                bucket(range, count, starts.from),
+                bucket(range, count, starts.to - Nanos(1)),
+            );
+            match (first, last) {
+                (Some(a), Some(b)) if a == b && chunk.summary.can_count(&filter) => {
+                    buckets[a].add(&chunk.summary.count(&filter));
+                }
+                _ => self.each_match(&chunk, &filter, |record| {
+                    if let Some(at) = bucket(range, count, record.start) {
+                        buckets[at].count(record.origin, record.flags.optimized);
+                    }
+                }),
+            }
+        }
+        Ok(Histogram {
+            range,
+            buckets,
+            completeness: self.completeness(),
+        })
+    }
+
+    /// What happened, gathered where there is too much of it.
+    ///
+    /// # Errors
+    /// If the number of points is not 1 to 100,000, or the range makes no sense.
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
+        if query.max_points == 0 || query.max_points > MAX_POINTS {
+            return Err(QueryError::BadQuery(format!(
+                "{} points; a history has 1 to {MAX_POINTS}",
+                query.max_points
+            )));
+        }
+        let range = self.range_of(&query.filter)?;
+        let filter = Filter {
+            range: Some(range),
+            ..query.filter.clone()
+        };
+        let mut points = Vec::new();
+        let mut matched = 0;
+        // Bounded memory however long the run: gathered in between, to four times what is asked for.
+        let fine = query.max_points.saturating_mul(4);
+        for chunk in self.candidates(&filter) {
+            self.each_match(&chunk, &filter, |record| {
+                matched += 1;
+                points.push(HistoryPoint::of(record));
+            });
+            if points.len() > 4 * fine as usize {
+                points = gather::gather(points, range, fine);
+            }
+        }
+        causality::respect_sections(&mut points);
+        Ok(History {
+            range,
+            points: gather::gather(points, range, query.max_points),
+            matched,
+            completeness: self.completeness(),
+        })
+    }
+
+    /// Records in order of their start, at most `limit` (0: no limit).
+    pub fn records(&self, filter: &Filter, limit: u64) -> Vec<Record> {
+        let mut found = Vec::new();
+        for chunk in self.candidates(filter) {
+            self.each_match(&chunk, filter, |record| found.push(*record));
+        }
+        found.sort_by_key(|r| r.start);
+        if limit > 0 {
+            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        found
+    }
+
+    /// The range a question is about: its own, else everything there is.
+    fn range_of(&self, filter: &Filter) -> Result<TimeRange, QueryError> {
+        let nothing = TimeRange {
+            from: Nanos::ZERO,
+            to: Nanos(1),
+        };
+        let range = match filter.range {
+            Some(range) => range,
+            None => self.read(Index::extent).unwrap_or(nothing),
+        };
+        if range.from >= range.to {
+            return Err(QueryError::BadQuery(format!(
+                "the range ends ({}) at or before its start ({})",
+                range.to.0, range.from.0
+            )));
+        }
+        Ok(range)
+    }
+
+    fn candidates(&self, filter: &Filter) -> Vec<ChunkRef> {
+        self.read(|index| {
+            let may = |c: &&ChunkRef| c.summary.may_match(filter);
+            index.chunks.iter().filter(may).cloned().collect()
+        })
+    }
+
+    /// Reads a chunk and hands out the records that match. One that cannot be read is noted.
+    fn each_match(&self, chunk: &ChunkRef, filter: &Filter, mut each: impl FnMut(&Record)) {
+        match self.read_chunk(chunk) {
+            Ok(records) => records
+                .iter()
+                .filter(|r| filter.matches(r))
+                .for_each(&mut each),
+            Err(why) => {
+                let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+                index.damaged(chunk.number, &why);
+            }
+        }
+    }
+
+    fn read_chunk(&self, chunk: &ChunkRef) -> Result<Vec<Record>, String> {
+        let engine = self.read(|index| index.databases.get(chunk.database).cloned());
+        let engine = engine.ok_or("its database is gone")?;
+        let bytes = engine
+            .get(keys::key(keys::CHUNK, chunk.number))
+            .map_err(|e| e.to_string())?
+            .ok_or("it is not there")?;
+        let records = Chunk::open(&bytes).and_then(|c| c.records());
+        records.map_err(|e| e.to_string())
+    }
+}
+
+/// The bucket of an instant; none outside the range.
+pub(super) fn bucket(range: TimeRange, count: u32, at: Nanos) -> Option<usize> {
+    if !range.contains(at) {
+        return None;
+    }
+    let into = u128::from((at - range.from).0) * u128::from(count);
+    Some((into / u128::from(range.length().0)) as usize)
+}
