@@ -90,7 +90,7 @@ pub(super) fn load(databases: Vec<Engine>) -> Result<Loaded, StoreError> {
 }
 
 /// One entry of the log.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
     /// A record.
     Record(&'a Record),

@@ -95,14 +95,14 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 fn what_was_committed_is_there_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(&dir.path().join("a"), &identity()).unwrap();
-    writer.commit(commit(1, records(0..20_000))).unwrap();
-    writer.commit(commit(2, records(20_000..20_010))).unwrap();
+    writer.commit(&commit(1, records(0..20_000))).unwrap();
+    writer.commit(&commit(2, records(20_000..20_010))).unwrap();
     // The files as a killed process leaves them: copied while the writer still has them open.
     let crashed = dir.path().join("b");
     copy(&dir.path().join("a"), &crashed);
     let (mut again, recovered) = StoreWriter::open(&crashed, &identity()).unwrap();
     assert_eq!(recovered.marks()[&MpId(0)].sequence, 2);
-    again.commit(commit(3, records(20_010..20_020))).unwrap();
+    again.commit(&commit(3, records(20_010..20_020))).unwrap();
     let found = again.view().records(&Filter::default(), 0);
     assert_eq!(found, records(0..20_020));
     let mut replayed = Vec::new();
@@ -141,7 +141,7 @@ fn events_keep_their_place_between_records() {
         events: events.clone(),
         ..commit(1, records(0..u64::from(2 * most + 5)))
     };
-    writer.commit(all).unwrap();
+    writer.commit(&all).unwrap();
     let only_event = Commit {
         events: vec![(
             0,
@@ -152,7 +152,7 @@ fn events_keep_their_place_between_records() {
         )],
         ..Commit::default()
     };
-    writer.commit(only_event).unwrap();
+    writer.commit(&only_event).unwrap();
     drop(writer);
     let (_, recovered) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let (mut before, mut places) = (0, Vec::new());
@@ -183,7 +183,7 @@ fn databases_rotate_and_stay_one_log() {
     writer.rotate_at(1);
     for i in 0..5 {
         writer
-            .commit(commit(i + 1, records(i * 100..(i + 1) * 100)))
+            .commit(&commit(i + 1, records(i * 100..(i + 1) * 100)))
             .unwrap();
     }
     drop(writer);
@@ -200,8 +200,8 @@ fn databases_rotate_and_stay_one_log() {
 fn a_damaged_chunk_is_skipped_counted_and_named() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
-    writer.commit(commit(1, records(0..100))).unwrap();
-    writer.commit(commit(2, records(100..200))).unwrap();
+    writer.commit(&commit(1, records(0..100))).unwrap();
+    writer.commit(&commit(2, records(100..200))).unwrap();
     drop(writer);
     {
         let engine = engine::Engine::open(&dir.path().join("db.000")).unwrap();
@@ -229,7 +229,7 @@ fn a_store_in_use_names_who_answers() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.answers_at("127.0.0.1:4711").unwrap();
-    writer.commit(commit(1, records(0..10))).unwrap();
+    writer.commit(&commit(1, records(0..10))).unwrap();
     // The engine locks per process: what another process would be told is told by the manifest.
     let error = StoreSource::open(dir.path()).unwrap_err();
     assert!(
@@ -315,7 +315,7 @@ fn a_store_gives_the_metas_its_writer_had() {
         content: content(1),
     };
     writer
-        .commit(Commit {
+        .commit(&Commit {
             events: vec![(40, received)],
             ..commit(1, records(0..50))
         })
@@ -362,7 +362,7 @@ fn answers_equal_those_of_looking_at_every_record() {
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let all = records(0..500);
     for (i, part) in all.chunks(37).enumerate() {
-        writer.commit(commit(i as u64 + 1, part.to_vec())).unwrap();
+        writer.commit(&commit(i as u64 + 1, part.to_vec())).unwrap();
     }
     let view = writer.view();
     let extent = view.catalog().extent.unwrap();

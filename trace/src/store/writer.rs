@@ -89,7 +89,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// If the system says no: disk full, directory gone.
-    pub fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
+    pub fn commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         if self.current.size() >= self.rotate_at {
             self.rotate()?;
         }
@@ -97,7 +97,7 @@ impl StoreWriter {
         let mut chunks = Vec::new();
         let database = self.read_index().databases.len() - 1;
         let mut number = self.next;
-        for piece in pieces(&commit) {
+        for piece in pieces(commit) {
             if let Some(summary) = Summary::of(piece.records) {
                 writes.put(
                     keys::key(keys::CHUNK, number),
