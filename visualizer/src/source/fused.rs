@@ -1,0 +1,199 @@
+//! Fusion: many sources asked in parallel and answered for as one (001 §5.3, DESIGN §8).
+//!
+//! Guarantees: an answer is the one a single source with all records would give; a source that fails
+//! is named in the answer's `missing`, and only if all fail is there an error. How long a source may
+//! take is the source's own affair ([`super::RemoteSource`] has a deadline).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dosmos_proto::Nanos;
+use dosmos_trace::Record;
+use dosmos_trace::query::{
+    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery, MAX_BUCKETS,
+    MetaObjects, MetaQuery, QueryError, Status, TimeRange, TraceSource,
+};
+use futures::future::join_all;
+
+use super::merge;
+
+/// Many sources as one.
+pub struct Fused {
+    sources: Vec<Arc<dyn TraceSource>>,
+}
+
+/// The answers of those that answered, by name, and the names of the others.
+struct Gathered<T> {
+    answers: Vec<(String, T)>,
+    missing: Vec<String>,
+}
+
+impl<T> Gathered<T> {
+    /// The merged answer, with the missing ones named in it.
+    fn merged<U>(
+        self,
+        merge: impl FnOnce(Vec<(String, T)>) -> U,
+        completeness: impl FnOnce(&mut U) -> &mut Completeness,
+    ) -> U {
+        let mut merged = merge(self.answers);
+        add_missing(completeness(&mut merged), self.missing);
+        merged
+    }
+}
+
+fn add_missing(completeness: &mut Completeness, names: Vec<String>) {
+    completeness.missing.extend(names);
+    completeness.missing.sort();
+    completeness.missing.dedup();
+}
+
+impl Fused {
+    /// Asks `sources` as one.
+    pub fn new(sources: Vec<Arc<dyn TraceSource>>) -> Self {
+        Self { sources }
+    }
+
+    async fn ask<'a, T, F>(
+        &'a self,
+        question: impl Fn(&'a dyn TraceSource) -> F,
+    ) -> Result<Gathered<T>, QueryError>
+    where
+        F: Future<Output = Result<T, QueryError>> + 'a,
+    {
+        let asked = self.sources.iter().map(|s| question(s.as_ref()));
+        let results = join_all(asked).await;
+        let mut gathered = Gathered {
+            answers: Vec::new(),
+            missing: Vec::new(),
+        };
+        let mut errors = Vec::new();
+        for (source, result) in self.sources.iter().zip(results) {
+            let name = source.name();
+            match result {
+                Ok(answer) => gathered.answers.push((name, answer)),
+                Err(error) => {
+                    tracing::debug!(source = name, %error, "does not answer");
+                    errors.push(error);
+                    gathered.missing.push(name);
+                }
+            }
+        }
+        if gathered.answers.is_empty() {
+            return Err(self.none_answered(errors));
+        }
+        Ok(gathered)
+    }
+
+    /// A question that is bad for one is bad for all; otherwise all reasons are told.
+    fn none_answered(&self, errors: Vec<QueryError>) -> QueryError {
+        if errors.is_empty() {
+            return QueryError::Unavailable {
+                source_name: self.name(),
+                why: "there is no event manager to ask".into(),
+            };
+        }
+        let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let mut errors = errors;
+        if let Some(bad) = errors
+            .iter()
+            .position(|e| matches!(e, QueryError::BadQuery(_)))
+        {
+            return errors.swap_remove(bad);
+        }
+        if errors.len() == 1 {
+            return errors.swap_remove(0);
+        }
+        QueryError::Unavailable {
+            source_name: format!("none of {} event managers answers", errors.len()),
+            why: reasons.join("; "),
+        }
+    }
+
+    /// The range of a filter that names none: the extent of all sources together.
+    async fn resolve(&self, filter: &Filter) -> Result<(Filter, TimeRange), QueryError> {
+        let mut filter = filter.clone();
+        let range = match filter.range {
+            Some(range) => range,
+            None => self.catalog().await?.extent.unwrap_or(TimeRange {
+                from: Nanos::ZERO,
+                to: Nanos::ZERO,
+            }),
+        };
+        filter.range = Some(range);
+        Ok((filter, range))
+    }
+}
+
+#[async_trait]
+impl TraceSource for Fused {
+    fn name(&self) -> String {
+        match self.sources.as_slice() {
+            [] => "nobody".into(),
+            [one] => one.name(),
+            many => {
+                let names: Vec<String> = many.iter().map(|s| s.name()).collect();
+                names.join(", ")
+            }
+        }
+    }
+
+    async fn catalog(&self) -> Result<Catalog, QueryError> {
+        let gathered = self.ask(|s| s.catalog()).await?;
+        Ok(gathered.merged(merge::catalogs, |c| &mut c.completeness))
+    }
+
+    async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
+        let gathered = self.ask(|s| s.meta_objects(query)).await?;
+        Ok(gathered.merged(merge::meta_objects, |m| &mut m.completeness))
+    }
+
+    async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
+        check_buckets(query.buckets)?;
+        let (filter, range) = self.resolve(&query.filter).await?;
+        let buckets = query.buckets;
+        let query = HistogramQuery { filter, buckets };
+        let gathered = self.ask(|s| s.histogram(&query)).await?;
+        let merge = |parts| merge::histograms(parts, range, buckets);
+        Ok(gathered.merged(merge, |h| &mut h.completeness))
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
+        let (filter, range) = self.resolve(&query.filter).await?;
+        let query = HistoryQuery {
+            filter,
+            max_points: query.max_points,
+        };
+        let gathered = self.ask(|s| s.history(&query)).await?;
+        let merge = |parts| merge::histories(parts, range, &query);
+        Ok(gathered.merged(merge, |h| &mut h.completeness))
+    }
+
+    /// Records have no room to say who is missing; [`TraceSource::catalog`] says it.
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+        let gathered = self.ask(|s| s.records(filter, limit)).await?;
+        if !gathered.missing.is_empty() {
+            tracing::warn!(missing = ?gathered.missing, "records are incomplete");
+        }
+        let mut all: Vec<Record> = gathered.answers.into_iter().flat_map(|(_, r)| r).collect();
+        all.sort_by_key(|r| r.start);
+        if limit > 0 {
+            all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        Ok(all)
+    }
+
+    async fn status(&self) -> Result<Status, QueryError> {
+        let gathered = self.ask(|s| s.status()).await?;
+        Ok(gathered.merged(merge::statuses, |s| &mut s.completeness))
+    }
+}
+
+/// Refuses a number of buckets that no histogram has.
+pub(super) fn check_buckets(buckets: u32) -> Result<(), QueryError> {
+    if (1..=MAX_BUCKETS).contains(&buckets) {
+        return Ok(());
+    }
+    Err(QueryError::BadQuery(format!(
+        "a histogram has 1 to {MAX_BUCKETS} buckets, not {buckets}"
+    )))
+}

@@ -1,0 +1,159 @@
+//! Level of detail: a history reduced to a number of points by gathering like neighbours.
+//!
+//! Guarantees: never more points than asked for; the accesses behind them stay the same in number
+//! and in waiting time; a point still spans from the start of its first access to the end of its last.
+
+use std::collections::HashMap;
+
+use dosmos_proto::ObjectId;
+use dosmos_trace::query::{HistoryPoint, TimeRange};
+use dosmos_trace::{Op, Origin};
+
+/// What makes two accesses alike. `None`: not distinguished at this level of detail.
+type Likeness = (
+    Option<Op>,
+    Option<(Origin, bool)>,
+    Option<dosmos_proto::ApId>,
+    Option<ObjectId>,
+);
+
+/// What is given up, level by level, when even one point a kind would be too many.
+const LEVELS: [fn(&HistoryPoint) -> Likeness; 5] = [
+    |p| {
+        (
+            Some(p.op),
+            Some((p.origin, p.optimized)),
+            Some(p.ap),
+            Some(p.object),
+        )
+    },
+    |p| (Some(p.op), None, Some(p.ap), Some(p.object)),
+    |p| (Some(p.op), None, Some(p.ap), None),
+    |p| (Some(p.op), None, None, None),
+    |_| (None, None, None, None),
+];
+
+/// At most `max_points` (at least 1) points in order of their start that stand for all of `points`.
+/// Accesses are alike that share operation, origin, process and object; like ones of one slice of
+/// `range` become one point. The slices are as fine as the bound allows.
+pub fn gather(
+    mut points: Vec<HistoryPoint>,
+    range: TimeRange,
+    max_points: u32,
+) -> Vec<HistoryPoint> {
+    let most = max_points.max(1) as usize;
+    points.sort_by_key(|p| p.start);
+    if points.len() <= most {
+        return points;
+    }
+    for likeness in LEVELS {
+        let mut slices = most as u64;
+        while slices > 0 {
+            let gathered = at_level(&points, range, slices, likeness);
+            if gathered.len() <= most {
+                return gathered;
+            }
+            slices /= 2;
+        }
+    }
+    // The last level has one kind and one slice.
+    Vec::new()
+}
+
+fn at_level(
+    points: &[HistoryPoint],
+    range: TimeRange,
+    slices: u64,
+    likeness: fn(&HistoryPoint) -> Likeness,
+) -> Vec<HistoryPoint> {
+    let length = u128::from(range.length().0.max(1));
+    let mut place: HashMap<(u64, Likeness), usize> = HashMap::new();
+    let mut gathered: Vec<HistoryPoint> = Vec::new();
+    for point in points {
+        let into = u128::from((point.start - range.from).0);
+        let slice = (into * u128::from(slices) / length).min(u128::from(slices - 1)) as u64;
+        let at = *place
+            .entry((slice, likeness(point)))
+            .or_insert(gathered.len());
+        match gathered.get_mut(at) {
+            Some(first) => join(first, point),
+            None => gathered.push(*point),
+        }
+    }
+    gathered
+}
+
+/// Adds `next`, which does not start before `first`, to `first`.
+fn join(first: &mut HistoryPoint, next: &HistoryPoint) {
+    let end = (first.start + first.duration).max(next.start + next.duration);
+    first.duration = end - first.start;
+    first.wait += next.wait;
+    first.count += next.count;
+    first.version = first.version.max(next.version);
+    first.optimized &= next.optimized;
+    first.origin = first.origin.max(next.origin);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::{ApId, Nanos, VarId};
+    use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
+
+    fn point() -> impl Strategy<Value = HistoryPoint> {
+        (
+            0u64..1_000,
+            0u64..50,
+            1u32..=5,
+            1u32..=3,
+            0u32..6,
+            0u32..4,
+            1u64..4,
+        )
+            .prop_map(
+                |(start, duration, op, origin, ap, object, count)| HistoryPoint {
+                    start: Nanos(start),
+                    duration: Nanos(duration),
+                    wait: Nanos(duration / 2),
+                    op: Op::from_number(op).unwrap(),
+                    origin: Origin::from_number(origin).unwrap(),
+                    optimized: false,
+                    ap: ApId(ap),
+                    object: ObjectId::new(VarId(1), object),
+                    version: start,
+                    count,
+                },
+            )
+    }
+
+    proptest! {
+        #[test]
+        fn bounded_and_nothing_lost(
+            points in prop::collection::vec(point(), 0..300),
+            most in 1u32..400,
+        ) {
+            let range = TimeRange { from: Nanos(0), to: Nanos(1_000) };
+            let counts = |p: &[HistoryPoint]| p.iter().map(|p| p.count).sum::<u64>();
+            let waits = |p: &[HistoryPoint]| p.iter().map(|p| p.wait.0).sum::<u64>();
+            let end = |p: &[HistoryPoint]| p.iter().map(|p| p.start + p.duration).max();
+            let gathered = gather(points.clone(), range, most);
+            prop_assert!(gathered.len() <= most as usize);
+            prop_assert!(gathered.is_sorted_by_key(|p| p.start));
+            prop_assert_eq!(counts(&gathered), counts(&points));
+            prop_assert_eq!(waits(&gathered), waits(&points));
+            prop_assert_eq!(end(&gathered), end(&points));
+        }
+    }
+
+    #[test]
+    fn few_points_stay_as_they_are() {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let points = prop::collection::vec(point(), 20);
+        let mut points = points.new_tree(&mut runner).unwrap().current();
+        points.sort_by_key(|p| p.start);
+        let all = TimeRange::ALL;
+        assert_eq!(gather(points.clone(), all, 20), points);
+        assert!(gather(points, all, 19).len() <= 19);
+    }
+}

@@ -1,0 +1,218 @@
+//! The overview's tree: groups, their processes, and the figures of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{ApId, GroupId, MpId, Topology};
+
+use super::data::Data;
+
+/// What a row of the tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    /// A group, with all in it.
+    Group(GroupId),
+    /// A memory or link process, with its application processes.
+    Mp(MpId),
+    /// An application process.
+    Ap(ApId),
+}
+
+/// A row of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What it stands for.
+    pub node: Node,
+    /// How far below the top it is.
+    pub depth: usize,
+    /// Its name; of a group, the last part of its path.
+    pub label: String,
+    /// A group whose content is not shown.
+    pub folded: bool,
+    /// A link process.
+    pub link: bool,
+    /// Its event manager hears nothing from it (memory and link processes of a live run).
+    pub lost: bool,
+    /// Its figures.
+    pub figures: Figures,
+}
+
+/// Figures of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Accesses so far (of a link process: messages passed on).
+    pub accesses: u64,
+    /// Accesses a second: lately if live, else on average.
+    pub rate: Option<f64>,
+    /// Accesses by origin; unknown of application processes.
+    pub origins: Option<[u64; 3]>,
+    /// Records lost.
+    pub dropped: u64,
+}
+
+impl Figures {
+    fn add(&mut self, other: &Self) {
+        self.accesses += other.accesses;
+        self.dropped += other.dropped;
+        if let Some(rate) = other.rate {
+            *self.rate.get_or_insert(0.0) += rate;
+        }
+        if let Some(theirs) = other.origins {
+            let mine = self.origins.get_or_insert([0; 3]);
+            for (sum, n) in mine.iter_mut().zip(theirs) {
+                *sum += n;
+            }
+        }
+    }
+}
+
+/// The rows of the tree, top groups first; of a group its processes, then its sub-groups.
+pub fn rows(data: &Data, folded: &BTreeSet<GroupId>) -> Vec<Row> {
+    let topology = &data.catalog.topology;
+    let figures = Computed::new(data);
+    let mut rows = Vec::new();
+    let tops = groups_below(topology, None);
+    for group in tops {
+        add_group(&mut rows, data, &figures, folded, group, 0);
+    }
+    rows
+}
+
+fn groups_below(topology: &Topology, parent: Option<GroupId>) -> Vec<GroupId> {
+    let groups = (0u32..).zip(&topology.groups);
+    groups
+        .filter(|(_, g)| g.parent == parent)
+        .map(|(i, _)| GroupId(i))
+        .collect()
+}
+
+fn add_group(
+    rows: &mut Vec<Row>,
+    data: &Data,
+    figures: &Computed,
+    folded: &BTreeSet<GroupId>,
+    group: GroupId,
+    depth: usize,
+) {
+    let topology = &data.catalog.topology;
+    let path = topology.group_name(group);
+    let label = path.rsplit('/').next().unwrap_or_default();
+    let is_folded = folded.contains(&group);
+    rows.push(Row {
+        node: Node::Group(group),
+        depth,
+        label: format!("/{label}"),
+        folded: is_folded,
+        link: false,
+        lost: false,
+        figures: figures.groups.get(&group).cloned().unwrap_or_default(),
+    });
+    if is_folded {
+        return;
+    }
+    for &mp in figures.members.get(&group).map_or(&[][..], Vec::as_slice) {
+        add_process(rows, data, figures, mp, depth + 1);
+    }
+    for child in groups_below(topology, Some(group)) {
+        add_group(rows, data, figures, folded, child, depth + 1);
+    }
+}
+
+fn add_process(rows: &mut Vec<Row>, data: &Data, figures: &Computed, mp: MpId, depth: usize) {
+    let topology = &data.catalog.topology;
+    rows.push(Row {
+        node: Node::Mp(mp),
+        depth,
+        label: topology.mp_name(mp),
+        folded: false,
+        link: topology.mp(mp).is_some_and(|p| p.link),
+        lost: figures.lost.contains(&mp),
+        figures: figures.mps.get(&mp).cloned().unwrap_or_default(),
+    });
+    for &ap in figures.aps.get(&mp).map_or(&[][..], Vec::as_slice) {
+        rows.push(Row {
+            node: Node::Ap(ap),
+            depth: depth + 1,
+            label: topology.ap_name(ap),
+            folded: false,
+            link: false,
+            lost: false,
+            figures: ap_figures(data, ap),
+        });
+    }
+}
+
+/// What rows need, looked up once for all.
+#[derive(Default)]
+struct Computed {
+    groups: BTreeMap<GroupId, Figures>,
+    members: BTreeMap<GroupId, Vec<MpId>>,
+    mps: BTreeMap<MpId, Figures>,
+    aps: BTreeMap<MpId, Vec<ApId>>,
+    lost: BTreeSet<MpId>,
+}
+
+impl Computed {
+    fn new(data: &Data) -> Self {
+        let topology = &data.catalog.topology;
+        let mut all = Self::default();
+        for (i, ap) in (0u32..).zip(&topology.application_processes) {
+            all.aps.entry(ap.memory_process).or_default().push(ApId(i));
+        }
+        for (i, process) in (0u32..).zip(&topology.memory_processes) {
+            let mp = MpId(i);
+            let origins = data.origins.get(&mp).copied().unwrap_or_default();
+            let accesses = origins.iter().sum();
+            all.mps.insert(
+                mp,
+                Figures {
+                    accesses,
+                    rate: rate(data, accesses, data.rate_of_mp(mp)),
+                    origins: (!process.link).then_some(origins),
+                    dropped: 0,
+                },
+            );
+            all.members.entry(process.group).or_default().push(mp);
+        }
+        for status in data.processes() {
+            if let Some(figures) = all.mps.get_mut(&status.mp) {
+                figures.dropped = status.dropped;
+            }
+            if data.catalog.live && !status.connected {
+                all.lost.insert(status.mp);
+            }
+        }
+        for (i, process) in (0u32..).zip(&topology.memory_processes) {
+            for group in topology.ancestry(process.group) {
+                let sum = all.groups.entry(group).or_default();
+                sum.add(&all.mps[&MpId(i)]);
+            }
+        }
+        for status in data.processes() {
+            let link = topology.mp(status.mp).is_some_and(|p| p.link);
+            if let Some(figures) = all.mps.get_mut(&status.mp).filter(|_| link) {
+                figures.accesses = status.forwarded;
+                figures.rate = None;
+            }
+        }
+        all
+    }
+}
+
+fn ap_figures(data: &Data, ap: ApId) -> Figures {
+    let accesses = data.by_ap.get(&ap).map_or(0, |c| c.total());
+    Figures {
+        accesses,
+        rate: rate(data, accesses, data.rate_of_ap(ap)),
+        origins: None,
+        dropped: 0,
+    }
+}
+
+/// Lately if the run goes on, on average if it is over.
+fn rate(data: &Data, accesses: u64, lately: Option<f64>) -> Option<f64> {
+    if data.catalog.live {
+        return lately;
+    }
+    let seconds = data.extent().length().as_secs_f64();
+    (seconds > 0.0).then(|| accesses as f64 / seconds)
+}

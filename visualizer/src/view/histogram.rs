@@ -1,0 +1,195 @@
+//! Accesses over time by origin (001 figures 8 and 9).
+
+use dosmos_trace::Origin;
+use dosmos_trace::query::OriginCounts;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::theme::Theme;
+use super::{axis, message, stacked, text};
+use crate::state::window::Scale;
+use crate::state::{HISTOGRAM_LABEL, State};
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let rows = [
+        Constraint::Length(1),
+        Constraint::Min(3),
+        Constraint::Length(2),
+        Constraint::Length(2),
+    ];
+    let [top, chart, times, legend] = Layout::vertical(rows).areas(area);
+    let Some(charted) = &state.data.histogram else {
+        frame.render_widget(heading(state, None, theme), top);
+        let text = match state.data.catalog.extent {
+            None => "No access has been recorded yet.",
+            Some(_) => "Asking …",
+        };
+        return message(frame, chart, text);
+    };
+    let (histogram, scale) = (&charted.answer, charted.scale);
+    frame.render_widget(heading(state, Some(scale), theme), top);
+    bars(frame, chart, &histogram.buckets, theme);
+    let times = Rect {
+        x: times.x + HISTOGRAM_LABEL,
+        width: times.width.saturating_sub(HISTOGRAM_LABEL),
+        ..times
+    };
+    axis::draw(frame.buffer_mut(), times, scale, theme.faint());
+    let mut sum = OriginCounts::default();
+    for bucket in &histogram.buckets {
+        sum.add(bucket);
+    }
+    frame.render_widget(Paragraph::new(legend_lines(&sum, theme)), legend);
+}
+
+/// What is shown: of what, which operations, when.
+fn heading(state: &State, scale: Option<Scale>, theme: Theme) -> Paragraph<'static> {
+    let catalog = &state.data.catalog;
+    let subject = match (state.variable(), state.place.object) {
+        (None, _) => "All variables".to_owned(),
+        (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
+        (Some(v), None) => catalog.name_of(v),
+    };
+    Paragraph::new(title_line(subject, state, scale, theme))
+}
+
+/// `subject: operations · times · length of a column`, cut in the subject if too long.
+pub(super) fn title_line(
+    subject: String,
+    state: &State,
+    scale: Option<Scale>,
+    theme: Theme,
+) -> Line<'static> {
+    let ops = state
+        .op
+        .map_or_else(|| "all accesses".to_owned(), |op| format!("{op}s only"));
+    let times = scale.map(|s| {
+        format!(
+            " · {} · 1 column = {}",
+            axis::span(s),
+            text::time(s.per_column)
+        )
+    });
+    let follows = match state.data.catalog.live && state.window.follows() {
+        true => " · following",
+        false => "",
+    };
+    let rest = format!(": {ops}{}{follows}", times.unwrap_or_default());
+    let room = usize::from(state.size.0).saturating_sub(text::width(&rest) + 1);
+    Line::from(vec![
+        Span::styled(
+            format!(" {}", text::fit(&subject, room.max(8))),
+            theme.title(),
+        ),
+        Span::raw(rest),
+    ])
+}
+
+fn bars(frame: &mut Frame<'_>, area: Rect, buckets: &[OriginCounts], theme: Theme) {
+    let largest = buckets.iter().map(OriginCounts::total).max().unwrap_or(0);
+    let most = round_up(largest);
+    let buffer = frame.buffer_mut();
+    let label_width = usize::from(HISTOGRAM_LABEL - 2);
+    for row in 0..area.height {
+        let label = match row {
+            0 => text::count(most),
+            r if r == area.height / 2
+                && most.is_multiple_of(2)
+                && area.height.is_multiple_of(2) =>
+            {
+                text::count(most / 2)
+            }
+            _ => String::new(),
+        };
+        let tick = if label.is_empty() { '│' } else { '┤' };
+        let text = format!("{} {tick}", text::right(&label, label_width));
+        buffer.set_string(area.x, area.y + row, text, theme.faint());
+    }
+    let left = area.x + HISTOGRAM_LABEL;
+    for (x, bucket) in (left..area.right()).zip(buckets) {
+        let bar = stacked::bar(bucket, most, area.height, theme);
+        for (y, (c, style)) in (area.y..area.bottom()).rev().zip(bar) {
+            if c != ' ' {
+                buffer[(x, y)].set_char(c).set_style(style);
+            }
+        }
+    }
+}
+
+/// The next of 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20 …: the count a full bar stands for.
+fn round_up(n: u64) -> u64 {
+    const STEPS: [u64; 9] = [10, 12, 16, 20, 30, 40, 50, 60, 80];
+    if n <= 6 {
+        return n.max(1);
+    }
+    let mut power = 1u64;
+    loop {
+        for step in STEPS {
+            let value = step.saturating_mul(power);
+            let value = if power == 1 {
+                value / 10 * 10
+            } else {
+                value / 10
+            };
+            if value >= n {
+                return value;
+            }
+        }
+        match power.checked_mul(10) {
+            Some(next) => power = next,
+            None => return u64::MAX,
+        }
+    }
+}
+
+fn legend_lines(sum: &OriginCounts, theme: Theme) -> Vec<Line<'static>> {
+    let all = sum.total();
+    let mut spans = vec![Span::raw(" ")];
+    let named = [
+        (Origin::Local, "local", sum.local),
+        (Origin::Intra, "intra-group", sum.intra),
+        (Origin::Inter, "inter-group", sum.inter),
+    ];
+    for (origin, name, n) in named {
+        let sign = if theme.colour {
+            '█'
+        } else {
+            Theme::letter(origin)
+        };
+        spans.push(Span::styled(sign.to_string(), theme.origin(origin)));
+        let share = text::percent(n, all);
+        spans.push(Span::raw(format!(
+            " {name} {} ({share})   ",
+            text::count(n)
+        )));
+    }
+    let totals = format!(
+        " {} in all · {} of the local ones are reads on copies",
+        text::count(all),
+        text::count(sum.optimized)
+    );
+    vec![Line::from(spans), Line::styled(totals, theme.faint())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_of_counts_is_round_and_large_enough() {
+        for (n, round) in [
+            (0, 1),
+            (5, 5),
+            (7, 10),
+            (10, 10),
+            (11, 12),
+            (101, 120),
+            (999, 1_000),
+        ] {
+            assert_eq!(round_up(n), round, "{n}");
+        }
+        assert!(round_up(u64::MAX) == u64::MAX);
+    }
+}

@@ -1,0 +1,228 @@
+//! Histories (001 figures 10 and 11): lanes of three rows. `x` read and `+` optimized read above the
+//! line, `*` write below it; on the line, full bars for waiting for a lock, half bars for waiting for
+//! a release, and the sections between, lightly.
+
+use dosmos_trace::Origin;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::histogram::title_line;
+use super::theme::Theme;
+use super::{axis, message, text};
+use crate::state::lanes::{Cell, Lane};
+use crate::state::window::Scale;
+use crate::state::{LANE_LABEL, Screen, State};
+
+/// Rows of a lane.
+const LANE: u16 = 3;
+/// A wait shows where it takes at least this share of a column.
+const SHOWN: f64 = 0.25;
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let rows = [
+        Constraint::Length(1),
+        Constraint::Min(LANE),
+        Constraint::Length(2),
+        Constraint::Length(1),
+        Constraint::Length(2),
+    ];
+    let [top, body, times, detail, legend] = Layout::vertical(rows).areas(area);
+    let scale = state.data.history.as_ref().map(|h| h.scale);
+    let heading = title_line(subject(state), state, scale, theme);
+    frame.render_widget(Paragraph::new(heading), top);
+    let (Some(scale), false) = (scale, state.lanes.is_empty()) else {
+        return message(frame, body, &why_empty(state));
+    };
+    let seen = usize::from(body.height / LANE).max(1);
+    let visible = state.lane_list.visible(state.lanes.len(), seen);
+    let below = state.lanes.len() - visible.end;
+    for (i, at) in visible.clone().enumerate() {
+        let area = Rect {
+            y: body.y + LANE * i as u16,
+            height: LANE.min(body.height),
+            ..body
+        };
+        let selected = at == state.lane_list.selected;
+        draw_lane(frame.buffer_mut(), area, &state.lanes[at], selected, theme);
+    }
+    times_and_scroll(frame, times, scale, (visible.start, below), theme);
+    frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
+    frame.render_widget(Paragraph::new(legend_lines(theme)), legend);
+}
+
+/// Whose history.
+fn subject(state: &State) -> String {
+    let catalog = &state.data.catalog;
+    if state.place.screen == Screen::ProcessHistory {
+        return match state.process() {
+            None => "No process".into(),
+            Some(ap) => match catalog.topology.group_of_ap(ap) {
+                None => catalog.topology.ap_name(ap),
+                Some(group) => format!(
+                    "{} in {}",
+                    catalog.topology.ap_name(ap),
+                    catalog.topology.group_name(group)
+                ),
+            },
+        };
+    }
+    match (state.variable(), state.place.object) {
+        (None, _) => "No variable".into(),
+        (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
+        (Some(v), None) => catalog.name_of(v),
+    }
+}
+
+fn why_empty(state: &State) -> String {
+    let catalog = &state.data.catalog;
+    let of_process = state.place.screen == Screen::ProcessHistory;
+    if catalog.extent.is_none() {
+        "No access has been recorded yet.".into()
+    } else if state.data.history.is_some() {
+        "No access in this time. 0 shows the whole run.".into()
+    } else if !of_process && state.variable().is_none() {
+        "No variable has been declared yet.".into()
+    } else if of_process && state.process().is_none() {
+        "No application process is known yet.".into()
+    } else {
+        "Asking …".into()
+    }
+}
+
+fn times_and_scroll(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    scale: Scale,
+    (above, below): (usize, usize),
+    theme: Theme,
+) {
+    let chart = Rect {
+        x: area.x + LANE_LABEL,
+        width: area.width.saturating_sub(LANE_LABEL),
+        ..area
+    };
+    axis::draw(frame.buffer_mut(), chart, scale, theme.faint());
+    let hidden = [(above, "above", 0), (below, "below", 1)];
+    for (n, word, row) in hidden {
+        if n > 0 && row < area.height {
+            let label = text::left(&format!(" {} {word}", text::count(n as u64)), 11);
+            let buffer = frame.buffer_mut();
+            buffer.set_string(area.x, area.y + row, label, theme.title());
+        }
+    }
+}
+
+fn draw_lane(buffer: &mut Buffer, area: Rect, lane: &Lane, selected: bool, theme: Theme) {
+    let middle = area.y + area.height / 2;
+    let marker = if selected { '▶' } else { ' ' };
+    let width = usize::from(LANE_LABEL) - 2;
+    let label = format!("{marker}{} ", text::right(&lane.label, width));
+    let style = if selected {
+        theme.title()
+    } else {
+        Style::new()
+    };
+    buffer.set_string(area.x, middle, label, style);
+    let left = area.x + LANE_LABEL;
+    for (x, cell) in (left..area.right()).zip(&lane.cells) {
+        if let Some(read) = cell.read {
+            let sign = if read.optimized { '+' } else { 'x' };
+            put(
+                buffer,
+                x,
+                area.y,
+                sign,
+                theme.mark(read.origin, read.several),
+            );
+        }
+        let (sign, style) = on_the_line(cell, theme);
+        put(buffer, x, middle, sign, style);
+        if let (Some(write), true) = (cell.write, area.height > 2) {
+            let style = theme.mark(write.origin, write.several);
+            put(buffer, x, area.y + 2, '*', style);
+        }
+    }
+}
+
+fn put(buffer: &mut Buffer, x: u16, y: u16, sign: char, style: Style) {
+    if let Some(cell) = buffer.cell_mut((x, y)) {
+        cell.set_char(sign).set_style(style);
+    }
+}
+
+/// Waiting before sections, sections before nothing.
+fn on_the_line(cell: &Cell, theme: Theme) -> (char, Style) {
+    if cell.acquiring >= SHOWN {
+        ('█', theme.wait())
+    } else if cell.releasing >= SHOWN {
+        ('▄', theme.wait())
+    } else if cell.at_barrier >= SHOWN {
+        ('▒', theme.wait())
+    } else {
+        match (cell.granted, cell.released) {
+            (0, 0) if cell.holding >= 0.5 => ('─', theme.section()),
+            (0, 0) => ('·', theme.faint()),
+            (1, 0) => ('[', theme.section()),
+            (0, 1) => (']', theme.section()),
+            _ => ('=', theme.section()),
+        }
+    }
+}
+
+/// What the selected lane sums up to.
+fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
+    let Some(lane) = state.lanes.get(state.lane_list.selected) else {
+        return Line::default();
+    };
+    let t = lane.totals;
+    let mut parts = Vec::new();
+    if t.barriers > 0 {
+        parts.push(text::plural(t.barriers, "barrier"));
+    } else {
+        parts.push(format!(
+            "{} ({} on copies)",
+            text::plural(t.reads, "read"),
+            text::count(t.optimized)
+        ));
+        parts.push(text::plural(t.writes, "write"));
+        parts.push(text::plural(t.acquires, "acquire"));
+    }
+    parts.push(format!("waited {}", text::time(t.wait)));
+    let words = format!("{}: {}", lane.label, parts.join(" · "));
+    let words = text::fit(&words, usize::from(area.width).saturating_sub(1));
+    Line::styled(format!(" {words}"), theme.section())
+}
+
+fn legend_lines(theme: Theme) -> Vec<Line<'static>> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let marks = vec![
+        Span::raw(" x read  "),
+        Span::styled("+", theme.mark(Origin::Local, false)),
+        Span::raw(" read on a copy  * write  "),
+        Span::styled("█", theme.wait()),
+        Span::raw(" waits for lock  "),
+        Span::styled("▄", theme.wait()),
+        Span::raw(" for release  "),
+        Span::styled("▒", theme.wait()),
+        Span::raw(" barrier"),
+    ];
+    let meanings = vec![
+        Span::styled(" [──]", theme.section()),
+        Span::raw(" holds  "),
+        Span::styled("=", theme.section()),
+        Span::raw(" short sections  "),
+        Span::styled("local", theme.mark(Origin::Local, false)),
+        Span::raw(" "),
+        Span::styled("intra-group", theme.mark(Origin::Intra, false)),
+        Span::raw(" "),
+        Span::styled("inter-group", theme.mark(Origin::Inter, false)),
+        Span::raw("  "),
+        Span::styled("bold", bold),
+        Span::raw(": several"),
+    ];
+    vec![Line::from(marks), Line::from(meanings)]
+}

@@ -1,0 +1,293 @@
+//! The overview: groups and their processes with rates and origins; below, the event managers.
+
+use dosmos_proto::Nanos;
+use dosmos_trace::Origin;
+use dosmos_trace::query::EmpStatus;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::table::{self, Column};
+use super::theme::Theme;
+use super::{message, stacked, text};
+use crate::state::State;
+use crate::state::tree::{Node, Row};
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    if state.tree.is_empty() {
+        return message(frame, area, "No processes are known yet.");
+    }
+    let managers = managers(state, theme, area);
+    let rows = [
+        Constraint::Min(3),
+        Constraint::Length(1),
+        Constraint::Length(managers.len() as u16),
+    ];
+    let [tree, detail, bottom] = Layout::vertical(rows).areas(area);
+    frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
+    frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
+    frame.render_widget(Paragraph::new(managers), bottom);
+}
+
+fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let width = usize::from(area.width);
+    // Accesses, rate, three shares, records lost, with gaps and marker.
+    let figures = 8 + 7 + 3 * 5 + 7 + 7;
+    let flexible = width.saturating_sub(figures + 1);
+    let bar = (flexible * 2 / 5).clamp(4, 40);
+    let name = flexible.saturating_sub(bar + 1);
+    let rate = if state.data.catalog.live {
+        "NOW/s"
+    } else {
+        "MEAN/s"
+    };
+    let columns = [
+        Column::names("GROUP, PROCESS", name),
+        Column::figures("ACCESSES", 8),
+        Column::figures(rate, 7),
+        Column::names("BY ORIGIN", bar),
+        Column::figures("LOCAL", 5),
+        Column::figures("INTRA", 5),
+        Column::figures("INTER", 5),
+        Column::figures("LOST", 7),
+    ];
+    let mut lines = vec![table::titles(&columns, theme.title())];
+    let seen = usize::from(area.height).saturating_sub(1);
+    let visible = state.tree_list.visible(state.tree.len(), seen);
+    for i in visible {
+        let selected = i == state.tree_list.selected;
+        lines.push(tree_line(&state.tree[i], &columns, selected, theme));
+    }
+    lines
+}
+
+fn tree_line(row: &Row, columns: &[Column], selected: bool, theme: Theme) -> Line<'static> {
+    let base = if selected {
+        theme.selected()
+    } else {
+        Style::new()
+    };
+    let indent = "  ".repeat(row.depth.min(8));
+    let mark = match row.node {
+        Node::Group(_) if row.folded => "▸ ",
+        Node::Group(_) => "▾ ",
+        _ => "",
+    };
+    let note = match (row.lost, row.link) {
+        (true, _) => " (lost)",
+        (false, true) => " (link)",
+        _ => "",
+    };
+    let name = format!("{indent}{mark}{}{note}", row.label);
+    let name_style = match row.node {
+        _ if row.lost => theme.bad(),
+        Node::Group(_) => theme.title(),
+        Node::Mp(_) => Style::new(),
+        Node::Ap(_) => theme.section(),
+    };
+    let figures = &row.figures;
+    let process = !matches!(row.node, Node::Ap(_));
+    let mut cells = vec![
+        (name, name_style),
+        (text::count(figures.accesses), Style::new()),
+        (
+            if row.link {
+                String::new()
+            } else {
+                text::rate(figures.rate)
+            },
+            Style::new(),
+        ),
+    ];
+    let bar_column = cells.len();
+    cells.push((String::new(), Style::new()));
+    for origin in Origin::ALL {
+        let share = figures.origins.map(|o| {
+            let all = o.iter().sum();
+            text::percent(o[origin as usize - 1], all)
+        });
+        cells.push((share.unwrap_or_default(), theme.origin(origin)));
+    }
+    let lost = if process {
+        text::count(figures.dropped)
+    } else {
+        String::new()
+    };
+    let lost_style = if figures.dropped > 0 {
+        theme.bad()
+    } else {
+        theme.faint()
+    };
+    cells.push((lost, lost_style));
+    let marker = if selected { '▶' } else { ' ' };
+    let mut line = table::row(columns, cells, marker, base);
+    if let Some(origins) = figures.origins {
+        put_bar(
+            &mut line,
+            bar_column,
+            origins,
+            columns[bar_column].width,
+            theme,
+        );
+    }
+    line
+}
+
+/// Replaces the empty cell of `column` by a bar. Cells alternate with gaps, after the marker.
+fn put_bar(line: &mut Line<'static>, column: usize, origins: [u64; 3], width: usize, theme: Theme) {
+    let at = 1 + 2 * column;
+    let parts = stacked::shares(origins, width as u16, theme);
+    let drawn: usize = parts.iter().map(|(t, _)| text::width(t)).sum();
+    let mut spans: Vec<Span<'static>> = parts
+        .into_iter()
+        .map(|(part, style)| Span::styled(part, style))
+        .collect();
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(drawn))));
+    line.spans.splice(at..=at, spans);
+}
+
+/// More about the selected row.
+fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
+    let Some(row) = state.tree.get(state.tree_list.selected) else {
+        return Line::default();
+    };
+    let topology = &state.data.catalog.topology;
+    let words = match row.node {
+        Node::Group(group) => {
+            let mps = topology.owners_in(Some(group)).count() as u64;
+            let aps = topology.aps_in(Some(group)).count() as u64;
+            let variables = state.data.catalog.variables.iter();
+            let variables = variables
+                .filter(|v| topology.within(v.group, group))
+                .count() as u64;
+            format!(
+                "{}: {}, {}, {}",
+                topology.group_name(group),
+                mps_text(mps),
+                aps_text(aps),
+                text::plural(variables, "variable")
+            )
+        }
+        Node::Mp(mp) => {
+            let status = state.data.processes().find(|p| p.mp == mp);
+            let details = status.map_or_else(
+                || "no status: its event manager is not running".to_owned(),
+                |s| process_details(s, row.link),
+            );
+            format!("{}: {details}", row.label)
+        }
+        Node::Ap(ap) => {
+            let counts = state.data.by_ap.get(&ap).copied().unwrap_or_default();
+            format!(
+                "{}: {} reads, {} writes, {} acquires · Enter: its history",
+                row.label,
+                text::count(counts.reads),
+                text::count(counts.writes),
+                text::count(counts.acquires),
+            )
+        }
+    };
+    let words = text::fit(&words, usize::from(area.width).saturating_sub(1));
+    Line::styled(format!(" {words}"), theme.section())
+}
+
+fn mps_text(n: u64) -> String {
+    let es = if n == 1 { "" } else { "es" };
+    format!("{} memory process{es}", text::count(n))
+}
+
+fn aps_text(n: u64) -> String {
+    let es = if n == 1 { "" } else { "es" };
+    format!("{} application process{es}", text::count(n))
+}
+
+fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String {
+    let tail = format!(
+        "buffer {} · clock ±{} · CPU {}",
+        text::bytes(s.buffered_bytes),
+        text::time(s.clock_error),
+        text::time(s.cpu),
+    );
+    if link {
+        return format!(
+            "passed on {} · {tail}",
+            text::plural(s.forwarded, "message")
+        );
+    }
+    format!(
+        "{}, {} copies · served others {} · {tail}",
+        text::plural(s.objects, "object"),
+        text::count(s.copies),
+        text::count(s.served),
+    )
+}
+
+/// The event managers: those in trouble first, as many as a third of the screen holds.
+fn managers(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let width = usize::from(area.width);
+    let managers = &state.data.status.event_managers;
+    if managers.is_empty() {
+        let stores = state.data.catalog.event_managers.join(", ");
+        let line = format!(" Stores of: {stores} (no event manager is running)");
+        return vec![Line::styled(text::fit(&line, width), theme.faint())];
+    }
+    let name = width
+        .saturating_sub(8 + 8 + 9 + 7 + 9 + 9 + 8 + 7 + 1)
+        .clamp(8, 30);
+    let columns = [
+        Column::names("EVENT MANAGER", name),
+        Column::figures("RECORDS", 8),
+        Column::figures("PENDING", 8),
+        Column::figures("STORED", 9),
+        Column::figures("CHUNKS", 7),
+        Column::figures("GIVEN", 9),
+        Column::figures("TAKEN", 9),
+        Column::figures("CPU", 8),
+    ];
+    let mut sorted: Vec<&EmpStatus> = managers.iter().collect();
+    sorted.sort_by_key(|m| (m.trouble.is_empty(), &m.name));
+    let room = usize::from(area.height / 3).max(2) - 1;
+    let mut lines = vec![table::titles(&columns, theme.title())];
+    for manager in sorted {
+        lines.push(manager_line(manager, &columns, theme));
+        if !manager.trouble.is_empty() {
+            let trouble = format!("   {}: {}", manager.name, manager.trouble);
+            lines.push(Line::styled(text::fit(&trouble, width), theme.bad()));
+        }
+    }
+    if lines.len() > room + 1 {
+        let hidden = lines.len() - room;
+        lines.truncate(room);
+        lines.push(Line::styled(
+            format!(" … {hidden} more lines"),
+            theme.faint(),
+        ));
+    }
+    lines
+}
+
+fn manager_line(m: &EmpStatus, columns: &[Column], theme: Theme) -> Line<'static> {
+    let name_style = if m.trouble.is_empty() {
+        theme.good()
+    } else {
+        theme.bad()
+    };
+    let cells = [
+        m.name.clone(),
+        text::count(m.records),
+        text::count(m.pending),
+        text::bytes(m.stored_bytes),
+        text::count(m.chunks),
+        text::count(m.exchanged_out),
+        text::count(m.exchanged_in),
+        if m.cpu == Nanos::ZERO {
+            "–".into()
+        } else {
+            text::time(m.cpu)
+        },
+    ];
+    let styles = std::iter::once(name_style).chain(std::iter::repeat(Style::new()));
+    table::row(columns, cells.into_iter().zip(styles), ' ', Style::new())
+}

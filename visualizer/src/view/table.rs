@@ -1,0 +1,67 @@
+//! Tables: columns of fixed width with a title, cells of one style each.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::text;
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) title: String,
+    pub(super) width: usize,
+    pub(super) right: bool,
+}
+
+impl Column {
+    /// Of names: at the left.
+    pub(super) fn names(title: &str, width: usize) -> Self {
+        let title = title.to_owned();
+        Self {
+            title,
+            width,
+            right: false,
+        }
+    }
+
+    /// Of figures: at the right.
+    pub(super) fn figures(title: &str, width: usize) -> Self {
+        let title = title.to_owned();
+        Self {
+            title,
+            width,
+            right: true,
+        }
+    }
+
+    fn cell(&self, content: &str) -> String {
+        if self.right {
+            text::right(content, self.width)
+        } else {
+            text::left(content, self.width)
+        }
+    }
+}
+
+/// The titles.
+pub(super) fn titles(columns: &[Column], style: Style) -> Line<'static> {
+    let cells = columns.iter().map(|c| (c.title.clone(), style));
+    row(columns, cells, ' ', style)
+}
+
+/// A row; `marker` stands before it.
+pub(super) fn row(
+    columns: &[Column],
+    cells: impl IntoIterator<Item = (String, Style)>,
+    marker: char,
+    base: Style,
+) -> Line<'static> {
+    let mut spans = vec![Span::raw(marker.to_string())];
+    for (i, (column, (content, style))) in columns.iter().zip(cells).enumerate() {
+        if i > 0 {
+            spans.push(Span::raw(" "));
+        }
+        spans.push(Span::styled(column.cell(&content), style));
+    }
+    Line::from(spans).style(base)
+}

@@ -1,0 +1,215 @@
+//! The table of variables. On a narrow terminal the columns that matter least give way; the line of
+//! the selected variable below the table has them all.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use dosmos_trace::Origin;
+use dosmos_trace::meta::Access;
+
+use super::table::{self, Column};
+use super::theme::Theme;
+use super::{message, text};
+use crate::state::State;
+use crate::state::variables::{SortKey, VariableRow};
+
+/// A column of the table.
+struct Field {
+    title: &'static str,
+    width: usize,
+    right: bool,
+    /// Sorts by this column.
+    key: Option<SortKey>,
+    /// Columns give way from the highest number on; 0 never does.
+    yields: u8,
+    content: fn(&VariableRow) -> String,
+}
+
+const fn figure(
+    title: &'static str,
+    width: usize,
+    key: SortKey,
+    yields: u8,
+    content: fn(&VariableRow) -> String,
+) -> Field {
+    Field {
+        title,
+        width,
+        right: true,
+        key: Some(key),
+        yields,
+        content,
+    }
+}
+
+const fn words(
+    title: &'static str,
+    width: usize,
+    yields: u8,
+    content: fn(&VariableRow) -> String,
+) -> Field {
+    Field {
+        title,
+        width,
+        right: false,
+        key: None,
+        yields,
+        content,
+    }
+}
+
+/// The name comes before these and takes what they leave.
+static FIELDS: [Field; 13] = [
+    words("TYPE", 14, 6, |r| r.layout.clone()),
+    words("GROUP", 12, 7, |r| r.group.clone()),
+    words("OWNER", 12, 8, |r| r.owners.clone()),
+    figure("OBJ", 5, SortKey::Objects, 4, |r| text::count(r.objects)),
+    figure("COPIES", 6, SortKey::Copies, 5, |r| text::count(r.copies)),
+    figure("READS", 6, SortKey::ReadsMain, 0, |r| {
+        text::count(r.reads_main)
+    }),
+    figure("ONCOPY", 6, SortKey::ReadsCopies, 0, |r| {
+        text::count(r.reads_copies)
+    }),
+    figure("WRITES", 6, SortKey::Writes, 0, |r| text::count(r.writes)),
+    figure("ACQ", 6, SortKey::Acquires, 0, |r| text::count(r.acquires)),
+    figure("DELAY", 6, SortKey::Delayed, 1, |r| text::count(r.delayed)),
+    figure("WAIT", 7, SortKey::Wait, 2, |r| text::time_or_dash(r.wait)),
+    figure("HOLD", 7, SortKey::Hold, 3, |r| text::time_or_dash(r.hold)),
+    figure("INTER", 6, SortKey::Inter, 0, |r| {
+        text::percent(r.origins[2], r.accesses())
+    }),
+];
+
+/// The name has at least so many columns.
+const NAME: usize = 10;
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    if state.variables.is_empty() {
+        return message(frame, area, "No variable has been declared yet.");
+    }
+    let rows = [Constraint::Min(3), Constraint::Length(4)];
+    let [top, bottom] = Layout::vertical(rows).areas(area);
+    frame.render_widget(Paragraph::new(rows_of(state, theme, top)), top);
+    frame.render_widget(Paragraph::new(detail(state, theme, bottom)), bottom);
+}
+
+/// The fields that fit, and the width left for the name.
+fn fitting(width: usize) -> (Vec<&'static Field>, usize) {
+    let mut fields: Vec<&Field> = FIELDS.iter().collect();
+    loop {
+        let taken: usize = fields.iter().map(|f| f.width + 1).sum();
+        let left = width.saturating_sub(taken + 1);
+        let next = fields.iter().map(|f| f.yields).max().unwrap_or(0);
+        if left >= NAME || next == 0 {
+            return (fields, left.min(60));
+        }
+        fields.retain(|f| f.yields != next);
+    }
+}
+
+fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let (fields, name) = fitting(usize::from(area.width));
+    // Names ascend, figures descend; reversed, the other way round.
+    let arrow = |key: SortKey| match (key == SortKey::Name) != state.reverse {
+        true => "▴",
+        false => "▾",
+    };
+    let title = |title: &str, key: Option<SortKey>| match key {
+        Some(key) if key == state.sort => format!("{}{title}", arrow(key)),
+        _ => title.to_owned(),
+    };
+    let mut columns = vec![Column::names(&title("VARIABLE", Some(SortKey::Name)), name)];
+    for field in &fields {
+        let title = title(field.title, field.key);
+        columns.push(if field.right {
+            Column::figures(&title, field.width)
+        } else {
+            Column::names(&title, field.width)
+        });
+    }
+    let mut lines = vec![table::titles(&columns, theme.title())];
+    let seen = usize::from(area.height).saturating_sub(1);
+    for i in state.variable_list.visible(state.variables.len(), seen) {
+        let row = &state.variables[i];
+        let selected = i == state.variable_list.selected;
+        let (marker, base) = if selected {
+            ('▶', theme.selected())
+        } else {
+            (' ', Style::new())
+        };
+        let style = |f: &Field| match f.key {
+            Some(SortKey::Inter) if row.origins[2] > 0 => theme.origin(Origin::Inter),
+            Some(SortKey::ReadsCopies) => theme.good(),
+            _ => Style::new(),
+        };
+        let first = (row.name.clone(), theme.title());
+        let cells = fields.iter().map(|f| ((f.content)(row), style(f)));
+        let cells = std::iter::once(first).chain(cells);
+        lines.push(table::row(&columns, cells, marker, base));
+    }
+    lines
+}
+
+/// Everything about the selected variable.
+fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let Some(row) = state.variables.get(state.variable_list.selected) else {
+        return Vec::new();
+    };
+    let [local, intra, inter] = row.origins;
+    let all = row.accesses();
+    let lines = [
+        format!("{}: {} · {} copies", row.name, row.layout, row.policy),
+        format!(
+            "group {} · {}, {} copies now · owned by {}",
+            row.group,
+            text::plural(row.objects, "object"),
+            text::count(row.copies),
+            row.owners
+        ),
+        format!(
+            "{}: local {} · intra {} · inter {} · delayed {} · wait {} · hold {}",
+            text::plural(all, "access").replace("accesss", "accesses"),
+            text::percent(local, all),
+            text::percent(intra, all),
+            text::percent(inter, all),
+            text::count(row.delayed),
+            text::time_or_dash(row.wait),
+            text::time_or_dash(row.hold),
+        ),
+        last_accesses(state, row),
+    ];
+    let width = usize::from(area.width).saturating_sub(1);
+    let line = |l: &String| Line::styled(format!(" {}", text::fit(l, width)), theme.section());
+    lines.iter().map(line).collect()
+}
+
+/// Who acquired and wrote last, newest first.
+fn last_accesses(state: &State, row: &VariableRow) -> String {
+    let catalog = &state.data.catalog;
+    let start = state.data.extent().from;
+    let newest = |of: fn(&dosmos_trace::meta::PrimaryMeta) -> &Vec<Access>| {
+        let primaries = state.data.metas.primaries.iter();
+        let its = primaries.filter(|p| p.object.var == row.id);
+        let mut all: Vec<Access> = its.flat_map(of).copied().collect();
+        all.sort_by_key(|a| std::cmp::Reverse(a.at));
+        let texts = all.iter().take(3).map(|a| {
+            let since = (a.at - start).as_secs_f64();
+            format!("{} at {since:.3} s", catalog.topology.ap_name(a.ap))
+        });
+        let texts: Vec<String> = texts.collect();
+        if texts.is_empty() {
+            "none".into()
+        } else {
+            texts.join(", ")
+        }
+    };
+    format!(
+        "last acquired: {} · last written: {}",
+        newest(|p| &p.last_acquires),
+        newest(|p| &p.last_writes)
+    )
+}
