@@ -1,1 +1,85 @@
-//! Placeholder.
+//! Shared variables for a parallel program: the application's side of dosmos.
+//!
+//! A program started by `dosmos up` declares shared variables and works on them, wherever they lie.
+//! All its processes run the same code (SPMD) and differ by their rank:
+//!
+//! ```no_run
+//! use dsm_lib::{CopyPolicy, Dsm};
+//!
+//! fn main() -> Result<(), dsm_lib::Error> {
+//!     let dsm = Dsm::from_env()?;
+//!     // A matrix, one band of rows for each process, kept by the memory process it talks to.
+//!     let grid = dsm.matrix::<f64>("grid", 1000, 1000)
+//!         .split_rows(dsm.size())
+//!         .owner_per_rank()
+//!         .policy(CopyPolicy::Update)
+//!         .declare()?;
+//!     let total = dsm.scalar::<f64>("total").declare()?;
+//!
+//!     let band = grid.object(dsm.rank())?;
+//!     band.write(&vec![dsm.rank() as f64; band.len()])?;
+//!     dsm.barrier()?; // now all see what all wrote
+//!     let next = grid.object((dsm.rank() + 1) % dsm.size())?.read()?; // a native slice
+//!     let sum: f64 = next.iter().sum();
+//!
+//!     let mut section = total.acquire()?; // one process at a time
+//!     let before = section.read()?;
+//!     section.write(before + sum)?;
+//!     section.release()?; // now all see it
+//!
+//!     dsm.barrier()?;
+//!     println!("{}: the total is {}", dsm.name(), total.read()?);
+//!     dsm.close()
+//! }
+//! ```
+//!
+//! # What memory promises
+//!
+//! Release consistency. A section ([`Object::acquire`] to [`Section::release`]) is exclusive; what was
+//! written in it is seen by all when the release has returned. A read outside a section sees everything
+//! released before the reader's last acquire or barrier, perhaps something newer, never a mixture of
+//! two releases. A write outside a section is seen by others at the writer's next release or barrier at
+//! the latest. A program without data races sees a sequentially consistent memory.
+//!
+//! # Blocking and asynchronous
+//!
+//! Every operation comes in two forms: `read()` blocks, `read_async()` returns a [`Call`], a future
+//! that works on any executor. Requests are pipelined: a call is on its way when it is made, and several
+//! may be under way. Between two calls under way at once, nothing is promised about the order in which
+//! they take effect; await the first to order them.
+//!
+//! # Failure
+//!
+//! Nothing hangs: every operation has a deadline ([`Dsm::with_deadline`]), and when the connection is
+//! lost, everything under way fails with [`Error::Lost`].
+
+mod call;
+mod client;
+mod counts;
+mod declare;
+mod dsm;
+mod element;
+mod error;
+mod io;
+mod object;
+mod section;
+mod session;
+mod settings;
+mod subject;
+mod variable;
+mod view;
+
+pub use call::Call;
+pub use counts::{Counts, ObjectCounts, OpCounts};
+pub use declare::Declaration;
+pub use dsm::{Dsm, MemoryProcess};
+pub use element::{Element, Integer};
+pub use error::{Error, Result};
+pub use object::{Exchange, Object};
+pub use section::{ScalarSection, Section};
+pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
+pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
+pub use view::View;
+
+pub use dosmos_proto::transport::Address;
+pub use dosmos_proto::{CopyPolicy, ElementType, ErrorCode, Layout, ObjectId, Region, VarId};

@@ -1,0 +1,171 @@
+//! An operation under way: a future that works on any executor, or on none.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use dosmos_proto::wire::ap_reply::Body as Reply;
+use futures::channel::oneshot;
+
+use crate::client::Shared;
+use crate::subject::Subject;
+use crate::{Error, Result};
+
+type Decode<T> = Box<dyn FnOnce(&Subject, Reply) -> Result<T> + Send>;
+
+/// An operation that has been sent and is not yet over.
+///
+/// The request is on its way when the call is made, so several calls can be under way at once:
+///
+/// ```no_run
+/// # fn f(dsm: &dsm_lib::Dsm) -> dsm_lib::Result<()> {
+/// # let grid = dsm.matrix::<f64>("grid", 8, 8).split_rows(2).declare()?;
+/// let (above, below) = (grid.object(0)?.read_async(), grid.object(1)?.read_async());
+/// let (above, below) = (above.wait()?, below.wait()?); // one round trip, not two
+/// # Ok(()) }
+/// ```
+///
+/// A `Call` is a future that needs no particular executor; [`wait`](Self::wait) blocks the thread
+/// instead. Dropping it does not take the request back, except that a lock granted to a dropped
+/// acquire is released at once.
+#[must_use = "an operation is over only when its call has been awaited"]
+pub struct Call<T> {
+    step: Step<T>,
+}
+
+enum Step<T> {
+    /// Never sent: wrong before it began.
+    Failed(Error),
+    Sent(Sent<T>),
+    Over,
+}
+
+struct Sent<T> {
+    subject: Subject,
+    answer: Answer,
+    decode: Decode<T>,
+}
+
+impl<T> Call<T> {
+    pub(crate) fn failed(error: Error) -> Self {
+        Self {
+            step: Step::Failed(error),
+        }
+    }
+
+    pub(crate) fn sent(
+        subject: Subject,
+        answer: Answer,
+        decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
+    ) -> Self {
+        let decode = Box::new(decode);
+        Self {
+            step: Step::Sent(Sent {
+                subject,
+                answer,
+                decode,
+            }),
+        }
+    }
+
+    /// Blocks this thread until the operation is over.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn wait(self) -> Result<T> {
+        block_on(self)
+    }
+}
+
+impl<T> Future for Call<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        match std::mem::replace(&mut self.step, Step::Over) {
+            Step::Failed(error) => Poll::Ready(Err(error)),
+            Step::Sent(mut sent) => match sent.answer.poll(context) {
+                Poll::Pending => {
+                    self.step = Step::Sent(sent);
+                    Poll::Pending
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Ready(Ok(reply)) => Poll::Ready((sent.decode)(&sent.subject, reply)),
+            },
+            // Finished; nothing will wake the caller, as with any future polled after its end.
+            Step::Over => Poll::Pending,
+        }
+    }
+}
+
+/// Where the reply to one request arrives. Dropped before that, it sees to it that a granted lock
+/// does not stay with nobody.
+pub(crate) struct Answer {
+    subject: Subject,
+    receiver: oneshot::Receiver<Result<Reply>>,
+    shared: Arc<Shared>,
+}
+
+impl Answer {
+    pub(crate) fn new(
+        subject: Subject,
+        receiver: oneshot::Receiver<Result<Reply>>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            subject,
+            receiver,
+            shared,
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply>> {
+        Pin::new(&mut self.receiver)
+            .poll(context)
+            .map(|answer| match answer {
+                Ok(outcome) => outcome,
+                Err(oneshot::Canceled) => Err(Error::Lost {
+                    what: self.subject.to_string(),
+                    why: "the session ended".into(),
+                }),
+            })
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // From here on the sender gets back what it sends, and gives the lock back itself.
+        self.receiver.close();
+        if let Ok(Some(Ok(Reply::Granted(grant)))) = self.receiver.try_recv() {
+            self.shared.give_back(&self.subject, grant.epoch);
+        }
+    }
+}
+
+/// Wakes a thread that waits in [`block_on`].
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    static THIS_THREAD: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+}
+
+/// Blocks the thread until the future is done. Unlike `futures::executor::block_on` it does not panic
+/// when this thread is already inside an executor: it blocks that executor, as any blocking call does.
+fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    THIS_THREAD.with(|waker| {
+        let mut context = Context::from_waker(waker);
+        loop {
+            match Pin::new(&mut future).poll(&mut context) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    })
+}

@@ -1,0 +1,279 @@
+//! The shell around [`Session`](crate::session::Session): a lock that computing threads and the I/O
+//! thread share, the I/O thread's life, and the bye at its end.
+//!
+//! Guarantees: a computing thread never waits for the I/O thread except for its own reply; when the
+//! I/O thread ends, however it ends, every call under way is completed.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+use dosmos_proto::wire::{ApReply, ApRequest, Bye, ap_reply::Body as Reply, ap_request::Body};
+use dosmos_proto::{Malformed, Nanos};
+use futures::channel::{mpsc, oneshot};
+use tokio::sync::Notify;
+
+use crate::call::{Answer, Call};
+use crate::counts::Counts;
+use crate::session::{Completion, End, Received, Session};
+use crate::subject::{Op, Subject, Thing};
+use crate::{Result, Settings, io};
+
+type Ticket = oneshot::Sender<Result<Reply>>;
+
+/// How long a program that ends waits for the memory process to say farewell.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What computing threads and the I/O thread share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// An earlier expiry than the one waited for has come up.
+    sooner: Notify,
+    clock: Instant,
+    deadline: Duration,
+    io_thread: OnceLock<ThreadId>,
+}
+
+struct State {
+    session: Session<Ticket>,
+    outbox: mpsc::UnboundedSender<ApRequest>,
+    /// When the I/O thread looks at expiries next; none if it waits to be told.
+    armed: Option<Nanos>,
+}
+
+impl Shared {
+    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<ApRequest>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                session: Session::new(settings.grace),
+                outbox,
+                armed: None,
+            }),
+            sooner: Notify::new(),
+            clock: Instant::now(),
+            deadline: settings.deadline,
+            io_thread: OnceLock::new(),
+        }
+    }
+
+    /// The state is consistent between any two operations on it, so a panic elsewhere spoils nothing.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.elapsed().into()
+    }
+
+    /// Sends a request; its reply arrives at the answer returned.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        subject: Subject,
+        body: Body,
+        deadline: Duration,
+    ) -> Answer {
+        let (ticket, receiver) = oneshot::channel();
+        let answer = Answer::new(subject.clone(), receiver, self.clone());
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let submitted = state
+            .session
+            .submit(self.now(), subject, body, deadline, Some(ticket));
+        match submitted {
+            Ok(request) => {
+                self.dispatch(state, request);
+                drop(guard);
+            }
+            Err(refused) => {
+                drop(guard);
+                self.complete(*refused);
+            }
+        }
+        answer
+    }
+
+    fn dispatch(&self, state: &mut State, request: ApRequest) {
+        // If nobody takes it any more, the end of the session is about to complete the call.
+        let _ = state.outbox.unbounded_send(request);
+        let next = state.session.next_expiry();
+        if state.armed.is_none() || next < state.armed {
+            state.armed = next;
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Takes a reply; returns whether the session goes on.
+    pub(crate) fn receive(&self, reply: ApReply) -> bool {
+        let mut guard = self.lock();
+        let received = guard.session.receive(self.now(), reply);
+        let goes_on = !guard.session.is_over();
+        match received {
+            Received::GiveBack(request) => self.dispatch(&mut guard, request),
+            Received::Complete(completion) => {
+                drop(guard);
+                self.complete(completion);
+            }
+            Received::Nothing => {}
+        }
+        goes_on
+    }
+
+    fn complete(&self, completion: Completion<Ticket>) {
+        let Some(ticket) = completion.ticket else {
+            if let Err(error) = completion.outcome {
+                tracing::warn!(%error, "an operation that nobody waits for failed");
+            }
+            return;
+        };
+        if let Err(Ok(Reply::Granted(grant))) = ticket.send(completion.outcome) {
+            self.give_back(&completion.subject, grant.epoch);
+        }
+    }
+
+    /// Releases a lock that was granted to nobody. Does not wait.
+    pub(crate) fn give_back(&self, acquire: &Subject, epoch: u64) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let request = state
+            .session
+            .give_back(self.now(), acquire, epoch, self.deadline);
+        if let Some(request) = request {
+            self.dispatch(state, request);
+        }
+    }
+
+    /// Completes calls whose time is over, for as long as the session lasts.
+    pub(crate) async fn watch(&self) {
+        loop {
+            let next = {
+                let mut guard = self.lock();
+                if guard.session.is_over() {
+                    return;
+                }
+                guard.armed = guard.session.next_expiry();
+                guard.armed
+            };
+            let pause = next.map_or(Duration::MAX, |at| (at - self.now()).into());
+            // Either way there may be something to do.
+            let _ = tokio::time::timeout(pause, self.sooner.notified()).await;
+            let over = self.lock().session.expire(self.now());
+            over.into_iter().for_each(|c| self.complete(c));
+        }
+    }
+
+    pub(crate) fn end(&self, end: End) {
+        let over = self.lock().session.end(end);
+        over.into_iter().for_each(|c| self.complete(c));
+    }
+
+    fn on_io_thread(&self) -> bool {
+        self.io_thread.get() == Some(&std::thread::current().id())
+    }
+}
+
+/// A session with a memory process and the thread that carries it.
+pub(crate) struct Client {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    me: Thing,
+}
+
+impl Client {
+    /// Starts the I/O thread, which dials at once; what is submitted waits for the connection.
+    pub(crate) fn start(settings: Settings) -> Result<Self> {
+        let (outbox, requests) = mpsc::unbounded();
+        let shared = Arc::new(Shared::new(&settings, outbox));
+        let (theirs, ap) = (shared.clone(), settings.ap.clone());
+        let thread = std::thread::Builder::new()
+            .name("dosmos-io".into())
+            .spawn(move || {
+                let _ = theirs.io_thread.set(std::thread::current().id());
+                let last = EndAtExit(theirs.clone());
+                io::run(&theirs, &settings, requests);
+                drop(last);
+            })
+            .map_err(|e| crate::Error::NotConnected {
+                ap: ap.clone(),
+                why: format!("the system gives no thread: {e}"),
+            })?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+            me: Thing::named(&ap),
+        })
+    }
+
+    /// Makes a call of a request.
+    pub(crate) fn call<T>(
+        &self,
+        subject: Subject,
+        body: Body,
+        deadline: Duration,
+        decode: impl FnOnce(&Subject, Reply) -> Result<T, Malformed> + Send + 'static,
+    ) -> Call<T> {
+        self.call_checked(subject, body, deadline, move |subject, reply| {
+            decode(subject, reply).map_err(|e| crate::Error::protocol(subject, e.to_string()))
+        })
+    }
+
+    /// As [`call`](Self::call), for a decoder with errors of its own.
+    pub(crate) fn call_checked<T>(
+        &self,
+        subject: Subject,
+        body: Body,
+        deadline: Duration,
+        decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
+    ) -> Call<T> {
+        let answer = self.shared.submit(subject.clone(), body, deadline);
+        Call::sent(subject, answer, decode)
+    }
+
+    pub(crate) fn me(&self) -> &Thing {
+        &self.me
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.shared.lock().session.counts()
+    }
+
+    /// Whether this is the thread that carries the session, which must never wait for itself.
+    pub(crate) fn on_io_thread(&self) -> bool {
+        self.shared.on_io_thread()
+    }
+
+    /// Says bye; the call is over when the memory process has said farewell.
+    pub(crate) fn bye(&self) -> Call<()> {
+        let deadline = self.shared.deadline.min(FAREWELL);
+        let subject = Op::Bye.on(&self.me);
+        self.call(
+            subject,
+            Body::Bye(Bye {}),
+            deadline,
+            |_, reply| match reply {
+                Reply::Farewell(_) => Ok(()),
+                _ => Err(Malformed::new("reply", "not a farewell")),
+            },
+        )
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.bye());
+        // Bounded: the thread ends at the farewell or when that is overdue. On the thread itself
+        // (a waker may own the last handle) there is nothing to wait for.
+        if let Some(thread) = self.thread.take().filter(|_| !self.on_io_thread()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Completes all calls when the I/O thread ends, even by a panic.
+struct EndAtExit(Arc<Shared>);
+
+impl Drop for EndAtExit {
+    fn drop(&mut self) {
+        self.0
+            .end(End::Lost("the thread that carries it ended".into()));
+    }
+}

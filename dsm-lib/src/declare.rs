@@ -1,0 +1,178 @@
+//! Declaring variables: shape, split, owners, policy.
+
+use std::marker::PhantomData;
+
+use dosmos_proto::variable::check_name;
+use dosmos_proto::wire::{ap_reply::Body as Reply, ap_request::Body as Request};
+use dosmos_proto::{CopyPolicy, Layout, Malformed, Placement, Variable as Declared, VariableSpec};
+
+use crate::element::Element;
+use crate::subject::{Op, Subject, Thing};
+use crate::variable::{Handle, Matrix, Variable, Vector};
+use crate::{Call, Dsm, Error, Result};
+
+/// A variable about to be declared. Every process of the program may declare it, in the same words:
+/// the first to come creates it (all elements zero), the others share it.
+#[must_use = "nothing is declared until `declare`"]
+pub struct Declaration<H> {
+    dsm: Dsm,
+    name: String,
+    shape: (u64, u64),
+    parts: (usize, usize),
+    owners: Owners,
+    policy: CopyPolicy,
+    handle: PhantomData<fn() -> H>,
+}
+
+enum Owners {
+    Placed(Placement),
+    PerRank,
+}
+
+impl<H: Handle> Declaration<H> {
+    pub(crate) fn new(dsm: &Dsm, name: &str, shape: (u64, u64)) -> Self {
+        Self {
+            dsm: dsm.clone(),
+            name: name.to_owned(),
+            shape,
+            parts: (1, 1),
+            owners: Owners::Placed(Placement::Creator),
+            policy: CopyPolicy::default(),
+            handle: PhantomData,
+        }
+    }
+
+    fn placed(self, placement: Placement) -> Self {
+        Self {
+            owners: Owners::Placed(placement),
+            ..self
+        }
+    }
+
+    /// All objects belong to the memory process called `name`. Without a word about owners they
+    /// belong to that of the process whose declaration comes first.
+    pub fn owner(self, name: &str) -> Self {
+        self.owners([name])
+    }
+    /// Object `i` belongs to the `i`-th of these memory processes; a shorter list repeats.
+    pub fn owners<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        self.placed(Placement::Explicit(
+            names.into_iter().map(Into::into).collect(),
+        ))
+    }
+    /// All objects belong to a memory process chosen by a hash of the variable's name.
+    pub fn owner_by_name(self) -> Self {
+        self.placed(Placement::ByName)
+    }
+    /// Object `i` belongs to the `i`-th memory process of the cluster, round and round.
+    pub fn owners_round_robin(self) -> Self {
+        self.placed(Placement::RoundRobin(None))
+    }
+    /// Object `i` belongs to the `i`-th memory process of the group at `path`, round and round.
+    pub fn owners_round_robin_in(self, path: &str) -> Self {
+        self.placed(Placement::RoundRobin(Some(path.to_owned())))
+    }
+    /// Object `i` belongs to the memory process of the application process of rank `i`: each process
+    /// has its part of the variable at hand.
+    pub fn owner_per_rank(self) -> Self {
+        Self {
+            owners: Owners::PerRank,
+            ..self
+        }
+    }
+
+    /// What a release does to the copies of an object; they are invalidated by default.
+    pub fn policy(self, policy: CopyPolicy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// Declares the variable.
+    ///
+    /// # Errors
+    /// [`Error::Declaration`] if it makes no sense;
+    /// [`Error::Refused`] with [`ErrorCode::DeclarationConflict`](crate::ErrorCode::DeclarationConflict)
+    /// if it has been declared in other words, or if an owner does not exist.
+    pub fn declare(self) -> Result<H> {
+        self.declare_async().wait()
+    }
+    /// See [`declare`](Self::declare).
+    pub fn declare_async(self) -> Call<H> {
+        match self.spec() {
+            Err(why) => Call::failed(Error::declaration(&self.name, &why)),
+            Ok(spec) => {
+                let subject = Op::Declare.on(&Thing::named(&self.name));
+                variable_call(&self.dsm, subject, Request::Declare(spec.into()))
+            }
+        }
+    }
+
+    fn spec(&self) -> Result<VariableSpec, Malformed> {
+        check_name("variable name", &self.name)?;
+        let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let parts = (part(self.parts.0), part(self.parts.1));
+        Ok(VariableSpec {
+            name: self.name.clone(),
+            layout: Layout::new(H::Element::TYPE, self.shape, parts)?,
+            placement: self.placement()?,
+            policy: self.policy,
+        })
+    }
+
+    fn placement(&self) -> Result<Placement, Malformed> {
+        let placement = match &self.owners {
+            Owners::Placed(placement) => placement.clone(),
+            Owners::PerRank => {
+                let homes = self.dsm.homes().iter();
+                Placement::Explicit(homes.map(ToString::to_string).collect())
+            }
+        };
+        match &placement {
+            Placement::Explicit(names) if names.is_empty() => Err(Malformed::new(
+                "placement",
+                "the list of owners is empty; name one memory process at least",
+            )),
+            _ => Ok(placement),
+        }
+    }
+}
+
+impl<T: Element> Declaration<Vector<T>> {
+    /// Splits the vector into `parts` objects of equal length (but for one element).
+    pub fn split(self, parts: usize) -> Self {
+        Self {
+            parts: (1, parts),
+            ..self
+        }
+    }
+}
+
+impl<T: Element> Declaration<Matrix<T>> {
+    /// Splits the matrix into `parts` bands of rows.
+    pub fn split_rows(self, parts: usize) -> Self {
+        self.split_blocks(parts, 1)
+    }
+    /// Splits the matrix into `parts` bands of columns.
+    pub fn split_columns(self, parts: usize) -> Self {
+        self.split_blocks(1, parts)
+    }
+    /// Splits the matrix into `row_parts × column_parts` blocks.
+    pub fn split_blocks(self, row_parts: usize, column_parts: usize) -> Self {
+        Self {
+            parts: (row_parts, column_parts),
+            ..self
+        }
+    }
+}
+
+/// A request that is answered with a variable.
+pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, subject: Subject, body: Request) -> Call<H> {
+    let session = dsm.clone();
+    dsm.call_checked(subject, body, move |subject, reply| {
+        let nonsense = |e: Malformed| Error::protocol(subject, e.to_string());
+        let Reply::Variable(variable) = reply else {
+            return Err(nonsense(Malformed::new("reply", "not a variable")));
+        };
+        let variable = Declared::try_from(variable).map_err(nonsense)?;
+        H::of(Variable::new(session, variable)?)
+    })
+}

@@ -1,0 +1,362 @@
+//! The session as the program sees it: who am I, who else is there, variables, barriers, the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
+use dosmos_proto::{Malformed, MpId, PROTOCOL};
+
+use crate::client::Client;
+use crate::counts::Counts;
+use crate::element::Element;
+use crate::subject::{Op, Subject, Thing};
+use crate::{Call, Declaration, Handle, Matrix, Result, Scalar, Settings, Vector};
+
+/// Name of the barriers of a program that does not name them.
+const UNNAMED_BARRIER: &str = "barrier";
+
+/// A session with a memory process: this program's place in the cluster.
+///
+/// Clones share the session. It ends with [`close`](Self::close), or when the last clone and the last
+/// handle made from one are dropped; sections still open are lost then, not released.
+///
+/// One thread carries the session; operations may be called from any number of threads. To the
+/// cluster they are all one application process: a lock that one thread holds is held by all of them.
+#[derive(Clone)]
+pub struct Dsm {
+    client: Arc<Client>,
+    place: Arc<Place>,
+    deadline: Duration,
+}
+
+/// A memory process that can own objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryProcess {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Path of its group.
+    pub group: Arc<str>,
+}
+
+/// Where this program stands in the cluster.
+struct Place {
+    name: String,
+    memory_process: String,
+    group: String,
+    rank: u32,
+    size: u32,
+    group_rank: u32,
+    group_size: u32,
+    /// By number, link processes included.
+    names: Vec<Arc<str>>,
+    owners: Vec<MemoryProcess>,
+    /// Memory process of each application process, by rank.
+    homes: Vec<Arc<str>>,
+}
+
+impl Dsm {
+    /// Joins the cluster that `dosmos up` has started this program in.
+    ///
+    /// # Errors
+    /// [`Error::Environment`](crate::Error::Environment) if it has not;
+    /// [`Error::NotConnected`](crate::Error::NotConnected) if the memory process does not answer;
+    /// [`Error::Refused`](crate::Error::Refused) if it does not know this program or knows it already.
+    pub fn from_env() -> Result<Self> {
+        Self::connect(Settings::from_env()?)
+    }
+
+    /// Joins a cluster.
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub fn connect(settings: Settings) -> Result<Self> {
+        let (client, deadline, hello) = Self::hello(settings)?;
+        Ok(Self::welcomed(client, hello.wait()?, deadline))
+    }
+
+    /// See [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_async(settings: Settings) -> Result<Self> {
+        let (client, deadline, hello) = Self::hello(settings)?;
+        Ok(Self::welcomed(client, hello.await?, deadline))
+    }
+
+    fn hello(settings: Settings) -> Result<(Client, Duration, Call<Place>)> {
+        let name = settings.ap.clone();
+        let deadline = settings.deadline;
+        let patience = settings.connect_timeout + deadline;
+        let client = Client::start(settings)?;
+        let body = Request::Hello(wire::ApHello {
+            name: name.clone(),
+            protocol: PROTOCOL,
+        });
+        let subject = Op::Hello.on(client.me());
+        let call = client.call(subject, body, patience, |_, reply| match reply {
+            Reply::Welcome(welcome) => Place::new(name, welcome),
+            _ => Err(Malformed::new("reply", "not a welcome")),
+        });
+        Ok((client, deadline, call))
+    }
+
+    fn welcomed(client: Client, place: Place, deadline: Duration) -> Self {
+        Self {
+            client: Arc::new(client),
+            place: Arc::new(place),
+            deadline,
+        }
+    }
+
+    /// Position of this application process among all, from 0.
+    pub fn rank(&self) -> usize {
+        self.place.rank as usize
+    }
+    /// Number of application processes.
+    pub fn size(&self) -> usize {
+        self.place.size as usize
+    }
+    /// Name of this application process.
+    pub fn name(&self) -> &str {
+        &self.place.name
+    }
+    /// Path of its group: `/ocean/north`.
+    pub fn group(&self) -> &str {
+        &self.place.group
+    }
+    /// Position of this application process among those of its group (with sub-groups), from 0.
+    pub fn group_rank(&self) -> usize {
+        self.place.group_rank as usize
+    }
+    /// Number of application processes of its group (with sub-groups).
+    pub fn group_size(&self) -> usize {
+        self.place.group_size as usize
+    }
+    /// Name of the memory process that serves this application process.
+    pub fn memory_process(&self) -> &str {
+        &self.place.memory_process
+    }
+    /// The memory processes that can own objects, in the order of the cluster file.
+    pub fn memory_processes(&self) -> &[MemoryProcess] {
+        &self.place.owners
+    }
+    /// Names of the memory processes of the application processes, by rank.
+    pub fn homes(&self) -> &[Arc<str>] {
+        &self.place.homes
+    }
+
+    /// The same session, with another deadline for operations on it and on handles made from it.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self {
+            deadline,
+            ..self.clone()
+        }
+    }
+    /// The deadline of operations.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// A scalar variable, to declare or, if another process has done so with the same words, to share.
+    pub fn scalar<T: Element>(&self, name: &str) -> Declaration<Scalar<T>> {
+        Declaration::new(self, name, (1, 1))
+    }
+    /// A vector of `length` elements; see [`scalar`](Self::scalar).
+    pub fn vector<T: Element>(&self, name: &str, length: usize) -> Declaration<Vector<T>> {
+        Declaration::new(self, name, (1, length as u64))
+    }
+    /// A matrix of `rows × columns` elements; see [`scalar`](Self::scalar).
+    pub fn matrix<T: Element>(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Declaration<Matrix<T>> {
+        Declaration::new(self, name, (rows as u64, columns as u64))
+    }
+
+    /// Opens a variable that has been declared: `let grid: Matrix<f64> = dsm.open("grid")?;`. As a
+    /// [`Variable<T>`](crate::Variable) it may have any shape.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) with
+    /// [`ErrorCode::UnknownVariable`](crate::ErrorCode::UnknownVariable),
+    /// [`Error::WrongType`](crate::Error::WrongType), [`Error::WrongShape`](crate::Error::WrongShape).
+    pub fn open<H: Handle>(&self, name: &str) -> Result<H> {
+        self.open_async(name).wait()
+    }
+    /// See [`open`](Self::open).
+    pub fn open_async<H: Handle>(&self, name: &str) -> Call<H> {
+        let thing = Thing::named(name);
+        let body = Request::Open(name.to_owned());
+        crate::declare::variable_call(self, Op::Open.on(&thing), body)
+    }
+
+    /// Waits until all application processes have come to this barrier. What any of them wrote before
+    /// it, all of them see after it.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) with
+    /// [`ErrorCode::ProcessLost`](crate::ErrorCode::ProcessLost) if one of them has left;
+    /// [`Error::Deadline`](crate::Error::Deadline).
+    pub fn barrier(&self) -> Result<()> {
+        self.barrier_async().wait()
+    }
+    /// See [`barrier`](Self::barrier).
+    pub fn barrier_async(&self) -> Call<()> {
+        self.barrier_call("", UNNAMED_BARRIER)
+    }
+    /// As [`barrier`](Self::barrier), with a name: barriers of different names are different.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    pub fn barrier_named(&self, name: &str) -> Result<()> {
+        self.barrier_named_async(name).wait()
+    }
+    /// See [`barrier_named`](Self::barrier_named).
+    pub fn barrier_named_async(&self, name: &str) -> Call<()> {
+        self.barrier_call("", name)
+    }
+    /// As [`barrier`](Self::barrier), of this process's own group with its sub-groups.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    pub fn group_barrier(&self) -> Result<()> {
+        self.group_barrier_async().wait()
+    }
+    /// See [`group_barrier`](Self::group_barrier).
+    pub fn group_barrier_async(&self) -> Call<()> {
+        self.barrier_call(self.group(), UNNAMED_BARRIER)
+    }
+    /// As [`barrier`](Self::barrier), of the group at `path` with its sub-groups, of which this process
+    /// must be one: `/ocean`.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); refused if there is no such group or this process is not of it.
+    pub fn barrier_of(&self, path: &str) -> Result<()> {
+        self.barrier_of_async(path, UNNAMED_BARRIER).wait()
+    }
+    /// As [`barrier_of`](Self::barrier_of), with a name.
+    pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
+        self.barrier_call(path, name)
+    }
+
+    fn barrier_call(&self, group: &str, name: &str) -> Call<()> {
+        let label = match group {
+            "" => format!("{name:?} of all"),
+            path => format!("{name:?} of {path}"),
+        };
+        let body = Request::Barrier(wire::Barrier {
+            group: None,
+            group_path: group.to_owned(),
+            name: name.to_owned(),
+        });
+        self.call(
+            Op::Barrier.on(&Thing::named(&label)),
+            body,
+            |reply| match reply {
+                Reply::Barrier(_) => Ok(()),
+                _ => Err(Malformed::new("reply", "not the end of a barrier")),
+            },
+        )
+    }
+
+    /// What this process has done so far, on each object.
+    pub fn counts(&self) -> Counts {
+        self.client.counts()
+    }
+
+    /// Ends the session, for all clones and handles; sections still open are lost.
+    ///
+    /// # Errors
+    /// If the memory process does not take leave; the session is over all the same.
+    pub fn close(self) -> Result<()> {
+        self.client.bye().wait()
+    }
+    /// See [`close`](Self::close).
+    pub fn close_async(self) -> Call<()> {
+        self.client.bye()
+    }
+
+    pub(crate) fn call<R: 'static>(
+        &self,
+        subject: Subject,
+        body: Request,
+        decode: impl FnOnce(Reply) -> Result<R, Malformed> + Send + 'static,
+    ) -> Call<R> {
+        self.client
+            .call(subject, body, self.deadline, |_, reply| decode(reply))
+    }
+
+    /// As [`call`](Self::call), for a decoder with errors of its own.
+    pub(crate) fn call_checked<R: 'static>(
+        &self,
+        subject: Subject,
+        body: Request,
+        decode: impl FnOnce(&Subject, Reply) -> Result<R> + Send + 'static,
+    ) -> Call<R> {
+        self.client
+            .call_checked(subject, body, self.deadline, decode)
+    }
+
+    pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {
+        let known = self.place.names.get(id.index());
+        known.map_or_else(|| id.to_string().into(), Arc::clone)
+    }
+
+    pub(crate) fn on_io_thread(&self) -> bool {
+        self.client.on_io_thread()
+    }
+}
+
+impl Place {
+    fn new(name: String, w: wire::Welcome) -> Result<Self, Malformed> {
+        if w.rank >= w.size || w.group_rank >= w.group_size {
+            return Err(Malformed::new(
+                "welcome",
+                format!("rank {} of {} processes", w.rank, w.size),
+            ));
+        }
+        let names: Vec<Arc<str>> = w
+            .memory_processes
+            .iter()
+            .map(|n| n.as_str().into())
+            .collect();
+        let home = |number: &u32| {
+            let name = names.get(*number as usize).cloned();
+            name.ok_or_else(|| Malformed::new("welcome", format!("no memory process {number}")))
+        };
+        Ok(Self {
+            homes: w
+                .application_homes
+                .iter()
+                .map(home)
+                .collect::<Result<_, _>>()?,
+            owners: names
+                .iter()
+                .zip(&w.memory_process_groups)
+                .filter(|(_, group)| !group.is_empty())
+                .map(|(name, group)| MemoryProcess {
+                    name: name.clone(),
+                    group: group.as_str().into(),
+                })
+                .collect(),
+            name,
+            memory_process: w.memory_process,
+            group: w.group,
+            rank: w.rank,
+            size: w.size,
+            group_rank: w.group_rank,
+            group_size: w.group_size,
+            names,
+        })
+    }
+}
+
+impl std::fmt::Debug for Dsm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Dsm({} of {})", self.name(), self.group())
+    }
+}

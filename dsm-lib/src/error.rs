@@ -1,0 +1,166 @@
+//! What can go wrong, as types a program can match on. Every message names the thing and the cure.
+
+use std::time::Duration;
+
+use dosmos_proto::{ElementType, ErrorCode, Layout, Malformed, Refusal};
+
+/// Result of an operation on shared memory.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation on shared memory failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program was not started as part of a cluster, or with a setting that makes no sense.
+    #[error(
+        "{variable} {problem}; start this program with `dosmos up -c cluster.toml -- PROGRAM`, which sets it"
+    )]
+    Environment {
+        /// The environment variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The memory process of this application process cannot be reached, or did not let it in.
+    #[error("{ap} cannot reach its memory process: {why}; is the cluster running?")]
+    NotConnected {
+        /// Name of this application process.
+        ap: String,
+        /// What was tried and what happened.
+        why: String,
+    },
+    /// The memory process refused; `code` says what kind of refusal it is.
+    #[error("{what} was refused: {message}")]
+    Refused {
+        /// The operation and its object.
+        what: String,
+        /// The kind of refusal.
+        code: ErrorCode,
+        /// What, where, and what to do.
+        message: String,
+    },
+    /// The operation took longer than its deadline.
+    #[error("{what} was not done within {}: {why}", show(*.after))]
+    Deadline {
+        /// The operation and its object.
+        what: String,
+        /// The deadline.
+        after: Duration,
+        /// Whom it waited for, as far as is known.
+        why: String,
+    },
+    /// The connection to the memory process broke while the operation was under way, or before it.
+    /// A write may or may not have been applied; sections this process held are over.
+    #[error("{what} failed: the connection to the memory process is lost: {why}")]
+    Lost {
+        /// The operation and its object.
+        what: String,
+        /// What happened to the connection.
+        why: String,
+    },
+    /// The session was closed by this program.
+    #[error("{what} failed: this program has closed its session")]
+    Closed {
+        /// The operation and its object.
+        what: String,
+    },
+    /// The variable has another element type.
+    #[error("{name} has elements of type {declared}, not {asked}; open it with the declared type")]
+    WrongType {
+        /// Name of the variable.
+        name: String,
+        /// Type it was declared with.
+        declared: ElementType,
+        /// Type it was opened with.
+        asked: ElementType,
+    },
+    /// The variable has another shape.
+    #[error("{name} is no {asked}: it was declared as {declared}")]
+    WrongShape {
+        /// Name of the variable.
+        name: String,
+        /// Its shape.
+        declared: Layout,
+        /// What it was opened as.
+        asked: &'static str,
+    },
+    /// No such object or element.
+    #[error("{what} is out of range: {bounds}")]
+    OutOfRange {
+        /// What was asked for.
+        what: String,
+        /// What there is.
+        bounds: String,
+    },
+    /// A whole object was written with a slice of another length.
+    #[error("{object} has {expected} elements, the slice {given}; use write_at for a part of it")]
+    WrongLength {
+        /// The object.
+        object: String,
+        /// Its length in elements.
+        expected: usize,
+        /// Length of the slice.
+        given: usize,
+    },
+    /// A declaration that makes no sense.
+    #[error("cannot declare {name}: {why}")]
+    Declaration {
+        /// Name of the variable.
+        name: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// The memory process sent an answer that does not fit the question: a defect, or another version.
+    #[error("{what}: the memory process gave an answer that makes no sense: {why}")]
+    Protocol {
+        /// The operation and its object.
+        what: String,
+        /// What is wrong with the answer.
+        why: String,
+    },
+}
+
+impl Error {
+    /// The kind of refusal, if the memory process refused.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            Self::Deadline { .. } => Some(ErrorCode::Deadline),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn refused(what: &impl ToString, after: Duration, refusal: Refusal) -> Self {
+        let what = what.to_string();
+        match refusal.code {
+            ErrorCode::Deadline => Self::Deadline {
+                what,
+                after,
+                why: refusal.message,
+            },
+            code => Self::Refused {
+                what,
+                code,
+                message: refusal.message,
+            },
+        }
+    }
+
+    pub(crate) fn protocol(what: &impl ToString, why: impl Into<String>) -> Self {
+        Self::Protocol {
+            what: what.to_string(),
+            why: why.into(),
+        }
+    }
+
+    pub(crate) fn declaration(name: &str, why: &Malformed) -> Self {
+        Self::Declaration {
+            name: name.to_owned(),
+            why: why.why.clone(),
+        }
+    }
+}
+
+fn show(d: Duration) -> String {
+    dosmos_proto::Nanos::from(d).to_string()
+}

@@ -1,0 +1,98 @@
+//! What the I/O thread does: dial, keep the session's stream, watch the deadlines.
+
+use std::time::{Duration, Instant};
+
+use dosmos_proto::MAX_MESSAGE_BYTES;
+use dosmos_proto::transport::{self, innermost};
+use dosmos_proto::wire::ApRequest;
+use dosmos_proto::wire::memory_client::MemoryClient;
+use futures::channel::mpsc::UnboundedReceiver;
+use tonic::transport::Channel;
+
+use crate::Settings;
+use crate::client::Shared;
+use crate::session::End;
+
+/// Carries the session until it is over.
+pub(crate) fn run(shared: &Shared, settings: &Settings, requests: UnboundedReceiver<ApRequest>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let end = match runtime {
+        Ok(runtime) => runtime.block_on(async {
+            tokio::select! {
+                end = converse(shared, settings, requests) => end,
+                () = shared.watch() => End::Closed,
+            }
+        }),
+        Err(e) => not_connected(settings, format!("the system gives no event queue: {e}")),
+    };
+    shared.end(end);
+}
+
+async fn converse(
+    shared: &Shared,
+    settings: &Settings,
+    requests: UnboundedReceiver<ApRequest>,
+) -> End {
+    let channel = match dial(settings).await {
+        Ok(channel) => channel,
+        Err(why) => return not_connected(settings, why),
+    };
+    let mut client = MemoryClient::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let mut replies = match client.application(requests).await {
+        Ok(response) => response.into_inner(),
+        Err(status) => {
+            let why = format!("{} turned us away: {}", settings.address, explain(&status));
+            return not_connected(settings, why);
+        }
+    };
+    loop {
+        match replies.message().await {
+            Ok(Some(reply)) => {
+                if !shared.receive(reply) {
+                    return End::Closed;
+                }
+            }
+            Ok(None) => return End::Lost(format!("{} ended the session", settings.address)),
+            Err(status) => {
+                return End::Lost(format!("{}: {}", settings.address, explain(&status)));
+            }
+        }
+    }
+}
+
+/// Dials until somebody answers or the time is over.
+async fn dial(settings: &Settings) -> Result<Channel, String> {
+    let until = Instant::now() + settings.connect_timeout;
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match transport::connect(&settings.address, left.max(pause)).await {
+            Ok(channel) => return Ok(channel),
+            Err(_) if Instant::now() + pause < until => {
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(Duration::from_millis(500));
+            }
+            Err(e) => return Err(e.to_string()),
+        }
+    }
+}
+
+fn not_connected(settings: &Settings, why: String) -> End {
+    End::NotConnected {
+        ap: settings.ap.clone(),
+        why,
+    }
+}
+
+fn explain(status: &tonic::Status) -> String {
+    let cause = innermost(status);
+    if status.message().is_empty() || cause.contains(status.message()) {
+        cause
+    } else {
+        format!("{} ({cause})", status.message())
+    }
+}

@@ -1,0 +1,387 @@
+//! One object of a variable: what is read, written, locked and owned as a whole.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
+use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
+
+use crate::element::{Element, Integer};
+use crate::subject::{Op, Thing};
+use crate::{Call, Dsm, Error, Result, Section, View};
+
+/// No section: the memory process adds the epoch if this process holds the object.
+const OUTSIDE: u64 = 0;
+
+/// A handle of one object. Cheap to clone.
+#[derive(Clone)]
+pub struct Object<T> {
+    dsm: Dsm,
+    owner: Arc<str>,
+    thing: Thing,
+    id: ObjectId,
+    region: Region,
+    element: PhantomData<fn() -> T>,
+}
+
+/// What a compare-exchange found, and whether it stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange<T> {
+    /// The value before.
+    pub previous: T,
+    /// Whether it was the expected one, so that the new one was stored.
+    pub stored: bool,
+}
+
+impl<T: Element> Object<T> {
+    pub(crate) fn new(dsm: Dsm, name: Arc<str>, variable: &Declared, index: u32) -> Option<Self> {
+        let region = variable.spec.layout.region(index)?;
+        let id = ObjectId::new(variable.id, index);
+        Some(Self {
+            owner: dsm.memory_process_name(variable.owner(index)),
+            dsm,
+            thing: Thing {
+                name,
+                object: Some(id),
+                only: variable.spec.layout.objects() == 1,
+            },
+            id,
+            region,
+            element: PhantomData,
+        })
+    }
+
+    /// Its position in the variable, row-major over the parts.
+    pub fn index(&self) -> u32 {
+        self.id.index
+    }
+    /// Its number in the cluster.
+    pub fn id(&self) -> ObjectId {
+        self.id
+    }
+    /// The rectangle of the variable that it holds.
+    pub fn region(&self) -> Region {
+        self.region
+    }
+    /// Name of the memory process that owns it.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+    /// Whether this process's own memory process owns it.
+    pub fn is_local(&self) -> bool {
+        *self.owner == *self.dsm.memory_process()
+    }
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty)] // an object has at least one element
+    pub fn len(&self) -> usize {
+        self.region.elements() as usize
+    }
+    /// The same object, with another deadline for operations on it.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self {
+            dsm: self.dsm.with_deadline(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// Reads the whole object. One access, one trace record.
+    ///
+    /// # Errors
+    /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
+    pub fn read(&self) -> Result<View<T>> {
+        self.read_async().wait()
+    }
+    /// See [`read`](Self::read).
+    pub fn read_async(&self) -> Call<View<T>> {
+        self.read_part(0, 0, self.len(), self.region.columns as usize)
+    }
+
+    /// Reads elements `range` of the object.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
+    pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
+        self.read_range_async(range).wait()
+    }
+    /// See [`read_range`](Self::read_range).
+    pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
+        match self.check(range.clone()) {
+            Err(e) => Call::failed(e),
+            // Fits: an object has less than 2^32 elements.
+            Ok(()) => self.read_part(
+                range.start as u32,
+                range.end as u32,
+                range.len(),
+                range.len(),
+            ),
+        }
+    }
+
+    /// Reads element `at` of the object.
+    ///
+    /// # Errors
+    /// As [`read_range`](Self::read_range).
+    pub fn get(&self, at: usize) -> Result<T> {
+        self.get_async(at).wait()
+    }
+    /// See [`get`](Self::get).
+    pub fn get_async(&self, at: usize) -> Call<T> {
+        match self.check(at..at.saturating_add(1)) {
+            Err(e) => Call::failed(e),
+            Ok(()) => self.read_call(at as u32, at as u32 + 1, |reply| {
+                let values: [T; 1] = elements::<T>(&reply, 1)?
+                    .try_into()
+                    .map_err(|_| Malformed::missing("value"))?;
+                Ok(values[0])
+            }),
+        }
+    }
+
+    /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by
+    /// others at this process's next release or barrier at the latest.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
+    /// [`read`](Self::read).
+    pub fn write(&self, values: &[T]) -> Result<()> {
+        self.write_async(values).wait()
+    }
+    /// See [`write`](Self::write).
+    pub fn write_async(&self, values: &[T]) -> Call<()> {
+        self.write_whole(OUTSIDE, values)
+    }
+
+    /// Writes `values` over the elements from `first` on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
+    pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
+        self.write_at_async(first, values).wait()
+    }
+    /// See [`write_at`](Self::write_at).
+    pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
+        self.write_part(OUTSIDE, first, values)
+    }
+
+    /// Writes element `at`.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn set(&self, at: usize, value: T) -> Result<()> {
+        self.set_async(at, value).wait()
+    }
+    /// See [`set`](Self::set).
+    pub fn set_async(&self, at: usize, value: T) -> Call<()> {
+        self.write_at_async(at, &[value])
+    }
+
+    /// Waits for exclusive access, in the order of arrival, and opens a section.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
+    /// process holds the object already, in whatever thread; else as [`read`](Self::read).
+    pub fn acquire(&self) -> Result<Section<T>> {
+        self.acquire_async().wait()
+    }
+    /// See [`acquire`](Self::acquire).
+    pub fn acquire_async(&self) -> Call<Section<T>> {
+        self.acquire_as(|section| section)
+    }
+
+    pub(crate) fn acquire_as<S: 'static>(
+        &self,
+        wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
+    ) -> Call<S> {
+        let object = self.clone();
+        let body = Request::Acquire(wire::Acquire {
+            object: self.id.to_wire(),
+        });
+        self.call(Op::Acquire, body, move |reply| match reply {
+            Reply::Granted(grant) => Ok(wrap(Section::new(object, grant.epoch, grant.version))),
+            _ => Err(Malformed::new("reply", "not a grant")),
+        })
+    }
+
+    pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
+        let body = Request::Release(wire::Release {
+            object: self.id.to_wire(),
+            epoch,
+        });
+        self.call(Op::Release, body, |reply| match reply {
+            Reply::Released(done) => Ok(done.version),
+            _ => Err(Malformed::new("reply", "not the end of a release")),
+        })
+    }
+
+    pub(crate) fn write_whole(&self, epoch: u64, values: &[T]) -> Call<()> {
+        if values.len() != self.len() {
+            return Call::failed(Error::WrongLength {
+                object: self.thing.to_string(),
+                expected: self.len(),
+                given: values.len(),
+            });
+        }
+        self.write_part(epoch, 0, values)
+    }
+
+    pub(crate) fn write_part(&self, epoch: u64, first: usize, values: &[T]) -> Call<()> {
+        if let Err(e) = self.check(first..first.saturating_add(values.len())) {
+            return Call::failed(e);
+        }
+        let body = Request::Write(wire::Write {
+            object: self.id.to_wire(),
+            first: first as u32,
+            data: Bytes::copy_from_slice(T::bytes_of(values)),
+            epoch,
+        });
+        self.call(Op::Write, body, |reply| match reply {
+            Reply::Write(_) => Ok(()),
+            _ => Err(Malformed::new("reply", "not the end of a write")),
+        })
+    }
+
+    fn read_part(&self, first: u32, end: u32, length: usize, columns: usize) -> Call<View<T>> {
+        self.read_call(first, end, move |reply| {
+            Ok(View::new(elements(&reply, length)?, columns, reply.version))
+        })
+    }
+
+    fn read_call<R: 'static>(
+        &self,
+        first: u32,
+        end: u32,
+        decode: impl FnOnce(wire::ReadDone) -> Result<R, Malformed> + Send + 'static,
+    ) -> Call<R> {
+        let object = self.id.to_wire();
+        // All of it is said in one way only.
+        let (first, end) = match (first, end as usize) {
+            (0, end) if end == self.len() => (0, 0),
+            _ => (first, end),
+        };
+        let body = Request::Read(wire::Read { object, first, end });
+        self.call(Op::Read, body, |reply| match reply {
+            Reply::Read(done) => decode(done),
+            _ => Err(Malformed::new("reply", "not the end of a read")),
+        })
+    }
+
+    fn call<R: 'static>(
+        &self,
+        op: Op,
+        body: Request,
+        decode: impl FnOnce(Reply) -> Result<R, Malformed> + Send + 'static,
+    ) -> Call<R> {
+        self.dsm.call(op.on(&self.thing), body, decode)
+    }
+
+    fn check(&self, range: Range<usize>) -> Result<()> {
+        if range.start < range.end && range.end <= self.len() {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            what: match range.len() {
+                1 => format!("element {} of {}", range.start, self.thing),
+                _ => format!("elements {}..{} of {}", range.start, range.end, self.thing),
+            },
+            bounds: if range.is_empty() {
+                "it is empty; nothing to do".into()
+            } else {
+                format!("the object has {} elements", self.len())
+            },
+        })
+    }
+
+    pub(crate) fn dsm(&self) -> &Dsm {
+        &self.dsm
+    }
+}
+
+impl<T: Integer> Object<T> {
+    /// Adds `delta` (wrapping) to element `at`, in one step at the owner; returns the value before.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        self.fetch_add_async(at, delta).wait()
+    }
+    /// See [`fetch_add`](Self::fetch_add).
+    pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
+        self.add(OUTSIDE, at, delta)
+    }
+
+    /// Stores `new` in element `at` if it is `expected`, in one step at the owner.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        self.compare_exchange_async(at, expected, new).wait()
+    }
+    /// See [`compare_exchange`](Self::compare_exchange).
+    pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
+        self.exchange(OUTSIDE, at, expected, new)
+    }
+
+    pub(crate) fn add(&self, epoch: u64, at: usize, delta: T) -> Call<T> {
+        let op = wire::atomic::Op::FetchAdd(delta.to_bits());
+        self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
+    }
+
+    pub(crate) fn exchange(&self, epoch: u64, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
+        let op = wire::atomic::Op::CompareExchange(wire::CompareExchange {
+            expected: expected.to_bits(),
+            desired: new.to_bits(),
+        });
+        self.atomic(epoch, at, op, |done| Exchange {
+            previous: T::from_bits(done.previous),
+            stored: done.stored,
+        })
+    }
+
+    fn atomic<R: 'static>(
+        &self,
+        epoch: u64,
+        at: usize,
+        op: wire::atomic::Op,
+        decode: impl FnOnce(wire::AtomicDone) -> R + Send + 'static,
+    ) -> Call<R> {
+        if let Err(e) = self.check(at..at.saturating_add(1)) {
+            return Call::failed(e);
+        }
+        let body = Request::Atomic(wire::Atomic {
+            object: self.id.to_wire(),
+            element: at as u32,
+            r#type: wire::ElementType::from(T::TYPE).into(),
+            epoch,
+            op: Some(op),
+        });
+        self.call(Op::Atomic, body, |reply| match reply {
+            Reply::Atomic(done) => Ok(decode(done)),
+            _ => Err(Malformed::new(
+                "reply",
+                "not the end of an atomic operation",
+            )),
+        })
+    }
+}
+
+/// The values in a reply, if they are as many as were asked for.
+fn elements<T: Element>(done: &wire::ReadDone, length: usize) -> Result<Vec<T>, Malformed> {
+    let values = T::from_bytes(&done.data).filter(|v| v.len() == length);
+    values.ok_or_else(|| {
+        let bytes = done.data.len();
+        Malformed::new(
+            "value",
+            format!("{bytes} bytes are not {length} elements of {}", T::TYPE),
+        )
+    })
+}
+
+impl<T> std::fmt::Debug for Object<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Object({} at {})", self.thing, self.owner)
+    }
+}

@@ -1,0 +1,207 @@
+//! Exclusive access to an object, from an acquire to its release.
+
+use std::ops::Range;
+
+use crate::element::{Element, Integer};
+use crate::{Call, Exchange, Object, Result, View};
+
+/// A section: this process alone has the object until the section is released. What is written in it
+/// is seen here at once and by all others when [`release`](Self::release) has returned.
+///
+/// Dropping a section releases it and waits for that, too; but only `release` tells what went wrong
+/// (a drop logs it). If this process loses the object — its connection broke, say — operations in the
+/// section fail, and what was written in it is undone.
+#[must_use = "a section that is dropped is released at once"]
+#[derive(Debug)]
+pub struct Section<T: Element> {
+    object: Object<T>,
+    epoch: u64,
+    version: u64,
+    released: bool,
+}
+
+impl<T: Element> Section<T> {
+    pub(crate) fn new(object: Object<T>, epoch: u64, version: u64) -> Self {
+        Self {
+            object,
+            epoch,
+            version,
+            released: false,
+        }
+    }
+
+    /// The object held.
+    pub fn object(&self) -> &Object<T> {
+        &self.object
+    }
+    /// Number of this grant: one higher than that of the grant before.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    /// How often the object had been released when it was granted.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Releases the object; returns its new version. When this has returned, all others see what was
+    /// written in the section.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) with
+    /// [`ErrorCode::NotHeld`](crate::ErrorCode::NotHeld) or
+    /// [`ErrorCode::StaleEpoch`](crate::ErrorCode::StaleEpoch) if the section is over already, because
+    /// the lock was lost; else as every operation.
+    pub fn release(self) -> Result<u64> {
+        self.release_async().wait()
+    }
+    /// See [`release`](Self::release).
+    pub fn release_async(mut self) -> Call<u64> {
+        self.released = true;
+        self.object.release_call(self.epoch)
+    }
+
+    /// Reads the whole object.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn read(&self) -> Result<View<T>> {
+        self.object.read()
+    }
+    /// See [`read`](Self::read).
+    pub fn read_async(&self) -> Call<View<T>> {
+        self.object.read_async()
+    }
+    /// Reads a part of the object.
+    ///
+    /// # Errors
+    /// As [`Object::read_range`].
+    pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
+        self.object.read_range(range)
+    }
+    /// Reads an element.
+    ///
+    /// # Errors
+    /// As [`Object::get`].
+    pub fn get(&self, at: usize) -> Result<T> {
+        self.object.get(at)
+    }
+    /// See [`get`](Self::get).
+    pub fn get_async(&self, at: usize) -> Call<T> {
+        self.object.get_async(at)
+    }
+
+    /// Writes the whole object.
+    ///
+    /// # Errors
+    /// As [`Object::write`]; refused if the section is over (`StaleEpoch`).
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        self.write_async(values).wait()
+    }
+    /// See [`write`](Self::write).
+    pub fn write_async(&mut self, values: &[T]) -> Call<()> {
+        self.object.write_whole(self.epoch, values)
+    }
+    /// Writes `values` over the elements from `first` on.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
+        self.write_at_async(first, values).wait()
+    }
+    /// See [`write_at`](Self::write_at).
+    pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
+        self.object.write_part(self.epoch, first, values)
+    }
+    /// Writes an element.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn set(&mut self, at: usize, value: T) -> Result<()> {
+        self.write_at(at, &[value])
+    }
+    /// See [`set`](Self::set).
+    pub fn set_async(&mut self, at: usize, value: T) -> Call<()> {
+        self.write_at_async(at, &[value])
+    }
+}
+
+impl<T: Integer> Section<T> {
+    /// As [`Object::fetch_add`], in the section.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
+        self.object.add(self.epoch, at, delta).wait()
+    }
+    /// As [`Object::compare_exchange`], in the section.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        self.object.exchange(self.epoch, at, expected, new).wait()
+    }
+}
+
+impl<T: Element> Drop for Section<T> {
+    fn drop(&mut self) {
+        if self.released {
+            return;
+        }
+        let call = self.object.release_call(self.epoch);
+        if self.object.dsm().on_io_thread() {
+            return; // it cannot wait for itself; the request is on its way
+        }
+        if let Err(error) = call.wait() {
+            tracing::warn!(%error, "a section that was dropped could not be released");
+        }
+    }
+}
+
+/// A section on a scalar.
+#[must_use = "a section that is dropped is released at once"]
+#[derive(Debug)]
+pub struct ScalarSection<T: Element>(pub(crate) Section<T>);
+
+impl<T: Element> ScalarSection<T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn read(&self) -> Result<T> {
+        self.0.get(0)
+    }
+    /// See [`read`](Self::read).
+    pub fn read_async(&self) -> Call<T> {
+        self.0.get_async(0)
+    }
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// As [`Section::write`].
+    pub fn write(&mut self, value: T) -> Result<()> {
+        self.0.set(0, value)
+    }
+    /// See [`write`](Self::write).
+    pub fn write_async(&mut self, value: T) -> Call<()> {
+        self.0.set_async(0, value)
+    }
+    /// As [`Section::epoch`].
+    pub fn epoch(&self) -> u64 {
+        self.0.epoch()
+    }
+    /// As [`Section::version`].
+    pub fn version(&self) -> u64 {
+        self.0.version()
+    }
+    /// As [`Section::release`].
+    ///
+    /// # Errors
+    /// As [`Section::release`].
+    pub fn release(self) -> Result<u64> {
+        self.0.release()
+    }
+    /// See [`release`](Self::release).
+    pub fn release_async(self) -> Call<u64> {
+        self.0.release_async()
+    }
+}

@@ -1,0 +1,278 @@
+//! The bookkeeping of one session with a memory process: which requests are under way, until when,
+//! and what has been done. No I/O, no clock: requests, replies and the time come in, messages and
+//! completions go out.
+//!
+//! Guarantees: every request submitted is completed exactly once — by its reply, by its deadline, or
+//! by the end of the session; a grant nobody waits for any more is given back, so that no lock is
+//! held by nobody.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
+use dosmos_proto::{Nanos, Refusal};
+
+use crate::Error;
+use crate::counts::{Counts, Tally};
+use crate::subject::{Op, Subject};
+
+/// A request that is over. `ticket` is what the submitter left to be told by; none if nobody waits.
+#[derive(Debug)]
+pub(crate) struct Completion<K> {
+    pub(crate) ticket: Option<K>,
+    pub(crate) subject: Subject,
+    pub(crate) outcome: Result<Reply, Error>,
+}
+
+/// What to do about a reply.
+#[derive(Debug)]
+pub(crate) enum Received<K> {
+    Complete(Completion<K>),
+    /// Send this: a lock was granted that nobody waits for any more.
+    GiveBack(wire::ApRequest),
+    Nothing,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    /// This program said bye.
+    Closed,
+    /// The memory process was never reached.
+    NotConnected { ap: String, why: String },
+    /// The connection broke.
+    Lost(String),
+}
+
+#[derive(Debug)]
+enum State {
+    Open,
+    /// Bye is said; nothing new is accepted.
+    Closing,
+    Over(End),
+}
+
+struct Pending<K> {
+    subject: Subject,
+    deadline: Duration,
+    expires: Nanos,
+    ticket: Option<K>,
+}
+
+/// One session. `K` is how a submitter is told of the end of its request.
+pub(crate) struct Session<K> {
+    state: State,
+    next_id: u64,
+    grace: Duration,
+    pending: HashMap<u64, Pending<K>>,
+    expiries: BTreeSet<(Nanos, u64)>,
+    /// Acquires given up here that the memory process may still grant.
+    overdue: HashMap<u64, (Subject, Duration)>,
+    /// What the memory process said of the session as a whole, if anything.
+    last_words: Option<String>,
+    tally: Tally,
+}
+
+impl<K> Session<K> {
+    /// A session that waits `grace` longer than a request's deadline for any answer.
+    pub(crate) fn new(grace: Duration) -> Self {
+        Self {
+            state: State::Open,
+            next_id: 1,
+            grace,
+            pending: HashMap::new(),
+            expiries: BTreeSet::new(),
+            overdue: HashMap::new(),
+            last_words: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Registers a request; returns the message to send, or why there is no use in sending one.
+    pub(crate) fn submit(
+        &mut self,
+        now: Nanos,
+        subject: Subject,
+        body: Request,
+        deadline: Duration,
+        ticket: Option<K>,
+    ) -> Result<wire::ApRequest, Box<Completion<K>>> {
+        let closed = match &self.state {
+            State::Open => None,
+            State::Closing => Some(End::Closed),
+            State::Over(end) => Some(end.clone()),
+        };
+        if let Some(end) = closed {
+            self.tally.count(&subject, false);
+            return Err(Box::new(Completion {
+                ticket,
+                outcome: Err(ended(&end, &subject)),
+                subject,
+            }));
+        }
+        if subject.op == Op::Bye {
+            self.state = State::Closing;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let expires = now + deadline.into() + self.grace.into();
+        self.expiries.insert((expires, id));
+        let pending = Pending {
+            subject,
+            deadline,
+            expires,
+            ticket,
+        };
+        self.pending.insert(id, pending);
+        Ok(wire::ApRequest {
+            id,
+            deadline_ms: u32::try_from(deadline.as_millis())
+                .unwrap_or(u32::MAX)
+                .max(1),
+            body: Some(body),
+        })
+    }
+
+    /// A reply arrived.
+    pub(crate) fn receive(&mut self, now: Nanos, reply: wire::ApReply) -> Received<K> {
+        let Some(pending) = self.pending.remove(&reply.id) else {
+            return self.receive_unexpected(now, reply);
+        };
+        self.expiries.remove(&(pending.expires, reply.id));
+        let subject = pending.subject;
+        let outcome = match reply.body {
+            None => Err(Error::protocol(&subject, "it is empty")),
+            Some(Reply::Error(e)) => {
+                Err(Error::refused(&subject, pending.deadline, Refusal::from(e)))
+            }
+            Some(body) => Ok(body),
+        };
+        self.tally.count(&subject, outcome.is_ok());
+        if subject.op == Op::Bye {
+            self.state = State::Over(End::Closed);
+        }
+        Received::Complete(Completion {
+            ticket: pending.ticket,
+            subject,
+            outcome,
+        })
+    }
+
+    /// A reply to no request under way: too late, about the session as a whole, or nonsense.
+    fn receive_unexpected(&mut self, now: Nanos, reply: wire::ApReply) -> Received<K> {
+        let late = self.overdue.remove(&reply.id);
+        match (reply.body, late) {
+            (Some(Reply::Granted(grant)), Some((subject, deadline))) => {
+                match self.give_back(now, &subject, grant.epoch, deadline) {
+                    Some(request) => Received::GiveBack(request),
+                    None => Received::Nothing,
+                }
+            }
+            (Some(Reply::Error(e)), None) => {
+                self.last_words = Some(e.message);
+                Received::Nothing
+            }
+            _ => Received::Nothing,
+        }
+    }
+
+    /// Releases what `acquire` was granted in the section `epoch`, because nobody waits for it.
+    pub(crate) fn give_back(
+        &mut self,
+        now: Nanos,
+        acquire: &Subject,
+        epoch: u64,
+        deadline: Duration,
+    ) -> Option<wire::ApRequest> {
+        let object = acquire.thing.object?.to_wire();
+        let body = Request::Release(wire::Release { object, epoch });
+        let subject = Op::Release.on(&acquire.thing);
+        // If the session is over, so is the section.
+        self.submit(now, subject, body, deadline, None).ok()
+    }
+
+    /// When [`expire`](Self::expire) has something to do, unless requests come in before.
+    pub(crate) fn next_expiry(&self) -> Option<Nanos> {
+        self.expiries.first().map(|(at, _)| *at)
+    }
+
+    /// Gives up the requests whose time is over.
+    pub(crate) fn expire(&mut self, now: Nanos) -> Vec<Completion<K>> {
+        let mut over = Vec::new();
+        while let Some((_, id)) = self.expiries.first().copied().filter(|(at, _)| *at <= now) {
+            self.expiries.pop_first();
+            let Some(pending) = self.pending.remove(&id) else {
+                continue;
+            };
+            let subject = pending.subject;
+            match subject.op {
+                Op::Acquire => {
+                    let late = (subject.clone(), pending.deadline);
+                    self.overdue.insert(id, late);
+                }
+                // Said as well as it can be: the connection goes with this process.
+                Op::Bye => self.state = State::Over(End::Closed),
+                _ => {}
+            }
+            self.tally.count(&subject, false);
+            over.push(Completion {
+                ticket: pending.ticket,
+                outcome: Err(Error::Deadline {
+                    what: subject.to_string(),
+                    after: pending.deadline,
+                    why: "the memory process did not answer".into(),
+                }),
+                subject,
+            });
+        }
+        over
+    }
+
+    /// The session is over: completes all that is under way, in the order of submission.
+    pub(crate) fn end(&mut self, end: End) -> Vec<Completion<K>> {
+        let end = match (&self.state, end, self.last_words.take()) {
+            (State::Closing, ..) => End::Closed,
+            (State::Over(first), ..) => first.clone(),
+            (State::Open, End::Lost(_), Some(words)) => End::Lost(words),
+            (State::Open, end, _) => end,
+        };
+        self.state = State::Over(end.clone());
+        self.expiries.clear();
+        self.overdue.clear();
+        let mut all: Vec<(u64, Pending<K>)> = self.pending.drain().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter()
+            .map(|(_, pending)| {
+                self.tally.count(&pending.subject, false);
+                Completion {
+                    ticket: pending.ticket,
+                    outcome: Err(ended(&end, &pending.subject)),
+                    subject: pending.subject,
+                }
+            })
+            .collect()
+    }
+
+    /// Nothing more will come of this session.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over(_))
+    }
+
+    /// What was done so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.tally.counts()
+    }
+}
+
+fn ended(end: &End, subject: &Subject) -> Error {
+    let what = subject.to_string();
+    match end.clone() {
+        End::Closed => Error::Closed { what },
+        End::Lost(why) => Error::Lost { what, why },
+        End::NotConnected { ap, why } => Error::NotConnected { ap, why },
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

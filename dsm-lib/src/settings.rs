@@ -1,0 +1,127 @@
+//! How a program finds its memory process: from the environment that `dosmos up` prepares, or told.
+
+use std::time::Duration;
+
+use dosmos_proto::transport::Address;
+
+use crate::{Error, Result};
+
+/// Environment variable with the address of the memory process.
+pub const ENV_MEMORY_PROCESS: &str = "DOSMOS_MP";
+/// Environment variable with the name of the application process.
+pub const ENV_NAME: &str = "DOSMOS_AP";
+/// Environment variable with the deadline of operations in milliseconds; optional.
+pub const ENV_DEADLINE: &str = "DOSMOS_DEADLINE_MS";
+
+/// How to join a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where the memory process listens.
+    pub address: Address,
+    /// Name of this application process in the cluster file.
+    pub ap: String,
+    /// Deadline of every operation that is not given another. Default: 60 s.
+    pub deadline: Duration,
+    /// How much longer than the deadline to wait for a memory process that says nothing at all, not
+    /// even that the deadline has passed. Default: 2 s.
+    pub grace: Duration,
+    /// How long to try to reach the memory process. Default: 10 s.
+    pub connect_timeout: Duration,
+}
+
+impl Settings {
+    /// Application process `ap`, served by the memory process at `address`.
+    pub fn new(address: Address, ap: impl Into<String>) -> Self {
+        Self {
+            address,
+            ap: ap.into(),
+            deadline: Duration::from_secs(60),
+            grace: Duration::from_secs(2),
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// What `dosmos up` left in the environment.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if something is missing or malformed.
+    pub fn from_env() -> Result<Self> {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let needed = |variable| {
+            lookup(variable)
+                .filter(|text| !text.is_empty())
+                .ok_or_else(|| Error::Environment {
+                    variable,
+                    problem: "is not set".into(),
+                })
+        };
+        let malformed = |variable, problem| Error::Environment { variable, problem };
+        let address = needed(ENV_MEMORY_PROCESS)?
+            .parse()
+            .map_err(|e| malformed(ENV_MEMORY_PROCESS, format!("is wrong: {e}")))?;
+        let mut settings = Self::new(address, needed(ENV_NAME)?);
+        if let Some(text) = lookup(ENV_DEADLINE) {
+            let ms = text.parse().ok().filter(|ms: &u32| *ms > 0);
+            let ms = ms.ok_or_else(|| {
+                malformed(
+                    ENV_DEADLINE,
+                    format!("is {text:?}, not a positive number of milliseconds"),
+                )
+            })?;
+            settings.deadline = Duration::from_millis(ms.into());
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(pairs: &[(&str, &str)]) -> Result<Settings> {
+        Settings::from_lookup(|name| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_of_dosmos_up_is_understood() {
+        let s = from(&[
+            (ENV_MEMORY_PROCESS, "unix:/run/mp0"),
+            (ENV_NAME, "ap3"),
+            (ENV_DEADLINE, "1500"),
+        ]);
+        let s = s.unwrap();
+        assert_eq!(s.address.to_string(), "unix:/run/mp0");
+        assert_eq!(s.ap, "ap3");
+        assert_eq!(s.deadline, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named_with_the_cure() {
+        let good = (ENV_MEMORY_PROCESS, "127.0.0.1:1");
+        for (pairs, variable) in [
+            (&[][..], ENV_MEMORY_PROCESS),
+            (&[(ENV_MEMORY_PROCESS, "")], ENV_MEMORY_PROCESS),
+            (&[(ENV_MEMORY_PROCESS, "nowhere")], ENV_MEMORY_PROCESS),
+            (&[good], ENV_NAME),
+            (
+                &[good, (ENV_NAME, "a"), (ENV_DEADLINE, "soon")],
+                ENV_DEADLINE,
+            ),
+            (&[good, (ENV_NAME, "a"), (ENV_DEADLINE, "0")], ENV_DEADLINE),
+        ] {
+            let error = from(pairs).unwrap_err();
+            assert!(
+                matches!(&error, Error::Environment { variable: v, .. } if *v == variable),
+                "{error}"
+            );
+            assert!(error.to_string().contains("dosmos up"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What an operation is about, for error messages and counts: "acquire of grid[2]".
+
+use std::fmt;
+use std::sync::Arc;
+
+use dosmos_proto::ObjectId;
+
+/// The kinds of requests a session makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Hello,
+    Declare,
+    Open,
+    Read,
+    Write,
+    Atomic,
+    Acquire,
+    Release,
+    Barrier,
+    Bye,
+}
+
+/// An operation and what it is done to.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) op: Op,
+    pub(crate) thing: Thing,
+}
+
+/// A variable, an object of one, a barrier or a process, by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Thing {
+    pub(crate) name: Arc<str>,
+    pub(crate) object: Option<ObjectId>,
+    /// It is its variable's only object, so that the name alone says which.
+    pub(crate) only: bool,
+}
+
+impl Thing {
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            object: None,
+            only: false,
+        }
+    }
+}
+
+impl Op {
+    pub(crate) fn on(self, thing: &Thing) -> Subject {
+        Subject {
+            op: self,
+            thing: thing.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.object {
+            Some(object) if !self.only => write!(f, "{}[{}]", self.name, object.index),
+            _ => f.write_str(&self.name),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.op {
+            Op::Hello => "joining the cluster as",
+            Op::Declare => "declaration of",
+            Op::Open => "opening",
+            Op::Read => "read of",
+            Op::Write => "write of",
+            Op::Atomic => "atomic operation on",
+            Op::Acquire => "acquire of",
+            Op::Release => "release of",
+            Op::Barrier => "barrier",
+            Op::Bye => "leaving the cluster as",
+        };
+        write!(f, "{verb} {}", self.thing)
+    }
+}

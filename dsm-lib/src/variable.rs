@@ -1,0 +1,317 @@
+//! Handles of declared variables.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_proto::{CopyPolicy, Layout, VarId, Variable as Declared};
+
+use crate::element::{Element, Integer};
+use crate::section::ScalarSection;
+use crate::{Call, Dsm, Error, Exchange, Object, Result};
+
+/// A handle of a variable of any shape. Cheap to clone.
+///
+/// [`Scalar`], [`Vector`] and [`Matrix`] are this, and know their shape.
+#[derive(Clone)]
+pub struct Variable<T> {
+    dsm: Dsm,
+    name: Arc<str>,
+    declared: Arc<Declared>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Variable<T> {
+    pub(crate) fn new(dsm: Dsm, declared: Declared) -> Result<Self> {
+        let (name, has) = (&declared.spec.name, declared.spec.layout.element());
+        if has != T::TYPE {
+            return Err(Error::WrongType {
+                name: name.clone(),
+                declared: has,
+                asked: T::TYPE,
+            });
+        }
+        Ok(Self {
+            dsm,
+            name: name.as_str().into(),
+            declared: Arc::new(declared),
+            element: PhantomData,
+        })
+    }
+
+    /// Its name, unique in the cluster.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Its number in the cluster.
+    pub fn id(&self) -> VarId {
+        self.declared.id
+    }
+    /// Type, shape and split.
+    pub fn layout(&self) -> Layout {
+        self.declared.spec.layout
+    }
+    /// What a release does to copies.
+    pub fn policy(&self) -> CopyPolicy {
+        self.declared.spec.policy
+    }
+    /// Number of objects.
+    pub fn object_count(&self) -> usize {
+        self.layout().objects() as usize
+    }
+    /// The same variable, with another deadline for operations on it.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self {
+            dsm: self.dsm.with_deadline(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// Object `index`, row-major over the parts.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if there is none.
+    pub fn object(&self, index: usize) -> Result<Object<T>> {
+        let object = u32::try_from(index)
+            .ok()
+            .and_then(|i| Object::new(self.dsm.clone(), self.name.clone(), &self.declared, i));
+        object.ok_or_else(|| Error::OutOfRange {
+            what: format!("object {index} of {}", self.name),
+            bounds: format!("it has {} objects", self.object_count()),
+        })
+    }
+
+    /// All objects, in order.
+    pub fn objects(&self) -> impl Iterator<Item = Object<T>> + '_ {
+        (0..self.layout().objects())
+            .filter_map(|i| Object::new(self.dsm.clone(), self.name.clone(), &self.declared, i))
+    }
+
+    /// The object that holds element (`row`, `column`), and the element's position in it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if it is outside the variable.
+    pub fn locate(&self, row: usize, column: usize) -> Result<(Object<T>, usize)> {
+        match self.layout().locate(row as u64, column as u64) {
+            Some((object, at)) => Ok((self.object(object as usize)?, at as usize)),
+            None => Err(Error::OutOfRange {
+                what: format!("element ({row}, {column}) of {}", self.name),
+                bounds: format!("it is {}", self.layout()),
+            }),
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for Variable<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Variable({})", self.declared.spec)
+    }
+}
+
+/// What a variable can be declared or opened as: [`Scalar`], [`Vector`], [`Matrix`], and (opened) any
+/// [`Variable`].
+pub trait Handle: sealed::Sealed + Sized + 'static {
+    /// The type of its elements.
+    type Element: Element;
+
+    /// The handle of a variable of a suitable shape.
+    ///
+    /// # Errors
+    /// [`Error::WrongShape`] if it has another.
+    fn of(variable: Variable<Self::Element>) -> Result<Self>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<T: Element> sealed::Sealed for Variable<T> {}
+impl<T: Element> Handle for Variable<T> {
+    type Element = T;
+    fn of(variable: Self) -> Result<Self> {
+        Ok(variable)
+    }
+}
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $fits:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name<T>(Variable<T>);
+
+        impl<T: Element> sealed::Sealed for $name<T> {}
+        impl<T: Element> Handle for $name<T> {
+            type Element = T;
+            fn of(variable: Variable<T>) -> Result<Self> {
+                let fits: fn(&Layout) -> bool = $fits;
+                if fits(&variable.layout()) {
+                    Ok(Self(variable))
+                } else {
+                    Err(Error::WrongShape {
+                        name: variable.name().to_owned(),
+                        declared: variable.layout(),
+                        asked: $what,
+                    })
+                }
+            }
+        }
+        impl<T> std::ops::Deref for $name<T> {
+            type Target = Variable<T>;
+            fn deref(&self) -> &Variable<T> {
+                &self.0
+            }
+        }
+    };
+}
+handle!(
+    /// A variable with one element.
+    Scalar, "scalar", |l| l.rows() == 1 && l.columns() == 1
+);
+handle!(
+    /// A variable with one row.
+    Vector, "vector", |l| l.rows() == 1
+);
+handle!(
+    /// A variable with rows and columns.
+    Matrix, "matrix", |_| true
+);
+
+impl<T: Element> Scalar<T> {
+    fn only(&self) -> Result<Object<T>> {
+        self.0.object(0)
+    }
+
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn read(&self) -> Result<T> {
+        self.read_async().wait()
+    }
+    /// See [`read`](Self::read).
+    pub fn read_async(&self) -> Call<T> {
+        self.only().map_or_else(Call::failed, |o| o.get_async(0))
+    }
+    /// Writes the value; see [`Object::write`].
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn write(&self, value: T) -> Result<()> {
+        self.write_async(value).wait()
+    }
+    /// See [`write`](Self::write).
+    pub fn write_async(&self, value: T) -> Call<()> {
+        self.only()
+            .map_or_else(Call::failed, |o| o.set_async(0, value))
+    }
+    /// Waits for exclusive access and opens a section.
+    ///
+    /// # Errors
+    /// As [`Object::acquire`].
+    pub fn acquire(&self) -> Result<ScalarSection<T>> {
+        self.acquire_async().wait()
+    }
+    /// See [`acquire`](Self::acquire).
+    pub fn acquire_async(&self) -> Call<ScalarSection<T>> {
+        self.only()
+            .map_or_else(Call::failed, |o| o.acquire_as(ScalarSection))
+    }
+}
+
+impl<T: Integer> Scalar<T> {
+    /// Adds `delta` (wrapping) in one step at the owner; returns the value before.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn fetch_add(&self, delta: T) -> Result<T> {
+        self.fetch_add_async(delta).wait()
+    }
+    /// See [`fetch_add`](Self::fetch_add).
+    pub fn fetch_add_async(&self, delta: T) -> Call<T> {
+        self.only()
+            .map_or_else(Call::failed, |o| o.fetch_add_async(0, delta))
+    }
+    /// Stores `new` if the value is `expected`, in one step at the owner.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn compare_exchange(&self, expected: T, new: T) -> Result<Exchange<T>> {
+        self.compare_exchange_async(expected, new).wait()
+    }
+    /// See [`compare_exchange`](Self::compare_exchange).
+    pub fn compare_exchange_async(&self, expected: T, new: T) -> Call<Exchange<T>> {
+        self.only()
+            .map_or_else(Call::failed, |o| o.compare_exchange_async(0, expected, new))
+    }
+}
+
+impl<T: Element> Vector<T> {
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty)] // a variable has at least one element
+    pub fn len(&self) -> usize {
+        self.layout().columns() as usize
+    }
+    /// Reads element `at`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; else as [`Object::read`].
+    pub fn get(&self, at: usize) -> Result<T> {
+        let (object, at) = self.locate(0, at)?;
+        object.get(at)
+    }
+    /// Writes element `at`; see [`Object::write`].
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn set(&self, at: usize, value: T) -> Result<()> {
+        let (object, at) = self.locate(0, at)?;
+        object.set(at, value)
+    }
+}
+
+impl<T: Integer> Vector<T> {
+    /// As [`Object::fetch_add`], on element `at` of the vector.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        let (object, at) = self.locate(0, at)?;
+        object.fetch_add(at, delta)
+    }
+    /// As [`Object::compare_exchange`], on element `at` of the vector.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        let (object, at) = self.locate(0, at)?;
+        object.compare_exchange(at, expected, new)
+    }
+}
+
+impl<T: Element> Matrix<T> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.layout().rows() as usize
+    }
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.layout().columns() as usize
+    }
+    /// Reads element (`row`, `column`). To compute, read whole objects.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; else as [`Object::read`].
+    pub fn get(&self, row: usize, column: usize) -> Result<T> {
+        let (object, at) = self.locate(row, column)?;
+        object.get(at)
+    }
+    /// Writes element (`row`, `column`); see [`Object::write`].
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn set(&self, row: usize, column: usize, value: T) -> Result<()> {
+        let (object, at) = self.locate(row, column)?;
+        object.set(at, value)
+    }
+}
