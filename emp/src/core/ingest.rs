@@ -1,0 +1,176 @@
+//! Exactly once: which batches of which start of a memory process were received, and which are durable.
+//!
+//! A batch has the number of its memory process, of that process's start (incarnation) and its own:
+//! 1, 2, 3 … Whatever is sent again after a lost connection is recognised by these three.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::MpId;
+use dosmos_trace::store::BatchMark;
+
+/// What to do with a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the next one.
+    New,
+    /// It was received before.
+    Duplicate,
+    /// Batches before it are missing; the sender is to start again from this number.
+    Gap {
+        /// Number of the batch that is due.
+        due: u64,
+    },
+}
+
+/// Why a memory process is sent away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "incarnation {theirs} is older than {newest}, which has reported already; only one process may run under this name"
+)]
+pub struct Refused {
+    /// What it says it is.
+    pub theirs: u64,
+    /// What is known.
+    pub newest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    incarnation: u64,
+    received: u64,
+    durable: u64,
+}
+
+/// What was received of each memory process.
+#[derive(Clone, Debug, Default)]
+pub struct Ingest {
+    by_mp: BTreeMap<MpId, Progress>,
+}
+
+impl Ingest {
+    /// Goes on from what the store holds.
+    pub fn from_marks<'a>(marks: impl IntoIterator<Item = &'a BatchMark>) -> Self {
+        let progress = |m: &BatchMark| Progress {
+            incarnation: m.incarnation,
+            received: m.sequence,
+            durable: m.sequence,
+        };
+        Self {
+            by_mp: marks.into_iter().map(|m| (m.mp, progress(m))).collect(),
+        }
+    }
+
+    /// A memory process connects; the answer is the number of its last durable batch.
+    ///
+    /// # Errors
+    /// If a later start of it was seen.
+    pub fn hello(&mut self, mp: MpId, incarnation: u64) -> Result<u64, Refused> {
+        let fresh = Progress {
+            incarnation,
+            received: 0,
+            durable: 0,
+        };
+        let known = self.by_mp.entry(mp).or_insert(fresh);
+        if incarnation < known.incarnation {
+            return Err(Refused {
+                theirs: incarnation,
+                newest: known.incarnation,
+            });
+        }
+        if incarnation > known.incarnation {
+            *known = fresh;
+        }
+        Ok(known.durable)
+    }
+
+    /// A batch arrives from a process that said hello.
+    pub fn batch(&mut self, mp: MpId, sequence: u64) -> Verdict {
+        let Some(known) = self.by_mp.get_mut(&mp) else {
+            return Verdict::Gap { due: 1 };
+        };
+        let due = known.received + 1;
+        if sequence < due {
+            Verdict::Duplicate
+        } else if sequence > due {
+            Verdict::Gap { due }
+        } else {
+            known.received = sequence;
+            Verdict::New
+        }
+    }
+
+    /// The mark of a batch that was just received.
+    pub fn mark(&self, mp: MpId, sequence: u64) -> BatchMark {
+        BatchMark {
+            mp,
+            incarnation: self.by_mp.get(&mp).map_or(0, |p| p.incarnation),
+            sequence,
+        }
+    }
+
+    /// A batch is on disk. Whether that is news for the process that runs now.
+    pub fn durable(&mut self, mark: &BatchMark) -> bool {
+        match self.by_mp.get_mut(&mark.mp) {
+            Some(known) if known.incarnation == mark.incarnation => {
+                known.durable = known.durable.max(mark.sequence);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MP: MpId = MpId(3);
+
+    #[test]
+    fn each_batch_counts_once_whatever_is_resent() {
+        let mut ingest = Ingest::default();
+        assert_eq!(ingest.hello(MP, 10), Ok(0));
+        assert_eq!(ingest.batch(MP, 1), Verdict::New);
+        assert_eq!(ingest.batch(MP, 1), Verdict::Duplicate);
+        assert_eq!(ingest.batch(MP, 3), Verdict::Gap { due: 2 });
+        assert_eq!(ingest.batch(MP, 2), Verdict::New);
+        assert!(ingest.durable(&ingest.mark(MP, 1)));
+        assert_eq!(ingest.hello(MP, 10), Ok(1), "it resends from 2 …");
+        assert_eq!(ingest.batch(MP, 2), Verdict::Duplicate, "… which is known");
+        assert_eq!(ingest.batch(MP, 3), Verdict::New);
+    }
+
+    #[test]
+    fn a_restarted_process_begins_anew_and_its_ghost_is_refused() {
+        let mut ingest = Ingest::default();
+        ingest.hello(MP, 10).unwrap();
+        ingest.batch(MP, 1);
+        let old = ingest.mark(MP, 1);
+        assert_eq!(ingest.hello(MP, 11), Ok(0));
+        assert!(
+            !ingest.durable(&old),
+            "not an acknowledgement for the new one"
+        );
+        assert_eq!(ingest.batch(MP, 1), Verdict::New);
+        assert_eq!(
+            ingest.hello(MP, 10),
+            Err(Refused {
+                theirs: 10,
+                newest: 11
+            })
+        );
+    }
+
+    #[test]
+    fn a_restarted_event_manager_goes_on_from_its_store() {
+        let mark = BatchMark {
+            mp: MP,
+            incarnation: 10,
+            sequence: 7,
+        };
+        let mut ingest = Ingest::from_marks([&mark]);
+        assert_eq!(ingest.hello(MP, 10), Ok(7));
+        assert_eq!(ingest.batch(MP, 7), Verdict::Duplicate);
+        assert_eq!(ingest.batch(MP, 8), Verdict::New);
+    }
+}

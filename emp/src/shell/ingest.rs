@@ -1,0 +1,174 @@
+//! The stream of one memory process.
+
+use std::sync::Arc;
+
+use dosmos_proto::wire::ingest_request::Body;
+use dosmos_proto::{MpId, PROTOCOL, Topology, wire};
+use dosmos_trace::store::Event;
+use tokio::sync::mpsc;
+use tonic::{Status, Streaming};
+
+use super::state::{Replies, Shared};
+use crate::core::{PositionedEvent, Verdict};
+
+/// Reads the stream of a memory process until it ends.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    mut requests: Streaming<wire::IngestRequest>,
+    replies: Replies<wire::IngestReply>,
+) {
+    let ended = match hello(&shared, &mut requests, &replies).await {
+        Ok(mp) => {
+            let ended = read(&shared, mp, &mut requests, &replies).await;
+            let mut state = shared.lock();
+            if let Some(link) = state.links.get_mut(&mp) {
+                // A new connection of the same process may have taken its place already.
+                link.replies.take_if(|r| r.same_channel(&replies));
+            }
+            ended
+        }
+        Err(e) => Err(e),
+    };
+    if let Err(status) = ended {
+        tracing::warn!("ingest: {}", status.message());
+        let _ = replies.send(Err(status));
+    }
+}
+
+async fn hello(
+    shared: &Shared,
+    requests: &mut Streaming<wire::IngestRequest>,
+    replies: &Replies<wire::IngestReply>,
+) -> Result<MpId, Status> {
+    let Some(Body::Hello(hello)) = requests.message().await?.and_then(|r| r.body) else {
+        return Err(Status::invalid_argument(
+            "the first message must be a hello",
+        ));
+    };
+    if hello.protocol != PROTOCOL {
+        return Err(Status::failed_precondition(format!(
+            "{} speaks protocol {}, this event manager {PROTOCOL}; run the same version everywhere",
+            hello.memory_process, hello.protocol
+        )));
+    }
+    let theirs = Topology::try_from(hello.topology.unwrap_or_default())?;
+    if theirs != shared.topology {
+        return Err(Status::failed_precondition(format!(
+            "{} has another cluster file than this event manager",
+            hello.memory_process
+        )));
+    }
+    let mp = shared
+        .topology
+        .find_mp(&hello.memory_process)
+        .filter(|&mp| {
+            let process = shared.topology.mp(mp);
+            process.is_some_and(|p| p.event_manager == shared.me)
+        });
+    let mp = mp.ok_or_else(|| {
+        Status::not_found(format!(
+            "{} does not report to {} in the cluster file",
+            hello.memory_process,
+            shared.topology.emp_name(shared.me)
+        ))
+    })?;
+    let mut state = shared.lock();
+    let durable = state
+        .ingest
+        .hello(mp, hello.incarnation)
+        .map_err(|e| Status::already_exists(format!("{}: {e}", hello.memory_process)))?;
+    state.links.entry(mp).or_default().replies = Some(replies.clone());
+    let welcome = wire::ingest_reply::Body::Welcome(wire::IngestWelcome { durable });
+    let _ = replies.send(Ok(wire::IngestReply {
+        body: Some(welcome),
+    }));
+    Ok(mp)
+}
+
+async fn read(
+    shared: &Shared,
+    mp: MpId,
+    requests: &mut Streaming<wire::IngestRequest>,
+    replies: &mpsc::UnboundedSender<Result<wire::IngestReply, Status>>,
+) -> Result<(), Status> {
+    loop {
+        shared.wait_for_room().await;
+        let Ok(Some(request)) = requests.message().await else {
+            // A connection that breaks is nothing special: the memory process dials again.
+            return Ok(());
+        };
+        match request.body {
+            Some(Body::Batch(batch)) => take(shared, mp, batch)?,
+            Some(Body::Clock(probe)) => {
+                let received_ns = shared.clock.now().0;
+                if let Some(link) = shared.lock().links.get_mut(&mp) {
+                    link.clock(probe.offset_ns, dosmos_proto::Nanos(probe.error_ns));
+                }
+                let sample = wire::ClockSample {
+                    sent_ns: probe.sent_ns,
+                    received_ns,
+                    replied_ns: shared.clock.now().0,
+                };
+                let _ = replies.send(Ok(wire::IngestReply {
+                    body: Some(wire::ingest_reply::Body::Clock(sample)),
+                }));
+            }
+            Some(Body::Bye(_)) => return Ok(()),
+            Some(Body::Hello(_)) => return Err(Status::invalid_argument("a second hello")),
+            None => return Err(Status::invalid_argument("an empty message")),
+        }
+    }
+}
+
+/// Takes a batch: what is malformed in it is refused before anything of it counts.
+fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
+    let mut records = dosmos_trace::wire::decode(batch.records.unwrap_or_default())?;
+    let mut events: Vec<PositionedEvent> = Vec::new();
+    for variable in batch.variables {
+        events.push((0, Event::Variable(variable.try_into()?)));
+    }
+    for barrier in batch.barriers {
+        events.push((0, Event::Barrier(barrier.into())));
+    }
+    for hand_over in &batch.hand_overs {
+        let (at, hand_over) = dosmos_trace::wire::hand_over_from_wire(hand_over, mp);
+        if hand_over.primary_emp.index() >= shared.topology.event_managers.len() {
+            return Err(Status::invalid_argument("a hand-over to no event manager"));
+        }
+        events.push((at, Event::HandOver(hand_over)));
+    }
+    events.sort_by_key(|e| e.0);
+    let mut guard = shared.lock();
+    let state = &mut *guard;
+    match state.ingest.batch(mp, batch.sequence) {
+        Verdict::Duplicate => return Ok(()),
+        Verdict::Gap { due } => {
+            return Err(Status::out_of_range(format!(
+                "batch {} arrived, {due} is due; connect again",
+                batch.sequence
+            )));
+        }
+        Verdict::New => {}
+    }
+    let mark = state.ingest.mark(mp, batch.sequence);
+    let link = state.links.entry(mp).or_default();
+    let correction = link.correction_ns();
+    for record in &mut records {
+        record.start = record.start.shifted(correction);
+    }
+    let last = records.iter().map(dosmos_trace::Record::end).max();
+    if let Some(counters) = link.batch(batch.counters, batch.sampling, last.unwrap_or_default()) {
+        events.push((
+            records.len() as u32,
+            Event::Counters {
+                mp,
+                incarnation: mark.incarnation,
+                counters,
+            },
+        ));
+    }
+    state.pending.batch(mark, &records, events);
+    drop(guard);
+    shared.work.notify_one();
+    Ok(())
+}

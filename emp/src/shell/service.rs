@@ -1,0 +1,157 @@
+//! The gRPC service: questions are answered over what is on disk, after everything received so far
+//! has been put there.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_proto::wire::event_manager_server::EventManager;
+use dosmos_proto::{Malformed, wire};
+use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, QueryError};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::state::Shared;
+use super::{exchange, ingest};
+
+/// Records in one message of an answer.
+const RECORDS_A_MESSAGE: usize = 8192;
+/// How long a question waits for the disk before it is answered without what is pending.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long `Flush` waits for other event managers.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Service(pub(super) Arc<Shared>);
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Service {
+    /// A store in trouble, or slow, leaves out what it could not write; the answer says so.
+    async fn settle(&self) {
+        let _ = tokio::time::timeout(FLUSH_PATIENCE, self.0.flush()).await;
+    }
+}
+
+fn refused(error: QueryError) -> Status {
+    match error {
+        QueryError::BadQuery(why) => Status::invalid_argument(why),
+        other => Status::unavailable(other.to_string()),
+    }
+}
+
+#[tonic::async_trait]
+impl EventManager for Service {
+    type IngestStream = Answers<wire::IngestReply>;
+    type ExchangeStream = Answers<wire::ExchangeReply>;
+    type GetRecordsStream = Answers<wire::RecordColumns>;
+
+    async fn ingest(
+        &self,
+        request: Request<Streaming<wire::IngestRequest>>,
+    ) -> Result<Response<Self::IngestStream>, Status> {
+        let (send, replies) = mpsc::unbounded_channel();
+        let shared = self.0.clone();
+        tokio::spawn(async move {
+            let stream = ingest::serve(shared.clone(), request.into_inner(), send);
+            shared.until_ended(stream).await;
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(
+            replies,
+        ))))
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Streaming<wire::ExchangeRequest>>,
+    ) -> Result<Response<Self::ExchangeStream>, Status> {
+        let (send, replies) = mpsc::unbounded_channel();
+        let shared = self.0.clone();
+        tokio::spawn(async move {
+            let stream = exchange::take(shared.clone(), request.into_inner(), send);
+            shared.until_ended(stream).await;
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(
+            replies,
+        ))))
+    }
+
+    async fn get_catalog(
+        &self,
+        _: Request<wire::CatalogRequest>,
+    ) -> Result<Response<wire::Catalog>, Status> {
+        self.settle().await;
+        let mut catalog = self.0.view.catalog();
+        catalog.completeness = self.0.completeness();
+        Ok(Response::new(catalog.into()))
+    }
+
+    async fn get_meta_objects(
+        &self,
+        request: Request<wire::MetaRequest>,
+    ) -> Result<Response<wire::MetaObjects>, Status> {
+        self.settle().await;
+        let metas = self.0.meta_objects(&request.into_inner().into());
+        Ok(Response::new(metas.into()))
+    }
+
+    async fn get_histogram(
+        &self,
+        request: Request<wire::HistogramRequest>,
+    ) -> Result<Response<wire::Histogram>, Status> {
+        let query = HistogramQuery::try_from(request.into_inner())?;
+        self.settle().await;
+        let mut histogram = self.0.view.histogram(&query).map_err(refused)?;
+        histogram.completeness = self.0.completeness();
+        Ok(Response::new(histogram.into()))
+    }
+
+    async fn get_history(
+        &self,
+        request: Request<wire::HistoryRequest>,
+    ) -> Result<Response<wire::History>, Status> {
+        let query = HistoryQuery::try_from(request.into_inner())?;
+        self.settle().await;
+        let mut history = self.0.view.history(&query).map_err(refused)?;
+        history.completeness = self.0.completeness();
+        Ok(Response::new(history.into()))
+    }
+
+    async fn get_status(
+        &self,
+        _: Request<wire::StatusRequest>,
+    ) -> Result<Response<wire::Status>, Status> {
+        Ok(Response::new(self.0.status().into()))
+    }
+
+    async fn get_records(
+        &self,
+        request: Request<wire::RecordsRequest>,
+    ) -> Result<Response<Self::GetRecordsStream>, Status> {
+        let request = request.into_inner();
+        let filter = request.filter.unwrap_or_default();
+        let filter = Filter::try_from(filter).map_err(|e: Malformed| Status::from(e))?;
+        self.settle().await;
+        let records = self.0.view.records(&filter, request.limit);
+        let messages: Vec<_> = records
+            .chunks(RECORDS_A_MESSAGE)
+            .map(dosmos_trace::wire::encode)
+            .collect();
+        Ok(Response::new(Box::pin(
+            tokio_stream::iter(messages).map(Ok),
+        )))
+    }
+
+    async fn flush(
+        &self,
+        _: Request<wire::FlushRequest>,
+    ) -> Result<Response<wire::FlushDoneReply>, Status> {
+        self.0
+            .settle(SETTLE_PATIENCE)
+            .await
+            .map_err(Status::unavailable)?;
+        Ok(Response::new(wire::FlushDoneReply {}))
+    }
+}

@@ -1,0 +1,342 @@
+//! What the tasks and the writer thread of an event manager share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dosmos_proto::time::Clock;
+use dosmos_proto::{EmpId, MpId, Nanos, Topology, wire};
+use dosmos_trace::meta::MetaState;
+use dosmos_trace::query::{Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus};
+use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, StoreView};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tonic::Status;
+
+use crate::core::{Ingest, Outbox, Pending};
+
+/// Replies to one memory process, or to one event manager that hands contents over.
+pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
+
+/// Records received and not on disk at which no more are read from the memory processes; they keep
+/// them, up to their own bound.
+const MOST_PENDING: usize = 2_000_000;
+
+/// How often conditions that nothing announces are looked at.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What the tasks and the writer thread share.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Tells the writer thread that there is something to write.
+    pub(super) work: Condvar,
+    /// Tells the exchange tasks that something is due.
+    pub(super) due: Notify,
+    /// Tells ingest tasks that there is room again.
+    pub(super) room: Notify,
+    /// Set when the process ends: whoever serves a stream lets go of it.
+    ended: watch::Sender<bool>,
+    pub(super) clock: Clock,
+    pub(super) view: StoreView,
+    pub(super) topology: Topology,
+    pub(super) me: EmpId,
+    pub(super) store: String,
+}
+
+#[derive(Default)]
+pub(super) struct Link {
+    /// Where to tell it what is durable; none while it is not connected.
+    pub(super) replies: Option<Replies<wire::IngestReply>>,
+    counters: wire::ProcessCounters,
+    last_record: Nanos,
+    clock_offset_ns: i64,
+    clock_error: Nanos,
+    said: Option<RecordingCounters>,
+}
+
+pub(super) struct State {
+    pub(super) ingest: Ingest,
+    pub(super) pending: Pending,
+    pub(super) metas: MetaState,
+    pub(super) outbox: Outbox,
+    pub(super) links: BTreeMap<MpId, Link>,
+    pub(super) givers: HashMap<EmpId, Replies<wire::ExchangeReply>>,
+    /// Answered when all that was pending when they were put here is on disk.
+    pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
+    pub(super) trouble: String,
+    pub(super) closing: bool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        config: &crate::Config,
+        view: StoreView,
+        ingest: Ingest,
+        metas: MetaState,
+        outbox: Outbox,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State {
+                ingest,
+                pending: Pending::default(),
+                metas,
+                outbox,
+                links: BTreeMap::new(),
+                givers: HashMap::new(),
+                waiters: Vec::new(),
+                trouble: String::new(),
+                closing: false,
+            }),
+            work: Condvar::new(),
+            due: Notify::new(),
+            room: Notify::new(),
+            ended: watch::Sender::new(false),
+            clock: Clock::start(),
+            view,
+            topology: config.topology.clone(),
+            me: config.me,
+            store: config.store.display().to_string(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.work
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `stream` until it or this process ends.
+    pub(super) async fn until_ended(&self, stream: impl Future<Output = ()>) {
+        let mut ended = self.ended.subscribe();
+        tokio::select! {
+            () = stream => {}
+            _ = ended.wait_for(|e| *e) => {}
+        }
+    }
+
+    /// Ends all streams.
+    pub(super) fn end(&self) {
+        self.ended.send_replace(true);
+        let mut state = self.lock();
+        state.givers.clear();
+        state.links.values_mut().for_each(|l| l.replies = None);
+    }
+
+    /// Waits until everything received so far is on disk.
+    pub(super) async fn flush(&self) -> Result<(), String> {
+        let done = {
+            let mut state = self.lock();
+            if state.closing {
+                return Ok(());
+            }
+            let (tell, done) = oneshot::channel();
+            state.waiters.push(tell);
+            done
+        };
+        self.work.notify_one();
+        done.await.unwrap_or(Ok(()))
+    }
+
+    /// Waits until everything received so far is on disk, and what of it is due to other event managers
+    /// is on theirs; for the latter no longer than `patience`.
+    pub(super) async fn settle(&self, patience: Duration) -> Result<(), String> {
+        self.flush().await?;
+        let delivered = async {
+            while !self.lock().outbox.is_empty() {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        tokio::time::timeout(patience, delivered)
+            .await
+            .map_err(|_| "another event manager does not take what is due to it".to_owned())
+    }
+
+    /// Waits while too much is pending.
+    pub(super) async fn wait_for_room(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.lock().pending.records() < MOST_PENDING {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    pub(super) fn completeness(&self) -> Completeness {
+        let mut completeness = self.view.completeness();
+        let trouble = self.lock().trouble.clone();
+        if !trouble.is_empty() {
+            completeness.notes.push(trouble);
+        }
+        completeness
+    }
+
+    pub(super) fn meta_objects(&self, query: &MetaQuery) -> MetaObjects {
+        let completeness = self.completeness();
+        self.lock().metas.query(query, completeness)
+    }
+
+    pub(super) fn status(&self) -> EmpStatus {
+        let usage = self.view.usage();
+        let state = self.lock();
+        let (exchanged_out, exchanged_in) = state.metas.exchanged();
+        EmpStatus {
+            name: self.topology.emp_name(self.me),
+            now: self.clock.now(),
+            processes: state.process_statuses(),
+            records: usage.records,
+            pending: state.pending.records() as u64,
+            stored_bytes: usage.bytes,
+            chunks: usage.chunks,
+            cpu: cpu_time(),
+            store: self.store.clone(),
+            trouble: state.trouble.clone(),
+            exchanged_out,
+            exchanged_in,
+        }
+    }
+}
+
+impl State {
+    /// A commit is on disk: meta-objects take it into account, in the order of the log.
+    pub(super) fn durable(&mut self, commit: &Commit) {
+        let mut events = commit.events.iter().peekable();
+        for (i, record) in (0u32..).zip(&commit.records) {
+            while let Some((_, event)) = events.next_if(|(at, _)| *at <= i) {
+                self.event(event);
+            }
+            self.metas.apply(record);
+        }
+        events.for_each(|(_, event)| self.event(event));
+        for mark in &commit.marks {
+            if self.ingest.durable(mark)
+                && let Some(replies) = self.links.get(&mark.mp).and_then(|l| l.replies.as_ref())
+            {
+                // A connection that just ended will ask again.
+                let _ = replies.send(Ok(durable_reply(mark.sequence)));
+            }
+        }
+        self.acknowledge_givers(commit);
+    }
+
+    fn acknowledge_givers(&mut self, commit: &Commit) {
+        for (_, event) in &commit.events {
+            if let Event::Received { from, .. } = event
+                && let Some(replies) = self.givers.get(from)
+            {
+                let sequence = self.metas.last_received(*from);
+                let _ = replies.send(Ok(exchange_reply(sequence)));
+            }
+        }
+    }
+
+    /// Takes one entry of the log into account.
+    pub(super) fn replay(&mut self, item: Item<'_>) {
+        match item {
+            Item::Record(record) => self.metas.apply(record),
+            Item::Event(event) => self.event(event),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::HandOver(hand_over) => {
+                if let Some((to, content)) = self.metas.hand_over(hand_over) {
+                    self.outbox.push(to, content);
+                }
+            }
+            Event::Received { from, content } => {
+                self.metas.receive(*from, content);
+            }
+            Event::Variable(variable) => self.metas.declare(variable),
+            Event::Barrier(_) | Event::Counters { .. } => {}
+        }
+    }
+
+    fn process_statuses(&self) -> Vec<ProcessStatus> {
+        self.links
+            .iter()
+            .map(|(&mp, link)| ProcessStatus {
+                mp,
+                connected: link.replies.is_some(),
+                requests: link.counters.requests,
+                served: link.counters.served,
+                forwarded: link.counters.forwarded,
+                recorded: link.counters.recorded,
+                dropped: link.counters.dropped,
+                buffered_bytes: link.counters.buffered_bytes,
+                cpu: Nanos(link.counters.cpu_ns),
+                copies: link.counters.copies,
+                objects: link.counters.objects,
+                clock_offset_ns: link.clock_offset_ns,
+                clock_error: link.clock_error,
+                by_origin: self.metas.accesses_at(mp),
+                last_record: link.last_record,
+            })
+            .collect()
+    }
+}
+
+impl Link {
+    /// Takes what a batch says of its process; returns what is new about completeness.
+    pub(super) fn batch(
+        &mut self,
+        counters: Option<wire::ProcessCounters>,
+        sampling: f64,
+        last_record: Nanos,
+    ) -> Option<RecordingCounters> {
+        self.last_record = self.last_record.max(last_record);
+        self.counters = counters?;
+        let says = RecordingCounters {
+            recorded: self.counters.recorded,
+            dropped: self.counters.dropped,
+            sampling,
+        };
+        let before = self.said.map(|s| (s.dropped, s.sampling));
+        let news = before != Some((says.dropped, says.sampling));
+        news.then(|| {
+            self.said = Some(says);
+            says
+        })
+    }
+
+    /// Takes what the process makes of its clock samples.
+    pub(super) fn clock(&mut self, offset_ns: i64, error: Nanos) {
+        self.clock_offset_ns = offset_ns;
+        self.clock_error = error;
+    }
+
+    /// What to add to the process's times: its offset, unless that lies within the error.
+    pub(super) fn correction_ns(&self) -> i64 {
+        if self.clock_offset_ns.unsigned_abs() > self.clock_error.0 {
+            self.clock_offset_ns
+        } else {
+            0
+        }
+    }
+}
+
+pub(super) fn durable_reply(sequence: u64) -> wire::IngestReply {
+    wire::IngestReply {
+        body: Some(wire::ingest_reply::Body::Durable(sequence)),
+    }
+}
+
+pub(super) fn exchange_reply(sequence: u64) -> wire::ExchangeReply {
+    wire::ExchangeReply {
+        body: Some(wire::exchange_reply::Body::Durable(sequence)),
+    }
+}
+
+/// Processor time this process has used.
+fn cpu_time() -> Nanos {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return Nanos::ZERO;
+    };
+    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000 + t.tv_usec() as u64;
+    Nanos(1_000 * (micros(usage.user_time()) + micros(usage.system_time())))
+}

@@ -1,0 +1,482 @@
+//! Event managers as their memory processes and readers see them: real gRPC, real stores.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dosmos_emp::{Config, Error, Summary};
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
+use dosmos_proto::transport::{self, Address, Listener};
+use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::wire::{self, ingest_reply, ingest_request};
+use dosmos_proto::{
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, VarId,
+};
+use dosmos_trace::meta::{HandOver, OpCounts};
+use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};
+use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
+use dosmos_trace::store::StoreSource;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::Channel;
+use tonic::{Code, Status, Streaming};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+const X: ObjectId = ObjectId {
+    var: VarId(7),
+    index: 0,
+};
+
+fn topology() -> Topology {
+    let mp = |i: u32| MemoryProcess {
+        name: format!("mp{i}"),
+        group: GroupId(0),
+        event_manager: EmpId(i),
+        link: false,
+    };
+    let ap = |i: u32| ApplicationProcess {
+        name: format!("ap{i}"),
+        memory_process: MpId(i),
+    };
+    let emp = |i: u32| EventManager {
+        name: format!("emp{i}"),
+    };
+    Topology {
+        name: "test".into(),
+        groups: vec![Group {
+            path: GroupPath::top("a"),
+            parent: None,
+        }],
+        memory_processes: vec![mp(0), mp(1)],
+        application_processes: vec![ap(0), ap(1)],
+        event_managers: vec![emp(0), emp(1)],
+    }
+    .check()
+    .unwrap()
+}
+
+/// An event manager in this process.
+struct Emp {
+    address: Address,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<Summary, Error>>,
+}
+
+impl Emp {
+    async fn start(dir: &Path, me: u32, store: PathBuf) -> Self {
+        let book = AddressBook::new(HashMap::new(), Some(dir));
+        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
+            .await
+            .unwrap();
+        let address = listener.address().clone();
+        book.publish(&format!("emp{me}"), &address).unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let config = Config {
+            topology: topology(),
+            me: EmpId(me),
+            store,
+        };
+        let task = tokio::spawn(dosmos_emp::run(config, listener, book, async {
+            let _ = stopped.await;
+        }));
+        Self {
+            address,
+            stop,
+            task,
+        }
+    }
+
+    async fn client(&self) -> EventManagerClient<Channel> {
+        let started = Instant::now();
+        loop {
+            match transport::connect(&self.address, DEADLINE).await {
+                Ok(channel) => return EventManagerClient::new(channel),
+                Err(e) => assert!(started.elapsed() < DEADLINE, "{e}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn stop(self) -> Summary {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap().unwrap()
+    }
+}
+
+/// A memory process's stream.
+struct Mp {
+    send: mpsc::UnboundedSender<wire::IngestRequest>,
+    replies: Streaming<wire::IngestReply>,
+    welcome: u64,
+}
+
+impl Mp {
+    async fn connect(emp: &Emp, name: &str, incarnation: u64) -> Result<Self, Status> {
+        let (send, requests) = mpsc::unbounded_channel();
+        let hello = wire::IngestHello {
+            memory_process: name.into(),
+            incarnation,
+            protocol: PROTOCOL,
+            topology: Some(topology().into()),
+        };
+        post(&send, ingest_request::Body::Hello(hello));
+        let mut client = emp.client().await;
+        let replies = client
+            .ingest(UnboundedReceiverStream::new(requests))
+            .await?;
+        let mut replies = replies.into_inner();
+        match replies.message().await?.and_then(|r| r.body) {
+            Some(ingest_reply::Body::Welcome(w)) => Ok(Self {
+                send,
+                replies,
+                welcome: w.durable,
+            }),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn batch(&self, sequence: u64, records: &[Record], hand_overs: &[HandOver]) {
+        let at = records.len() as u32;
+        let wired = |h| dosmos_trace::wire::hand_over_to_wire(h, at);
+        let batch = wire::Batch {
+            sequence,
+            records: Some(dosmos_trace::wire::encode(records)),
+            hand_overs: hand_overs.iter().map(wired).collect(),
+            sampling: 1.0,
+            counters: Some(wire::ProcessCounters {
+                dropped: 2,
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        post(&self.send, ingest_request::Body::Batch(batch));
+    }
+
+    async fn durable(&mut self, up_to: u64) {
+        let wait = async {
+            loop {
+                let reply = self.replies.message().await.unwrap().unwrap();
+                if let Some(ingest_reply::Body::Durable(n)) = reply.body
+                    && n >= up_to
+                {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, wait)
+            .await
+            .expect("an acknowledgement");
+    }
+}
+
+fn post(send: &mpsc::UnboundedSender<wire::IngestRequest>, body: ingest_request::Body) {
+    send.send(wire::IngestRequest { body: Some(body) }).unwrap();
+}
+
+fn record(i: u64, mp: u32, side: Side, op: Op) -> Record {
+    Record {
+        start: Nanos(1_000_000 + i),
+        duration: Nanos(10),
+        wait: Nanos(0),
+        service: Nanos(1),
+        op,
+        side,
+        origin: if mp == 0 {
+            Origin::Local
+        } else {
+            Origin::Intra
+        },
+        flags: Flags::default(),
+        object: X,
+        ap: ApId(mp),
+        mp: MpId(mp),
+        peer: MpId(0),
+        bytes: 8,
+        version: i,
+        range: (0, 1),
+    }
+}
+
+fn records(numbers: std::ops::Range<u64>) -> Vec<Record> {
+    numbers
+        .map(|i| record(i, 0, Side::Requester, Op::Write))
+        .collect()
+}
+
+async fn stored(emp: &Emp) -> Vec<Record> {
+    let request = wire::RecordsRequest {
+        filter: Some(
+            Filter {
+                everything: true,
+                ..Filter::default()
+            }
+            .into(),
+        ),
+        limit: 0,
+    };
+    let mut stream = emp
+        .client()
+        .await
+        .get_records(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let mut all = Vec::new();
+    while let Some(columns) = stream.message().await.unwrap() {
+        all.extend(dosmos_trace::wire::decode(columns).unwrap());
+    }
+    all
+}
+
+async fn metas(emp: &Emp) -> MetaObjects {
+    let request = wire::MetaRequest::from(MetaQuery::default());
+    emp.client()
+        .await
+        .get_meta_objects(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .into()
+}
+
+#[tokio::test]
+async fn every_record_once_whatever_is_resent() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 0);
+    mp.batch(1, &records(0..10), &[]);
+    mp.batch(1, &records(0..10), &[]);
+    mp.batch(2, &records(10..20), &[]);
+    mp.durable(2).await;
+    // A gap ends the stream; the next connection is told where to go on.
+    mp.batch(4, &records(30..40), &[]);
+    let ended = loop {
+        match mp.replies.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the gap was accepted"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::OutOfRange);
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 2);
+    mp.batch(2, &records(10..20), &[]);
+    mp.batch(3, &records(20..30), &[]);
+    mp.durable(3).await;
+    assert_eq!(stored(&emp).await, records(0..30));
+    drop(mp);
+    assert_eq!(emp.stop().await.records, 30);
+}
+
+#[tokio::test]
+async fn a_killed_event_manager_knows_the_same_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    mp.batch(1, &records(0..1000), &[]);
+    mp.durable(1).await;
+    let before = metas(&emp).await;
+    // The files as a killed process leaves them.
+    let crashed = dir.path().join("crashed");
+    copy(&dir.path().join("s"), &crashed);
+    let again = Emp::start(dir.path(), 0, crashed).await;
+    assert_eq!(metas(&again).await, before);
+    assert_eq!(
+        before.completeness.dropped, 2,
+        "what the memory process dropped is told"
+    );
+    let mut mp = Mp::connect(&again, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 1);
+    mp.batch(1, &records(0..1000), &[]);
+    mp.batch(2, &records(1000..1001), &[]);
+    mp.durable(2).await;
+    assert_eq!(stored(&again).await, records(0..1001));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to.join(entry.file_name()));
+        } else {
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+/// mp1 read X, owned by mp0: once remotely, then `reads` times its copy, which is then invalidated.
+async fn read_and_invalidate(mp: &Mp, sequence: u64, reads: u64) {
+    let mut list = vec![record(0, 1, Side::Requester, Op::Read)];
+    for i in 0..reads {
+        let mut read = record(i + 1, 1, Side::Requester, Op::Read);
+        read.flags.optimized = true;
+        read.origin = Origin::Local;
+        list.push(read);
+    }
+    let hand_over = HandOver {
+        object: X,
+        copy_at: MpId(1),
+        primary_emp: EmpId(0),
+        dropped: true,
+    };
+    mp.batch(sequence, &list, &[hand_over]);
+}
+
+#[tokio::test]
+async fn hand_overs_reach_the_primary_once_also_if_its_event_manager_was_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp1 = Emp::start(dir.path(), 1, dir.path().join("s1")).await;
+    let mut mp1 = Mp::connect(&emp1, "mp1", 1).await.unwrap();
+    read_and_invalidate(&mp1, 1, 4).await;
+    mp1.durable(1).await;
+    let emp0 = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    emp1.client()
+        .await
+        .flush(wire::FlushRequest {})
+        .await
+        .unwrap();
+    assert_eq!(metas(&emp0).await.primaries[0].reads_on_copies, 4);
+    emp0.stop().await;
+    read_and_invalidate(&mp1, 2, 3).await;
+    mp1.durable(2).await;
+    let emp0 = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    emp1.client()
+        .await
+        .flush(wire::FlushRequest {})
+        .await
+        .unwrap();
+    let found = metas(&emp0).await;
+    assert_eq!(found.primaries[0].reads_on_copies, 7);
+    drop(mp1);
+    emp1.stop().await;
+    emp0.stop().await;
+    // The directory says the same as the live event manager did.
+    let source = StoreSource::open(&dir.path().join("s0")).unwrap();
+    let dead = source.meta_objects(&MetaQuery::default()).await.unwrap();
+    assert_eq!(dead.primaries, found.primaries);
+}
+
+#[tokio::test]
+async fn meta_objects_sum_up_to_the_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp0 = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let emp1 = Emp::start(dir.path(), 1, dir.path().join("s1")).await;
+    let mp0 = Mp::connect(&emp0, "mp0", 1).await.unwrap();
+    let mp1 = Mp::connect(&emp1, "mp1", 1).await.unwrap();
+    for round in 1..=20 {
+        mp0.batch(
+            round,
+            &[
+                record(round, 1, Side::Owner, Op::Read),
+                record(round, 0, Side::Requester, Op::Write),
+            ],
+            &[],
+        );
+        read_and_invalidate(&mp1, round, round % 3).await;
+    }
+    // Both flush: the first one's hand-overs, then what they brought.
+    for emp in [&emp1, &emp0] {
+        emp.client()
+            .await
+            .flush(wire::FlushRequest {})
+            .await
+            .unwrap();
+    }
+    let eventually_all = async {
+        loop {
+            let mut seen = OpCounts::default();
+            let mut done = OpCounts::default();
+            for emp in [&emp0, &emp1] {
+                let metas = metas(emp).await;
+                for p in &metas.primaries {
+                    seen.add(&p.counts);
+                    seen.reads += p.reads_on_copies;
+                }
+                seen.reads += metas.secondaries.iter().map(|s| s.reads).sum::<u64>();
+                let accesses = stored(emp).await;
+                accesses
+                    .iter()
+                    .filter(|r| r.is_access())
+                    .for_each(|r| done.count(r.op));
+            }
+            if seen == done
+                && done.writes == 20
+                && done.reads == 20 + (1..=20).map(|r| r % 3).sum::<u64>()
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, eventually_all)
+        .await
+        .expect("the sums to meet");
+}
+
+#[tokio::test]
+async fn strangers_are_told_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let refused = Mp::connect(&emp, "mp1", 1).await.err().unwrap();
+    assert!(
+        refused.message().contains("mp1 does not report to emp0"),
+        "{refused}"
+    );
+    Mp::connect(&emp, "mp0", 7).await.unwrap();
+    let refused = Mp::connect(&emp, "mp0", 6).await.err().unwrap();
+    assert!(
+        refused.message().contains("incarnation 6 is older than 7"),
+        "{refused}"
+    );
+    let mut mp = Mp::connect(&emp, "mp0", 8).await.unwrap();
+    let broken = wire::Batch {
+        sequence: 1,
+        records: Some(wire::RecordColumns {
+            kind: vec![1],
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    post(&mp.send, ingest_request::Body::Batch(broken));
+    let status = mp.replies.message().await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    let bad = wire::HistogramRequest::default();
+    let status = emp.client().await.get_histogram(bad).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("0 buckets"), "{status}");
+}
+
+#[tokio::test]
+async fn an_unusable_store_is_named_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("occupied");
+    std::fs::write(&file, "").unwrap();
+    let emp = Emp::start(dir.path(), 0, file).await;
+    let error = emp.task.await.unwrap().unwrap_err().to_string();
+    assert!(
+        error.contains("emp0 cannot use its store") && error.contains("occupied"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn standard_tools_find_their_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    emp.client().await;
+    let channel = transport::connect(&emp.address, DEADLINE).await.unwrap();
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
+    let request = tonic_health::pb::HealthCheckRequest {
+        service: "dosmos.v1.EventManager".into(),
+    };
+    let answer = health.check(request).await.unwrap().into_inner();
+    assert_eq!(
+        answer.status(),
+        tonic_health::pb::health_check_response::ServingStatus::Serving
+    );
+}
