@@ -1,3 +1,18 @@
-//! Memory processes and link processes.
+//! Memory processes (MP) and link processes (LP): own shared objects, keep copies, serve application
+//! processes, cross groups, and record what happens.
+//!
+//! * [`core`]: all of it as a state machine, without I/O.
+//! * `wire`: between its types and the messages of the memory protocol.
+//! * `recorder`: batches of records, exactly once, to the event manager.
+//! * `shell`: connections, timers, start and end; [`run`] is the process.
+//!
+//! Invariant: the core never awaits, never reads a clock, never touches the network.
 
 pub mod core;
+mod recorder;
+mod shell;
+mod wire;
+
+pub use core::VariableOverride;
+pub use recorder::{Metrics, Overflow, Recording};
+pub use shell::{Config, Error, Summary, run};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+    ApId, ElementType, GroupId, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
 };
 use dosmos_trace::Record;
+use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
 /// Something that happened outside.
@@ -79,18 +80,6 @@ pub enum Item {
     Variable(Arc<Variable>),
     /// A barrier that records may name from now on.
     Barrier(BarrierName),
-}
-
-/// A copy held here was invalidated or updated: the content of its secondary meta-object goes to the
-/// event manager of the primary (001 §6.3.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandOver {
-    /// The object copied.
-    pub object: ObjectId,
-    /// Event manager of the object's owner.
-    pub primary: EmpId,
-    /// The copy is gone, not merely updated.
-    pub dropped: bool,
 }
 
 /// Elements `[first, end)` of an object; `end` = 0 means up to the last.

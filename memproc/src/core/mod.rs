@@ -45,7 +45,7 @@ use dosmos_trace::Record;
 
 use calls::{Calls, Kind, Operation, What};
 use cluster::Cluster;
-use hash::FastMap;
+pub(crate) use hash::FastMap;
 use input::{Body, Input, Item, Message, Output, Reply, Tell};
 use owner::Asker;
 use requests::Cost;
@@ -337,3 +337,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) use testing::topology as test_topology;

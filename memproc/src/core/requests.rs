@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_trace::meta::HandOver;
 use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::calls::{Call, Kind, Operation, What};
 use super::copies::Copy;
 use super::directory::{Place, conflict, home_of};
-use super::input::{Answer, Ask, AtomicOp, HandOver, Item, Output, Reply, Request, Span};
+use super::input::{Answer, Ask, AtomicOp, Item, Output, Reply, Request, Span};
 use super::owner::Asker;
 use super::sessions::{MAX_OUTSTANDING, Section};
 use super::{Core, Cx};
@@ -372,10 +373,10 @@ impl Core {
 
     /// Tells the recorder what became of a copy.
     pub(super) fn hand_over(&self, cx: &mut Cx, object: ObjectId, owner: MpId, dropped: bool) {
-        let primary = self.cluster.emp_of(owner);
         cx.out.push(Output::Trace(Item::HandOver(HandOver {
             object,
-            primary,
+            copy_at: self.cluster.me,
+            primary_emp: self.cluster.emp_of(owner),
             dropped,
         })));
     }

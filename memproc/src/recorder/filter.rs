@@ -1,0 +1,150 @@
+//! Which records are kept: the selection, worked out per variable and application process so that the
+//! hot path looks up two bits.
+
+use dosmos_proto::{Topology, VarId, Variable};
+use dosmos_trace::selection::{Mode, Selection};
+use dosmos_trace::{Op, Record};
+
+use crate::core::FastMap;
+
+/// Kinds of records that are sampled apart: operation, origin, optimized.
+const KINDS: usize = 6 * 4 * 2;
+
+/// The selection at work.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    selection: Selection,
+    ops: [bool; 6],
+    aps: Vec<bool>,
+    variables: FastMap<VarId, bool>,
+    seen: [u32; KINDS],
+}
+
+impl Filter {
+    pub(crate) fn new(selection: Selection, topology: &Topology) -> Self {
+        let mut ops = [selection.ops.is_empty(); 6];
+        for op in &selection.ops {
+            ops[*op as usize] = true;
+        }
+        let aps = topology.application_processes.iter();
+        Self {
+            ops,
+            aps: aps.map(|ap| chosen(&selection.processes, &ap.name)).collect(),
+            variables: FastMap::default(),
+            seen: [0; KINDS],
+            selection,
+        }
+    }
+
+    /// Another selection for the variables known so far.
+    pub(crate) fn change<'a>(
+        &mut self,
+        selection: Selection,
+        topology: &Topology,
+        known: impl Iterator<Item = &'a Variable>,
+    ) {
+        *self = Self::new(selection, topology);
+        known.for_each(|v| self.learn(v));
+    }
+
+    pub(crate) fn learn(&mut self, variable: &Variable) {
+        let keep = chosen(&self.selection.variables, &variable.spec.name);
+        self.variables.insert(variable.id, keep);
+    }
+
+    /// Whether anything at all is recorded.
+    pub(crate) fn events(&self) -> bool {
+        self.selection.mode == Mode::Events
+    }
+
+    /// Whether even counters are not wanted.
+    pub(crate) fn off(&self) -> bool {
+        self.selection.mode == Mode::Off
+    }
+
+    /// The fraction of the selected accesses that is kept.
+    pub(crate) fn sampling(&self) -> f64 {
+        match self.selection.mode {
+            Mode::Events => 1.0 / f64::from(self.selection.sample_one_in.max(1)),
+            _ => 0.0,
+        }
+    }
+
+    /// Whether to keep a record; marks it if others like it are not.
+    pub(crate) fn keep(&mut self, record: &mut Record) -> bool {
+        if !self.events() || !self.ops[record.op as usize] {
+            return false;
+        }
+        if !self.aps.get(record.ap.index()).copied().unwrap_or(true) {
+            return false;
+        }
+        // Barriers are no variables.
+        if record.op != Op::Barrier
+            && !self.variables.get(&record.object.var).copied().unwrap_or(true)
+        {
+            return false;
+        }
+        let every = self.selection.sample_one_in.max(1);
+        if every == 1 {
+            return true;
+        }
+        let kind = (record.op as usize * 4 + record.origin as usize) * 2
+            + usize::from(record.flags.optimized);
+        let seen = &mut self.seen[kind];
+        *seen = (*seen + 1) % every;
+        record.flags.sampled = true;
+        *seen == 0
+    }
+}
+
+fn chosen(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|p| glob_match::glob_match(p, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::test_topology;
+    use dosmos_proto::ApId;
+    use crate::recorder::testing::record;
+
+    #[test]
+    fn selects_by_operation_process_and_sample() {
+        let t = test_topology(&["/a"], 1, 2);
+        let kept = |selection: Selection| {
+            let mut filter = Filter::new(selection, &t);
+            let mut kept = Vec::new();
+            for i in 0..12 {
+                let op = if i % 2 == 0 { Op::Read } else { Op::Write };
+                let mut r = record(op, i);
+                r.ap = ApId(u32::from(i >= 6));
+                if filter.keep(&mut r) {
+                    kept.push(i);
+                }
+            }
+            kept
+        };
+        let all = Selection::default;
+        assert_eq!(kept(all()).len(), 12);
+        let writes = Selection {
+            ops: vec![Op::Write],
+            ..all()
+        };
+        assert_eq!(kept(writes), [1, 3, 5, 7, 9, 11]);
+        let one = Selection {
+            processes: vec!["ap1".into()],
+            ..all()
+        };
+        assert_eq!(kept(one), [6, 7, 8, 9, 10, 11]);
+        let sampled = Selection {
+            sample_one_in: 3,
+            ..all()
+        };
+        assert_eq!(kept(sampled), [4, 5, 10, 11]);
+        let off = Selection {
+            mode: Mode::Counters,
+            ..all()
+        };
+        assert!(kept(off).is_empty());
+    }
+}

@@ -1,0 +1,380 @@
+//! The recorder: from the core's records to numbered batches at the event manager.
+//!
+//! The core's side is [`Recorder::push`]: no allocation, no system call, no lock but the core's own.
+//! Packing (encoding, numbering) and sending happen in tasks of their own. What is not acknowledged
+//! is held up to a bound in bytes; past it, `drop` loses whole batches and counts them, `block` stops
+//! taking requests of application processes until there is room. Names of variables and barriers
+//! are never lost.
+
+mod buffer;
+mod clock;
+mod codec;
+mod filter;
+pub(crate) mod link;
+mod outbox;
+#[cfg(test)]
+mod testing;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dosmos_proto::{MpId, Nanos, Topology, Variable, wire};
+use dosmos_trace::selection::Selection;
+use dosmos_trace::wire::{encode, hand_over_to_wire};
+use prost::Message;
+
+use crate::core::input::Item;
+use buffer::{Buffer, Raw};
+use clock::ClockOffset;
+use filter::Filter;
+use outbox::Outbox;
+
+/// What becomes of records that find the buffer full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// They are lost, and counted.
+    #[default]
+    Drop,
+    /// The memory process takes no requests of its application processes until there is room.
+    Block,
+}
+
+/// What is recorded, and how much of it is held.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// What is recorded.
+    pub selection: Selection,
+    /// What happens past the bound.
+    pub overflow: Overflow,
+    /// Bound of the records not yet durable, in bytes.
+    pub buffer_bytes: usize,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self {
+            selection: Selection::default(),
+            overflow: Overflow::Drop,
+            buffer_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Figures of a memory process, cumulative unless they say "now".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Requests of own application processes.
+    pub requests: u64,
+    /// Requests of other memory processes.
+    pub served: u64,
+    /// Messages handed on.
+    pub forwarded: u64,
+    /// Records made.
+    pub recorded: u64,
+    /// Records lost to a full buffer.
+    pub dropped: u64,
+    /// Bytes of records not yet durable, now.
+    pub buffered_bytes: u64,
+    /// Processor time used.
+    pub cpu: Nanos,
+    /// Copies held now.
+    pub copies: u64,
+    /// Objects owned now.
+    pub objects: u64,
+}
+
+impl From<Metrics> for wire::ProcessCounters {
+    fn from(m: Metrics) -> Self {
+        Self {
+            requests: m.requests,
+            served: m.served,
+            forwarded: m.forwarded,
+            recorded: m.recorded,
+            dropped: m.dropped,
+            buffered_bytes: m.buffered_bytes,
+            cpu_ns: m.cpu.0,
+            copies: m.copies,
+            objects: m.objects,
+        }
+    }
+}
+
+/// The recorder of one memory process.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    topology: Arc<Topology>,
+    me: MpId,
+    filter: Filter,
+    known: Vec<Arc<Variable>>,
+    buffer: Buffer,
+    outbox: Outbox,
+    clock: ClockOffset,
+    overflow: Overflow,
+    limit: usize,
+    recorded: u64,
+    dropped: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(topology: Arc<Topology>, me: MpId, recording: Recording) -> Self {
+        Self {
+            filter: Filter::new(recording.selection, &topology),
+            topology,
+            me,
+            known: Vec::new(),
+            buffer: Buffer::new(),
+            outbox: Outbox::default(),
+            clock: ClockOffset::default(),
+            overflow: recording.overflow,
+            limit: recording.buffer_bytes,
+            recorded: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Takes what the core has to tell; `cost` is how long this process took for it. Whether a batch
+    /// is full and waits to be packed.
+    pub(crate) fn push(&mut self, item: Item, cost: Nanos) -> bool {
+        let full = match item {
+            Item::Record(mut record) => {
+                if !self.filter.keep(&mut record) {
+                    return false;
+                }
+                record.duration += cost;
+                if record.peer == self.me || record.flags.optimized {
+                    record.service += cost;
+                }
+                self.recorded += 1;
+                self.buffer.push(record)
+            }
+            Item::HandOver(hand_over) => {
+                self.filter.events() && self.buffer.hand_over(hand_over)
+            }
+            Item::Variable(variable) => {
+                self.filter.learn(&variable);
+                self.known.push(Arc::clone(&variable));
+                self.buffer.names().variables.push(variable);
+                false
+            }
+            Item::Barrier(barrier) => {
+                self.buffer.names().barriers.push(barrier);
+                false
+            }
+        };
+        if full {
+            self.set_aside();
+        }
+        full
+    }
+
+    /// Ends the current batch, or loses it if there is no room and the policy is to drop.
+    pub(crate) fn set_aside(&mut self) {
+        if self.overflow == Overflow::Drop && self.is_full() {
+            self.dropped += self.buffer.discard();
+        } else {
+            self.buffer.set_aside();
+        }
+    }
+
+    /// No room is left.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes() >= self.limit
+    }
+
+    /// Application processes have to wait for room.
+    pub(crate) fn blocks(&self) -> bool {
+        self.overflow == Overflow::Block && self.is_full()
+    }
+
+    fn bytes(&self) -> usize {
+        self.outbox.bytes() + self.buffer.bytes()
+    }
+
+    /// The oldest batch to be packed.
+    pub(crate) fn take(&mut self) -> Option<Raw> {
+        self.buffer.take()
+    }
+
+    /// Encodes a batch, gives it its number and keeps it to be sent.
+    pub(crate) fn pack(&mut self, mut raw: Raw, metrics: Metrics) {
+        let (offset, _) = self.clock.estimate();
+        if offset != 0 {
+            for record in &mut raw.records {
+                record.start = record.start.shifted(offset);
+            }
+        }
+        let names = &raw.names;
+        let batch = wire::Batch {
+            sequence: self.outbox.next_number(),
+            records: Some(encode(&raw.records)),
+            hand_overs: raw
+                .hand_overs
+                .iter()
+                .map(|(at, h)| hand_over_to_wire(h, *at))
+                .collect(),
+            variables: names.variables.iter().map(|v| (**v).clone().into()).collect(),
+            barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
+            counters: Some(metrics.into()),
+            sampling: self.filter.sampling(),
+        };
+        self.outbox
+            .push(request(wire::ingest_request::Body::Batch(batch)));
+        self.buffer.give_back(raw);
+    }
+
+    /// Whether a batch with counters only should go out: nothing else is under way.
+    pub(crate) fn idle(&self) -> bool {
+        self.outbox.is_empty() && !self.filter.off()
+    }
+
+    /// Everything handed in is durable.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.outbox.is_empty() && self.buffer.bytes() == 0
+    }
+
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    pub(crate) fn clock(&mut self) -> &mut ClockOffset {
+        &mut self.clock
+    }
+
+    /// The event manager wants something else recorded.
+    pub(crate) fn select(&mut self, selection: Selection) {
+        let known = self.known.iter().map(|v| &**v);
+        self.filter.change(selection, &self.topology, known);
+    }
+
+    /// Adds this recorder's figures.
+    pub(crate) fn measure(&self, metrics: &mut Metrics) {
+        metrics.recorded = self.recorded;
+        metrics.dropped = self.dropped;
+        metrics.buffered_bytes = self.bytes() as u64;
+    }
+}
+
+/// An encoded ingest request.
+pub(crate) fn request(body: wire::ingest_request::Body) -> Bytes {
+    wire::IngestRequest { body: Some(body) }
+        .encode_to_vec()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::record;
+    use super::*;
+    use crate::core::test_topology;
+    use buffer::BATCH_RECORDS;
+    use dosmos_proto::ObjectId;
+    use dosmos_trace::Op;
+    use dosmos_trace::meta::HandOver;
+    use dosmos_trace::wire::decode;
+
+    fn recorder(overflow: Overflow, buffer_bytes: usize) -> Recorder {
+        let recording = Recording {
+            overflow,
+            buffer_bytes,
+            ..Recording::default()
+        };
+        Recorder::new(test_topology(&["/a"], 1, 1), MpId(0), recording)
+    }
+
+    fn fill(r: &mut Recorder, batches: usize) {
+        for i in 0..batches * BATCH_RECORDS {
+            r.push(Item::Record(record(Op::Read, i as u64)), Nanos(0));
+        }
+    }
+
+    fn pack_all(r: &mut Recorder) {
+        while let Some(raw) = r.take() {
+            r.pack(raw, Metrics::default());
+        }
+    }
+
+    fn sent(r: &mut Recorder) -> Vec<wire::Batch> {
+        let batches = std::iter::from_fn(|| r.outbox().next_to_send());
+        batches
+            .map(
+                |b| match wire::IngestRequest::decode(b).unwrap().body.unwrap() {
+                    wire::ingest_request::Body::Batch(batch) => batch,
+                    other => panic!("{other:?}"),
+                },
+            )
+            .collect()
+    }
+
+    #[test]
+    fn batches_hold_records_and_hand_overs_in_order() {
+        let mut r = recorder(Overflow::Drop, 1 << 30);
+        r.push(Item::Record(record(Op::Read, 1)), Nanos(7));
+        r.push(
+            Item::HandOver(HandOver {
+                object: ObjectId::default(),
+                copy_at: MpId(0),
+                primary_emp: dosmos_proto::EmpId(0),
+                dropped: true,
+            }),
+            Nanos(0),
+        );
+        r.push(Item::Record(record(Op::Write, 2)), Nanos(0));
+        r.set_aside();
+        pack_all(&mut r);
+        let batches = sent(&mut r);
+        let records = decode(batches[0].records.clone().unwrap()).unwrap();
+        assert_eq!(records.iter().map(|r| r.op).collect::<Vec<_>>(), [Op::Read, Op::Write]);
+        assert_eq!(records[0].duration, record(Op::Read, 1).duration + Nanos(7));
+        assert_eq!(batches[0].hand_overs[0].position, 1);
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted_but_room_comes_back() {
+        let mut r = recorder(Overflow::Drop, 1);
+        fill(&mut r, 1); // There was room when it was set aside.
+        fill(&mut r, 2); // There is none now.
+        pack_all(&mut r);
+        let mut m = Metrics::default();
+        r.measure(&mut m);
+        assert_eq!(m.recorded, 3 * BATCH_RECORDS as u64);
+        assert_eq!(m.dropped, 2 * BATCH_RECORDS as u64);
+        assert_eq!(sent(&mut r).len(), 1);
+        r.outbox().acknowledged(1).unwrap();
+        fill(&mut r, 1);
+        pack_all(&mut r);
+        assert_eq!(sent(&mut r)[0].sequence, 2);
+    }
+
+    #[test]
+    fn names_survive_an_overflow() {
+        let mut r = recorder(Overflow::Drop, 1);
+        fill(&mut r, 1);
+        r.push(
+            Item::Barrier(dosmos_trace::query::BarrierName {
+                id: dosmos_proto::VarId(1 << 31),
+                group: None,
+                name: "b".into(),
+            }),
+            Nanos(0),
+        );
+        fill(&mut r, 1);
+        pack_all(&mut r);
+        sent(&mut r);
+        r.outbox().acknowledged(1).unwrap();
+        r.set_aside();
+        pack_all(&mut r);
+        assert_eq!(sent(&mut r)[0].barriers[0].name, "b");
+    }
+
+    #[test]
+    fn the_blocking_policy_asks_for_a_pause_and_loses_nothing() {
+        let mut r = recorder(Overflow::Block, 1);
+        assert!(!r.blocks());
+        fill(&mut r, 3);
+        assert!(r.blocks());
+        pack_all(&mut r);
+        assert_eq!(sent(&mut r).len(), 3);
+        r.outbox().acknowledged(3).unwrap();
+        assert!(!r.blocks());
+    }
+}

@@ -1,0 +1,167 @@
+//! Exactly-once bookkeeping: numbered batches, kept until the event manager says they are durable,
+//! sent again from where it left off after a reconnect. Sans-IO.
+//!
+//! Invariant: batches leave in the order of their numbers, without a gap; none is forgotten before
+//! it is acknowledged. The receiver drops what it has; so each arrives once.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// Batches on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    unacked: VecDeque<Bytes>,
+    /// Number of the last acknowledged batch; that of the first kept is one higher.
+    durable: u64,
+    /// Number of the last batch handed to the current connection.
+    sent: u64,
+    bytes: usize,
+}
+
+/// The event manager acknowledged something that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("batch {acknowledged} was acknowledged, but only {last} exist")]
+pub(crate) struct Unsent {
+    acknowledged: u64,
+    last: u64,
+}
+
+impl Outbox {
+    /// The number the next batch will have.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.last() + 1
+    }
+
+    fn last(&self) -> u64 {
+        self.durable + self.unacked.len() as u64
+    }
+
+    /// Keeps a batch made with [`next_number`](Self::next_number).
+    pub(crate) fn push(&mut self, batch: Bytes) {
+        self.bytes += batch.len();
+        self.unacked.push_back(batch);
+    }
+
+    /// The next batch for the current connection.
+    pub(crate) fn next_to_send(&mut self) -> Option<Bytes> {
+        let batch = self.unacked.get((self.sent - self.durable) as usize)?;
+        self.sent += 1;
+        Some(batch.clone())
+    }
+
+    /// A new connection: the event manager has everything up to `durable`; the rest is sent again.
+    pub(crate) fn welcome(&mut self, durable: u64) -> Result<(), Unsent> {
+        self.drop_until(durable)?;
+        self.sent = self.durable;
+        Ok(())
+    }
+
+    /// The event manager made everything up to `durable` durable. Old news is no news.
+    pub(crate) fn acknowledged(&mut self, durable: u64) -> Result<(), Unsent> {
+        if durable > self.sent {
+            return Err(Unsent {
+                acknowledged: durable,
+                last: self.sent,
+            });
+        }
+        self.drop_until(durable)
+    }
+
+    fn drop_until(&mut self, durable: u64) -> Result<(), Unsent> {
+        if durable > self.last() {
+            return Err(Unsent {
+                acknowledged: durable,
+                last: self.last(),
+            });
+        }
+        while self.durable < durable {
+            if let Some(batch) = self.unacked.pop_front() {
+                self.bytes -= batch.len();
+            }
+            self.durable += 1;
+        }
+        self.sent = self.sent.max(self.durable);
+        Ok(())
+    }
+
+    /// Memory taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Everything is durable.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unacked.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(n: u64) -> Bytes {
+        Bytes::copy_from_slice(&n.to_le_bytes())
+    }
+
+    fn filled(n: u64) -> Outbox {
+        let mut o = Outbox::default();
+        for i in 1..=n {
+            assert_eq!(o.next_number(), i);
+            o.push(batch(i));
+        }
+        o
+    }
+
+    fn drain(o: &mut Outbox) -> Vec<u64> {
+        let numbers = std::iter::from_fn(|| o.next_to_send());
+        numbers
+            .map(|b| u64::from_le_bytes(b[..].try_into().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_not_durable_is_sent_again_from_where_the_receiver_left_off() {
+        let mut o = filled(5);
+        o.welcome(0).unwrap();
+        assert_eq!(drain(&mut o), [1, 2, 3, 4, 5]);
+        o.acknowledged(2).unwrap();
+        // The receiver had made 3 durable, but its acknowledgement was lost with the connection.
+        o.welcome(3).unwrap();
+        assert_eq!(drain(&mut o), [4, 5]);
+        o.acknowledged(5).unwrap();
+        assert!(o.is_empty());
+        assert_eq!((o.bytes(), o.next_number()), (0, 6));
+    }
+
+    #[test]
+    fn repeated_and_late_acknowledgements_change_nothing() {
+        let mut o = filled(3);
+        drain(&mut o);
+        o.acknowledged(2).unwrap();
+        o.acknowledged(2).unwrap();
+        o.acknowledged(1).unwrap();
+        assert_eq!(o.bytes(), 8);
+        o.push(batch(4));
+        assert_eq!(drain(&mut o), [4]);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_not_sent_is_refused() {
+        let mut o = filled(3);
+        assert!(o.acknowledged(1).is_err());
+        o.next_to_send();
+        assert!(o.acknowledged(2).is_err());
+        assert!(o.welcome(4).is_err());
+        assert_eq!(o.bytes(), 24);
+    }
+
+    #[test]
+    fn a_receiver_that_forgot_gets_what_is_still_held() {
+        let mut o = filled(3);
+        drain(&mut o);
+        o.acknowledged(2).unwrap();
+        o.welcome(0).unwrap();
+        assert_eq!(drain(&mut o), [3]);
+    }
+}

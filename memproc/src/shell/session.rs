@@ -1,0 +1,91 @@
+//! Which connection is whose: attaching and detaching application processes and peers.
+//!
+//! Each connection has a number; the end of one that was replaced meanwhile changes nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use dosmos_proto::wire::{ApReply, PeerMessage};
+use dosmos_proto::{ApId, MpId, Refusal};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{ApLink, PeerLink, Shared, State};
+use crate::core::Welcome;
+use crate::core::input::Input;
+
+impl State {
+    fn session(&mut self) -> u64 {
+        self.next_session += 1;
+        self.next_session - 1
+    }
+
+    /// Closes all connections.
+    pub(super) fn hang_up(&mut self) {
+        self.aps.clear();
+        self.peers.clear();
+    }
+}
+
+impl Shared {
+    /// An application process introduced itself; its session number, unless it is refused.
+    pub(super) fn attach_ap(
+        &self,
+        name: &str,
+        sender: UnboundedSender<ApReply>,
+        backlog: Arc<AtomicUsize>,
+    ) -> Result<(Welcome, u64), Refusal> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let mut out = std::mem::take(&mut state.out);
+        let welcomed = state.core.connect(now, name, &mut out);
+        self.dispatch(&mut state, now, &mut out);
+        state.out = out;
+        let welcome = welcomed?;
+        let session = state.session();
+        let link = ApLink {
+            session,
+            sender,
+            backlog,
+        };
+        state.aps.insert(welcome.ap, link);
+        Ok((welcome, session))
+    }
+
+    /// A session of an application process ended.
+    pub(super) fn detach_ap(&self, ap: ApId, session: u64) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.aps.get(&ap).is_some_and(|l| l.session == session) {
+            state.aps.remove(&ap);
+            self.feed_locked(&mut state, now, Input::ApGone(ap));
+        }
+    }
+
+    /// The link to a peer is up, in place of one that may still look alive.
+    pub(super) fn attach_peer(&self, peer: MpId, sender: UnboundedSender<PeerMessage>) -> u64 {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.peers.remove(&peer).is_some() {
+            self.feed_locked(&mut state, now, Input::PeerDown(peer));
+        }
+        let session = state.session();
+        state.peers.insert(peer, PeerLink { session, sender });
+        self.feed_locked(&mut state, now, Input::PeerUp(peer));
+        session
+    }
+
+    /// The link to a peer ended.
+    pub(super) fn detach_peer(&self, peer: MpId, session: u64) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.peers.get(&peer).is_some_and(|l| l.session == session) {
+            state.peers.remove(&peer);
+            self.feed_locked(&mut state, now, Input::PeerDown(peer));
+        }
+    }
+
+    /// Whether this session is the peer's current one.
+    pub(super) fn is_current(state: &State, peer: MpId, session: u64) -> bool {
+        state.peers.get(&peer).is_some_and(|l| l.session == session)
+    }
+}

@@ -1,0 +1,4 @@
+//! The only place where generated types become domain types and back.
+
+pub(crate) mod ap;
+pub(crate) mod peer;
