@@ -66,8 +66,8 @@ pub(crate) enum What {
     Release {
         object: ObjectId,
         epoch: u64,
-        /// Handed to the owner; before that it waits for flushes.
-        sent: bool,
+        /// When it was handed to the owner; before that it waits for flushes.
+        sent: Option<Nanos>,
     },
     Barrier {
         barrier: VarId,

@@ -101,12 +101,8 @@ fn place(
     creator: MpId,
 ) -> Result<(Vec<MpId>, GroupId), Refusal> {
     let t = &cluster.topology;
-    let invalid = |why: String| {
-        Refusal::new(
-            ErrorCode::Invalid,
-            format!("variable {}: {why}", spec.name),
-        )
-    };
+    let invalid =
+        |why: String| Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name));
     let known = || {
         let owners = cluster.owners().iter().filter_map(|m| t.mp(*m));
         list(owners.map(|m| m.name.as_str()))
@@ -212,7 +208,11 @@ impl Core {
         place: &Place,
         span: Span,
     ) -> Result<(u32, u32), Refusal> {
-        let end = if span.end == 0 { place.elements } else { span.end };
+        let end = if span.end == 0 {
+            place.elements
+        } else {
+            span.end
+        };
         if span.first < end && end <= place.elements {
             return Ok((span.first, end));
         }

@@ -47,7 +47,7 @@ impl Core {
                 .holder_text(*object)
                 .unwrap_or_else(|| format!("{owner}, its owner, did not grant it")),
             What::Barrier { barrier, .. } => self.barrier_text(*barrier),
-            What::Release { sent: false, .. } => {
+            What::Release { sent: None, .. } => {
                 "earlier writes could not be told to all holders of copies".to_owned()
             }
             What::Declare(_) | What::Open(_) => {

@@ -206,7 +206,9 @@ impl Core {
         if session.connected {
             return Err(Refusal::new(
                 ErrorCode::AlreadyConnected,
-                format!("{name} is connected to {me} already; end that process or use another name"),
+                format!(
+                    "{name} is connected to {me} already; end that process or use another name"
+                ),
             ));
         }
         session.connected = true;

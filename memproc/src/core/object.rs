@@ -215,7 +215,10 @@ mod tests {
     fn atomics_follow_their_type() {
         let mut o = Object::zeroed(8);
         let f = AtomicOp::FetchAdd;
-        assert_eq!(o.atomic(0, ElementType::F64, f(1.5f64.to_bits()), false), (0, true));
+        assert_eq!(
+            o.atomic(0, ElementType::F64, f(1.5f64.to_bits()), false),
+            (0, true)
+        );
         assert_eq!(
             o.atomic(0, ElementType::F64, f(1.0f64.to_bits()), false),
             (1.5f64.to_bits(), true)

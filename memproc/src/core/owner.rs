@@ -216,7 +216,8 @@ impl Core {
         let place = self.place(object)?;
         let (first, end) = self.check_span(object, &place, span)?;
         let whole = first == 0 && end == place.elements;
-        let near = asker.mp != self.cluster.me && self.cluster.same_group(asker.mp, self.cluster.me);
+        let near =
+            asker.mp != self.cluster.me && self.cluster.same_group(asker.mp, self.cluster.me);
         let o = self.owned(object)?;
         let in_section = o.lock.is_held_by(asker.ap);
         let width = place.width as usize;
@@ -408,7 +409,11 @@ impl Core {
         o.version += 1;
         let version = o.version;
         let changed = o.publish();
-        self.tell_copies(cx, changed.then_some(object), Then::Release(object, asker, version));
+        self.tell_copies(
+            cx,
+            changed.then_some(object),
+            Then::Release(object, asker, version),
+        );
     }
 
     /// Publishes what `ap` wrote outside sections.
@@ -627,7 +632,12 @@ impl Core {
 
     /// The declaration as this cluster's configuration wants it.
     pub(super) fn overridden(&self, mut spec: VariableSpec) -> VariableSpec {
-        for o in self.settings.overrides.iter().filter(|o| o.name == spec.name) {
+        for o in self
+            .settings
+            .overrides
+            .iter()
+            .filter(|o| o.name == spec.name)
+        {
             if let Some(policy) = o.policy {
                 spec.policy = policy;
             }

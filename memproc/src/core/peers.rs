@@ -50,10 +50,7 @@ pub(crate) enum Fate {
 impl Peers {
     pub(crate) fn new(cluster: &Cluster) -> Self {
         Self {
-            table: cluster
-                .neighbours()
-                .map(|n| (n, Peer::default()))
-                .collect(),
+            table: cluster.neighbours().map(|n| (n, Peer::default())).collect(),
             lost: BTreeSet::new(),
         }
     }
@@ -121,7 +118,9 @@ impl Peers {
         let Some(hop) = cluster.next_hop(destination) else {
             return refuse(
                 ErrorCode::Unreachable,
-                format!("there is no link process on the way to {name}; add an [[lp]] to its group"),
+                format!(
+                    "there is no link process on the way to {name}; add an [[lp]] to its group"
+                ),
             );
         };
         if self.lost.contains(&destination) {
@@ -197,9 +196,8 @@ impl Peers {
     pub(crate) fn recall(&mut self, me: MpId, call: u64) -> bool {
         for peer in self.table.values_mut() {
             let before = peer.waiting.len();
-            peer.waiting.retain(|m| {
-                !(m.call == call && m.source == me && matches!(m.body, Body::Ask(_)))
-            });
+            peer.waiting
+                .retain(|m| !(m.call == call && m.source == me && matches!(m.body, Body::Ask(_))));
             if peer.waiting.len() < before {
                 return true;
             }

@@ -191,7 +191,7 @@ impl Core {
             op.what = What::Release {
                 object,
                 epoch,
-                sent: true,
+                sent: Some(cx.now),
             };
         }
         if wrote && owner != self.cluster.me {

@@ -25,7 +25,13 @@ impl Core {
         let what = self.what(&request);
         let op = Operation { what, ..op };
         if let Err(refusal) = self.admit(op.ap) {
-            return self.conclude_operation(cx, &op, self.cluster.me, Err(refusal), Cost::default());
+            return self.conclude_operation(
+                cx,
+                &op,
+                self.cluster.me,
+                Err(refusal),
+                Cost::default(),
+            );
         }
         let done = match request {
             Request::Declare(spec) => self.declare(cx, &op, spec),
@@ -138,7 +144,7 @@ impl Core {
             Request::Release { object, epoch } => What::Release {
                 object: *object,
                 epoch: *epoch,
-                sent: false,
+                sent: None,
             },
             Request::Barrier { scope, name } => What::Barrier {
                 barrier: self.barrier_number(scope, name),
@@ -220,8 +226,8 @@ impl Core {
     ) -> Result<(), Refusal> {
         let place = self.place(object)?;
         let (first, end) = self.check_span(object, &place, span)?;
-        let near = place.owner != self.cluster.me
-            && self.cluster.same_group(place.owner, self.cluster.me);
+        let near =
+            place.owner != self.cluster.me && self.cluster.same_group(place.owner, self.cluster.me);
         let section = self.sessions.section(op.ap, object);
         // Who wrote in its section finds its writes at the owner only.
         let fetch = near && !section.is_some_and(|s| s.wrote);
@@ -549,7 +555,7 @@ impl Core {
         cx: &mut Cx,
         call: u64,
         outcome: Result<Reply, Refusal>,
-        cost: Cost,
+        mut cost: Cost,
     ) {
         let Some(Call {
             to,
@@ -582,15 +588,24 @@ impl Core {
                 }
             }
             (What::Release { object, sent, .. }, _) => {
-                if *sent {
+                if let Some(sent) = sent {
                     session.releasing -= 1;
+                    // Waiting for flushes is waiting for copies too.
+                    cost.wait += *sent - op.start;
                 }
                 if let Ok(Reply::Released { version }) = outcome {
                     self.copies.confirm(*object, version);
                 }
                 advance = true;
             }
-            (What::Read { object, fetch: true, .. }, Err(_)) => {
+            (
+                What::Read {
+                    object,
+                    fetch: true,
+                    ..
+                },
+                Err(_),
+            ) => {
                 self.copies.fetch_ends(*object, call, None);
             }
             _ => {}

@@ -29,7 +29,9 @@ impl Filter {
         let aps = topology.application_processes.iter();
         Self {
             ops,
-            aps: aps.map(|ap| chosen(&selection.processes, &ap.name)).collect(),
+            aps: aps
+                .map(|ap| chosen(&selection.processes, &ap.name))
+                .collect(),
             variables: FastMap::default(),
             seen: [0; KINDS],
             selection,
@@ -80,7 +82,11 @@ impl Filter {
         }
         // Barriers are no variables.
         if record.op != Op::Barrier
-            && !self.variables.get(&record.object.var).copied().unwrap_or(true)
+            && !self
+                .variables
+                .get(&record.object.var)
+                .copied()
+                .unwrap_or(true)
         {
             return false;
         }
@@ -105,8 +111,8 @@ fn chosen(patterns: &[String], name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::core::test_topology;
-    use dosmos_proto::ApId;
     use crate::recorder::testing::record;
+    use dosmos_proto::ApId;
 
     #[test]
     fn selects_by_operation_process_and_sample() {

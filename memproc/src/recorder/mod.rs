@@ -147,9 +147,7 @@ impl Recorder {
                 self.recorded += 1;
                 self.buffer.push(record)
             }
-            Item::HandOver(hand_over) => {
-                self.filter.events() && self.buffer.hand_over(hand_over)
-            }
+            Item::HandOver(hand_over) => self.filter.events() && self.buffer.hand_over(hand_over),
             Item::Variable(variable) => {
                 self.filter.learn(&variable);
                 self.known.push(Arc::clone(&variable));
@@ -212,7 +210,11 @@ impl Recorder {
                 .iter()
                 .map(|(at, h)| hand_over_to_wire(h, *at))
                 .collect(),
-            variables: names.variables.iter().map(|v| (**v).clone().into()).collect(),
+            variables: names
+                .variables
+                .iter()
+                .map(|v| (**v).clone().into())
+                .collect(),
             barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
             counters: Some(metrics.into()),
             sampling: self.filter.sampling(),
@@ -323,7 +325,10 @@ mod tests {
         pack_all(&mut r);
         let batches = sent(&mut r);
         let records = decode(batches[0].records.clone().unwrap()).unwrap();
-        assert_eq!(records.iter().map(|r| r.op).collect::<Vec<_>>(), [Op::Read, Op::Write]);
+        assert_eq!(
+            records.iter().map(|r| r.op).collect::<Vec<_>>(),
+            [Op::Read, Op::Write]
+        );
         assert_eq!(records[0].duration, record(Op::Read, 1).duration + Nanos(7));
         assert_eq!(batches[0].hand_overs[0].position, 1);
     }

@@ -277,13 +277,14 @@ pub async fn run(
     let service = MemoryServer::new(serve::Service::new(Arc::clone(&shared)))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let mut server = tokio::spawn(transport::server().add_service(service).serve_with_incoming_shutdown(
-        listener,
-        async {
-            // Dropped or used, either means stop.
-            let _ = stopped.await;
-        },
-    ));
+    let mut server = tokio::spawn(
+        transport::server()
+            .add_service(service)
+            .serve_with_incoming_shutdown(listener, async {
+                // Dropped or used, either means stop.
+                let _ = stopped.await;
+            }),
+    );
     let failed = |why: String| Error::Serve {
         name: name.clone(),
         why,

@@ -67,14 +67,8 @@ fn body_in(body: W) -> Result<Body, Malformed> {
         W::Gone(g) => {
             let back = g.back;
             Body::Tell(match g.process.ok_or(Malformed::missing("process"))? {
-                w::process_gone::Process::Ap(ap) => Tell::ApGone {
-                    ap: ApId(ap),
-                    back,
-                },
-                w::process_gone::Process::Mp(mp) => Tell::MpGone {
-                    mp: MpId(mp),
-                    back,
-                },
+                w::process_gone::Process::Ap(ap) => Tell::ApGone { ap: ApId(ap), back },
+                w::process_gone::Process::Mp(mp) => Tell::MpGone { mp: MpId(mp), back },
             })
         }
         answer => Body::Answer(answer_in(answer)?),

@@ -1,0 +1,573 @@
+//! A cluster of cores inside one test: messages wait in one queue a pair of neighbours (in order
+//! between any two, as on a stream), and everything that happens is written to a log.
+#![allow(dead_code, unreachable_pub)] // each test uses a part
+
+#[path = "../../src/core/testing.rs"]
+#[allow(missing_docs)]
+mod topology;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dosmos_memproc::core::input::*;
+use dosmos_memproc::core::{Core, Settings, VariableOverride};
+use dosmos_proto::{
+    ApId, CopyPolicy, ElementType, Layout, MpId, Nanos, ObjectId, Placement, Refusal, Topology,
+    VarId, Variable, VariableSpec,
+};
+use dosmos_trace::{Record, Side};
+
+pub use topology::topology;
+
+/// The cluster.
+pub struct Cluster {
+    pub topology: Arc<Topology>,
+    pub cores: Vec<Core>,
+    /// Messages on their way, by (from, to).
+    pub links: BTreeMap<(MpId, MpId), VecDeque<Message>>,
+    /// Order in which they were sent.
+    order: VecDeque<(MpId, MpId)>,
+    pub log: Vec<String>,
+    pub now: Nanos,
+    next_id: u64,
+    pub replies: HashMap<(ApId, u64), Reply>,
+    pub items: Vec<(MpId, Item)>,
+    names: HashMap<VarId, String>,
+    out: Vec<Output>,
+}
+
+impl Cluster {
+    /// All processes up, all application processes connected.
+    pub fn new(groups: &[&str], mps: u32, aps: u32) -> Self {
+        Self::with_overrides(groups, mps, aps, &[])
+    }
+
+    pub fn with_overrides(
+        groups: &[&str],
+        mps: u32,
+        aps: u32,
+        overrides: &[VariableOverride],
+    ) -> Self {
+        let mut c = Self::unconnected(topology(groups, mps, aps), overrides);
+        for (a, b) in c.pairs() {
+            c.up(a, b);
+        }
+        for ap in 0..c.topology.application_processes.len() as u32 {
+            c.connect(ApId(ap)).unwrap();
+        }
+        c.run();
+        c.log.clear();
+        c
+    }
+
+    /// Nothing up, nobody connected.
+    pub fn unconnected(topology: Arc<Topology>, overrides: &[VariableOverride]) -> Self {
+        let count = topology.memory_processes.len() as u32;
+        let core = |me| {
+            Core::new(Settings {
+                topology: Arc::clone(&topology),
+                me: MpId(me),
+                overrides: overrides.to_vec(),
+                default_deadline: Nanos::from_millis(60_000),
+            })
+        };
+        Self {
+            cores: (0..count).map(core).collect(),
+            topology,
+            links: BTreeMap::new(),
+            order: VecDeque::new(),
+            log: Vec::new(),
+            now: Nanos(1_000_000),
+            next_id: 1,
+            replies: HashMap::new(),
+            items: Vec::new(),
+            names: HashMap::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// All pairs of neighbours, lower number first.
+    pub fn pairs(&self) -> Vec<(MpId, MpId)> {
+        let mut pairs = Vec::new();
+        for (i, core) in self.cores.iter().enumerate() {
+            let me = MpId(i as u32);
+            let higher = core.neighbours().into_iter().filter(|n| *n > me);
+            pairs.extend(higher.map(|n| (me, n)));
+        }
+        pairs
+    }
+
+    pub fn up(&mut self, a: MpId, b: MpId) {
+        self.feed(a, Input::PeerUp(b));
+        self.feed(b, Input::PeerUp(a));
+    }
+
+    /// The link breaks: what is on it is lost; both ends notice.
+    pub fn down(&mut self, a: MpId, b: MpId) {
+        for pair in [(a, b), (b, a)] {
+            self.links.remove(&pair);
+            self.order.retain(|p| *p != pair);
+        }
+        self.feed(a, Input::PeerDown(b));
+        self.feed(b, Input::PeerDown(a));
+    }
+
+    pub fn connect(&mut self, ap: ApId) -> Result<(), Refusal> {
+        let mp = self.mp_of(ap);
+        let name = self.topology.ap_name(ap);
+        let mut out = std::mem::take(&mut self.out);
+        let result = self.cores[mp.index()].connect(self.now, &name, &mut out);
+        self.out = out;
+        self.collect(mp);
+        result.map(|_| ())
+    }
+
+    pub fn gone(&mut self, ap: ApId) {
+        self.log
+            .push(format!("{} is gone", self.topology.ap_name(ap)));
+        self.feed(self.mp_of(ap), Input::ApGone(ap));
+    }
+
+    pub fn mp_of(&self, ap: ApId) -> MpId {
+        self.topology.ap(ap).unwrap().memory_process
+    }
+
+    pub fn feed(&mut self, mp: MpId, input: Input) {
+        let mut out = std::mem::take(&mut self.out);
+        self.cores[mp.index()].handle(self.now, input, &mut out);
+        self.out = out;
+        self.collect(mp);
+    }
+
+    fn collect(&mut self, mp: MpId) {
+        for output in std::mem::take(&mut self.out) {
+            match output {
+                Output::Reply { ap, id, reply } => {
+                    let text = self.reply_text(&reply);
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    let before = self.replies.insert((ap, id), reply);
+                    assert!(before.is_none(), "{ap} request {id} was answered twice");
+                }
+                Output::Send { to, message } => {
+                    self.order.push_back((mp, to));
+                    self.links.entry((mp, to)).or_default().push_back(message);
+                }
+                Output::Trace(item) => {
+                    self.item_text(mp, &item);
+                    self.items.push((mp, item));
+                }
+            }
+        }
+    }
+
+    /// Asks without waiting; gives the request's number.
+    pub fn ask(&mut self, ap: u32, request: Request) -> u64 {
+        self.ask_within(ap, Nanos::ZERO, request)
+    }
+
+    pub fn ask_within(&mut self, ap: u32, patience: Nanos, request: Request) -> u64 {
+        let ap = ApId(ap);
+        let id = self.next_id;
+        self.next_id += 1;
+        let text = self.request_text(&request);
+        let mp = self.mp_of(ap);
+        self.log_line(&format!("{} -> {}", self.ap(ap), self.mp(mp)), &text);
+        let input = Input::Request {
+            ap,
+            id,
+            patience,
+            request,
+        };
+        self.feed(mp, input);
+        id
+    }
+
+    /// Asks and runs until nothing moves; the reply, if there was one.
+    pub fn call(&mut self, ap: u32, request: Request) -> Option<Reply> {
+        let id = self.ask(ap, request);
+        self.run();
+        self.reply(ap, id)
+    }
+
+    pub fn reply(&self, ap: u32, id: u64) -> Option<Reply> {
+        self.replies.get(&(ApId(ap), id)).cloned()
+    }
+
+    /// The refusal of a call, as text.
+    pub fn refusal(&mut self, ap: u32, request: Request) -> String {
+        match self.call(ap, request) {
+            Some(Reply::Refused(r)) => format!("{:?}: {}", r.code, r.message),
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Delivers messages, oldest first, until none is on its way.
+    pub fn run(&mut self) {
+        while let Some(pair) = self.order.pop_front() {
+            self.deliver(pair);
+        }
+    }
+
+    /// Pairs with messages on their way.
+    pub fn busy(&self) -> Vec<(MpId, MpId)> {
+        let busy = self.links.iter().filter(|(_, q)| !q.is_empty());
+        busy.map(|(pair, _)| *pair).collect()
+    }
+
+    /// Delivers the first message from one neighbour to another.
+    pub fn deliver(&mut self, (from, to): (MpId, MpId)) {
+        let Some(message) = self
+            .links
+            .get_mut(&(from, to))
+            .and_then(VecDeque::pop_front)
+        else {
+            return;
+        };
+        self.now += Nanos(10);
+        let text = self.message_text(&message);
+        self.log_line(&format!("{} -> {}", self.mp(from), self.mp(to)), &text);
+        self.feed(to, Input::Message { from, message });
+    }
+
+    /// Lets time pass everywhere.
+    pub fn pass(&mut self, time: Nanos) {
+        self.now += time;
+        for mp in 0..self.cores.len() as u32 {
+            self.feed(MpId(mp), Input::Tick);
+        }
+    }
+
+    /// Declares a variable of `parts` objects with `elements` u64 each.
+    pub fn declare(&mut self, ap: u32, spec: VariableSpec) -> Arc<Variable> {
+        let reply = self.call(ap, Request::Declare(spec));
+        self.log.clear();
+        match reply {
+            Some(Reply::Variable(v)) => v,
+            other => panic!("not declared: {other:?}"),
+        }
+    }
+
+    /// Declares a scalar u64 owned by `mp`.
+    pub fn scalar(&mut self, name: &str, mp: u32, policy: CopyPolicy) -> ObjectId {
+        let v = self.declare(0, scalar(name, &[&format!("mp{mp}")], policy));
+        ObjectId::new(v.id, 0)
+    }
+
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.items.iter().filter_map(|(_, i)| match i {
+            Item::Record(r) => Some(r),
+            _ => None,
+        })
+    }
+
+    /// Checks the log since the last check, and clears it.
+    #[track_caller]
+    pub fn expect(&mut self, lines: &str) {
+        let expected: Vec<&str> = lines
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty())
+            .collect();
+        let log = std::mem::take(&mut self.log);
+        let log: Vec<&str> = log.iter().map(|l| l.trim()).collect();
+        assert!(
+            log == expected,
+            "\n--- happened ---\n{}\n--- expected ---\n{}\n",
+            log.join("\n"),
+            expected.join("\n")
+        );
+    }
+
+    fn log_line(&mut self, who: &str, what: &str) {
+        self.log.push(format!("{who} {what}"));
+    }
+
+    fn ap(&self, ap: ApId) -> String {
+        self.topology.ap_name(ap)
+    }
+    fn mp(&self, mp: MpId) -> String {
+        self.topology.mp_name(mp)
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        let name = self.names.get(&object.var);
+        format!(
+            "{}[{}]",
+            name.map_or_else(|| object.var.to_string(), Clone::clone),
+            object.index
+        )
+    }
+
+    fn item_text(&mut self, mp: MpId, item: &Item) {
+        let text = match item {
+            Item::Record(r) => self.record_text(r),
+            Item::HandOver(h) => format!(
+                "hand-over {} {} to {}",
+                self.object(h.object),
+                if h.dropped { "dropped" } else { "updated" },
+                self.topology.emp_name(h.primary_emp)
+            ),
+            Item::Variable(v) => {
+                self.names.insert(v.id, v.spec.name.clone());
+                format!("variable {}", v.spec.name)
+            }
+            Item::Barrier(b) => {
+                self.names.insert(b.id, format!("barrier {}", b.name));
+                format!("barrier {}", b.name)
+            }
+        };
+        let kind = if matches!(item, Item::Record(_)) {
+            "record"
+        } else {
+            "trace"
+        };
+        self.log_line(&format!("{kind}@{}", self.mp(mp)), &text);
+    }
+
+    fn record_text(&self, r: &Record) -> String {
+        let side = match r.side {
+            Side::Requester => "requester",
+            Side::Owner => "owner",
+        };
+        let mut text = format!(
+            "{side} {} {} by {} {} v{}",
+            r.op,
+            self.object(r.object),
+            self.ap(r.ap),
+            r.origin,
+            r.version
+        );
+        for (flag, name) in [
+            (r.flags.optimized, " optimized"),
+            (r.flags.failed, " failed"),
+            (r.flags.waiting, " waiting"),
+            (r.wait > Nanos::ZERO, " waited"),
+        ] {
+            if flag {
+                text.push_str(name);
+            }
+        }
+        text
+    }
+
+    fn request_text(&self, request: &Request) -> String {
+        match request {
+            Request::Declare(s) => format!("declare {}", s.name),
+            Request::Open(name) => format!("open {name}"),
+            Request::Read { object, .. } => format!("read {}", self.object(*object)),
+            Request::Write { object, data, .. } => {
+                format!("write {} = {}", self.object(*object), number(data))
+            }
+            Request::Atomic { object, .. } => format!("atomic {}", self.object(*object)),
+            Request::Acquire(object) => format!("acquire {}", self.object(*object)),
+            Request::Release { object, .. } => format!("release {}", self.object(*object)),
+            Request::Barrier { name, .. } => format!("barrier {name}"),
+            Request::Bye => "bye".into(),
+        }
+    }
+
+    fn reply_text(&self, reply: &Reply) -> String {
+        match reply {
+            Reply::Variable(v) => format!("variable {}", v.spec.name),
+            Reply::Read { version, data } => format!("value {} v{version}", number(data)),
+            Reply::Written { .. } => "written".into(),
+            Reply::Atomic {
+                previous, stored, ..
+            } => format!("was {previous}{}", if *stored { "" } else { ", kept" }),
+            Reply::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Reply::Released { version } => format!("released v{version}"),
+            Reply::Passed { generation } => format!("passed generation {generation}"),
+            Reply::Farewell => "farewell".into(),
+            Reply::Refused(r) => format!("refused {:?}", r.code),
+        }
+    }
+
+    fn message_text(&self, m: &Message) -> String {
+        let text = match &m.body {
+            Body::Ask(ask) => self.ask_text(ask),
+            Body::Answer(answer) => self.answer_text(answer),
+            Body::Tell(tell) => self.tell_text(tell),
+        };
+        format!(
+            "{text}{}",
+            if m.hops > 0 {
+                format!(" hop {}", m.hops)
+            } else {
+                String::new()
+            }
+        )
+    }
+
+    fn ask_text(&self, ask: &Ask) -> String {
+        let o = |object: &ObjectId| self.object(*object);
+        match ask {
+            Ask::Read {
+                object,
+                ap,
+                want_copy,
+                ..
+            } => format!(
+                "read {} by {}{}",
+                o(object),
+                self.ap(*ap),
+                if *want_copy { " with copy" } else { "" }
+            ),
+            Ask::Write {
+                object,
+                ap,
+                data,
+                epoch,
+                ..
+            } => format!(
+                "write {} = {} by {} epoch {epoch}",
+                o(object),
+                number(data),
+                self.ap(*ap)
+            ),
+            Ask::Atomic { object, ap, .. } => format!("atomic {} by {}", o(object), self.ap(*ap)),
+            Ask::Acquire { object, ap } => format!("acquire {} by {}", o(object), self.ap(*ap)),
+            Ask::Release { object, ap, .. } => format!("release {} by {}", o(object), self.ap(*ap)),
+            Ask::Flush { ap } => format!("flush {}", self.ap(*ap)),
+            Ask::Declare { spec, creator } => {
+                format!("declare {} for {}", spec.name, self.mp(*creator))
+            }
+            Ask::Open(name) => format!("open {name}"),
+            Ask::Create(v) => format!("create {}", v.spec.name),
+            Ask::Invalidate { object, version } => format!("invalidate {} v{version}", o(object)),
+            Ask::Update {
+                object,
+                version,
+                data,
+            } => {
+                format!("update {} = {} v{version}", o(object), number(data))
+            }
+        }
+    }
+
+    fn answer_text(&self, answer: &Answer) -> String {
+        match answer {
+            Answer::Read {
+                version,
+                data,
+                copy,
+            } => format!(
+                "value {} v{version}{}",
+                number(data),
+                if *copy { " copy" } else { "" }
+            ),
+            Answer::Written { .. } => "written".into(),
+            Answer::Atomic { previous, .. } => format!("was {previous}"),
+            Answer::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Answer::Released { version } => format!("released v{version}"),
+            Answer::Flushed => "flushed".into(),
+            Answer::Variable(v) => format!("variable {}", v.spec.name),
+            Answer::Created => "created".into(),
+            Answer::CopyAck { object, version } => {
+                format!("ack {} v{version}", self.object(*object))
+            }
+            Answer::Refused(r) => format!("refused {:?}", r.code),
+        }
+    }
+
+    fn tell_text(&self, tell: &Tell) -> String {
+        match tell {
+            Tell::Abandon { ap, object } => format!(
+                "abandon {} by {}",
+                object.map_or_else(|| "all".to_owned(), |o| self.object(o)),
+                self.ap(*ap)
+            ),
+            Tell::BarrierArrive {
+                name,
+                generation,
+                arrived,
+                ..
+            } => {
+                format!("arrive {name} generation {generation} with {arrived}")
+            }
+            Tell::BarrierRelease {
+                name,
+                generation,
+                failed,
+                ..
+            } => format!(
+                "{} {name} generation {generation}",
+                if failed.is_some() { "fail" } else { "open" }
+            ),
+            Tell::ApGone { ap, back } => gone_text(&self.ap(*ap), *back),
+            Tell::MpGone { mp, back } => gone_text(&self.mp(*mp), *back),
+        }
+    }
+}
+
+fn gone_text(name: &str, back: bool) -> String {
+    format!("{name} is {}", if back { "back" } else { "gone" })
+}
+
+/// The first element, for a log.
+pub fn number(data: &Bytes) -> u64 {
+    let mut word = [0; 8];
+    let n = data.len().min(8);
+    word[..n].copy_from_slice(&data[..n]);
+    u64::from_le_bytes(word)
+}
+
+pub fn bytes(value: u64) -> Bytes {
+    Bytes::copy_from_slice(&value.to_le_bytes())
+}
+
+pub fn scalar(name: &str, owners: &[&str], policy: CopyPolicy) -> VariableSpec {
+    vector(name, 1, 1, owners, policy)
+}
+
+/// `length` u64 in `parts` objects.
+pub fn vector(
+    name: &str,
+    length: u64,
+    parts: u32,
+    owners: &[&str],
+    policy: CopyPolicy,
+) -> VariableSpec {
+    VariableSpec {
+        name: name.into(),
+        layout: Layout::new(ElementType::U64, (1, length), (1, parts)).unwrap(),
+        placement: Placement::Explicit(owners.iter().map(|s| (*s).to_owned()).collect()),
+        policy,
+    }
+}
+
+pub fn read(object: ObjectId) -> Request {
+    Request::Read {
+        object,
+        span: Span::ALL,
+    }
+}
+pub fn write(object: ObjectId, value: u64) -> Request {
+    write_in(object, value, 0)
+}
+pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
+    Request::Write {
+        object,
+        first: 0,
+        data: bytes(value),
+        epoch,
+    }
+}
+pub fn release(object: ObjectId) -> Request {
+    Request::Release { object, epoch: 0 }
+}
+pub fn fetch_add(object: ObjectId, n: u64) -> Request {
+    Request::Atomic {
+        object,
+        element: 0,
+        kind: ElementType::U64,
+        epoch: 0,
+        op: AtomicOp::FetchAdd(n),
+    }
+}
+pub fn barrier(name: &str) -> Request {
+    Request::Barrier {
+        scope: Scope::All,
+        name: name.into(),
+    }
+}
