@@ -20,8 +20,8 @@ pub trait Element:
     const TYPE: ElementType;
 }
 
-/// An element type that `fetch_add` and `compare_exchange` work on.
-pub trait Integer: Element + sealed::Bits {}
+/// An element type that one can add to: all but `bool`.
+pub trait Number: Element {}
 
 pub(crate) mod sealed {
     /// Values to bytes and back.
@@ -29,19 +29,19 @@ pub(crate) mod sealed {
         fn bytes_of(values: &[Self]) -> &[u8];
         /// The values in `bytes`, a whole number of them; none if one of them is no value of the type.
         fn from_bytes(bytes: &[u8]) -> Option<Vec<Self>>;
-    }
-    /// The bits of a value, zero-extended.
-    pub trait Bits: Sized {
+        /// The bits of the value, zero-extended.
         fn to_bits(self) -> u64;
+        /// The value with these bits; those beyond the type's width are ignored.
         fn from_bits(bits: u64) -> Self;
     }
 }
 
-macro_rules! elements {
-    ($($rust:ty => $wire:ident),* $(,)?) => {$(
+macro_rules! numbers {
+    ($($rust:ty => $wire:ident, $to:expr, $from:expr;)*) => {$(
         impl Element for $rust {
             const TYPE: ElementType = ElementType::$wire;
         }
+        impl Number for $rust {}
         impl sealed::Sealed for $rust {
             fn bytes_of(values: &[Self]) -> &[u8] {
                 bytemuck::cast_slice(values)
@@ -54,10 +54,26 @@ macro_rules! elements {
                 bytemuck::cast_slice_mut::<Self, u8>(&mut values).copy_from_slice(bytes);
                 Some(values)
             }
+            fn to_bits(self) -> u64 {
+                let to: fn(Self) -> u64 = $to;
+                to(self)
+            }
+            fn from_bits(bits: u64) -> Self {
+                let from: fn(u64) -> Self = $from;
+                from(bits)
+            }
         }
     )*};
 }
-elements!(u8 => U8, i32 => I32, i64 => I64, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
+numbers! {
+    u8 => U8, u64::from, |b| b as u8;
+    i32 => I32, |v| u64::from(v as u32), |b| b as i32;
+    i64 => I64, |v| v as u64, |b| b as i64;
+    u32 => U32, u64::from, |b| b as u32;
+    u64 => U64, |v| v, |b| b;
+    f32 => F32, |v| u64::from(v.to_bits()), |b| f32::from_bits(b as u32);
+    f64 => F64, f64::to_bits, f64::from_bits;
+}
 
 impl Element for bool {
     const TYPE: ElementType = ElementType::Bool;
@@ -77,27 +93,17 @@ impl sealed::Sealed for bool {
             })
             .collect()
     }
+    fn to_bits(self) -> u64 {
+        self.into()
+    }
+    fn from_bits(bits: u64) -> Self {
+        bits & 1 == 1
+    }
 }
-
-macro_rules! integers {
-    ($($rust:ty as $unsigned:ty),* $(,)?) => {$(
-        impl Integer for $rust {}
-        impl sealed::Bits for $rust {
-            fn to_bits(self) -> u64 {
-                u64::from(self as $unsigned)
-            }
-            fn from_bits(bits: u64) -> Self {
-                // The upper bits are zero: the value is as wide as its type.
-                bits as $unsigned as Self
-            }
-        }
-    )*};
-}
-integers!(i32 as u32, i64 as u64, u32 as u32, u64 as u64);
 
 #[cfg(test)]
 mod tests {
-    use super::sealed::{Bits, Sealed};
+    use super::sealed::Sealed;
     use super::*;
 
     fn there_and_back<T: Element>(values: &[T]) {
@@ -133,8 +139,9 @@ mod tests {
 
     #[test]
     fn negative_numbers_are_zero_extended() {
-        assert_eq!((-1i32).to_bits(), 0xffff_ffff);
-        assert_eq!(i32::from_bits(0xffff_ffff), -1);
-        assert_eq!(i64::from_bits((-5i64).to_bits()), -5);
+        assert_eq!(Sealed::to_bits(-1i32), 0xffff_ffff);
+        assert_eq!(<i32 as Sealed>::from_bits(0xffff_ffff), -1);
+        assert_eq!(<i64 as Sealed>::from_bits(Sealed::to_bits(-5i64)), -5);
+        assert_eq!(<f32 as Sealed>::from_bits(Sealed::to_bits(-0.5f32)), -0.5);
     }
 }

@@ -73,7 +73,7 @@ pub use call::Call;
 pub use counts::{Counts, ObjectCounts, OpCounts};
 pub use declare::Declaration;
 pub use dsm::{Dsm, MemoryProcess};
-pub use element::{Element, Integer};
+pub use element::{Element, Number};
 pub use error::{Error, Result};
 pub use object::{Exchange, Object};
 pub use section::{ScalarSection, Section};

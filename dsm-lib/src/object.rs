@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
 
-use crate::element::{Element, Integer};
+use crate::element::{Element, Number};
 use crate::subject::{Op, Thing};
 use crate::{Call, Dsm, Error, Result, Section, View};
 
@@ -278,42 +278,7 @@ impl<T: Element> Object<T> {
         self.dsm.call(op.on(&self.thing), body, decode)
     }
 
-    fn check(&self, range: Range<usize>) -> Result<()> {
-        if range.start < range.end && range.end <= self.len() {
-            return Ok(());
-        }
-        Err(Error::OutOfRange {
-            what: match range.len() {
-                1 => format!("element {} of {}", range.start, self.thing),
-                _ => format!("elements {}..{} of {}", range.start, range.end, self.thing),
-            },
-            bounds: if range.is_empty() {
-                "it is empty; nothing to do".into()
-            } else {
-                format!("the object has {} elements", self.len())
-            },
-        })
-    }
-
-    pub(crate) fn dsm(&self) -> &Dsm {
-        &self.dsm
-    }
-}
-
-impl<T: Integer> Object<T> {
-    /// Adds `delta` (wrapping) to element `at`, in one step at the owner; returns the value before.
-    ///
-    /// # Errors
-    /// As [`write_at`](Self::write_at).
-    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
-        self.fetch_add_async(at, delta).wait()
-    }
-    /// See [`fetch_add`](Self::fetch_add).
-    pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
-        self.add(OUTSIDE, at, delta)
-    }
-
-    /// Stores `new` in element `at` if it is `expected`, in one step at the owner.
+    /// Stores `new` in element `at` if it is `expected`, bit for bit, in one step at the owner.
     ///
     /// # Errors
     /// As [`write_at`](Self::write_at).
@@ -323,11 +288,6 @@ impl<T: Integer> Object<T> {
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
         self.exchange(OUTSIDE, at, expected, new)
-    }
-
-    pub(crate) fn add(&self, epoch: u64, at: usize, delta: T) -> Call<T> {
-        let op = wire::atomic::Op::FetchAdd(delta.to_bits());
-        self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }
 
     pub(crate) fn exchange(&self, epoch: u64, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
@@ -365,6 +325,46 @@ impl<T: Integer> Object<T> {
                 "not the end of an atomic operation",
             )),
         })
+    }
+
+    fn check(&self, range: Range<usize>) -> Result<()> {
+        if range.start < range.end && range.end <= self.len() {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            what: match range.len() {
+                1 => format!("element {} of {}", range.start, self.thing),
+                _ => format!("elements {}..{} of {}", range.start, range.end, self.thing),
+            },
+            bounds: if range.is_empty() {
+                "it is empty; nothing to do".into()
+            } else {
+                format!("the object has {} elements", self.len())
+            },
+        })
+    }
+
+    pub(crate) fn dsm(&self) -> &Dsm {
+        &self.dsm
+    }
+}
+
+impl<T: Number> Object<T> {
+    /// Adds `delta` to element `at` (integers wrap), in one step at the owner; returns the value before.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        self.fetch_add_async(at, delta).wait()
+    }
+    /// See [`fetch_add`](Self::fetch_add).
+    pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
+        self.add(OUTSIDE, at, delta)
+    }
+
+    pub(crate) fn add(&self, epoch: u64, at: usize, delta: T) -> Call<T> {
+        let op = wire::atomic::Op::FetchAdd(delta.to_bits());
+        self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::element::{Element, Integer};
+use crate::element::{Element, Number};
 use crate::{Call, Exchange, Object, Result, View};
 
 /// A section: this process alone has the object until the section is released. What is written in it
@@ -123,22 +123,22 @@ impl<T: Element> Section<T> {
     pub fn set_async(&mut self, at: usize, value: T) -> Call<()> {
         self.write_at_async(at, &[value])
     }
-}
-
-impl<T: Integer> Section<T> {
-    /// As [`Object::fetch_add`], in the section.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
-        self.object.add(self.epoch, at, delta).wait()
-    }
     /// As [`Object::compare_exchange`], in the section.
     ///
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
         self.object.exchange(self.epoch, at, expected, new).wait()
+    }
+}
+
+impl<T: Number> Section<T> {
+    /// As [`Object::fetch_add`], in the section.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
+        self.object.add(self.epoch, at, delta).wait()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dosmos_proto::{CopyPolicy, Layout, VarId, Variable as Declared};
 
-use crate::element::{Element, Integer};
+use crate::element::{Element, Number};
 use crate::section::ScalarSection;
 use crate::{Call, Dsm, Error, Exchange, Object, Result};
 
@@ -217,22 +217,7 @@ impl<T: Element> Scalar<T> {
         self.only()
             .map_or_else(Call::failed, |o| o.acquire_as(ScalarSection))
     }
-}
-
-impl<T: Integer> Scalar<T> {
-    /// Adds `delta` (wrapping) in one step at the owner; returns the value before.
-    ///
-    /// # Errors
-    /// As [`Object::read`].
-    pub fn fetch_add(&self, delta: T) -> Result<T> {
-        self.fetch_add_async(delta).wait()
-    }
-    /// See [`fetch_add`](Self::fetch_add).
-    pub fn fetch_add_async(&self, delta: T) -> Call<T> {
-        self.only()
-            .map_or_else(Call::failed, |o| o.fetch_add_async(0, delta))
-    }
-    /// Stores `new` if the value is `expected`, in one step at the owner.
+    /// Stores `new` if the value is `expected`, bit for bit, in one step at the owner.
     ///
     /// # Errors
     /// As [`Object::read`].
@@ -243,6 +228,21 @@ impl<T: Integer> Scalar<T> {
     pub fn compare_exchange_async(&self, expected: T, new: T) -> Call<Exchange<T>> {
         self.only()
             .map_or_else(Call::failed, |o| o.compare_exchange_async(0, expected, new))
+    }
+}
+
+impl<T: Number> Scalar<T> {
+    /// Adds `delta` (integers wrap) in one step at the owner; returns the value before.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn fetch_add(&self, delta: T) -> Result<T> {
+        self.fetch_add_async(delta).wait()
+    }
+    /// See [`fetch_add`](Self::fetch_add).
+    pub fn fetch_add_async(&self, delta: T) -> Call<T> {
+        self.only()
+            .map_or_else(Call::failed, |o| o.fetch_add_async(0, delta))
     }
 }
 
@@ -268,17 +268,6 @@ impl<T: Element> Vector<T> {
         let (object, at) = self.locate(0, at)?;
         object.set(at, value)
     }
-}
-
-impl<T: Integer> Vector<T> {
-    /// As [`Object::fetch_add`], on element `at` of the vector.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
-        let (object, at) = self.locate(0, at)?;
-        object.fetch_add(at, delta)
-    }
     /// As [`Object::compare_exchange`], on element `at` of the vector.
     ///
     /// # Errors
@@ -286,6 +275,17 @@ impl<T: Integer> Vector<T> {
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
         let (object, at) = self.locate(0, at)?;
         object.compare_exchange(at, expected, new)
+    }
+}
+
+impl<T: Number> Vector<T> {
+    /// As [`Object::fetch_add`], on element `at` of the vector.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        let (object, at) = self.locate(0, at)?;
+        object.fetch_add(at, delta)
     }
 }
 

@@ -1,0 +1,327 @@
+//! A memory process that fits in one file: it follows the protocol for one application process, and
+//! misbehaves on request. Variables whose names start with
+//! `silent` are never answered about, `late` ones are answered when something else is asked,
+//! `fatal` ones end the session, `deadly` ones the whole server; reads of `reverse` ones are answered
+//! three at a time, the last first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use dosmos_proto::transport::{self, Address, Listener};
+use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
+use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
+use dosmos_proto::{ErrorCode, GroupId, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec};
+use futures::channel::{mpsc, oneshot};
+use futures::{Stream, StreamExt};
+use tonic::{Status, Streaming};
+
+type ReplyStream = Pin<Box<dyn Stream<Item = Result<wire::ApReply, Status>> + Send>>;
+type PeerStream = Pin<Box<dyn Stream<Item = Result<wire::PeerMessage, Status>> + Send>>;
+
+/// A running fake; it ends when dropped.
+pub(crate) struct Fake {
+    pub(crate) address: Address,
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Fake {
+    pub(crate) fn start() -> Self {
+        let (end, ended) = oneshot::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let theirs = log.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let any = "127.0.0.1:0".parse().unwrap();
+                let listener = Listener::bind(&any).await.unwrap();
+                tell.send(listener.address().clone()).unwrap();
+                let (kill, killed) = mpsc::unbounded();
+                let service = MemoryServer::new(Service { log: theirs, kill });
+                let serve = transport::server()
+                    .add_service(service)
+                    .serve_with_incoming(listener);
+                // Ends abruptly: no graceful shutdown, connections just break.
+                futures::pin_mut!(serve, ended);
+                let stop = futures::future::select(ended, killed.into_future());
+                futures::future::select(serve, stop).await;
+            });
+        });
+        Self {
+            address: told.recv().unwrap(),
+            log,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+struct Service {
+    log: Arc<Mutex<Vec<String>>>,
+    kill: mpsc::UnboundedSender<()>,
+}
+
+#[tonic::async_trait]
+impl Memory for Service {
+    type ApplicationStream = ReplyStream;
+    type PeerStream = PeerStream;
+
+    async fn application(
+        &self,
+        request: tonic::Request<Streaming<wire::ApRequest>>,
+    ) -> Result<tonic::Response<ReplyStream>, Status> {
+        let mut requests = request.into_inner();
+        let (replies, outgoing) = mpsc::unbounded();
+        let mut session = Session {
+            log: self.log.clone(),
+            ..Session::default()
+        };
+        let kill = self.kill.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                match session.request(request) {
+                    Ok(answers) => answers
+                        .into_iter()
+                        .for_each(|a| drop(replies.unbounded_send(Ok(a)))),
+                    Err(Trouble::Fatal) => {
+                        let status = Status::aborted("mp0 crashed");
+                        let _ = replies.unbounded_send(Err(status));
+                        return;
+                    }
+                    Err(Trouble::Deadly) => {
+                        let _ = kill.unbounded_send(());
+                    }
+                }
+            }
+        });
+        Ok(tonic::Response::new(Box::pin(outgoing)))
+    }
+
+    async fn peer(
+        &self,
+        _: tonic::Request<Streaming<wire::PeerMessage>>,
+    ) -> Result<tonic::Response<PeerStream>, Status> {
+        Err(Status::unimplemented("no peers"))
+    }
+}
+
+enum Trouble {
+    Fatal,
+    Deadly,
+}
+
+#[derive(Default)]
+struct Session {
+    log: Arc<Mutex<Vec<String>>>,
+    variables: HashMap<String, Variable>,
+    data: BTreeMap<u64, Vec<u8>>,
+    held: BTreeMap<u64, u64>,
+    epochs: u64,
+    versions: BTreeMap<u64, u64>,
+    /// Answers kept back.
+    reversed: Vec<wire::ApReply>,
+    late: Vec<wire::ApReply>,
+}
+
+impl Session {
+    fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
+        let body = request.body.unwrap();
+        let name = self.name_of(&body);
+        self.log
+            .lock()
+            .unwrap()
+            .push(format!("{} {name}", verb(&body)));
+        let reply = wire::ApReply {
+            id: request.id,
+            body: Some(self.answer(body).unwrap_or_else(|r| Reply::Error(r.into()))),
+        };
+        if name.starts_with("silent") {
+            return Ok(vec![]);
+        }
+        if name.starts_with("fatal") {
+            return Err(Trouble::Fatal);
+        }
+        if name.starts_with("deadly") {
+            return Err(Trouble::Deadly);
+        }
+        if name.starts_with("late") {
+            self.late.push(reply);
+            return Ok(vec![]);
+        }
+        if name.starts_with("reverse") {
+            self.reversed.push(reply);
+            return Ok(match self.reversed.len() {
+                3 => self.reversed.drain(..).rev().collect(),
+                _ => vec![],
+            });
+        }
+        Ok(self.late.drain(..).chain([reply]).collect())
+    }
+
+    /// The variable an operation is on; none for declarations, which are always answered.
+    fn name_of(&self, body: &Request) -> String {
+        let object = match body {
+            Request::Read(r) => r.object,
+            Request::Write(w) => w.object,
+            Request::Atomic(a) => a.object,
+            Request::Acquire(a) => a.object,
+            Request::Release(r) => r.object,
+            Request::Barrier(b) => return b.name.clone(),
+            _ => return String::new(),
+        };
+        let id = ObjectId::from_wire(object).var;
+        let found = self.variables.values().find(|v| v.id == id);
+        found.map(|v| v.spec.name.clone()).unwrap_or_default()
+    }
+
+    fn answer(&mut self, body: Request) -> Result<Reply, Refusal> {
+        Ok(match body {
+            Request::Hello(hello) if hello.name == "ap0" => Reply::Welcome(wire::Welcome {
+                memory_process: "mp0".into(),
+                group: "/g".into(),
+                size: 2,
+                group_size: 1,
+                memory_processes: vec!["mp0".into(), "lp.g".into(), "mp1".into()],
+                memory_process_groups: vec!["/g".into(), String::new(), "/h".into()],
+                application_homes: vec![0, 2],
+                ..Default::default()
+            }),
+            Request::Hello(hello) => {
+                let why = format!("{} is no process of this cluster", hello.name);
+                return Err(Refusal::new(ErrorCode::UnknownProcess, why));
+            }
+            Request::Declare(spec) => self.declare(spec.try_into()?),
+            Request::Open(name) => match self.variables.get(&name) {
+                Some(v) => Reply::Variable(v.clone().into()),
+                None => {
+                    let why = format!("{name} is not declared");
+                    return Err(Refusal::new(ErrorCode::UnknownVariable, why));
+                }
+            },
+            Request::Read(r) => {
+                let width = self.width(r.object);
+                let all = &self.data[&r.object];
+                let end = if r.end == 0 {
+                    all.len()
+                } else {
+                    r.end as usize * width
+                };
+                Reply::Read(wire::ReadDone {
+                    version: self.version(r.object),
+                    data: all[r.first as usize * width..end].to_vec().into(),
+                })
+            }
+            Request::Write(w) => {
+                let at = w.first as usize * self.width(w.object);
+                let all = self.data.get_mut(&w.object).unwrap();
+                all[at..at + w.data.len()].copy_from_slice(&w.data);
+                Reply::Write(wire::WriteDone::default())
+            }
+            Request::Atomic(a) => self.atomic(&a),
+            Request::Acquire(a) => {
+                if self.held.contains_key(&a.object) {
+                    let why = "you hold it already; release it first";
+                    return Err(Refusal::new(ErrorCode::AlreadyHeld, why));
+                }
+                self.epochs += 1;
+                self.held.insert(a.object, self.epochs);
+                Reply::Granted(wire::Granted {
+                    epoch: self.epochs,
+                    version: self.version(a.object),
+                })
+            }
+            Request::Release(r) => {
+                if self.held.get(&r.object) != Some(&r.epoch) {
+                    let why = "you do not hold it";
+                    return Err(Refusal::new(ErrorCode::NotHeld, why));
+                }
+                self.held.remove(&r.object);
+                *self.versions.entry(r.object).or_default() += 1;
+                Reply::Released(wire::Released {
+                    version: self.version(r.object),
+                })
+            }
+            Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
+            Request::Bye(_) => Reply::Farewell(wire::Farewell {}),
+        })
+    }
+
+    fn declare(&mut self, spec: VariableSpec) -> Reply {
+        let number = self.variables.len() as u32;
+        let variable = self
+            .variables
+            .entry(spec.name.clone())
+            .or_insert_with(|| Variable {
+                id: VarId(number),
+                spec,
+                owners: vec![MpId(0), MpId(2)],
+                group: GroupId(0),
+            });
+        for object in variable.objects() {
+            let bytes = variable.spec.layout.bytes_of(object.index).unwrap();
+            let zeros = || vec![0; bytes as usize];
+            self.data.entry(object.to_wire()).or_insert_with(zeros);
+        }
+        Reply::Variable(variable.clone().into())
+    }
+
+    /// Eight-byte integers only.
+    fn atomic(&mut self, a: &wire::Atomic) -> Reply {
+        let all = self.data.get_mut(&a.object).unwrap();
+        let slot = &mut all[a.element as usize * 8..][..8];
+        let previous = u64::from_le_bytes(slot.try_into().unwrap());
+        let next = match a.op.as_ref().unwrap() {
+            wire::atomic::Op::FetchAdd(n) => Some(previous.wrapping_add(*n)),
+            wire::atomic::Op::CompareExchange(c) => (c.expected == previous).then_some(c.desired),
+        };
+        slot.copy_from_slice(&next.unwrap_or(previous).to_le_bytes());
+        Reply::Atomic(wire::AtomicDone {
+            previous,
+            stored: next.is_some(),
+            version: 0,
+        })
+    }
+
+    fn width(&self, object: u64) -> usize {
+        let id = ObjectId::from_wire(object).var;
+        let variable = self.variables.values().find(|v| v.id == id).unwrap();
+        variable.spec.layout.element().bytes() as usize
+    }
+
+    fn version(&self, object: u64) -> u64 {
+        self.versions.get(&object).copied().unwrap_or(0)
+    }
+}
+
+fn verb(body: &Request) -> &'static str {
+    match body {
+        Request::Hello(_) => "hello",
+        Request::Declare(_) => "declare",
+        Request::Open(_) => "open",
+        Request::Read(_) => "read",
+        Request::Write(_) => "write",
+        Request::Atomic(_) => "atomic",
+        Request::Acquire(_) => "acquire",
+        Request::Release(_) => "release",
+        Request::Barrier(_) => "barrier",
+        Request::Bye(_) => "bye",
+    }
+}

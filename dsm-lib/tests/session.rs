@@ -1,0 +1,400 @@
+//! The library against a fake memory process: what a program can do, and what it is told when things
+//! go wrong. Nothing here may hang; deadlines bound every wait.
+
+mod fake;
+
+use std::time::Duration;
+
+use dsm_lib::{
+    CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Scalar, Settings, Variable, Vector,
+};
+use fake::Fake;
+
+fn settings(fake: &Fake) -> Settings {
+    let mut settings = Settings::new(fake.address.clone(), "ap0");
+    settings.deadline = Duration::from_secs(20);
+    settings.grace = Duration::from_millis(10);
+    settings
+}
+
+fn connect(fake: &Fake) -> Dsm {
+    Dsm::connect(settings(fake)).unwrap()
+}
+
+#[test]
+fn a_program_knows_its_place() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    assert_eq!((dsm.rank(), dsm.size()), (0, 2));
+    assert_eq!((dsm.group_rank(), dsm.group_size()), (0, 1));
+    assert_eq!((dsm.name(), dsm.group()), ("ap0", "/g"));
+    assert_eq!(dsm.memory_process(), "mp0");
+    let owners = dsm.memory_processes().iter();
+    let owners: Vec<_> = owners.map(|m| (&*m.name, &*m.group)).collect();
+    assert_eq!(owners, [("mp0", "/g"), ("mp1", "/h")], "no link process");
+    assert_eq!(
+        dsm.homes().iter().map(|h| &**h).collect::<Vec<_>>(),
+        ["mp0", "mp1"]
+    );
+    dsm.close().unwrap();
+    assert_eq!(fake.log(), ["hello ", "bye "]);
+}
+
+#[test]
+fn values_are_written_and_read_as_wholes_and_parts() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let grid = dsm
+        .matrix::<f64>("grid", 5, 3)
+        .split_rows(2)
+        .owner_per_rank()
+        .policy(CopyPolicy::Update)
+        .declare()
+        .unwrap();
+    assert_eq!(grid.object_count(), 2);
+    assert_eq!(grid.policy(), CopyPolicy::Update);
+    let part = grid.object(1).unwrap();
+    assert_eq!((part.len(), part.region().row, part.owner()), (6, 3, "mp1"));
+    assert!(!part.is_local() && grid.object(0).unwrap().is_local());
+
+    part.write(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    part.write_at(4, &[50.0]).unwrap();
+    let view = part.read().unwrap();
+    assert_eq!(view[..], [1.0, 2.0, 3.0, 4.0, 50.0, 6.0]);
+    assert_eq!(view.row(1), [4.0, 50.0, 6.0]);
+    assert_eq!(view.rows().count(), 2);
+    assert_eq!(part.read_range(2..4).unwrap()[..], [3.0, 4.0]);
+    grid.set(0, 2, 7.0).unwrap();
+    assert_eq!(grid.get(0, 2).unwrap(), 7.0);
+    assert_eq!(grid.get(4, 1).unwrap(), 50.0);
+
+    let flags = dsm.vector::<bool>("flags", 3).declare().unwrap();
+    flags.set(1, true).unwrap();
+    assert_eq!(
+        flags.object(0).unwrap().read().unwrap()[..],
+        [false, true, false]
+    );
+}
+
+#[test]
+fn sections_and_atomics_work_and_are_counted() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    let mut section = n.acquire().unwrap();
+    section.write(section.read().unwrap() - 5).unwrap();
+    assert_eq!((section.epoch(), section.version()), (1, 0));
+    assert_eq!(section.release().unwrap(), 1);
+    assert_eq!(n.fetch_add(2).unwrap(), -5);
+    let no = n.compare_exchange(7, 8).unwrap();
+    assert_eq!((no.previous, no.stored), (-3, false));
+    assert!(n.compare_exchange(-3, 8).unwrap().stored);
+    assert_eq!(n.read().unwrap(), 8);
+    dsm.barrier().unwrap();
+    dsm.barrier_named("phase").unwrap();
+    dsm.group_barrier().unwrap();
+
+    let counts = dsm.counts();
+    assert_eq!(counts.barriers, 3);
+    let [object] = &counts.objects[..] else {
+        panic!("{counts:?}")
+    };
+    assert_eq!(&*object.variable, "n");
+    let ops = object.ops;
+    assert_eq!(
+        (ops.reads, ops.writes, ops.acquires, ops.releases),
+        (2, 4, 1, 1)
+    );
+}
+
+#[test]
+fn a_dropped_section_is_released_before_the_drop_returns() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    drop(n.acquire().unwrap());
+    assert_eq!(fake.log().last().unwrap(), "release n");
+    n.acquire().unwrap().release().unwrap();
+}
+
+#[test]
+fn acquiring_twice_is_an_error_and_not_a_deadlock() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    let section = n.acquire().unwrap();
+    let error = n.acquire().unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::AlreadyHeld));
+    assert!(
+        error.to_string().starts_with("acquire of n was refused"),
+        "{error}"
+    );
+    section.release().unwrap();
+}
+
+#[test]
+fn replies_out_of_order_find_their_calls() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = dsm.vector::<u32>("reverse", 3).split(3).declare().unwrap();
+    // Only because all three are under way at once does the fake answer at all.
+    let calls: Vec<_> = v
+        .objects()
+        .map(|o| o.set_async(0, 10 + o.index()))
+        .collect();
+    calls.into_iter().for_each(|c| c.wait().unwrap());
+    let calls: Vec<_> = v.objects().map(|o| o.get_async(0)).collect();
+    let values: Vec<_> = calls.into_iter().map(|c| c.wait().unwrap()).collect();
+    assert_eq!(values, [10, 11, 12]);
+}
+
+#[test]
+fn calls_are_futures_for_any_executor() {
+    let fake = Fake::start();
+    futures::executor::block_on(async {
+        let dsm = Dsm::connect_async(settings(&fake)).await.unwrap();
+        let v = dsm.vector::<u64>("reverse", 3).split(3).declare_async();
+        let v = v.await.unwrap();
+        let sums = futures::future::join_all(v.objects().map(|o| o.fetch_add_async(0, 4)));
+        assert!(sums.await.into_iter().all(|before| before == Ok(0)));
+        let n = dsm.scalar::<f32>("n").declare_async().await.unwrap();
+        let mut section = n.acquire_async().await.unwrap();
+        section.write_async(2.5).await.unwrap();
+        // The blocking form works here, too, though it blocks the executor.
+        assert_eq!(section.read().unwrap(), 2.5);
+        section.release_async().await.unwrap();
+        dsm.barrier_async().await.unwrap();
+        dsm.close_async().await.unwrap();
+    });
+}
+
+#[test]
+fn a_lock_granted_to_a_dropped_call_is_given_back() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("late").declare().unwrap();
+    let call = n.acquire_async();
+    drop(call);
+    dsm.barrier().unwrap(); // the grant comes with this
+    // The release that answers it has been sent before anything sent from now on.
+    dsm.barrier().unwrap();
+    assert!(
+        fake.log().contains(&"release late".into()),
+        "{:?}",
+        fake.log()
+    );
+}
+
+#[test]
+fn a_memory_process_that_never_answers_is_a_deadline() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("silent").declare().unwrap();
+    let hasty = n.with_deadline(Duration::from_millis(20));
+    let object = hasty.object(0).unwrap();
+    let (read, acquire) = (object.read_async(), object.acquire_async());
+    for error in [read.wait().unwrap_err(), acquire.wait().unwrap_err()] {
+        assert!(matches!(error, Error::Deadline { .. }), "{error}");
+        assert!(error.to_string().contains("silent"), "{error}");
+    }
+    let error = dsm
+        .with_deadline(Duration::from_millis(1))
+        .barrier_named("silent")
+        .unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::Deadline));
+    dsm.barrier().unwrap();
+}
+
+#[test]
+fn a_shorter_deadline_is_kept_while_a_longer_one_runs() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("silent").declare().unwrap();
+    let long = n.read_async();
+    let hasty = n.with_deadline(Duration::from_millis(5));
+    assert!(hasty.object(0).unwrap().read().is_err());
+    dsm.close().unwrap();
+    assert!(matches!(long.wait(), Err(Error::Closed { .. })));
+}
+
+#[test]
+fn when_the_connection_dies_everything_under_way_fails() {
+    for name in ["fatal", "deadly"] {
+        let fake = Fake::start();
+        let dsm = connect(&fake);
+        let silent = dsm.scalar::<i64>("silent").declare().unwrap();
+        let bad = dsm.scalar::<i64>(name).declare().unwrap();
+        let waiting = [silent.read_async(), silent.read_async(), bad.read_async()];
+        for call in waiting {
+            let error = call.wait().unwrap_err();
+            assert!(matches!(error, Error::Lost { .. }), "{name}: {error}");
+            if name == "fatal" {
+                assert!(error.to_string().contains("mp0 crashed"), "{error}");
+            }
+        }
+        let after = silent.write(1).unwrap_err();
+        assert!(
+            after.to_string().starts_with("write of silent failed"),
+            "{after}"
+        );
+        assert_eq!(dsm.counts().total().failed, 4);
+    }
+}
+
+#[test]
+fn a_section_of_a_lost_session_is_dropped_without_hanging() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    let mut section = n.acquire().unwrap();
+    drop(fake);
+    let error = section.write(1).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    drop(section);
+}
+
+#[test]
+fn wrong_types_shapes_and_names_are_told() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    dsm.matrix::<f64>("grid", 4, 4).declare().unwrap();
+    let error = dsm.open::<Matrix<i32>>("grid").unwrap_err();
+    let expected = Error::WrongType {
+        name: "grid".into(),
+        declared: ElementType::F64,
+        asked: ElementType::I32,
+    };
+    assert_eq!(error, expected);
+    let error = dsm.open::<Vector<f64>>("grid").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "grid is no vector: it was declared as f64[4][4]"
+    );
+    assert!(matches!(
+        dsm.open::<Scalar<f64>>("grid"),
+        Err(Error::WrongShape { .. })
+    ));
+    assert!(dsm.open::<Variable<f64>>("grid").is_ok());
+    let error = dsm.open::<Matrix<f64>>("gird").unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UnknownVariable));
+    assert!(
+        error.to_string().starts_with("opening gird was refused"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_out_of_range_is_told_without_asking() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = dsm.vector::<u8>("bytes", 10).split(3).declare().unwrap();
+    let part = v.object(0).unwrap();
+    let before = fake.log().len();
+    for (error, names) in [
+        (v.object(3).unwrap_err(), "object 3 of bytes"),
+        (v.get(10).unwrap_err(), "element (0, 10) of bytes"),
+        (part.get(4).unwrap_err(), "element 4 of bytes[0]"),
+        (
+            part.read_range(2..9).unwrap_err(),
+            "elements 2..9 of bytes[0]",
+        ),
+        (
+            part.read_range(2..2).unwrap_err(),
+            "elements 2..2 of bytes[0]",
+        ),
+        (part.get(usize::MAX).unwrap_err(), "of bytes[0]"),
+        (
+            part.write_at(3, &[1, 2]).unwrap_err(),
+            "elements 3..5 of bytes[0]",
+        ),
+        (part.fetch_add(4, 1).unwrap_err(), "element 4 of bytes[0]"),
+    ] {
+        assert!(matches!(error, Error::OutOfRange { .. }), "{error}");
+        assert!(error.to_string().contains(names), "{error}");
+    }
+    let error = part.write(&[1]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "bytes[0] has 4 elements, the slice 1; use write_at for a part of it"
+    );
+    assert_eq!(fake.log().len(), before);
+}
+
+#[test]
+fn declarations_that_make_no_sense_are_told_without_asking() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    for (error, says) in [
+        (
+            dsm.vector::<f64>("v", 3).split(4).declare().unwrap_err(),
+            "cannot declare v: 3 columns cannot be split into 4 parts",
+        ),
+        (
+            dsm.scalar::<f64>("").declare().unwrap_err(),
+            "1 to 200 bytes",
+        ),
+        (
+            dsm.scalar::<f64>("s")
+                .owners([""; 0])
+                .declare()
+                .unwrap_err(),
+            "name one memory process",
+        ),
+    ] {
+        assert!(matches!(error, Error::Declaration { .. }), "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[test]
+fn nobody_to_connect_to_is_told_with_the_address() {
+    let fake = Fake::start();
+    let mut unknown = settings(&fake);
+    unknown.ap = "stranger".into();
+    let error = Dsm::connect(unknown).unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UnknownProcess));
+
+    let mut nobody = settings(&fake);
+    drop(fake);
+    nobody.connect_timeout = Duration::from_millis(50);
+    let error = Dsm::connect(nobody.clone()).unwrap_err();
+    assert!(matches!(error, Error::NotConnected { .. }), "{error}");
+    assert!(
+        error.to_string().contains(&nobody.address.to_string()),
+        "{error}"
+    );
+}
+
+#[test]
+fn after_close_clones_and_handles_say_so() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    dsm.clone().close().unwrap();
+    assert!(matches!(n.read(), Err(Error::Closed { .. })));
+    assert!(matches!(dsm.close(), Err(Error::Closed { .. })));
+}
+
+#[test]
+fn the_last_handle_dropped_says_bye() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    drop(dsm);
+    n.write(1).unwrap();
+    drop(n);
+    assert_eq!(fake.log().last().unwrap(), "bye ");
+}
+
+#[test]
+fn many_threads_share_a_session() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<u64>("n").declare().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..250).for_each(|_| assert!(n.fetch_add(1).unwrap() < 1000)));
+        }
+    });
+    assert_eq!(n.read().unwrap(), 1000);
+}
