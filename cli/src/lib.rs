@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The dosmos command line.
+
+pub mod config;

@@ -1,0 +1,453 @@
+//! From the file to a consistent cluster: names to numbers, missing link processes made up, everything
+//! that does not fit said at once.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use dosmos_memproc::{Overflow, Recording, VariableOverride};
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
+use dosmos_proto::transport::Address;
+use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, Topology};
+use dosmos_trace::selection::Selection;
+
+use super::{Cluster, Listen, file};
+
+/// Numbers of things by name, and what is wrong so far.
+#[derive(Default)]
+struct Builder {
+    errors: Vec<String>,
+    topology: Topology,
+    groups: BTreeMap<String, GroupId>,
+    emps: BTreeMap<String, EmpId>,
+    mps: BTreeMap<String, MpId>,
+    processes: HashSet<String>,
+    listen: HashMap<String, Listen>,
+    default_listen: Option<String>,
+    insecure: bool,
+}
+
+pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
+    let mut b = Builder {
+        default_listen: file.defaults.listen,
+        insecure: file.defaults.insecure,
+        ..Builder::default()
+    };
+    b.topology.name = file.name;
+    b.groups(file.group);
+    let stores = b.emps(file.emp);
+    b.mps(file.mp);
+    b.links(file.lp);
+    b.aps(file.ap);
+    let recording = b.recording(file.recording);
+    let overrides = b.variables(file.variable);
+    let app = file.app.map(|a| a.command).unwrap_or_default();
+    if !b.errors.is_empty() {
+        return Err(b.errors);
+    }
+    let topology = b.topology.check().map_err(|e| vec![e.to_string()])?;
+    Ok(Cluster {
+        topology,
+        listen: b.listen,
+        stores,
+        recording,
+        overrides,
+        deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
+        app,
+    })
+}
+
+impl Builder {
+    fn error(&mut self, text: impl Into<String>) {
+        self.errors.push(text.into());
+    }
+
+    /// Groups, parents before children whatever their order in the file.
+    fn groups(&mut self, groups: Vec<file::Group>) {
+        let mut by_name: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut order = Vec::new();
+        for group in groups {
+            if !is_name(&group.name) {
+                self.error(format!("group {:?}: {NAME_RULE}", group.name));
+            } else if by_name.insert(group.name.clone(), group.parent).is_some() {
+                self.error(format!("two groups are called {}; rename one", group.name));
+            } else {
+                order.push(group.name);
+            }
+        }
+        if by_name.is_empty() {
+            self.error("there is no group; add [[group]] with a name");
+        }
+        for (name, parent) in &by_name {
+            if let Some(parent) = parent
+                && !by_name.contains_key(parent)
+            {
+                let hint = did_you_mean(parent, by_name.keys());
+                self.errors.push(format!(
+                    "group {name}: its parent {parent} does not exist{hint}"
+                ));
+            }
+        }
+        for name in &order {
+            let mut chain = Vec::new();
+            self.group(name, &by_name, &mut chain);
+        }
+    }
+
+    fn group(
+        &mut self,
+        name: &str,
+        all: &BTreeMap<String, Option<String>>,
+        chain: &mut Vec<String>,
+    ) -> Option<GroupId> {
+        if let Some(&id) = self.groups.get(name) {
+            return Some(id);
+        }
+        if let Some(at) = chain.iter().position(|n| n == name) {
+            let circle = chain[at..].join(" in ");
+            // Told once, by its first member.
+            if chain[at..]
+                .iter()
+                .min()
+                .is_some_and(|first| first == &chain[0])
+            {
+                self.error(format!(
+                    "the groups form a cycle: {circle} in {name}; remove one `parent`"
+                ));
+            }
+            return None;
+        }
+        chain.push(name.to_owned());
+        let parent = match all.get(name)? {
+            Some(parent) => Some(self.group(parent, all, chain)?),
+            None => None,
+        };
+        let path = match parent {
+            Some(p) => self.topology.groups[p.index()].path.child(name),
+            None => GroupPath::top(name),
+        };
+        let id = GroupId(self.topology.groups.len() as u32);
+        self.topology.groups.push(Group { path, parent });
+        self.groups.insert(name.to_owned(), id);
+        Some(id)
+    }
+
+    fn emps(&mut self, emps: Vec<file::Emp>) -> HashMap<String, std::path::PathBuf> {
+        let mut stores = HashMap::new();
+        if emps.is_empty() {
+            self.error("there is no event manager; add [[emp]] with a name");
+        }
+        for emp in emps {
+            self.process(&emp.name, emp.listen);
+            if let Some(store) = emp.store {
+                if let Some((other, _)) = stores.iter().find(|(_, s)| **s == store) {
+                    let text = format!(
+                        "event managers {other} and {} have the same store {}; give each its own",
+                        emp.name,
+                        store.display()
+                    );
+                    self.error(text);
+                }
+                stores.insert(emp.name.clone(), store);
+            }
+            let id = EmpId(self.topology.event_managers.len() as u32);
+            self.emps.insert(emp.name.clone(), id);
+            self.topology
+                .event_managers
+                .push(EventManager { name: emp.name });
+        }
+        stores
+    }
+
+    fn mps(&mut self, mps: Vec<file::Mp>) {
+        if mps.is_empty() {
+            self.error("there is no memory process; add [[mp]] with name, group and emp");
+        }
+        for mp in mps {
+            self.process(&mp.name, mp.listen);
+            let what = format!("memory process {}", mp.name);
+            let group = self.group_called(&what, &mp.group);
+            let event_manager = self.emp_called(&what, &mp.emp);
+            let id = MpId(self.topology.memory_processes.len() as u32);
+            self.mps.insert(mp.name.clone(), id);
+            self.topology.memory_processes.push(MemoryProcess {
+                name: mp.name,
+                group,
+                event_manager,
+                link: false,
+            });
+        }
+        for (name, id) in self.emps.clone() {
+            let mut mps = self.topology.memory_processes.iter();
+            if !mps.any(|mp| mp.event_manager == id) && self.errors.is_empty() {
+                self.error(format!(
+                    "event manager {name} has no memory process; let one report to it (emp = {name:?}) or remove it"
+                ));
+            }
+        }
+    }
+
+    fn links(&mut self, links: Vec<file::Lp>) {
+        let mut linked = HashSet::new();
+        for lp in links {
+            self.process(&lp.name, lp.listen);
+            let what = format!("link process {}", lp.name);
+            let group = self.group_called(&what, &lp.group);
+            let event_manager = match &lp.emp {
+                Some(emp) => self.emp_called(&what, emp),
+                None => self.emp_near(group),
+            };
+            if self.groups.contains_key(&lp.group) && !linked.insert(group) {
+                self.error(format!(
+                    "group {} has two link processes, {} the second; a group has one",
+                    lp.group, lp.name
+                ));
+            }
+            self.link(lp.name, group, event_manager);
+        }
+        if self.groups.len() < 2 {
+            return;
+        }
+        for (name, group) in self.groups.clone() {
+            if !linked.contains(&group) {
+                let link = format!("lp.{name}");
+                self.process(&link, None);
+                let event_manager = self.emp_near(group);
+                self.link(link, group, event_manager);
+            }
+        }
+    }
+
+    fn link(&mut self, name: String, group: GroupId, event_manager: EmpId) {
+        self.topology.memory_processes.push(MemoryProcess {
+            name,
+            group,
+            event_manager,
+            link: true,
+        });
+    }
+
+    /// The event manager of the first memory process in the group, its sub-groups, or anywhere.
+    fn emp_near(&self, group: GroupId) -> EmpId {
+        let mps = &self.topology.memory_processes;
+        let inside = mps.iter().find(|mp| self.topology.within(mp.group, group));
+        inside
+            .or(mps.first())
+            .map_or(EmpId(0), |mp| mp.event_manager)
+    }
+
+    fn aps(&mut self, aps: Vec<file::Ap>) {
+        if aps.is_empty() {
+            self.error("there is no application process; add [[ap]] with name and mp");
+        }
+        for ap in aps {
+            self.process(&ap.name, None);
+            self.listen.remove(&ap.name);
+            let memory_process = match &ap.mp {
+                None => {
+                    self.error(format!(
+                        "application process {} has no memory process; add mp = \"…\"",
+                        ap.name
+                    ));
+                    MpId(0)
+                }
+                Some(name) => match self.mps.get(name) {
+                    Some(&id) => id,
+                    None => {
+                        let hint = did_you_mean(name, self.mps.keys());
+                        self.error(format!(
+                            "application process {}: memory process {name} does not exist{hint}",
+                            ap.name
+                        ));
+                        MpId(0)
+                    }
+                },
+            };
+            self.topology
+                .application_processes
+                .push(ApplicationProcess {
+                    name: ap.name,
+                    memory_process,
+                });
+        }
+    }
+
+    /// Notes a process's name and address.
+    fn process(&mut self, name: &str, listen: Option<String>) {
+        if !is_name(name) {
+            self.error(format!("process {name:?}: {NAME_RULE}"));
+        } else if !self.processes.insert(name.to_owned()) {
+            self.error(format!("two processes are called {name}; rename one"));
+        }
+        let text = listen.or_else(|| self.default_listen.clone());
+        let listen = match text.as_deref() {
+            None => Listen::At(Address::Tcp("127.0.0.1:0".to_owned())),
+            Some("unix") => Listen::UnixInRunDir,
+            Some(text) => match text.parse::<Address>() {
+                Ok(address) => Listen::At(address),
+                Err(e) => {
+                    self.error(format!("process {name}: {e}"));
+                    return;
+                }
+            },
+        };
+        if let Listen::At(address) = &listen
+            && !address.is_local()
+            && !self.insecure
+        {
+            self.error(format!(
+                "process {name} would listen at {address}, beyond this machine and without encryption; \
+                 set insecure = true in [defaults] if that network is yours alone"
+            ));
+        }
+        self.listen.insert(name.to_owned(), listen);
+    }
+
+    fn group_called(&mut self, what: &str, name: &str) -> GroupId {
+        let bare = name.trim_start_matches('/');
+        let bare = bare.rsplit('/').next().unwrap_or(bare);
+        if let Some(&id) = self.groups.get(bare) {
+            return id;
+        }
+        let hint = did_you_mean(bare, self.groups.keys());
+        self.error(format!("{what}: group {name} does not exist{hint}"));
+        GroupId(0)
+    }
+
+    fn emp_called(&mut self, what: &str, name: &str) -> EmpId {
+        if let Some(&id) = self.emps.get(name) {
+            return id;
+        }
+        let hint = did_you_mean(name, self.emps.keys());
+        self.error(format!("{what}: event manager {name} does not exist{hint}"));
+        EmpId(0)
+    }
+
+    fn recording(&mut self, r: file::Recording) -> Recording {
+        if r.sample_one_in == Some(0) {
+            self.error("recording: sample_one_in = 0; 1 records every access, 10 every tenth");
+        }
+        if r.buffer_bytes.is_some_and(|b| b < 1 << 20) {
+            self.error("recording: buffer_bytes is below 1 MiB (1048576)");
+        }
+        let default = Recording::default();
+        Recording {
+            selection: Selection {
+                mode: r.mode,
+                sample_one_in: r.sample_one_in.unwrap_or(1),
+                variables: r.variables,
+                ops: r.ops,
+                processes: r.processes,
+            },
+            overflow: match r.overflow {
+                file::Overflow::Drop => Overflow::Drop,
+                file::Overflow::Block => Overflow::Block,
+            },
+            buffer_bytes: r.buffer_bytes.unwrap_or(default.buffer_bytes),
+        }
+    }
+
+    fn variables(&mut self, variables: Vec<file::Variable>) -> Vec<VariableOverride> {
+        let mut seen = HashSet::new();
+        let mut overrides = Vec::new();
+        for v in variables {
+            if !seen.insert(v.name.clone()) {
+                self.error(format!("variable {} has two entries; join them", v.name));
+            }
+            if v.owners.is_some() && v.placement.is_some() {
+                self.error(format!(
+                    "variable {}: owners and placement; keep one",
+                    v.name
+                ));
+            }
+            let placement = match (v.owners, v.placement) {
+                (Some(owners), _) => {
+                    self.owners(&v.name, &owners);
+                    Some(Placement::Explicit(owners))
+                }
+                (None, Some(p)) => Some(self.placement(&v.name, p)),
+                (None, None) => None,
+            };
+            overrides.push(VariableOverride {
+                name: v.name,
+                policy: v.policy,
+                placement,
+            });
+        }
+        overrides
+    }
+
+    fn owners(&mut self, variable: &str, owners: &[String]) {
+        if owners.is_empty() {
+            self.error(format!(
+                "variable {variable}: owners is empty; name one at least"
+            ));
+        }
+        for owner in owners {
+            if !self.mps.contains_key(owner) {
+                let hint = did_you_mean(owner, self.mps.keys());
+                self.error(format!(
+                    "variable {variable}: memory process {owner} does not exist{hint}"
+                ));
+            }
+        }
+    }
+
+    fn placement(&mut self, variable: &str, placement: file::Placement) -> Placement {
+        match placement {
+            file::Placement::Creator => Placement::Creator,
+            file::Placement::ByName => Placement::ByName,
+            file::Placement::RoundRobin(file::RoundRobin::Everywhere(_)) => {
+                Placement::RoundRobin(None)
+            }
+            file::Placement::RoundRobin(file::RoundRobin::InGroup(g)) => {
+                let what = format!("variable {variable}");
+                let id = self.group_called(&what, &g.round_robin);
+                let path = self.topology.groups.get(id.index());
+                Placement::RoundRobin(path.map(|g| g.path.to_string()))
+            }
+        }
+    }
+}
+
+const NAME_RULE: &str = "a name has 1 to 64 letters, digits, dots, dashes or underscores";
+
+/// Names appear in paths of files and groups.
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
+}
+
+/// `; did you mean x?`, or what there is.
+fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
+    let near = known
+        .clone()
+        .map(|k| (edits(name, k), k))
+        .filter(|(d, _)| *d <= 2)
+        .min();
+    match near {
+        Some((_, k)) => format!("; did you mean {k}?"),
+        None => {
+            let all: Vec<&str> = known.take(8).map(String::as_str).collect();
+            if all.is_empty() {
+                String::new()
+            } else {
+                format!("; there is {}", all.join(", "))
+            }
+        }
+    }
+}
+
+/// Insertions, deletions and substitutions between two words (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,145 @@
+//! The cluster file as it is written: TOML, every unknown key an error.
+
+use std::path::PathBuf;
+
+use dosmos_proto::CopyPolicy;
+use dosmos_trace::Op;
+use dosmos_trace::selection::Mode;
+use serde::Deserialize;
+
+/// A cluster file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) defaults: Defaults,
+    #[serde(default)]
+    pub(super) group: Vec<Group>,
+    #[serde(default)]
+    pub(super) emp: Vec<Emp>,
+    #[serde(default)]
+    pub(super) lp: Vec<Lp>,
+    #[serde(default)]
+    pub(super) mp: Vec<Mp>,
+    #[serde(default)]
+    pub(super) ap: Vec<Ap>,
+    #[serde(default)]
+    pub(super) recording: Recording,
+    #[serde(default)]
+    pub(super) variable: Vec<Variable>,
+    pub(super) app: Option<App>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Defaults {
+    pub(super) listen: Option<String>,
+    pub(super) deadline_ms: Option<u64>,
+    #[serde(default)]
+    pub(super) insecure: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) parent: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Emp {
+    pub(super) name: String,
+    pub(super) listen: Option<String>,
+    pub(super) store: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lp {
+    pub(super) name: String,
+    pub(super) group: String,
+    pub(super) emp: Option<String>,
+    pub(super) listen: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mp {
+    pub(super) name: String,
+    pub(super) group: String,
+    pub(super) emp: String,
+    pub(super) listen: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ap {
+    pub(super) name: String,
+    pub(super) mp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Recording {
+    pub(super) mode: Mode,
+    pub(super) sample_one_in: Option<u32>,
+    pub(super) variables: Vec<String>,
+    pub(super) ops: Vec<Op>,
+    pub(super) processes: Vec<String>,
+    pub(super) overflow: Overflow,
+    pub(super) buffer_bytes: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Overflow {
+    #[default]
+    Drop,
+    Block,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) policy: Option<CopyPolicy>,
+    pub(super) owners: Option<Vec<String>>,
+    pub(super) placement: Option<Placement>,
+}
+
+/// `"creator"`, `"by_name"`, `"round_robin"` or `{ round_robin = "/group" }`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Placement {
+    Creator,
+    ByName,
+    #[serde(untagged)]
+    RoundRobin(RoundRobin),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RoundRobin {
+    Everywhere(Everywhere),
+    InGroup(InGroup),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Everywhere {
+    RoundRobin,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InGroup {
+    pub(super) round_robin: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct App {
+    pub(super) command: Vec<String>,
+}

@@ -1,0 +1,122 @@
+//! The cluster file: which processes there are, how they group, what is recorded.
+//!
+//! [`Cluster::read`] gives a cluster that is consistent, or every error found in the file, each naming the
+//! thing and the cure.
+
+mod build;
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use dosmos_memproc::{Recording, VariableOverride};
+use dosmos_proto::transport::Address;
+use dosmos_proto::{AddressBook, Nanos, Topology};
+
+/// A consistent cluster.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The processes.
+    pub topology: Topology,
+    /// Where each memory, link and event manager process listens, by name.
+    pub listen: HashMap<String, Listen>,
+    /// Directories of the trace stores that the file names, by event manager.
+    pub stores: HashMap<String, PathBuf>,
+    /// What is recorded.
+    pub recording: Recording,
+    /// What the file says of variables.
+    pub overrides: Vec<VariableOverride>,
+    /// How long an operation may take.
+    pub deadline: Nanos,
+    /// What to run once per application process, if the command line does not say.
+    pub app: Vec<String>,
+}
+
+/// Where a process listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// At this address; with port 0 the system chooses the port.
+    At(Address),
+    /// At a Unix socket in the run directory.
+    UnixInRunDir,
+}
+
+/// Everything wrong with a cluster file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong, one entry an error.
+    pub errors: Vec<String>,
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.errors.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            write!(f, "{newline}{}: {}", self.file.display(), error.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl Cluster {
+    /// Reads and checks a cluster file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        let text = std::fs::read_to_string(path).map_err(|e| ConfigErrors {
+            file: path.to_owned(),
+            errors: vec![format!("cannot be read: {e}")],
+        })?;
+        Self::parse(&text).map_err(|errors| ConfigErrors {
+            file: path.to_owned(),
+            errors,
+        })
+    }
+
+    /// Checks the text of a cluster file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, Vec<String>> {
+        let file: file::File = toml::from_str(text).map_err(|e| vec![e.to_string()])?;
+        build::build(file)
+    }
+
+    /// The addresses that are known before anything runs, and those in `run_dir`.
+    pub fn address_book(&self, run_dir: Option<&Path>) -> AddressBook {
+        let fixed = self
+            .listen
+            .iter()
+            .filter_map(|(name, listen)| match listen {
+                Listen::At(Address::Tcp(text)) if text.ends_with(":0") => None,
+                Listen::At(address) => Some((name.clone(), address.clone())),
+                Listen::UnixInRunDir => None,
+            });
+        AddressBook::new(fixed.collect(), run_dir)
+    }
+
+    /// The address a process binds.
+    pub fn bind_address(&self, name: &str, run_dir: &Path) -> Address {
+        match self.listen.get(name) {
+            Some(Listen::At(address)) => address.clone(),
+            Some(Listen::UnixInRunDir) => Address::Unix(run_dir.join(format!("{name}.sock"))),
+            None => Address::Tcp("127.0.0.1:0".to_owned()),
+        }
+    }
+
+    /// The directory of an event manager's store.
+    pub fn store_of(&self, name: &str, run_dir: &Path) -> PathBuf {
+        self.stores
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| run_dir.join("store").join(name))
+    }
+}

@@ -1,0 +1,225 @@
+//! Each thing that can be wrong with a cluster file, and what is said of it.
+
+use dosmos_proto::transport::Address;
+use dosmos_proto::{CopyPolicy, Placement};
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "t"
+[[group]]
+name = "north"
+parent = "ocean"
+[[group]]
+name = "ocean"
+[[emp]]
+name = "emp0"
+[[mp]]
+name = "mp0"
+group = "north"
+emp = "emp0"
+[[mp]]
+name = "mp1"
+group = "/ocean"
+emp = "emp0"
+listen = "unix"
+[[ap]]
+name = "ap0"
+mp = "mp0"
+"#;
+
+fn errors(change: impl Fn(String) -> String) -> String {
+    Cluster::parse(&change(GOOD.to_owned()))
+        .unwrap_err()
+        .join("\n")
+}
+
+fn with(more: &str) -> String {
+    errors(|s| s + more)
+}
+
+fn replacing(what: &str, by: &str) -> String {
+    assert!(GOOD.contains(what));
+    errors(|s| s.replacen(what, by, 1))
+}
+
+#[test]
+fn a_good_file_gives_processes_and_made_up_links() {
+    let c = Cluster::parse(GOOD).unwrap();
+    let paths: Vec<_> = c
+        .topology
+        .groups
+        .iter()
+        .map(|g| g.path.to_string())
+        .collect();
+    assert_eq!(paths, ["/ocean", "/ocean/north"], "parents first");
+    let names: Vec<_> = c.topology.process_names().collect();
+    assert_eq!(names, ["mp0", "mp1", "lp.north", "lp.ocean", "ap0", "emp0"]);
+    assert_eq!(c.listen["mp1"], Listen::UnixInRunDir);
+    assert_eq!(
+        c.listen["mp0"],
+        Listen::At(Address::Tcp("127.0.0.1:0".into()))
+    );
+    assert_eq!(
+        c.store_of("emp0", Path::new("r")),
+        Path::new("r/store/emp0")
+    );
+    assert!(
+        c.address_book(None).resolve("mp0").is_none(),
+        "not known before it runs"
+    );
+}
+
+#[test]
+fn variables_are_overridden() {
+    let text = format!(
+        "{GOOD}
+[[variable]]
+name = \"a\"
+policy = \"update\"
+placement = {{ round_robin = \"/ocean/north\" }}
+[[variable]]
+name = \"b\"
+placement = \"by_name\"
+[[variable]]
+name = \"c\"
+placement = \"round_robin\"
+[[variable]]
+name = \"d\"
+owners = [\"mp1\", \"mp0\"]
+"
+    );
+    let c = Cluster::parse(&text).unwrap();
+    assert_eq!(c.overrides[0].policy, Some(CopyPolicy::Update));
+    let placements: Vec<_> = c
+        .overrides
+        .iter()
+        .map(|o| o.placement.clone().unwrap())
+        .collect();
+    assert_eq!(
+        placements,
+        [
+            Placement::RoundRobin(Some("/ocean/north".into())),
+            Placement::ByName,
+            Placement::RoundRobin(None),
+            Placement::Explicit(vec!["mp1".into(), "mp0".into()]),
+        ]
+    );
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_line() {
+    let e = replacing("[[ap]]\nname", "[[ap]]\nnmae");
+    assert!(
+        e.contains("line 20") && e.contains("nmae") && e.contains("`name`"),
+        "{e}"
+    );
+}
+
+#[test]
+fn duplicate_names_are_refused() {
+    let e = with("[[ap]]\nname = \"mp0\"\nmp = \"mp0\"\n");
+    assert_eq!(e, "two processes are called mp0; rename one");
+    let e = with("[[group]]\nname = \"ocean\"\n");
+    assert_eq!(e, "two groups are called ocean; rename one");
+    let e = with("[[variable]]\nname = \"x\"\n[[variable]]\nname = \"x\"\n");
+    assert_eq!(e, "variable x has two entries; join them");
+}
+
+#[test]
+fn an_application_process_needs_a_memory_process() {
+    let e = replacing("mp = \"mp0\"", "");
+    assert_eq!(
+        e,
+        "application process ap0 has no memory process; add mp = \"…\""
+    );
+    let e = replacing("mp = \"mp0\"", "mp = \"mp7\"");
+    assert_eq!(
+        e,
+        "application process ap0: memory process mp7 does not exist; did you mean mp0?"
+    );
+}
+
+#[test]
+fn a_group_cycle_is_shown() {
+    let e = replacing(
+        "name = \"ocean\"\n",
+        "name = \"ocean\"\nparent = \"north\"\n",
+    );
+    assert!(
+        e.starts_with("the groups form a cycle: north in ocean in north; remove one `parent`"),
+        "{e}"
+    );
+    let e = replacing("parent = \"ocean\"", "parent = \"north\"");
+    assert!(
+        e.starts_with("the groups form a cycle: north in north"),
+        "{e}"
+    );
+}
+
+#[test]
+fn unknown_groups_and_event_managers_are_named() {
+    let e = replacing("group = \"north\"", "group = \"nort\"");
+    assert_eq!(
+        e,
+        "memory process mp0: group nort does not exist; did you mean north?"
+    );
+    let e = replacing("emp = \"emp0\"", "emp = \"boss\"");
+    assert_eq!(
+        e,
+        "memory process mp0: event manager boss does not exist; there is emp0"
+    );
+    let e = replacing("parent = \"ocean\"", "parent = \"sea\"");
+    assert!(
+        e.starts_with("group north: its parent sea does not exist; there is north, ocean"),
+        "{e}"
+    );
+}
+
+#[test]
+fn something_is_needed_of_everything() {
+    let e = Cluster::parse("name = \"t\"").unwrap_err();
+    let what: Vec<_> = e.iter().map(|e| e.split(';').next().unwrap()).collect();
+    assert_eq!(
+        what,
+        [
+            "there is no group",
+            "there is no event manager",
+            "there is no memory process",
+            "there is no application process",
+        ]
+    );
+    let e = with("[[emp]]\nname = \"idle\"\n");
+    assert!(
+        e.contains("event manager idle has no memory process"),
+        "{e}"
+    );
+}
+
+#[test]
+fn links_addresses_and_recording_are_checked() {
+    let lp = "[[lp]]\nname = \"l1\"\ngroup = \"ocean\"\n";
+    let e = with(&(lp.to_owned() + &lp.replace("l1", "l2")));
+    assert_eq!(
+        e,
+        "group ocean has two link processes, l2 the second; a group has one"
+    );
+    let e = replacing("listen = \"unix\"", "listen = \"here\"");
+    assert!(e.contains("process mp1: \"here\" is no address"), "{e}");
+    let e = replacing("listen = \"unix\"", "listen = \"0.0.0.0:7000\"");
+    assert!(
+        e.contains("beyond this machine") && e.contains("insecure = true"),
+        "{e}"
+    );
+    let e = with("[recording]\nsample_one_in = 0\n");
+    assert!(e.contains("sample_one_in = 0"), "{e}");
+    let e = with("[recording]\nmode = \"some\"\n");
+    assert!(e.contains("some") && e.contains("off"), "{e}");
+    let e = with("[[variable]]\nname = \"x\"\nowners = [\"mp9\"]\n");
+    assert!(
+        e.contains("variable x: memory process mp9 does not exist"),
+        "{e}"
+    );
+    let e = replacing("name = \"ap0\"", "name = \"a/b\"");
+    assert!(e.contains("process \"a/b\": a name has"), "{e}");
+}
