@@ -597,7 +597,13 @@ impl Core {
         self.count_down(cx, resolved);
         for ap in self.cluster.topology.clone().aps_in(None) {
             if self.cluster.mp_of(ap) == Some(mp) {
+                let dirty = self.dirty.get(&ap).cloned();
                 self.owner_abandon(cx, ap, None);
+                // It may only be cut off: told to the copies now, and again, with someone waiting
+                // for their acknowledgements, when it publishes.
+                if let Some(dirty) = dirty {
+                    self.dirty.insert(ap, dirty);
+                }
             }
         }
     }

@@ -74,10 +74,10 @@ impl Sessions {
         list
     }
 
-    /// Everything an owner had of them is lost.
+    /// Sections on objects of an owner are lost. Unpublished writes to them are not forgotten: the
+    /// next release or barrier publishes them or fails.
     pub(crate) fn lose_owner(&mut self, owner: MpId) {
         for session in self.0.values_mut() {
-            session.dirty.remove(&owner);
             for section in session.sections.values_mut() {
                 section.lost |= section.owner == owner;
             }

@@ -1,0 +1,667 @@
+//! Programs of application processes, and what they may see.
+//!
+//! Three kinds of objects:
+//! * *locked*: written in sections only, four elements that each section makes equal (in two writes)
+//!   to a number never used before. Checked: one holder at a time; rising epochs; a section starts
+//!   from the last release and sees its own writes; a reader sees one release, whole, at least as
+//!   new as every release that had returned when it asked and as what it saw before.
+//! * *owned*: written by one application process outside sections, counting up. Checked: a reader
+//!   sees at least what had been published (by a release or barrier that had returned), what it
+//!   wrote itself, and what it saw before.
+//! * *counters*: fetch-add by everyone. Checked: every previous value is handed out once.
+//!
+//! What a lost section wrote may or may not be released (its release may have been on its way); an
+//! object that had one is *uncertain*: order is not checked there any more, wholeness is.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use bytes::{Bytes, BytesMut};
+use dosmos_memproc::core::input::{Reply, Request};
+use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
+use dosmos_trace::meta::OpCounts;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::common::{Cluster, barrier, fetch_add, number, read, release, vector, write};
+use super::monitoring;
+
+/// What goes wrong in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Application processes die, and some come back.
+    pub deaths: bool,
+    /// Links break and come back.
+    pub cuts: bool,
+}
+
+const ELEMENTS: u64 = 4;
+
+enum Kind {
+    Locked {
+        /// Released numbers in order; position 0 is the initial zero.
+        history: Vec<u64>,
+        /// Position of the last release that returned.
+        returned: usize,
+        holder: Option<usize>,
+        epoch: u64,
+        uncertain: bool,
+    },
+    Owned {
+        writer: usize,
+        issued: u64,
+        /// Those whose writes were answered.
+        written: BTreeSet<u64>,
+        published: u64,
+    },
+    Counter {
+        handed_out: HashSet<u64>,
+        issued: u64,
+    },
+}
+
+struct Object {
+    id: ObjectId,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    Read { object: usize, floor: u64 },
+    SectionWrite { object: usize },
+    OwnedWrite { object: usize, seq: u64 },
+    Acquire { object: usize },
+    Release { object: usize, number: Option<u64> },
+    Add { object: usize },
+    Barrier { round: u64 },
+}
+
+struct Holding {
+    object: usize,
+    working: [u64; 4],
+    wrote: Option<u64>,
+    /// Lost, as far as the rest of the world may know.
+    zombie: bool,
+}
+
+#[derive(Default)]
+struct Ap {
+    alive: bool,
+    /// Requests under way: at most one, and any number of owned writes.
+    pending: HashMap<u64, (Doing, Vec<(usize, u64)>)>,
+    blocked: bool,
+    /// A link broke while its acquire was under way: the grant may be void when it comes.
+    doubtful: bool,
+    holding: Option<Holding>,
+    actions: u32,
+    round: u64,
+    seen: HashMap<usize, u64>,
+    versions: HashMap<usize, u64>,
+}
+
+/// A simulated cluster with its programs.
+pub struct Sim {
+    rng: StdRng,
+    c: Cluster,
+    objects: Vec<Object>,
+    aps: Vec<Ap>,
+    faults: Faults,
+    rounds: u64,
+    arrived: HashMap<u64, HashSet<usize>>,
+    /// Somebody died or was cut off: barriers may fail, requests be refused.
+    disturbed: bool,
+    down: Vec<(MpId, MpId)>,
+    next_number: u64,
+    done: HashMap<ObjectId, OpCounts>,
+}
+
+impl Sim {
+    /// The run of this seed.
+    pub fn new(seed: u64, faults: Faults) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let shapes: [(&[&str], u32, u32); 5] = [
+            (&["/a"], 2, 1),
+            (&["/a"], 3, 2),
+            (&["/a", "/b"], 2, 1),
+            (&["/a", "/a/x", "/b"], 2, 1),
+            (&["/a", "/b"], 1, 2),
+        ];
+        let (groups, mps, aps) = shapes[rng.random_range(0..shapes.len())];
+        let c = Cluster::new(groups, mps, aps);
+        let aps = c.topology.application_processes.len();
+        let mut sim = Self {
+            rng,
+            c,
+            objects: Vec::new(),
+            aps: (0..aps).map(|_| Ap::default()).collect(),
+            faults,
+            rounds: 3,
+            arrived: HashMap::new(),
+            disturbed: false,
+            down: Vec::new(),
+            next_number: 1,
+            done: HashMap::new(),
+        };
+        sim.declare();
+        for ap in &mut sim.aps {
+            ap.alive = true;
+            ap.actions = sim.rng.random_range(2..10);
+        }
+        sim
+    }
+
+    fn declare(&mut self) {
+        let owners = self.c.topology.owners_in(None).count() as u32;
+        let count = self.rng.random_range(2..5);
+        for i in 0..count {
+            let policy = match self.rng.random_bool(0.5) {
+                true => CopyPolicy::Invalidate,
+                false => CopyPolicy::Update,
+            };
+            let owner = format!("mp{}", self.rng.random_range(0..owners));
+            let name = format!("v{i}");
+            let spec = vector(&name, ELEMENTS, 1, &[&owner], policy);
+            let id = ObjectId::new(self.c.declare(0, spec).id, 0);
+            for ap in 1..self.aps.len() as u32 {
+                self.c.call(ap, Request::Open(name.clone()));
+            }
+            let kind = match self.rng.random_range(0..5) {
+                0..3 => Kind::Locked {
+                    history: vec![0],
+                    returned: 0,
+                    holder: None,
+                    epoch: 0,
+                    uncertain: false,
+                },
+                3 => Kind::Owned {
+                    writer: self.rng.random_range(0..self.aps.len()),
+                    issued: 0,
+                    written: BTreeSet::new(),
+                    published: 0,
+                },
+                _ => Kind::Counter {
+                    handed_out: HashSet::new(),
+                    issued: 0,
+                },
+            };
+            self.objects.push(Object { id, kind });
+        }
+        self.c.replies.clear();
+    }
+
+    /// Runs to the end and checks everything.
+    pub fn run(mut self) {
+        for _ in 0..100_000 {
+            self.take_replies();
+            if !self.step() {
+                break;
+            }
+        }
+        // What still waits does so for somebody who is lost: its deadline ends it.
+        let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
+        self.must(!waits || self.disturbed, "somebody waits for ever");
+        if waits {
+            self.c.pass(Nanos::from_millis(120_000));
+            self.c.run();
+            self.take_replies();
+        }
+        let open: Vec<usize> = (0..self.aps.len())
+            .filter(|a| !self.aps[*a].pending.is_empty())
+            .collect();
+        self.must(open.is_empty(), &format!("{open:?} were never answered"));
+        if !self.disturbed {
+            self.check_the_end();
+            monitoring::check(&self.c.topology, &self.c.items, &self.done);
+        }
+    }
+
+    /// One message, one action or one fault; false when nothing can happen any more.
+    fn step(&mut self) -> bool {
+        let busy = self.c.busy();
+        let ready: Vec<usize> = (0..self.aps.len()).filter(|a| self.may_act(*a)).collect();
+        if busy.is_empty() && ready.is_empty() {
+            return false;
+        }
+        if self.faults.deaths && self.rng.random_bool(0.004) {
+            self.death();
+        } else if self.faults.cuts && self.rng.random_bool(0.006) {
+            self.cut();
+        } else if !busy.is_empty() && (ready.is_empty() || self.rng.random_bool(0.6)) {
+            let pair = busy[self.rng.random_range(0..busy.len())];
+            self.c.deliver(pair);
+        } else if !ready.is_empty() {
+            let a = ready[self.rng.random_range(0..ready.len())];
+            self.act(a);
+        }
+        true
+    }
+
+    fn may_act(&self, a: usize) -> bool {
+        let ap = &self.aps[a];
+        ap.alive && !ap.blocked && (ap.round < self.rounds || ap.holding.is_some())
+    }
+
+    fn act(&mut self, a: usize) {
+        if let Some(h) = &self.aps[a].holding {
+            let object = h.object;
+            match self.rng.random_range(0..4) {
+                0 => self.ask_read(a, object),
+                1 | 2 => self.section_write(a, object),
+                _ => self.release(a, object),
+            }
+            return;
+        }
+        if self.aps[a].actions == 0 {
+            return self.end_round(a);
+        }
+        self.aps[a].actions -= 1;
+        let object = self.rng.random_range(0..self.objects.len());
+        let id = self.objects[object].id;
+        let writes = self.rng.random_bool(0.5);
+        match &mut self.objects[object].kind {
+            Kind::Locked { .. } if writes => {
+                self.ask(a, Request::Acquire(id), Doing::Acquire { object });
+            }
+            Kind::Owned { writer, issued, .. } if *writer == a && writes => {
+                *issued += 1;
+                let seq = *issued;
+                self.ask(a, write(id, seq), Doing::OwnedWrite { object, seq });
+            }
+            Kind::Counter { issued, .. } if writes => {
+                *issued += 1;
+                self.ask(a, fetch_add(id, 1), Doing::Add { object });
+            }
+            _ => self.ask_read(a, object),
+        }
+    }
+
+    fn end_round(&mut self, a: usize) {
+        let round = self.aps[a].round;
+        self.aps[a].round += 1;
+        self.aps[a].actions = self.rng.random_range(2..10);
+        if self.disturbed {
+            return;
+        }
+        self.arrived.entry(round).or_default().insert(a);
+        self.ask(a, barrier("all"), Doing::Barrier { round });
+    }
+
+    fn ask(&mut self, a: usize, request: Request, doing: Doing) {
+        // What the process has written so far: published when this returns, if it is a release or
+        // a barrier.
+        let written: Vec<(usize, u64)> = match doing {
+            Doing::Release { .. } | Doing::Barrier { .. } => self.written_by(a),
+            _ => Vec::new(),
+        };
+        self.aps[a].blocked = !matches!(doing, Doing::OwnedWrite { .. }) || self.rng.random_bool(0.3);
+        let id = self.c.ask(a as u32, request);
+        self.aps[a].pending.insert(id, (doing, written));
+    }
+
+    fn written_by(&self, a: usize) -> Vec<(usize, u64)> {
+        let objects = self.objects.iter().enumerate();
+        objects
+            .filter_map(|(i, o)| match o.kind {
+                Kind::Owned { writer, issued, .. } if writer == a => Some((i, issued)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn ask_read(&mut self, a: usize, object: usize) {
+        let floor = match &self.objects[object].kind {
+            Kind::Locked { returned, .. } => *returned as u64,
+            Kind::Owned {
+                writer, written, ..
+            } if *writer == a => written.last().copied().unwrap_or(0),
+            Kind::Owned { published, .. } => *published,
+            Kind::Counter { .. } => 0,
+        };
+        let id = self.objects[object].id;
+        self.ask(a, read(id), Doing::Read { object, floor });
+    }
+
+    /// Half of the object, with the section's number; the other half comes with the next write.
+    fn section_write(&mut self, a: usize, object: usize) {
+        let id = self.objects[object].id;
+        let next = self.next_number;
+        let Some(h) = &mut self.aps[a].holding else {
+            return;
+        };
+        let number = *h.wrote.get_or_insert(next);
+        if number == next {
+            self.next_number += 1;
+        }
+        let first = if h.working[0] == number { 2 } else { 0 };
+        h.working[first..first + 2].fill(number);
+        let request = Request::Write {
+            object: id,
+            first: first as u32,
+            data: elements(&[number; 2]),
+            epoch: 0,
+        };
+        self.ask(a, request, Doing::SectionWrite { object });
+    }
+
+    fn release(&mut self, a: usize, object: usize) {
+        let id = self.objects[object].id;
+        let Some(h) = &self.aps[a].holding else { return };
+        // A section writes its number everywhere before it ends.
+        if h.wrote.is_some_and(|n| h.working != [n; 4]) {
+            return self.section_write(a, object);
+        }
+        let number = h.wrote;
+        let zombie = h.zombie;
+        self.aps[a].holding = None;
+        if let Kind::Locked {
+            history, holder, ..
+        } = &mut self.objects[object].kind
+        {
+            history.extend(number);
+            if !zombie {
+                *holder = None;
+            }
+        }
+        self.ask(a, release(id), Doing::Release { object, number });
+    }
+
+    fn take_replies(&mut self) {
+        let mut replies: Vec<((ApId, u64), Reply)> = self.c.replies.drain().collect();
+        replies.sort_unstable_by_key(|(key, _)| *key);
+        for ((ap, id), reply) in replies {
+            let a = ap.index();
+            let Some((doing, written)) = self.aps[a].pending.remove(&id) else {
+                self.must(false, &format!("{ap} got an answer it did not wait for"));
+                return;
+            };
+            if !matches!(doing, Doing::OwnedWrite { .. }) || self.aps[a].pending.is_empty() {
+                self.aps[a].blocked = false;
+            }
+            match reply {
+                Reply::Refused(refusal) => {
+                    self.must(self.disturbed, &format!("refused: {refusal}"));
+                    self.failed(a, doing);
+                }
+                reply => {
+                    self.count(doing);
+                    for (object, seq) in written {
+                        if let Kind::Owned {
+                            published, written, ..
+                        } = &mut self.objects[object].kind
+                        {
+                            let last = written.range(..=seq).last().copied();
+                            *published = (*published).max(last.unwrap_or(0));
+                        }
+                    }
+                    self.succeeded(a, doing, &reply);
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, doing: Doing) {
+        use dosmos_trace::Op;
+        let (object, op) = match doing {
+            Doing::Read { object, .. } => (object, Op::Read),
+            Doing::SectionWrite { object }
+            | Doing::Add { object }
+            | Doing::OwnedWrite { object, .. } => (object, Op::Write),
+            Doing::Acquire { object } => (object, Op::Acquire),
+            Doing::Release { object, .. } => (object, Op::Release),
+            Doing::Barrier { .. } => return,
+        };
+        let id = self.objects[object].id;
+        self.done.entry(id).or_default().count(op);
+    }
+
+    /// A refusal, after a fault. One whose section is in doubt starts again.
+    fn failed(&mut self, a: usize, doing: Doing) {
+        match doing {
+            Doing::Release { object, .. } => self.make_uncertain(object),
+            Doing::SectionWrite { object } | Doing::Read { object, .. } => {
+                let holds = self.aps[a].holding.as_ref();
+                if holds.is_some_and(|h| h.object == object) {
+                    self.kill(a);
+                    self.revive(a);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn succeeded(&mut self, a: usize, doing: Doing, reply: &Reply) {
+        match (doing, reply) {
+            (Doing::Read { object, floor }, Reply::Read { version, data }) => {
+                self.check_version(a, object, *version);
+                self.check_read(a, object, floor, data);
+            }
+            (Doing::Acquire { object }, Reply::Granted { epoch, version }) => {
+                self.check_version(a, object, *version);
+                self.granted(a, object, *epoch);
+            }
+            (Doing::Release { object, number }, Reply::Released { version }) => {
+                self.check_version(a, object, *version);
+                if let (Some(number), Kind::Locked { history, returned, .. }) =
+                    (number, &mut self.objects[object].kind)
+                {
+                    let at = history.iter().position(|n| *n == number).unwrap_or(0);
+                    *returned = (*returned).max(at);
+                }
+            }
+            (Doing::Add { object }, Reply::Atomic { previous, .. }) => {
+                let Kind::Counter { handed_out, .. } = &mut self.objects[object].kind else {
+                    return;
+                };
+                let new = handed_out.insert(*previous);
+                self.must(new, &format!("{previous} was handed out twice"));
+            }
+            (Doing::Barrier { round }, Reply::Passed { generation }) => {
+                self.must(*generation == round + 1, "generations out of step");
+                let all = self.arrived.get(&round).map_or(0, HashSet::len) == self.aps.len();
+                self.must(all, "a barrier opened before everybody arrived");
+            }
+            (Doing::OwnedWrite { object, seq }, Reply::Written { .. }) => {
+                if let Kind::Owned { written, .. } = &mut self.objects[object].kind {
+                    written.insert(seq);
+                }
+            }
+            (Doing::SectionWrite { .. }, Reply::Written { .. }) => {}
+            (doing, reply) => self.must(false, &format!("{reply:?} answers {doing:?}")),
+        }
+    }
+
+    fn check_version(&mut self, a: usize, object: usize, version: u64) {
+        let last = self.aps[a].versions.insert(object, version).unwrap_or(0);
+        let text = format!("ap{a} saw version {version} of v{object} after {last}");
+        self.must(version >= last, &text);
+    }
+
+    fn granted(&mut self, a: usize, object: usize, epoch: u64) {
+        let Kind::Locked {
+            history,
+            holder,
+            epoch: last,
+            ..
+        } = &mut self.objects[object].kind
+        else {
+            return;
+        };
+        let doubtful = std::mem::take(&mut self.aps[a].doubtful);
+        if doubtful {
+            self.aps[a].holding = Some(Holding {
+                object,
+                working: [0; 4],
+                wrote: None,
+                zombie: true,
+            });
+            return;
+        }
+        let other = holder.replace(a);
+        let rising = epoch > std::mem::replace(last, epoch);
+        let now = history.last().copied().unwrap_or(0);
+        self.aps[a].holding = Some(Holding {
+            object,
+            working: [now; 4],
+            wrote: None,
+            zombie: false,
+        });
+        self.must(
+            other.is_none(),
+            &format!("v{object} is held by {other:?} and ap{a}"),
+        );
+        self.must(rising, "an epoch did not rise");
+    }
+
+    fn check_read(&mut self, a: usize, object: usize, floor: u64, data: &Bytes) {
+        let values: Vec<u64> = data
+            .chunks(8)
+            .map(|c| number(&Bytes::copy_from_slice(c)))
+            .collect();
+        let seen = self.aps[a].seen.get(&object).copied().unwrap_or(0);
+        let holding = self.aps[a].holding.as_ref().filter(|h| h.object == object);
+        let what = format!("ap{a} read {values:?} of v{object} (floor {floor}, saw {seen})");
+        let position = match &self.objects[object].kind {
+            Kind::Locked {
+                history, uncertain, ..
+            } => {
+                if let Some(h) = holding.filter(|h| !h.zombie) {
+                    let working = h.working;
+                    let own = values.iter().zip(&working).all(|(v, w)| {
+                        v == w || (*uncertain && Some(*w) != h.wrote)
+                    });
+                    return self.must(own, &format!("{what}, its section is {working:?}"));
+                }
+                if holding.is_some() {
+                    return;
+                }
+                let whole = values.iter().all(|v| *v == values[0]);
+                let position = history.iter().position(|n| *n == values[0]);
+                let uncertain = *uncertain;
+                self.must(whole, &format!("{what}: a mixture"));
+                self.must(position.is_some(), &format!("{what}: never released"));
+                if uncertain {
+                    return;
+                }
+                position.unwrap_or(0) as u64
+            }
+            Kind::Owned { issued, .. } | Kind::Counter { issued, .. } => {
+                let issued = *issued;
+                self.must(values[0] <= issued, &format!("{what}: never written"));
+                values[0]
+            }
+        };
+        self.must(position >= floor, &format!("{what}: too old"));
+        self.must(position >= seen, &format!("{what}: older than before"));
+        self.aps[a].seen.insert(object, position);
+    }
+
+    fn death(&mut self) {
+        let a = self.rng.random_range(0..self.aps.len());
+        if !self.aps[a].alive {
+            return self.revive(a);
+        }
+        self.disturbed = true;
+        self.kill(a);
+    }
+
+    fn kill(&mut self, a: usize) {
+        self.lose_section(a);
+        self.aps[a].holding = None;
+        let pending = std::mem::take(&mut self.aps[a].pending);
+        for (_, (doing, _)) in pending {
+            // The grant may be on its way, the release too.
+            if let Doing::Release { object, .. } = doing {
+                self.make_uncertain(object);
+            }
+        }
+        self.aps[a].alive = false;
+        self.aps[a].blocked = false;
+        self.aps[a].doubtful = false;
+        self.c.gone(ApId(a as u32));
+    }
+
+    fn revive(&mut self, a: usize) {
+        let connected = self.c.connect(ApId(a as u32));
+        self.must(connected.is_ok(), "a process could not come back");
+        self.aps[a].alive = true;
+    }
+
+    /// The section of `a` is lost without a release: nobody will see what it wrote.
+    fn lose_section(&mut self, a: usize) {
+        let Some(h) = &mut self.aps[a].holding else {
+            return;
+        };
+        if let Kind::Locked { holder, .. } = &mut self.objects[h.object].kind
+            && *holder == Some(a)
+        {
+            *holder = None;
+        }
+        h.zombie = true;
+    }
+
+    fn make_uncertain(&mut self, object: usize) {
+        if let Kind::Locked { uncertain, .. } = &mut self.objects[object].kind {
+            *uncertain = true;
+        }
+    }
+
+    /// A link breaks, or one comes back.
+    fn cut(&mut self) {
+        if !self.down.is_empty() && self.rng.random_bool(0.6) {
+            let (a, b) = self.down.swap_remove(self.rng.random_range(0..self.down.len()));
+            return self.c.up(a, b);
+        }
+        let pairs: Vec<_> = self.c.pairs();
+        let pair = pairs[self.rng.random_range(0..pairs.len())];
+        if self.down.contains(&pair) {
+            return;
+        }
+        self.disturbed = true;
+        self.down.push(pair);
+        // Whoever is in a section, or about to be, may be cut off from its owner.
+        for a in 0..self.aps.len() {
+            self.lose_section(a);
+            let ap = &mut self.aps[a];
+            let acquires = |(d, _): &(Doing, _)| matches!(d, Doing::Acquire { .. });
+            ap.doubtful = ap.pending.values().any(acquires);
+        }
+        for object in 0..self.objects.len() {
+            self.make_uncertain(object);
+            if let Kind::Locked { holder, .. } = &mut self.objects[object].kind {
+                *holder = None;
+            }
+        }
+        self.c.down(pair.0, pair.1);
+    }
+
+    /// Everything came to rest: counters are complete, and everybody sees the last releases.
+    fn check_the_end(&mut self) {
+        for object in 0..self.objects.len() {
+            if let Kind::Counter { handed_out, issued } = &self.objects[object].kind {
+                let all = (0..*issued).all(|n| handed_out.contains(&n));
+                self.must(all, "a fetch-add was lost");
+            }
+            for a in 0..self.aps.len() {
+                self.ask_read(a, object);
+                self.c.run();
+                self.take_replies();
+            }
+        }
+    }
+
+    #[track_caller]
+    fn must(&self, holds: bool, what: &str) {
+        if !holds {
+            let log = &self.c.log;
+            let tail = log[log.len().saturating_sub(std::env::var("DOSMOS_LOG").map_or(60, |n| n.parse().unwrap()))..].join("\n");
+            panic!("{what}\n--- what happened last ---\n{tail}");
+        }
+    }
+}
+
+fn elements(values: &[u64]) -> Bytes {
+    let mut data = BytesMut::new();
+    for v in values {
+        data.extend_from_slice(&v.to_le_bytes());
+    }
+    data.freeze()
+}
