@@ -2,17 +2,27 @@
 //!
 //! Known and measured: its flush is no barrier against power loss on Linux, so [`Engine::commit`] also
 //! syncs the database file; deletes give no space back and its cache limit does not hold, so
-//! databases are kept small and removed whole.
+//! databases are kept small and removed whole. A database is open in one process at a time. Its lock
+//! outlives the last handle by a moment (its own threads hold it), so [`Engine::open`] asks again for
+//! a while. On files that are not what it wrote it may panic; that is caught and is an error.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::StoreError;
 
-/// One database.
+/// How often, and after how long each time, a locked database is tried again.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// One database. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Engine {
     db: sled::Db,
+    file: Arc<File>,
     path: PathBuf,
 }
 
@@ -29,39 +39,34 @@ impl Writes {
 impl Engine {
     /// Opens the database in directory `path`, or makes it.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let db = sled::Config::new()
+        wait_until_unlocked(path)?;
+        let config = sled::Config::new()
             .path(path)
             .cache_capacity(16 << 20)
-            .flush_every_ms(Some(100))
-            .open()
-            .map_err(|e| failed(path, &e))?;
+            .flush_every_ms(Some(100));
+        let db = guarded(path, || config.open())?;
+        let file = path.join("db");
+        let opened = File::open(&file).map_err(|e| io(&file, &e))?;
         Ok(Self {
             db,
+            file: Arc::new(opened),
             path: path.to_owned(),
         })
     }
 
-    /// Whether the database in `path` is open in some process.
-    pub(super) fn is_locked(error: &StoreError) -> bool {
-        matches!(error, StoreError::Io { why, .. } if why.contains("could not acquire lock"))
-    }
-
     /// Applies `writes`; on return they survive a crash.
     pub(super) fn commit(&self, writes: Writes) -> Result<(), StoreError> {
-        let fails = |e: &sled::Error| failed(&self.path, e);
-        self.db.apply_batch(writes.0).map_err(|e| fails(&e))?;
-        self.db.flush().map_err(|e| fails(&e))?;
-        let file = self.path.join("db");
-        File::open(&file)
-            .and_then(|f| f.sync_data())
-            .map_err(|e| StoreError::Io {
-                path: file,
-                why: e.to_string(),
-            })
+        guarded(&self.path, || {
+            self.db.apply_batch(writes.0)?;
+            self.db.flush()
+        })?;
+        self.file
+            .sync_data()
+            .map_err(|e| io(&self.path.join("db"), &e))
     }
 
     pub(super) fn get(&self, key: [u8; 9]) -> Result<Option<sled::IVec>, StoreError> {
-        self.db.get(key).map_err(|e| failed(&self.path, &e))
+        guarded(&self.path, || self.db.get(key))
     }
 
     /// All entries of a kind, in order of their number.
@@ -70,13 +75,23 @@ impl Engine {
         kind: u8,
     ) -> impl Iterator<Item = Result<(u64, sled::IVec), StoreError>> + use<> {
         let path = self.path.clone();
-        self.db.scan_prefix([kind]).map(move |entry| {
-            let (key, value) = entry.map_err(|e| failed(&path, &e))?;
-            let number = super::keys::number(&key).ok_or_else(|| StoreError::Damaged {
-                path: path.clone(),
-                why: format!("key {key:?}"),
-            })?;
-            Ok((number, value))
+        let mut entries = self.db.scan_prefix([kind]);
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let entry = guarded(&path, || entries.next().transpose()).transpose()?;
+            let numbered = entry.and_then(|(key, value)| {
+                let number = super::keys::number(&key).ok_or_else(|| StoreError::Damaged {
+                    path: path.clone(),
+                    why: format!("key {key:?}"),
+                })?;
+                Ok((number, value))
+            });
+            // What cannot be read would be found again and again.
+            failed = numbered.is_err();
+            Some(numbered)
         })
     }
 
@@ -90,7 +105,39 @@ impl Engine {
     }
 }
 
-fn failed(path: &Path, error: &sled::Error) -> StoreError {
+/// Waits, not for long, until no process has the database in `path` open.
+fn wait_until_unlocked(path: &Path) -> Result<(), StoreError> {
+    let path = path.join("db");
+    for _ in 0..LOCK_TRIES {
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(io(&path, &e)),
+        };
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(e)) => return Err(io(&path, &e)),
+        }
+    }
+    Err(StoreError::Busy(path))
+}
+
+/// Calls the engine; its errors name `path`, and so do its panics.
+fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, StoreError> {
+    let failed = |why: String| StoreError::Io {
+        path: path.to_owned(),
+        why,
+    };
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|e| failed(e.to_string())),
+        Err(_) => Err(failed(
+            "the storage engine gave up on this database; its files are damaged".to_owned(),
+        )),
+    }
+}
+
+fn io(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Io {
         path: path.to_owned(),
         why: error.to_string(),

@@ -1,6 +1,7 @@
 //! What a store keeps in memory of what is on disk: summaries, dictionary, counters.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dosmos_proto::{MpId, Nanos, VarId, Variable};
 
@@ -8,6 +9,9 @@ use super::engine::Engine;
 use super::{Event, RecordingCounters};
 use crate::chunk::Summary;
 use crate::query::{BarrierName, Completeness, TimeRange};
+
+/// Most notes about damage that an answer carries.
+const MOST_NOTES: usize = 10;
 
 /// Where a chunk is and what it holds.
 #[derive(Clone, Debug)]
@@ -21,11 +25,14 @@ pub(super) struct ChunkRef {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) databases: Vec<Engine>,
-    pub(super) chunks: Vec<ChunkRef>,
+    pub(super) chunks: Vec<Arc<ChunkRef>>,
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
     pub(super) counters: BTreeMap<(MpId, u64), RecordingCounters>,
-    pub(super) damage: Vec<String>,
+    /// What is wrong with which chunk.
+    damaged_chunks: BTreeMap<u64, String>,
+    /// What is wrong with whole databases.
+    pub(super) lost_databases: Vec<String>,
 }
 
 impl Index {
@@ -46,6 +53,14 @@ impl Index {
                 self.counters.insert((*mp, *incarnation), *counters);
             }
             Event::HandOver(_) | Event::Received { .. } => {}
+        }
+    }
+
+    /// Adds a chunk, or puts a longer one in its place.
+    pub(super) fn chunk(&mut self, chunk: ChunkRef) {
+        match self.chunks.last_mut() {
+            Some(last) if last.number == chunk.number => *last = Arc::new(chunk),
+            _ => self.chunks.push(Arc::new(chunk)),
         }
     }
 
@@ -73,10 +88,14 @@ impl Index {
     }
 
     pub(super) fn completeness(&self) -> Completeness {
+        let notes = self
+            .lost_databases
+            .iter()
+            .chain(self.damaged_chunks.values());
         let mut c = Completeness {
             recorded: self.records(),
-            corrupt_chunks: self.damage.len() as u64,
-            notes: self.damage.iter().take(10).cloned().collect(),
+            corrupt_chunks: (self.lost_databases.len() + self.damaged_chunks.len()) as u64,
+            notes: notes.take(MOST_NOTES).cloned().collect(),
             ..Completeness::default()
         };
         for counters in self.counters.values() {
@@ -91,9 +110,13 @@ impl Index {
 
     /// Notes a chunk that could not be read, once.
     pub(super) fn damaged(&mut self, number: u64, why: &str) {
-        let note = format!("chunk {number} cannot be read ({why}); its records are missing");
-        if !self.damage.contains(&note) {
-            self.damage.push(note);
-        }
+        let at = self.chunks.binary_search_by_key(&number, |c| c.number);
+        let how_many = match at {
+            Ok(at) => format!("its {} records", self.chunks[at].summary.records),
+            Err(_) => "its records".to_owned(),
+        };
+        self.damaged_chunks.entry(number).or_insert_with(|| {
+            format!("chunk {number} cannot be read ({why}); {how_many} are missing")
+        });
     }
 }

@@ -30,7 +30,12 @@ pub struct Manifest {
     #[serde(flatten)]
     pub identity: Identity,
     /// Where the event manager that writes it answers; none once it has closed it.
+    #[serde(default)]
     pub live: Option<String>,
+    /// Number of the process that writes it; none once it has closed it. One that is there although
+    /// nobody holds the directory's lock was left by a crash.
+    #[serde(default)]
+    pub(super) pid: Option<u32>,
 }
 
 impl Manifest {
@@ -40,6 +45,7 @@ impl Manifest {
             format: FORMAT,
             identity,
             live: None,
+            pid: None,
         }
     }
 
@@ -72,6 +78,17 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// What to say to who finds its directory locked by a writer.
+    pub(super) fn in_use(&self, dir: &Path) -> StoreError {
+        StoreError::InUse {
+            path: dir.to_owned(),
+            address: match &self.live {
+                Some(address) => address.clone(),
+                None => "ADDR (it has not said yet where it answers)".to_owned(),
+            },
+        }
+    }
+
     /// Writes the manifest into `dir`, whole or not at all.
     ///
     /// # Errors
@@ -85,6 +102,7 @@ impl Manifest {
         std::fs::write(&temporary, text)
             .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
             .and_then(|()| std::fs::rename(&temporary, dir.join(FILE)))
+            .and_then(|()| std::fs::File::open(dir)?.sync_all())
             .map_err(|e| io(temporary, &e))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! * `manifest.json`: format, run, event manager, topology, and where the event manager that writes it
 //!   answers ([`manifest`]).
+//! * `lock`: held by the one who writes, shared by those who read ([`lock`]).
 //! * `db.000`, `db.001` …: databases ([`engine`]), each a few hundred MB; only the last is written. What is no
 //!   longer wanted goes a whole database at a time.
 //!
@@ -15,8 +16,11 @@
 mod engine;
 mod index;
 mod keys;
+mod lock;
 mod manifest;
+mod pieces;
 mod replay;
+mod scan;
 mod source;
 mod view;
 mod writer;
@@ -48,6 +52,13 @@ pub struct BatchMark {
     pub incarnation: u64,
     /// Number of its last batch stored.
     pub sequence: u64,
+}
+
+impl BatchMark {
+    /// Whether it is of a later start of its memory process, or a later batch of the same.
+    pub fn is_after(&self, other: &Self) -> bool {
+        (self.incarnation, self.sequence) > (other.incarnation, other.sequence)
+    }
 }
 
 /// What a memory process said of its own recording.
@@ -123,6 +134,20 @@ pub enum StoreError {
         path: PathBuf,
         /// Where the event manager answers.
         address: String,
+    },
+    /// Somebody reads it, and the engine lets one process at a time.
+    #[error("{0} is open in another process that reads it; end that one first")]
+    Busy(PathBuf),
+    /// A batch was committed before.
+    #[error(
+        "batch {} of incarnation {} of {} is not newer than the last one stored ({}, {}); nothing was written",
+        mark.sequence, mark.incarnation, mark.mp, last.sequence, last.incarnation
+    )]
+    Duplicate {
+        /// The batch.
+        mark: BatchMark,
+        /// The last one stored of its memory process.
+        last: BatchMark,
     },
     /// It belongs to another event manager or run.
     #[error("{path} holds the trace of {found}, not of {wanted}; choose another directory")]

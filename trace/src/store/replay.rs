@@ -1,42 +1,34 @@
 //! Opening what a writer left, and reading its log again from the beginning.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::MpId;
 
 use super::engine::Engine;
 use super::index::{ChunkRef, Index};
-use super::manifest::{Manifest, io};
+use super::manifest::io;
 use super::{BatchMark, Event, StoreError, keys};
 use crate::chunk::{Chunk, Summary};
 use crate::record::Record;
 
-/// Opens all databases of a store, in order.
-pub(super) fn open_databases(dir: &Path, manifest: &Manifest) -> Result<Vec<Engine>, StoreError> {
+/// The databases of a store, in order, with their numbers.
+pub(super) fn databases(dir: &Path) -> Result<Vec<(u32, PathBuf)>, StoreError> {
     let entries = std::fs::read_dir(dir).map_err(|e| io(dir.to_owned(), &e))?;
-    let mut paths = Vec::new();
+    let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(|e| io(dir.to_owned(), &e))?.path();
         let name = path.file_name().and_then(|n| n.to_str());
-        if path.is_dir() && name.is_some_and(|n| n.starts_with("db.")) {
-            paths.push(path);
+        let number = name.and_then(|n| n.strip_prefix("db.")?.parse().ok());
+        if let Some(number) = number
+            && path.is_dir()
+        {
+            found.push((number, path));
         }
     }
-    paths.sort();
-    paths
-        .iter()
-        .map(|path| {
-            Engine::open(path).map_err(|e| match &manifest.live {
-                Some(address) if Engine::is_locked(&e) => StoreError::InUse {
-                    path: dir.to_owned(),
-                    address: address.clone(),
-                },
-                _ => e,
-            })
-        })
-        .collect()
+    found.sort();
+    Ok(found)
 }
 
 /// What the databases hold.
@@ -44,49 +36,68 @@ pub(super) struct Loaded {
     pub(super) index: Index,
     pub(super) marks: BTreeMap<MpId, BatchMark>,
     pub(super) next: u64,
+    /// Why databases, or parts of them, could not be read: no obstacle to a reader, but to a writer.
+    pub(super) errors: Vec<StoreError>,
 }
 
 /// Reads summaries, dictionary, counters and marks.
-pub(super) fn load(databases: Vec<Engine>) -> Result<Loaded, StoreError> {
-    let mut index = Index::default();
-    let mut marks = BTreeMap::new();
-    let mut next = 0;
+pub(super) fn load(databases: Vec<Engine>) -> Loaded {
+    let mut loaded = Loaded {
+        index: Index::default(),
+        marks: BTreeMap::new(),
+        next: 0,
+        errors: Vec::new(),
+    };
     for (database, engine) in databases.iter().enumerate() {
-        for entry in engine.all(keys::SUMMARY) {
-            let (number, bytes) = entry?;
-            next = next.max(number + 1);
-            match postcard::from_bytes::<Summary>(&bytes) {
-                Ok(summary) => index.chunks.push(ChunkRef {
-                    number,
-                    database,
-                    summary,
-                }),
-                Err(e) => index.damaged(number, &e.to_string()),
-            }
-        }
-        for entry in engine.all(keys::EVENTS) {
-            let (number, bytes) = entry?;
-            next = next.max(number + 1);
-            match postcard::from_bytes::<Vec<(u32, Event)>>(&bytes) {
-                Ok(events) => events.iter().for_each(|(_, e)| index.event(e)),
-                Err(e) => index.damaged(number, &e.to_string()),
-            }
-        }
-        for entry in engine.all(keys::MARK) {
-            let (_, bytes) = entry?;
-            // A mark that cannot be read makes its memory process's batches count as new: the
-            // writer must not go on then.
-            let mark: BatchMark =
-                postcard::from_bytes(&bytes).map_err(|e| StoreError::Damaged {
-                    path: engine.path().to_owned(),
-                    why: format!("batch mark: {e}"),
-                })?;
-            marks.insert(mark.mp, mark);
+        if let Err(e) = load_database(&mut loaded, database, engine) {
+            loaded.errors.push(e);
         }
     }
-    index.databases = databases;
-    index.chunks.sort_by_key(|c| c.number);
-    Ok(Loaded { index, marks, next })
+    loaded.index.databases = databases;
+    loaded
+}
+
+fn load_database(loaded: &mut Loaded, database: usize, engine: &Engine) -> Result<(), StoreError> {
+    let index = &mut loaded.index;
+    for entry in engine.all(keys::SUMMARY) {
+        let (number, bytes) = entry?;
+        loaded.next = loaded.next.max(number + 1);
+        match postcard::from_bytes(&bytes).or_else(|_| summarise(engine, number)) {
+            Ok(summary) => index.chunk(ChunkRef {
+                number,
+                database,
+                summary,
+            }),
+            Err(why) => index.damaged(number, &why),
+        }
+    }
+    for entry in engine.all(keys::EVENTS) {
+        let (number, bytes) = entry?;
+        loaded.next = loaded.next.max(number + 1);
+        match postcard::from_bytes::<Vec<(u32, Event)>>(&bytes) {
+            Ok(events) => events.iter().for_each(|(_, e)| index.event(e)),
+            Err(e) => index.damaged(number, &e.to_string()),
+        }
+    }
+    for entry in engine.all(keys::MARK) {
+        let (_, bytes) = entry?;
+        // A mark that cannot be read makes its memory process's batches count as new: the
+        // writer must not go on then.
+        let mark: BatchMark = postcard::from_bytes(&bytes).map_err(|e| StoreError::Damaged {
+            path: engine.path().to_owned(),
+            why: format!("batch mark: {e}"),
+        })?;
+        loaded.marks.insert(mark.mp, mark);
+    }
+    Ok(())
+}
+
+/// A summary made anew, of a chunk whose own cannot be read.
+fn summarise(engine: &Engine, number: u64) -> Result<Summary, String> {
+    let bytes = engine.get(keys::key(keys::CHUNK, number));
+    let bytes = bytes.map_err(|e| e.to_string())?.ok_or("it is not there")?;
+    let records = Chunk::open(&bytes).and_then(|c| c.records());
+    Summary::of(&records.map_err(|e| e.to_string())?).ok_or_else(|| "it is empty".to_owned())
 }
 
 /// One entry of the log.

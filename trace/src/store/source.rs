@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock, RwLock};
 use async_trait::async_trait;
 use tempfile::TempDir;
 
+use super::engine::Engine;
+use super::lock::DirLock;
 use super::manifest::{Identity, Manifest, io};
 use super::replay::{self, Item, Recovered};
 use super::{Event, StoreError, StoreView};
@@ -23,36 +25,52 @@ pub struct StoreSource {
     view: StoreView,
     recovered: Recovered,
     metas: OnceLock<MetaState>,
+    _lock: Option<DirLock>,
     /// Where the databases really are, if the directory itself could not be opened.
     _copy: Option<TempDir>,
 }
 
 impl StoreSource {
-    /// Opens the store in `dir`, also one left by a crash. Where the directory cannot be written (the
-    /// engine needs to), a private copy is opened instead.
+    /// Opens the store in `dir`, also one left by a crash. The engine writes to what it opens, and lets
+    /// one process at a time; so a private copy is opened of a store that was left by a crash (it stays
+    /// as it is for whoever looks into that), that is open in another reader, or that cannot be written.
     ///
     /// # Errors
-    /// If there is no store, an event manager is writing it, or it cannot be read.
+    /// If there is no store, an event manager is writing it, or none of it can be read.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Manifest::read(dir)?;
+        let lock = DirLock::shared(dir)?;
         let manifest = Manifest::read(dir)?;
-        let (databases, copy) = match replay::open_databases(dir, &manifest) {
-            Ok(databases) => (databases, None),
-            Err(StoreError::InUse { path, address }) => {
-                return Err(StoreError::InUse { path, address });
+        let lock = lock.ok_or_else(|| manifest.in_use(dir))?;
+        let in_place = if manifest.pid.is_some() || !is_writable(dir) {
+            None
+        } else {
+            match open_databases(dir) {
+                Err(StoreError::Busy(_)) => None,
+                opened => Some(opened?),
             }
-            Err(_) if !is_writable(dir) => {
-                let copy = copy_of(dir)?;
-                (replay::open_databases(copy.path(), &manifest)?, Some(copy))
-            }
-            Err(e) => return Err(e),
         };
-        let loaded = replay::load(databases)?;
+        let (opened, copy) = match in_place {
+            Some(opened) => (opened, None),
+            None => {
+                let copy = copy_of(dir)?;
+                (open_databases(copy.path())?, Some(copy))
+            }
+        };
+        let mut loaded = replay::load(opened.databases);
+        loaded.errors.extend(opened.errors);
+        let lost = loaded.errors.iter();
+        loaded.index.lost_databases = lost
+            .map(|e| format!("{e}; its records are missing"))
+            .collect();
         let index = Arc::new(RwLock::new(loaded.index));
         Ok(Self {
             name: dir.display().to_string(),
             view: StoreView::new(index.clone(), manifest.identity, false),
             recovered: Recovered::new(index, loaded.marks),
             metas: OnceLock::new(),
+            // A copy is independent of what becomes of the original.
+            _lock: lock.filter(|_| copy.is_none()),
             _copy: copy,
         })
     }
@@ -74,6 +92,33 @@ impl StoreSource {
             why: e.to_string(),
         })?;
         Ok(self.metas.get_or_init(|| state))
+    }
+}
+
+/// The databases of a store that can be opened, and what is wrong with the others.
+struct Opened {
+    databases: Vec<Engine>,
+    errors: Vec<StoreError>,
+}
+
+fn open_databases(dir: &Path) -> Result<Opened, StoreError> {
+    let mut opened = Opened {
+        databases: Vec::new(),
+        errors: Vec::new(),
+    };
+    for (_, path) in replay::databases(dir)? {
+        match Engine::open(&path) {
+            Ok(engine) => opened.databases.push(engine),
+            Err(StoreError::Busy(path)) => return Err(StoreError::Busy(path)),
+            Err(e) => opened.errors.push(e),
+        }
+    }
+    match opened.errors.pop() {
+        Some(e) if opened.databases.is_empty() => Err(e),
+        e => {
+            opened.errors.extend(e);
+            Ok(opened)
+        }
     }
 }
 

@@ -201,8 +201,9 @@ fn a_damaged_chunk_is_skipped_counted_and_named() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.commit(&commit(1, records(0..100))).unwrap();
+    writer.rotate_at(1);
     writer.commit(&commit(2, records(100..200))).unwrap();
-    drop(writer);
+    writer.close().unwrap();
     {
         let engine = engine::Engine::open(&dir.path().join("db.000")).unwrap();
         let key = keys::key(keys::CHUNK, 0);
@@ -225,12 +226,211 @@ fn a_damaged_chunk_is_skipped_counted_and_named() {
 }
 
 #[test]
+fn many_read_a_closed_store_at_once_and_no_writer_comes_between() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    writer.commit(&commit(1, records(0..10))).unwrap();
+    writer.close().unwrap();
+    let readers = [(); 3].map(|()| StoreSource::open(dir.path()).unwrap());
+    for reader in &readers {
+        let found = block_on(reader.records(&Filter::default(), 0)).unwrap();
+        assert_eq!(found, records(0..10));
+    }
+    let error = StoreWriter::open(dir.path(), &identity()).unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(readers);
+    StoreWriter::open(dir.path(), &identity()).unwrap();
+}
+
+/// All files below `dir` with their content.
+fn files(dir: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), std::fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn reading_leaves_what_a_crash_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let crashed = dir.path().join("crashed");
+    let (mut writer, _) = StoreWriter::open(&dir.path().join("a"), &identity()).unwrap();
+    writer.commit(&commit(1, records(0..3_000))).unwrap();
+    copy(&dir.path().join("a"), &crashed);
+    let before = files(&crashed);
+    let source = StoreSource::open(&crashed).unwrap();
+    let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+    assert_eq!(found, records(0..3_000));
+    let metas = block_on(source.meta_objects(&MetaQuery::default())).unwrap();
+    assert!(!metas.primaries.is_empty());
+    drop(source);
+    assert!(files(&crashed) == before, "a reader changed it");
+    // Its writer goes on in place all the same.
+    let (mut again, _) = StoreWriter::open(&crashed, &identity()).unwrap();
+    again.commit(&commit(2, records(3_000..3_001))).unwrap();
+}
+
+#[test]
+fn a_batch_is_stored_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    writer.commit(&commit(1, records(0..10))).unwrap();
+    writer.commit(&commit(3, records(10..20))).unwrap();
+    for (sequence, incarnation) in [(3, 1), (2, 1), (9, 0)] {
+        let mut again = commit(sequence, records(0..5));
+        again.marks[0].incarnation = incarnation;
+        let error = writer.commit(&again).unwrap_err();
+        assert!(matches!(error, StoreError::Duplicate { .. }), "{error}");
+    }
+    writer.close().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    assert!(writer.commit(&commit(3, records(0..5))).is_err());
+    let mut restarted = commit(1, records(20..21));
+    restarted.marks[0].incarnation = 2;
+    writer.commit(&restarted).unwrap();
+    assert_eq!(writer.view().usage().records, 21);
+}
+
+#[test]
+fn small_commits_share_chunks() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    for i in 0..100 {
+        let part = records(i * 20..(i + 1) * 20);
+        writer.commit(&commit(i + 1, part)).unwrap();
+    }
+    assert_eq!(writer.view().usage().chunks, 2);
+    let found = writer.view().records(&Filter::default(), 0);
+    assert_eq!(found, records(0..2_000));
+    assert_eq!(writer.view().records(&Filter::default(), 7), records(0..7));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Whatever is committed in whatever portions, with restarts and crashes between, is read back in
+    /// that order.
+    #[test]
+    fn the_log_is_what_was_committed(
+        commits in prop::collection::vec(
+            (prop_oneof![0u64..50, 900u64..1_100, 8_000u64..18_000], prop::collection::vec(any::<prop::sample::Index>(), 0..4), 0u8..4),
+            1..7,
+        ),
+        rotate in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut at = dir.path().join("0");
+        let (mut writer, _) = StoreWriter::open(&at, &identity()).unwrap();
+        let (mut log, mut next, mut number) = (Vec::new(), 0, 0);
+        for (i, (count, places, then)) in commits.into_iter().enumerate() {
+            if rotate {
+                writer.rotate_at(1 << 17);
+            }
+            let mut places: Vec<u32> = places.iter().map(|p| p.index(count as usize + 1) as u32).collect();
+            places.sort_unstable();
+            let part = records(next..next + count);
+            next += count;
+            let mut events = Vec::new();
+            for (r, record) in part.iter().enumerate() {
+                for _ in places.iter().filter(|p| **p == r as u32) {
+                    number += 1;
+                    events.push((r as u32, Event::Received { from: EmpId(1), content: content(number) }));
+                    log.push(Err(number));
+                }
+                log.push(Ok(*record));
+            }
+            for _ in places.iter().filter(|p| u64::from(**p) == count) {
+                number += 1;
+                events.push((count as u32, Event::Received { from: EmpId(1), content: content(number) }));
+                log.push(Err(number));
+            }
+            writer.commit(&Commit { events, ..commit(i as u64 + 1, part) }).unwrap();
+            match then {
+                0 => {
+                    writer.close().unwrap();
+                    writer = StoreWriter::open(&at, &identity()).unwrap().0;
+                }
+                1 => {
+                    let crashed = dir.path().join((i + 1).to_string());
+                    copy(&at, &crashed);
+                    at = crashed;
+                    writer = StoreWriter::open(&at, &identity()).unwrap().0;
+                }
+                _ => {}
+            }
+        }
+        let everything = Filter { everything: true, ..Filter::default() };
+        prop_assert_eq!(writer.view().records(&everything, 0), records(0..next));
+        drop(writer);
+        let (_, recovered) = StoreWriter::open(&at, &identity()).unwrap();
+        let mut replayed = Vec::new();
+        recovered.replay(|item| replayed.push(match item {
+            Item::Record(r) => Ok(*r),
+            Item::Event(Event::Received { content, .. }) => Err(content.sequence),
+            Item::Event(e) => panic!("{e:?}"),
+        })).unwrap();
+        prop_assert!(replayed == log, "{} entries, {} expected", replayed.len(), log.len());
+    }
+}
+
+#[test]
+fn a_database_that_is_garbage_is_named_and_the_others_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    writer.commit(&commit(1, records(0..100))).unwrap();
+    writer.rotate_at(1);
+    writer.commit(&commit(2, records(100..200))).unwrap();
+    writer.close().unwrap();
+    let conf = dir.path().join("db.000/conf");
+    std::fs::write(conf, b"no configuration at all").unwrap();
+    let source = StoreSource::open(dir.path()).unwrap();
+    let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+    assert_eq!(found, records(100..200));
+    let completeness = block_on(source.catalog()).unwrap().completeness;
+    assert_eq!(completeness.corrupt_chunks, 1);
+    assert!(completeness.notes[0].contains("db.000"), "{completeness:?}");
+    drop(source);
+    let error = StoreWriter::open(dir.path(), &identity()).unwrap_err();
+    assert!(error.to_string().contains("db.000"), "{error}");
+}
+
+#[test]
+fn noise_in_the_database_file_never_panics() {
+    let dir = tempfile::tempdir().unwrap();
+    let original = dir.path().join("original");
+    let (mut writer, _) = StoreWriter::open(&original, &identity()).unwrap();
+    writer.commit(&commit(1, records(0..9_000))).unwrap();
+    writer.close().unwrap();
+    let length = std::fs::metadata(original.join("db.000/db")).unwrap().len() as usize;
+    for (i, at) in (0..length).step_by(length / 8).enumerate() {
+        let damaged = dir.path().join(i.to_string());
+        copy(&original, &damaged);
+        let file = damaged.join("db.000/db");
+        let mut bytes = std::fs::read(&file).unwrap();
+        let end = bytes.len().min(at + 5_000);
+        bytes[at..end].iter_mut().for_each(|b| *b ^= 0x5a);
+        std::fs::write(&file, bytes).unwrap();
+        // What is left is the engine's to say; that it says so, or answers, is ours.
+        if let Ok(source) = StoreSource::open(&damaged) {
+            let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+            assert!(found.len() <= 9_000);
+            let _ = block_on(source.meta_objects(&MetaQuery::default()));
+        }
+    }
+}
+
+#[test]
 fn a_store_in_use_names_who_answers() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.answers_at("127.0.0.1:4711").unwrap();
     writer.commit(&commit(1, records(0..10))).unwrap();
-    // The engine locks per process: what another process would be told is told by the manifest.
     let error = StoreSource::open(dir.path()).unwrap_err();
     assert!(
         error.to_string().contains("--emp 127.0.0.1:4711"),

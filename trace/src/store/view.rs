@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use dosmos_proto::Nanos;
 
 use super::index::{ChunkRef, Index};
-use super::keys;
 use super::manifest::Identity;
-use crate::chunk::Chunk;
+use super::{keys, scan};
+use crate::chunk::ChunkError;
 use crate::query::{
     Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
     MAX_BUCKETS, OriginCounts, QueryError, TimeRange, causality, gather,
@@ -113,10 +113,12 @@ impl StoreView {
                 (Some(a), Some(b)) if a == b && chunk.summary.can_count(&filter) => {
                     buckets[a].add(&chunk.summary.count(&filter));
                 }
-                _ => self.each_match(&chunk, &filter, |record| {
-                    if let Some(at) = bucket(range, count, record.start) {
-                        buckets[at].count(record.origin, record.flags.optimized);
-                    }
+                _ => self.read_chunk(&chunk, |bytes, most| {
+                    scan::matches(bytes, most, &filter, |found| {
+                        if let Some(at) = bucket(range, count, found.start) {
+                            buckets[at].count(found.origin, found.optimized);
+                        }
+                    })
                 }),
             }
         }
@@ -167,14 +169,29 @@ impl StoreView {
 
     /// Records in order of their start, at most `limit` (0: no limit).
     pub fn records(&self, filter: &Filter, limit: u64) -> Vec<Record> {
+        let limit = match usize::try_from(limit) {
+            Ok(0) | Err(_) => usize::MAX,
+            Ok(limit) => limit,
+        };
+        let mut chunks = self.candidates(filter);
+        chunks.sort_by_key(|c| c.summary.starts.from);
         let mut found = Vec::new();
-        for chunk in self.candidates(filter) {
+        for chunk in chunks {
+            // Sorted, and no longer than the limit: nothing of this chunk or a later one comes before its end.
+            if found.len() >= limit
+                && found
+                    .last()
+                    .is_some_and(|r: &Record| r.start < chunk.summary.starts.from)
+            {
+                break;
+            }
             self.each_match(&chunk, filter, |record| found.push(*record));
+            if limit < usize::MAX {
+                found.sort_by_key(|r| r.start);
+                found.truncate(limit);
+            }
         }
         found.sort_by_key(|r| r.start);
-        if limit > 0 {
-            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        }
         found
     }
 
@@ -197,36 +214,42 @@ impl StoreView {
         Ok(range)
     }
 
-    fn candidates(&self, filter: &Filter) -> Vec<ChunkRef> {
+    fn candidates(&self, filter: &Filter) -> Vec<Arc<ChunkRef>> {
         self.read(|index| {
-            let may = |c: &&ChunkRef| c.summary.may_match(filter);
+            let may = |c: &&Arc<ChunkRef>| c.summary.may_match(filter);
             index.chunks.iter().filter(may).cloned().collect()
         })
     }
 
-    /// Reads a chunk and hands out the records that match. One that cannot be read is noted.
-    fn each_match(&self, chunk: &ChunkRef, filter: &Filter, mut each: impl FnMut(&Record)) {
-        match self.read_chunk(chunk) {
-            Ok(records) => records
-                .iter()
-                .filter(|r| filter.matches(r))
-                .for_each(&mut each),
-            Err(why) => {
-                let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-                index.damaged(chunk.number, &why);
-            }
-        }
+    /// Hands out the records of a chunk that match.
+    fn each_match(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(&Record)) {
+        self.read_chunk(chunk, |bytes, most| {
+            scan::records(bytes, most, filter, each)
+        });
     }
 
-    fn read_chunk(&self, chunk: &ChunkRef) -> Result<Vec<Record>, String> {
-        let engine = self.read(|index| index.databases.get(chunk.database).cloned());
-        let engine = engine.ok_or("its database is gone")?;
-        let bytes = engine
-            .get(keys::key(keys::CHUNK, chunk.number))
-            .map_err(|e| e.to_string())?
-            .ok_or("it is not there")?;
-        let records = Chunk::open(&bytes).and_then(|c| c.records());
-        records.map_err(|e| e.to_string())
+    /// Reads a chunk: its bytes, and how many of its records there were when the question was asked
+    /// (the last chunk may have grown since). One that cannot be read is noted.
+    fn read_chunk(
+        &self,
+        chunk: &ChunkRef,
+        decode: impl FnOnce(&[u8], usize) -> Result<(), ChunkError>,
+    ) {
+        let read = || {
+            let engine = self.read(|index| index.databases.get(chunk.database).cloned());
+            let bytes = engine
+                .ok_or("its database is gone")?
+                .get(keys::key(keys::CHUNK, chunk.number))
+                .map_err(|e| e.to_string())?
+                .ok_or("it is not there")?;
+            let most = chunk.summary.records as usize;
+            decode(&bytes, most).map_err(|e| e.to_string())
+        };
+        let outcome: Result<(), String> = read();
+        if let Err(why) = outcome {
+            let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+            index.damaged(chunk.number, &why);
+        }
     }
 }
 

@@ -1,15 +1,19 @@
 //! The writing side: one process, one thread.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use dosmos_proto::MpId;
+
 use super::engine::{Engine, Writes};
 use super::index::{ChunkRef, Index};
+use super::lock::DirLock;
 use super::manifest::{Identity, Manifest, io};
+use super::pieces::{Batch, Tail};
 use super::replay::{self, Recovered};
-use super::{BatchMark, Commit, Event, StoreError, StoreView, keys};
+use super::{BatchMark, Commit, StoreError, StoreView, keys};
 use crate::chunk::{self, Summary};
-use crate::record::Record;
 
 /// Size at which the next database is begun, in bytes.
 const ROTATE_AT: u64 = 256 << 20;
@@ -21,9 +25,14 @@ pub struct StoreWriter {
     manifest: Manifest,
     index: Arc<RwLock<Index>>,
     current: Engine,
+    /// Number of the current database.
+    database: u32,
     next: u64,
+    /// The last chunk of the current database, while it may still grow; its number is `next - 1`.
+    tail: Option<Tail>,
     rotate_at: u64,
-    marks: std::collections::BTreeMap<dosmos_proto::MpId, BatchMark>,
+    marks: BTreeMap<MpId, BatchMark>,
+    _lock: DirLock,
 }
 
 impl StoreWriter {
@@ -33,7 +42,8 @@ impl StoreWriter {
     /// If the directory cannot be used, is in use, or holds another event manager's trace.
     pub fn open(dir: &Path, identity: &Identity) -> Result<(Self, Recovered), StoreError> {
         std::fs::create_dir_all(dir).map_err(|e| io(dir.to_owned(), &e))?;
-        let manifest = match Manifest::read(dir) {
+        let lock = DirLock::exclusive(dir)?;
+        let mut manifest = match Manifest::read(dir) {
             Ok(found) if found.identity != *identity => {
                 return Err(StoreError::Foreign {
                     path: dir.to_owned(),
@@ -45,13 +55,27 @@ impl StoreWriter {
             Err(StoreError::NoStore(_)) => Manifest::new(identity.clone()),
             Err(e) => return Err(e),
         };
+        let Some(lock) = lock else {
+            return Err(match manifest.pid {
+                Some(_) => manifest.in_use(dir),
+                None => StoreError::Busy(dir.to_owned()),
+            });
+        };
+        manifest.pid = Some(std::process::id());
+        manifest.live = None;
         manifest.write(dir)?;
-        let mut databases = replay::open_databases(dir, &manifest)?;
-        if databases.is_empty() {
-            databases.push(Engine::open(&dir.join("db.000"))?);
+        let mut found = replay::databases(dir)?;
+        if found.is_empty() {
+            found.push((0, dir.join(database_name(0))));
         }
-        let current = databases[databases.len() - 1].clone();
-        let loaded = replay::load(databases)?;
+        let database = found[found.len() - 1].0;
+        let opened: Result<Vec<Engine>, _> = found.iter().map(|(_, p)| Engine::open(p)).collect();
+        let opened = opened?;
+        let current = opened[opened.len() - 1].clone();
+        let mut loaded = replay::load(opened);
+        if let Some(error) = loaded.errors.pop() {
+            return Err(error);
+        }
         let index = Arc::new(RwLock::new(loaded.index));
         let recovered = Recovered::new(index.clone(), loaded.marks.clone());
         let writer = Self {
@@ -59,9 +83,12 @@ impl StoreWriter {
             manifest,
             index,
             current,
+            database,
             next: loaded.next,
+            tail: None,
             rotate_at: ROTATE_AT,
             marks: loaded.marks,
+            _lock: lock,
         };
         Ok((writer, recovered))
     }
@@ -85,24 +112,26 @@ impl StoreWriter {
         StoreView::new(self.index.clone(), self.manifest.identity.clone(), true)
     }
 
-    /// Adds to the log. All of it is durable on return, or (after an error or a crash) none.
+    /// Adds to the log. All of it is durable on return; after an error the same commit may be tried
+    /// again; after a crash all of it is there or none.
     ///
     /// # Errors
-    /// If the system says no: disk full, directory gone.
+    /// If a batch was committed before, or the system says no: disk full, directory gone.
     pub fn commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
+        let marks = self.newer_marks(&commit.marks)?;
         if self.current.size() >= self.rotate_at {
             self.rotate()?;
         }
+        let batch = Batch::of(commit, self.tail.as_ref(), self.next);
+        let pieces = batch.pieces();
         let mut writes = Writes::default();
         let mut chunks = Vec::new();
         let database = self.read_index().databases.len() - 1;
-        let mut number = self.next;
-        for piece in pieces(commit) {
+        let mut number = batch.first;
+        for piece in &pieces {
             if let Some(summary) = Summary::of(piece.records) {
-                writes.put(
-                    keys::key(keys::CHUNK, number),
-                    &chunk::encode(piece.records),
-                );
+                let bytes = chunk::encode(piece.records);
+                writes.put(keys::key(keys::CHUNK, number), &bytes);
                 writes.put(keys::key(keys::SUMMARY, number), &encode(&summary)?);
                 chunks.push(ChunkRef {
                     number,
@@ -115,30 +144,52 @@ impl StoreWriter {
             }
             number += 1;
         }
-        for mark in &commit.marks {
+        for mark in marks.values() {
             writes.put(keys::key(keys::MARK, mark.mp.0.into()), &encode(mark)?);
         }
         self.current.commit(writes)?;
+        if let Some(last) = pieces.last() {
+            self.tail = Tail::of(last);
+        }
         self.next = number;
-        self.marks.extend(commit.marks.iter().map(|m| (m.mp, *m)));
+        self.marks.extend(marks);
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        index.chunks.extend(chunks);
+        chunks.into_iter().for_each(|c| index.chunk(c));
         for (_, event) in &commit.events {
             index.event(event);
         }
         Ok(())
     }
 
+    /// The last mark of each memory process, if every one of `marks` is new.
+    fn newer_marks(&self, marks: &[BatchMark]) -> Result<BTreeMap<MpId, BatchMark>, StoreError> {
+        let mut newer = BTreeMap::new();
+        for mark in marks {
+            if let Some(last) = newer.get(&mark.mp).or_else(|| self.marks.get(&mark.mp))
+                && !mark.is_after(last)
+            {
+                return Err(StoreError::Duplicate {
+                    mark: *mark,
+                    last: *last,
+                });
+            }
+            newer.insert(mark.mp, *mark);
+        }
+        Ok(newer)
+    }
+
     /// Begins the next database. Marks are carried over, so that each database knows the latest.
     fn rotate(&mut self) -> Result<(), StoreError> {
-        let count = self.read_index().databases.len();
-        let next = Engine::open(&self.dir.join(format!("db.{count:03}")))?;
+        let path = self.dir.join(database_name(self.database + 1));
+        let next = Engine::open(&path)?;
         let mut writes = Writes::default();
         for mark in self.marks.values() {
             writes.put(keys::key(keys::MARK, mark.mp.0.into()), &encode(mark)?);
         }
         next.commit(writes)?;
         self.current = next.clone();
+        self.database += 1;
+        self.tail = None;
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         index.databases.push(next);
         Ok(())
@@ -154,47 +205,17 @@ impl StoreWriter {
     /// If the manifest cannot be written.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.manifest.live = None;
+        self.manifest.pid = None;
         self.manifest.write(&self.dir)
     }
 }
 
+fn database_name(number: u32) -> String {
+    format!("db.{number:03}")
+}
+
 fn describe(identity: &Identity) -> String {
     format!("{} of {}", identity.event_manager, identity.topology.name)
-}
-
-/// A chunk's worth of a commit.
-struct Piece<'a> {
-    records: &'a [Record],
-    /// With the number of records of this piece before each.
-    events: Vec<(u32, &'a Event)>,
-}
-
-/// Cuts a commit into pieces of at most a chunk. An event that stands between two pieces goes to the
-/// end of the first.
-fn pieces(commit: &Commit) -> Vec<Piece<'_>> {
-    let mut events = commit.events.iter().peekable();
-    let mut pieces = Vec::new();
-    let mut before = 0u32;
-    let mut chunks = commit.records.chunks(chunk::MOST_RECORDS).peekable();
-    loop {
-        let records = chunks.next().unwrap_or_default();
-        let last = chunks.peek().is_none();
-        let end = before + records.len() as u32;
-        let mut here = Vec::new();
-        while let Some((at, event)) = events.next_if(|(at, _)| last || *at <= end) {
-            here.push(((*at).clamp(before, end) - before, event));
-        }
-        if !records.is_empty() || !here.is_empty() {
-            pieces.push(Piece {
-                records,
-                events: here,
-            });
-        }
-        before = end;
-        if last {
-            return pieces;
-        }
-    }
 }
 
 fn encode<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {

@@ -1,0 +1,52 @@
+//! Who may use a store's directory now: one writer, or any number of readers.
+//!
+//! The lock is the system's, on the file `lock`; it ends with the process that holds it, however that
+//! ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::StoreError;
+use super::manifest::io;
+
+const FILE: &str = "lock";
+
+/// A lock on a store's directory, as long as it lives.
+#[derive(Debug)]
+pub(super) struct DirLock(#[allow(dead_code)] File);
+
+impl DirLock {
+    /// The writer's lock; none if somebody has another.
+    pub(super) fn exclusive(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let path = dir.join(FILE);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
+        let file = file.map_err(|e| io(path.clone(), &e))?;
+        held(&path, file.try_lock()).map(|got| got.then_some(Self(file)))
+    }
+
+    /// A reader's lock; none if a writer has one. A directory without a lock file (a copy, or on a
+    /// medium that cannot be written) has no writer: there is nothing to hold then.
+    pub(super) fn shared(dir: &Path) -> Result<Option<Option<Self>>, StoreError> {
+        let path = dir.join(FILE);
+        match File::open(&path) {
+            Ok(file) => {
+                held(&path, file.try_lock_shared()).map(|got| got.then_some(Some(Self(file))))
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Some(None)),
+            Err(e) => Err(io(path, &e)),
+        }
+    }
+}
+
+fn held(path: &Path, outcome: Result<(), TryLockError>) -> Result<bool, StoreError> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(e)) => Err(io(path.to_owned(), &e)),
+    }
+}
