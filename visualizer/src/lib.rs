@@ -12,5 +12,5 @@
 
 pub mod source;
 pub mod state;
-//pub mod tui;
+pub mod tui;
 pub mod view;

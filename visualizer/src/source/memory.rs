@@ -13,7 +13,7 @@ use dosmos_trace::query::{
 use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::fused::check_buckets;
-use super::gather;
+use dosmos_trace::query::gather::gather;
 
 /// Records in memory, with what surrounds them.
 #[derive(Clone, Debug, Default)]
@@ -57,13 +57,10 @@ impl Memory {
     }
 }
 
-/// From the first start until the last end, and past the last start.
+/// From the first start until past the last end.
 fn extent(records: &[Record]) -> Option<TimeRange> {
     let from = records.iter().map(|r| r.start).min()?;
-    let to = records
-        .iter()
-        .map(|r| r.end().max(r.start + Nanos(1)))
-        .max()?;
+    let to = records.iter().map(Record::end).max()? + Nanos(1);
     Some(TimeRange { from, to })
 }
 
@@ -120,7 +117,8 @@ impl TraceSource for Memory {
             return Err(QueryError::BadQuery(why));
         }
         let range = self.range(&query.filter);
-        let points: Vec<HistoryPoint> = self.matching(&query.filter).map(point).collect();
+        let points: Vec<HistoryPoint> =
+            self.matching(&query.filter).map(HistoryPoint::of).collect();
         Ok(History {
             range,
             matched: points.len() as u64,
@@ -139,21 +137,6 @@ impl TraceSource for Memory {
 
     async fn status(&self) -> Result<Status, QueryError> {
         Ok(self.status.clone())
-    }
-}
-
-fn point(r: &Record) -> HistoryPoint {
-    HistoryPoint {
-        start: r.start,
-        duration: r.duration,
-        wait: r.wait,
-        op: r.op,
-        origin: r.origin,
-        optimized: r.flags.optimized,
-        ap: r.ap,
-        object: r.object,
-        version: r.version,
-        count: 1,
     }
 }
 

@@ -9,7 +9,8 @@ use dosmos_trace::query::{
     OriginCounts, Status, TimeRange,
 };
 
-use super::{gather, respect_sections};
+use dosmos_trace::query::causality::respect_sections;
+use dosmos_trace::query::gather::gather;
 
 /// The smallest range that holds both.
 pub(super) fn union(a: Option<TimeRange>, b: Option<TimeRange>) -> Option<TimeRange> {

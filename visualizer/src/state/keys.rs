@@ -58,7 +58,7 @@ const fn c(key: char) -> KeyCode {
 pub const BINDINGS: &[Binding] = &[
     Binding {
         keys: "1 … 5, Tab",
-        does: "overview, variables, histogram, variable history, process history",
+        does: "the five screens above; the next one",
         actions: &[
             (c('1'), Action::Show(Screen::Overview)),
             (c('2'), Action::Show(Screen::Variables)),

@@ -22,7 +22,7 @@ pub use data::{Answer, Charted, Data, Question, Request, Update};
 pub use keys::Action;
 use lanes::{Lane, LaneKey};
 use list::List;
-pub(crate) use request::{HISTOGRAM_LABEL, LANE_LABEL};
+pub(crate) use request::{HISTOGRAM_LABEL, lane_label};
 use tree::Node;
 use variables::{SortKey, VariableRow};
 use window::Window;

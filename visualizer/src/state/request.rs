@@ -1,5 +1,6 @@
 //! What the screen shown needs to know.
 
+use dosmos_trace::Op;
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery};
 
 use super::window::Scale;
@@ -7,8 +8,10 @@ use super::{Question, Request, Screen, State};
 
 /// Columns left of a histogram's bars, for the counts.
 pub(crate) const HISTOGRAM_LABEL: u16 = 8;
-/// Columns left of a history's lanes, for the names.
-pub(crate) const LANE_LABEL: u16 = 12;
+/// Columns left of a history's lanes, for the names, on a terminal of this width.
+pub(crate) fn lane_label(width: u16) -> u16 {
+    (width / 7).clamp(11, 26)
+}
 
 /// Points asked for per column: enough that the marks of dense lanes stay apart.
 const POINTS_PER_COLUMN: u32 = 48;
@@ -40,9 +43,14 @@ impl State {
     }
 
     fn filter(&self, scale: Scale) -> Filter {
+        // A histogram counts accesses to variables; arriving at a barrier is none.
+        let all = match self.place.screen {
+            Screen::Histogram => &Op::ALL[..4],
+            _ => &[],
+        };
         let mut filter = Filter {
             range: Some(scale.range()),
-            ops: self.op.into_iter().collect(),
+            ops: self.op.map_or_else(|| all.to_vec(), |op| vec![op]),
             ..Filter::default()
         };
         if self.place.screen == Screen::ProcessHistory {
@@ -58,7 +66,7 @@ impl State {
     pub fn scale(&self) -> Scale {
         let label = match self.place.screen {
             Screen::Histogram => HISTOGRAM_LABEL,
-            _ => LANE_LABEL,
+            _ => lane_label(self.size.0),
         };
         let columns = self.size.0.saturating_sub(label + 1).max(1);
         let extent = self.data.extent();

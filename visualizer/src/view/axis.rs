@@ -24,10 +24,20 @@ pub(super) fn moment(since_start: Nanos, step: Nanos, largest: Nanos) -> String 
     format!("{value:.decimals$} {name}")
 }
 
-/// The times a scale covers: `12.0–24.0 s`.
-pub(super) fn span(scale: Scale) -> String {
-    let range = scale.range();
+/// The length of a column: `300 µs`.
+pub(super) fn column(scale: Scale) -> String {
+    moment(scale.per_column, scale.per_column, scale.per_column)
+}
+
+/// The times a scale covers of a run that ends at `end`: `12.0–24.0 s`.
+pub(super) fn span(scale: Scale, end: Nanos) -> String {
+    let mut range = scale.range();
     let largest = range.to - scale.start;
+    if range.contains(end) {
+        // To the end of the column the run ends in.
+        let columns = (end - range.from).0.div_ceil(scale.per_column.0.max(1));
+        range.to = range.from + Nanos(columns.saturating_mul(scale.per_column.0));
+    }
     let at = |t: Nanos| moment(t - scale.start, scale.per_column, largest);
     let from = at(range.from);
     let from = from.split(' ').next().unwrap_or_default();

@@ -173,14 +173,22 @@ pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
         let message = text::fit(&message, usize::from(width));
         spans.push(Span::styled(message, theme.active()));
     }
-    let back = [("Esc", "back")];
-    let back = if state.back.is_empty() {
-        &[][..]
-    } else {
-        &back[..]
+    let mut always = vec![("p", "pause"), ("?", "help"), ("q", "quit")];
+    if !state.back.is_empty() {
+        always.insert(0, ("Esc", "back"));
+    }
+    let taken = |(key, does): &(&str, &str)| text::width(key) + text::width(does) + 3;
+    let used: usize = spans.iter().map(Span::width).sum();
+    let room = usize::from(width).saturating_sub(used + always.iter().map(taken).sum::<usize>());
+    // What does not fit is in the help.
+    let mut room_left = room;
+    let fits = |hint: &&(&str, &str)| {
+        let enough = taken(hint) <= room_left;
+        room_left -= if enough { taken(hint) } else { room_left };
+        enough
     };
-    let always = [("p", "pause"), ("?", "help"), ("q", "quit")];
-    for (key, does) in keys.iter().chain(back).chain(&always) {
+    let hints: Vec<_> = keys.iter().filter(fits).copied().collect();
+    for (key, does) in hints.into_iter().chain(always) {
         spans.push(Span::styled(format!(" {key}"), theme.title()));
         spans.push(Span::styled(format!(" {does} "), theme.faint()));
     }

@@ -65,12 +65,10 @@ pub(super) fn title_line(
     let ops = state
         .op
         .map_or_else(|| "all accesses".to_owned(), |op| format!("{op}s only"));
+    let end = state.data.extent().to;
     let times = scale.map(|s| {
-        format!(
-            " · {} · 1 column = {}",
-            axis::span(s),
-            text::time(s.per_column)
-        )
+        let column = axis::column(s);
+        format!(" · {} · 1 column = {column}", axis::span(s, end))
     });
     let follows = match state.data.catalog.live && state.window.follows() {
         true => " · following",
@@ -127,12 +125,7 @@ fn round_up(n: u64) -> u64 {
     let mut power = 1u64;
     loop {
         for step in STEPS {
-            let value = step.saturating_mul(power);
-            let value = if power == 1 {
-                value / 10 * 10
-            } else {
-                value / 10
-            };
+            let value = step.saturating_mul(power) / 10;
             if value >= n {
                 return value;
             }
@@ -182,7 +175,7 @@ mod tests {
         for (n, round) in [
             (0, 1),
             (5, 5),
-            (7, 10),
+            (7, 8),
             (10, 10),
             (11, 12),
             (101, 120),

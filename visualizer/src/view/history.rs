@@ -15,7 +15,7 @@ use super::theme::Theme;
 use super::{axis, message, text};
 use crate::state::lanes::{Cell, Lane};
 use crate::state::window::Scale;
-use crate::state::{LANE_LABEL, Screen, State};
+use crate::state::{Screen, State, lane_label};
 
 /// Rows of a lane.
 const LANE: u16 = 3;
@@ -101,8 +101,8 @@ fn times_and_scroll(
     theme: Theme,
 ) {
     let chart = Rect {
-        x: area.x + LANE_LABEL,
-        width: area.width.saturating_sub(LANE_LABEL),
+        x: area.x + lane_label(area.width),
+        width: area.width.saturating_sub(lane_label(area.width)),
         ..area
     };
     axis::draw(frame.buffer_mut(), chart, scale, theme.faint());
@@ -119,7 +119,7 @@ fn times_and_scroll(
 fn draw_lane(buffer: &mut Buffer, area: Rect, lane: &Lane, selected: bool, theme: Theme) {
     let middle = area.y + area.height / 2;
     let marker = if selected { '▶' } else { ' ' };
-    let width = usize::from(LANE_LABEL) - 2;
+    let width = usize::from(lane_label(area.width)) - 2;
     let label = format!("{marker}{} ", text::right(&lane.label, width));
     let style = if selected {
         theme.title()
@@ -127,7 +127,7 @@ fn draw_lane(buffer: &mut Buffer, area: Rect, lane: &Lane, selected: bool, theme
         Style::new()
     };
     buffer.set_string(area.x, middle, label, style);
-    let left = area.x + LANE_LABEL;
+    let left = area.x + lane_label(area.width);
     for (x, cell) in (left..area.right()).zip(&lane.cells) {
         if let Some(read) = cell.read {
             let sign = if read.optimized { '+' } else { 'x' };

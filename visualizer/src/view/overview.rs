@@ -53,7 +53,11 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         Column::figures("INTER", 5),
         Column::figures("LOST", 7),
     ];
-    let mut lines = vec![table::titles(&columns, theme.title())];
+    let mut titles = table::titles(&columns, theme.title());
+    for (origin, column) in Origin::ALL.into_iter().zip(4..) {
+        table::patch(&mut titles, column, theme.origin(origin));
+    }
+    let mut lines = vec![titles];
     let seen = usize::from(area.height).saturating_sub(1);
     let visible = state.tree_list.visible(state.tree.len(), seen);
     for i in visible {
@@ -205,10 +209,10 @@ fn aps_text(n: u64) -> String {
 
 fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String {
     let tail = format!(
-        "buffer {} · clock ±{} · CPU {}",
+        "unsent {} · CPU {} · clock ±{}",
         text::bytes(s.buffered_bytes),
-        text::time(s.clock_error),
         text::time(s.cpu),
+        text::time(s.clock_error),
     );
     if link {
         return format!(
@@ -217,7 +221,7 @@ fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String
         );
     }
     format!(
-        "{}, {} copies · served others {} · {tail}",
+        "{}, {} copies · {} requests of others · {tail}",
         text::plural(s.objects, "object"),
         text::count(s.copies),
         text::count(s.served),

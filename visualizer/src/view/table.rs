@@ -49,6 +49,13 @@ pub(super) fn titles(columns: &[Column], style: Style) -> Line<'static> {
     row(columns, cells, ' ', style)
 }
 
+/// Adds `style` to the cell of `column`. Cells alternate with gaps, after the marker.
+pub(super) fn patch(line: &mut Line<'static>, column: usize, style: Style) {
+    if let Some(span) = line.spans.get_mut(1 + 2 * column) {
+        span.style = span.style.patch(style);
+    }
+}
+
 /// A row; `marker` stands before it.
 pub(super) fn row(
     columns: &[Column],

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use dosmos_trace::Origin;
-use dosmos_trace::meta::Access;
+use dosmos_trace::meta::{Access, PrimaryMeta};
 
 use super::table::{self, Column};
 use super::theme::Theme;
@@ -86,33 +86,39 @@ static FIELDS: [Field; 13] = [
 
 /// The name has at least so many columns.
 const NAME: usize = 10;
+/// Beyond so many, the other names get their part.
+const NAME_ENOUGH: usize = 24;
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.variables.is_empty() {
         return message(frame, area, "No variable has been declared yet.");
     }
-    let rows = [Constraint::Min(3), Constraint::Length(4)];
+    let rows = [Constraint::Min(3), Constraint::Length(5)];
     let [top, bottom] = Layout::vertical(rows).areas(area);
     frame.render_widget(Paragraph::new(rows_of(state, theme, top)), top);
     frame.render_widget(Paragraph::new(detail(state, theme, bottom)), bottom);
 }
 
-/// The fields that fit, and the width left for the name.
-fn fitting(width: usize) -> (Vec<&'static Field>, usize) {
+/// The fields that fit, the width left for the name, and what each field of words gets beyond its
+/// own width.
+fn fitting(width: usize) -> (Vec<&'static Field>, usize, usize) {
     let mut fields: Vec<&Field> = FIELDS.iter().collect();
     loop {
         let taken: usize = fields.iter().map(|f| f.width + 1).sum();
         let left = width.saturating_sub(taken + 1);
         let next = fields.iter().map(|f| f.yields).max().unwrap_or(0);
         if left >= NAME || next == 0 {
-            return (fields, left.min(60));
+            let words = fields.iter().filter(|f| !f.right).count();
+            let spare = left.saturating_sub(NAME_ENOUGH);
+            let more = (spare / (words + 1)).min(30);
+            return (fields, (left - more * words).min(60), more);
         }
         fields.retain(|f| f.yields != next);
     }
 }
 
 fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let (fields, name) = fitting(usize::from(area.width));
+    let (fields, name, more) = fitting(usize::from(area.width));
     // Names ascend, figures descend; reversed, the other way round.
     let arrow = |key: SortKey| match (key == SortKey::Name) != state.reverse {
         true => "▴",
@@ -128,7 +134,7 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         columns.push(if field.right {
             Column::figures(&title, field.width)
         } else {
-            Column::names(&title, field.width)
+            Column::names(&title, field.width + more)
         });
     }
     let mut lines = vec![table::titles(&columns, theme.title())];
@@ -171,45 +177,42 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             row.owners
         ),
         format!(
-            "{}: local {} · intra {} · inter {} · delayed {} · wait {} · hold {}",
-            text::plural(all, "access").replace("accesss", "accesses"),
+            "{} accesses: {} local, {} intra, {} inter · wait {} · hold {}",
+            text::count(all),
             text::percent(local, all),
             text::percent(intra, all),
             text::percent(inter, all),
-            text::count(row.delayed),
             text::time_or_dash(row.wait),
             text::time_or_dash(row.hold),
         ),
-        last_accesses(state, row),
+        last(state, row, "acquired", |p| &p.last_acquires),
+        last(state, row, "written", |p| &p.last_writes),
     ];
     let width = usize::from(area.width).saturating_sub(1);
     let line = |l: &String| Line::styled(format!(" {}", text::fit(l, width)), theme.section());
     lines.iter().map(line).collect()
 }
 
-/// Who acquired and wrote last, newest first.
-fn last_accesses(state: &State, row: &VariableRow) -> String {
-    let catalog = &state.data.catalog;
+/// Who did it last, newest first, with times since the start of the run.
+fn last(
+    state: &State,
+    row: &VariableRow,
+    done: &str,
+    of: fn(&PrimaryMeta) -> &Vec<Access>,
+) -> String {
     let start = state.data.extent().from;
-    let newest = |of: fn(&dosmos_trace::meta::PrimaryMeta) -> &Vec<Access>| {
-        let primaries = state.data.metas.primaries.iter();
-        let its = primaries.filter(|p| p.object.var == row.id);
-        let mut all: Vec<Access> = its.flat_map(of).copied().collect();
-        all.sort_by_key(|a| std::cmp::Reverse(a.at));
-        let texts = all.iter().take(3).map(|a| {
-            let since = (a.at - start).as_secs_f64();
-            format!("{} at {since:.3} s", catalog.topology.ap_name(a.ap))
-        });
-        let texts: Vec<String> = texts.collect();
-        if texts.is_empty() {
-            "none".into()
-        } else {
-            texts.join(", ")
-        }
+    let topology = &state.data.catalog.topology;
+    let primaries = state.data.metas.primaries.iter();
+    let its = primaries.filter(|p| p.object.var == row.id);
+    let mut all: Vec<Access> = its.flat_map(of).copied().collect();
+    all.sort_by_key(|a| std::cmp::Reverse(a.at));
+    let text = |a: &Access| {
+        let since = (a.at - start).as_secs_f64();
+        format!("{} at {since:.3} s", topology.ap_name(a.ap))
     };
-    format!(
-        "last acquired: {} · last written: {}",
-        newest(|p| &p.last_acquires),
-        newest(|p| &p.last_writes)
-    )
+    let texts: Vec<String> = all.iter().take(4).map(text).collect();
+    match texts.is_empty() {
+        true => format!("never {done}"),
+        false => format!("last {done}: {}", texts.join(", ")),
+    }
 }

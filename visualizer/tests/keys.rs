@@ -1,0 +1,233 @@
+//! What keys do, without a terminal.
+
+mod support;
+
+use dosmos_proto::{ApId, Nanos};
+use dosmos_trace::Op;
+use dosmos_trace::query::Filter;
+use dosmos_visualizer::state::lanes::LaneKey;
+use dosmos_visualizer::state::{Action, Question, Screen, State, variables::SortKey};
+use support::{GRID, SUM, after, answer};
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn filter(state: &State) -> Filter {
+    match state.request().question {
+        Question::Histogram(q) => q.filter,
+        Question::History(q) => q.filter,
+        other => panic!("no chart is asked for: {other:?}"),
+    }
+}
+
+#[test]
+fn digits_and_tab_choose_the_screen() {
+    let mut state = after(&support::finished(), SIZE, &[]);
+    for screen in Screen::ALL {
+        assert_eq!(state.place.screen, screen);
+        state.handle(Action::NextScreen);
+    }
+    assert_eq!(state.place.screen, Screen::Overview);
+    state.handle(Action::PreviousScreen);
+    assert_eq!(state.place.screen, Screen::ProcessHistory);
+    state.handle(Action::Show(Screen::Variables));
+    assert_eq!(state.place.screen, Screen::Variables);
+}
+
+#[test]
+fn enter_drills_from_variable_to_process_and_escape_returns() {
+    let source = support::finished();
+    let keys = [Action::Show(Screen::Variables), Action::Down, Action::Enter];
+    let mut state = after(&source, SIZE, &keys);
+    assert_eq!(state.place.screen, Screen::Histogram);
+    assert_eq!(filter(&state).variables, [SUM]);
+    state.handle(Action::Enter);
+    answer(&mut state, &source);
+    assert_eq!(state.place.screen, Screen::VariableHistory);
+    assert_eq!(state.lanes.len(), 4);
+    state.handle(Action::Down);
+    state.handle(Action::Down);
+    state.handle(Action::Enter);
+    answer(&mut state, &source);
+    assert_eq!(state.place.screen, Screen::ProcessHistory);
+    assert_eq!(filter(&state).aps, [ApId(2)]);
+    assert!(
+        state
+            .lanes
+            .iter()
+            .any(|l| matches!(l.key, LaneKey::Barrier(_)))
+    );
+    for screen in [
+        Screen::VariableHistory,
+        Screen::Histogram,
+        Screen::Variables,
+    ] {
+        state.handle(Action::Back);
+        assert_eq!(state.place.screen, screen);
+    }
+    state.handle(Action::Back);
+    assert_eq!(state.place.screen, Screen::Variables);
+}
+
+#[test]
+fn a_process_of_the_tree_opens_its_history_and_a_group_folds() {
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[]);
+    let open = state.tree.len();
+    state.handle(Action::Down);
+    state.handle(Action::Enter);
+    assert_eq!(state.tree.len(), open - 5);
+    state.handle(Action::Enter);
+    assert_eq!(state.tree.len(), open);
+    state.handle(Action::Down);
+    state.handle(Action::Enter);
+    assert_eq!(
+        state.place.screen,
+        Screen::Overview,
+        "a memory process has no history"
+    );
+    state.handle(Action::Down);
+    state.handle(Action::Enter);
+    assert_eq!(state.place.process, Some(ApId(0)));
+    assert_eq!(state.place.screen, Screen::ProcessHistory);
+}
+
+#[test]
+fn the_selection_stays_on_its_variable_when_the_order_changes() {
+    let source = support::finished();
+    let mut state = after(
+        &source,
+        SIZE,
+        &[Action::Show(Screen::Variables), Action::Down],
+    );
+    let selected = |s: &State| s.variables[s.variable_list.selected].id;
+    assert_eq!(selected(&state), SUM);
+    for _ in SortKey::ALL {
+        state.handle(Action::Sort);
+        assert_eq!(selected(&state), SUM);
+    }
+    assert_eq!(state.sort, SortKey::Name);
+    state.handle(Action::Reverse);
+    assert_eq!(selected(&state), SUM);
+    assert_eq!(state.variable_list.selected, 0);
+}
+
+#[test]
+fn variables_objects_and_operations_are_chosen() {
+    let mut state = after(
+        &support::finished(),
+        SIZE,
+        &[Action::Show(Screen::Histogram)],
+    );
+    assert!(filter(&state).variables.is_empty());
+    assert_eq!(filter(&state).ops, Op::ALL[..4]);
+    state.handle(Action::NextSubject);
+    assert_eq!(filter(&state).variables, [GRID]);
+    state.handle(Action::NextObject);
+    assert_eq!(filter(&state).object, Some(0));
+    state.handle(Action::PreviousObject);
+    state.handle(Action::PreviousObject);
+    assert_eq!(filter(&state).object, Some(7));
+    state.handle(Action::NextSubject);
+    assert_eq!(
+        (filter(&state).variables, filter(&state).object),
+        (vec![SUM], None)
+    );
+    state.handle(Action::NextSubject);
+    assert!(filter(&state).variables.is_empty());
+    state.handle(Action::Writes);
+    assert_eq!(filter(&state).ops, [Op::Write]);
+    state.handle(Action::Reads);
+    assert_eq!(filter(&state).ops, [Op::Read]);
+    state.handle(Action::Reads);
+    assert_eq!(filter(&state).ops, Op::ALL[..4]);
+    state.handle(Action::Show(Screen::ProcessHistory));
+    state.handle(Action::PreviousSubject);
+    assert_eq!(filter(&state).aps, [ApId(3)]);
+}
+
+#[test]
+fn zoom_and_pan_change_what_is_asked_for() {
+    let mut state = after(
+        &support::finished(),
+        SIZE,
+        &[Action::Show(Screen::Histogram)],
+    );
+    let asked = |s: &State| filter(s).range.unwrap();
+    let whole = asked(&state);
+    state.handle(Action::ZoomIn);
+    let closer = asked(&state);
+    assert!(closer.length() < whole.length());
+    assert!(whole.from < closer.from && closer.to < whole.to);
+    state.handle(Action::Earlier);
+    assert!(asked(&state).from < closer.from);
+    state.handle(Action::Later);
+    state.handle(Action::ZoomOut);
+    assert_eq!(asked(&state), whole);
+    state.handle(Action::ZoomIn);
+    state.handle(Action::Whole);
+    assert_eq!(asked(&state), whole);
+}
+
+#[test]
+fn a_live_window_follows_the_end_until_one_looks_back() {
+    let early = support::live(Nanos(200_000_000));
+    let late = support::live(Nanos(400_000_000));
+    let keys = [Action::Show(Screen::Histogram), Action::ZoomIn];
+    let mut state = after(&early, SIZE, &keys);
+    let shown = |s: &State| s.window.resolve(s.data.extent());
+    let before = shown(&state);
+    answer(&mut state, &late);
+    assert!(shown(&state).from > before.from, "it follows");
+    state.handle(Action::Earlier);
+    let fixed = shown(&state);
+    answer(&mut state, &early);
+    answer(&mut state, &late);
+    assert_eq!(shown(&state), fixed, "it stays");
+    state.handle(Action::Follow);
+    assert_eq!(shown(&state).to, state.data.extent().to);
+}
+
+#[test]
+fn pause_holds_the_picture_but_not_the_keys() {
+    let early = support::live(Nanos(200_000_000));
+    let late = support::live(Nanos(400_000_000));
+    let keys = [Action::Show(Screen::Histogram), Action::Pause];
+    let mut state = after(&early, SIZE, &keys);
+    assert!(!state.request().repeat);
+    let records = state.data.catalog.records;
+    answer(&mut state, &late);
+    assert_eq!(state.data.catalog.records, records);
+    state.handle(Action::ZoomIn);
+    answer(&mut state, &late);
+    let drawn = state.data.histogram.as_ref().unwrap();
+    assert_eq!(
+        Some(drawn.answer.range),
+        filter(&state).range,
+        "zooming works while paused"
+    );
+    state.handle(Action::Pause);
+    answer(&mut state, &late);
+    assert!(state.data.catalog.records > records);
+}
+
+#[test]
+fn an_answer_to_an_old_question_is_not_shown() {
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Histogram)]);
+    let old = state.request();
+    state.handle(Action::NextSubject);
+    assert!(state.data.histogram.is_none());
+    let source = std::sync::Arc::new(source);
+    let update = dosmos_visualizer::tui::answer_once(source, old);
+    state.apply(futures::executor::block_on(update));
+    assert!(state.data.histogram.is_none());
+}
+
+#[test]
+fn rates_are_those_of_the_last_seconds() {
+    let mut state = after(&support::live(Nanos(100_000_000)), SIZE, &[]);
+    answer(&mut state, &support::live(Nanos(300_000_000)));
+    // 20 sweeps of 56 accesses in 0.2 s.
+    let rate = state.tree[0].figures.rate.unwrap();
+    assert!((rate - 5_600.0).abs() < 1.0, "{rate}");
+}

@@ -1,0 +1,203 @@
+//! Every screen as a user sees it, kept as text.
+
+mod support;
+
+use std::fmt::Write;
+
+use dosmos_proto::Nanos;
+use dosmos_trace::query::Catalog;
+use dosmos_visualizer::source::Memory;
+use dosmos_visualizer::state::{Action, Screen, State, Update};
+use dosmos_visualizer::view::{self, Theme};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::{Color, Modifier};
+use support::{after, answer};
+
+const COLOUR: Theme = Theme { colour: true };
+const PLAIN: Theme = Theme { colour: false };
+
+/// The screen, and below it where it is coloured.
+fn picture(state: &State, theme: Theme) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
+    terminal.draw(|f| view::render(f, state, theme)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    let mut colours = String::new();
+    for y in 0..state.size.1 {
+        for x in 0..state.size.0 {
+            let cell = &buffer[(x, y)];
+            text.push_str(cell.symbol());
+            colours.push(match cell.fg {
+                Color::Green => 'g',
+                Color::Yellow => 'y',
+                Color::Red => 'r',
+                _ if cell.modifier.contains(Modifier::REVERSED) => '#',
+                _ if cell.modifier.contains(Modifier::UNDERLINED) => '_',
+                _ => ' ',
+            });
+        }
+        for t in [&mut text, &mut colours] {
+            t.truncate(t.trim_end_matches(' ').len());
+            t.push('\n');
+        }
+    }
+    let mut out = text;
+    writeln!(out, "{}", "-".repeat(state.size.0.into())).unwrap();
+    out.push_str(&colours);
+    out
+}
+
+const SMALL: (u16, u16) = (80, 24);
+
+#[test]
+fn overview() {
+    let mut state = after(&support::live(Nanos(300_000_000)), SMALL, &[]);
+    answer(&mut state, &support::live(Nanos(590_000_000)));
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn overview_of_a_finished_run() {
+    let mut source = support::finished();
+    let state = after(
+        &source,
+        SMALL,
+        &[Action::Down, Action::Enter, Action::Bottom],
+    );
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn variables() {
+    let keys = [Action::Show(Screen::Variables), Action::Sort, Action::Down];
+    let state = after(&support::finished(), SMALL, &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn variables_on_a_wide_terminal() {
+    let state = after(
+        &support::finished(),
+        (160, 50),
+        &[Action::Show(Screen::Variables)],
+    );
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn histogram() {
+    let keys = [
+        Action::Show(Screen::Variables),
+        Action::Enter,
+        Action::Reads,
+    ];
+    let state = after(&support::finished(), SMALL, &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn histogram_zoomed_on_a_wide_terminal() {
+    let keys = [
+        Action::Show(Screen::Histogram),
+        Action::ZoomIn,
+        Action::ZoomIn,
+        Action::Earlier,
+    ];
+    let state = after(&support::finished(), (160, 50), &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+fn zoomed_history(screen: Screen) -> Vec<Action> {
+    let mut keys = vec![Action::Show(screen)];
+    if screen == Screen::VariableHistory {
+        keys.push(Action::PreviousSubject);
+    }
+    keys.extend([Action::ZoomIn; 5]);
+    keys
+}
+
+#[test]
+fn variable_history() {
+    let state = after(
+        &support::finished(),
+        SMALL,
+        &zoomed_history(Screen::VariableHistory),
+    );
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn process_history() {
+    let mut keys = zoomed_history(Screen::ProcessHistory);
+    keys.extend([Action::NextSubject, Action::Down]);
+    let state = after(&support::finished(), SMALL, &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn process_history_of_the_whole_run_on_a_wide_terminal() {
+    let keys = [Action::Show(Screen::ProcessHistory)];
+    let state = after(&support::finished(), (160, 50), &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn without_colours() {
+    let source = support::finished();
+    let keys = [Action::Show(Screen::Variables), Action::Enter];
+    insta::assert_snapshot!(picture(&after(&source, SMALL, &keys), PLAIN));
+    let keys = zoomed_history(Screen::VariableHistory);
+    insta::assert_snapshot!(picture(&after(&source, SMALL, &keys), PLAIN));
+    let state = after(&support::live(Nanos(90_000_000)), SMALL, &[]);
+    insta::assert_snapshot!(picture(&state, PLAIN));
+}
+
+#[test]
+fn help() {
+    let mut state = after(&support::finished(), SMALL, &[Action::Help]);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+    state.handle(Action::Back);
+    assert!(!state.help);
+}
+
+#[test]
+fn incomplete_paused_and_finished() {
+    let mut source = support::live(Nanos(120_000_000));
+    let c = &mut source.catalog.completeness;
+    c.missing = vec!["emp1 at 127.0.0.1:40123".into()];
+    c.dropped = 1_234;
+    c.recorded = 56_789;
+    c.sampling = 0.1;
+    c.corrupt_chunks = 2;
+    c.notes = vec!["emp0 knows variable grid differently".into()];
+    source.status.event_managers.truncate(1);
+    source.status.event_managers[0].trouble = "No space left on device: run/store/emp0".into();
+    source.status.event_managers[0].processes[1].connected = false;
+    source.status.event_managers[0].processes[1].dropped = 1_234;
+    let mut state = after(&source, SMALL, &[Action::Down, Action::Down, Action::Pause]);
+    state.finish("run finished");
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn nothing_yet() {
+    let mut state = State::new("sor", SMALL);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+    let request = state.request();
+    let result = Err("127.0.0.1:7000: cannot reach 127.0.0.1:7000: Connection refused".into());
+    state.apply(Update { request, result });
+    insta::assert_snapshot!(picture(&state, COLOUR));
+    let empty = Memory::new(Catalog::default(), Vec::new());
+    for screen in Screen::ALL {
+        let state = after(&empty, SMALL, &[Action::Show(screen)]);
+        let name = format!("empty {}", screen.name());
+        insta::assert_snapshot!(name, picture(&state, COLOUR));
+    }
+}
+
+#[test]
+fn a_terminal_too_small_says_so() {
+    let state = after(&support::finished(), (50, 10), &[]);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
