@@ -8,7 +8,10 @@
 //! * *owned*: written by one application process outside sections, counting up. Checked: a reader
 //!   sees at least what had been published (by a release or barrier that had returned), what it
 //!   wrote itself, and what it saw before.
-//! * *counters*: fetch-add by everyone. Checked: every previous value is handed out once.
+//! * *counters*: fetch-add by everyone. Checked: every previous value is handed out once; readers as
+//!   of owned objects.
+//!
+//! Writes to owned objects and releases are sometimes not waited for before the next request.
 //!
 //! What a lost section wrote may or may not be released (its release may have been on its way); an
 //! object that had one is *uncertain*: order is not checked there any more, wholeness is.
@@ -56,6 +59,7 @@ enum Kind {
     Counter {
         handed_out: HashSet<u64>,
         issued: u64,
+        published: u64,
     },
 }
 
@@ -75,6 +79,13 @@ enum Doing {
     Barrier { round: u64 },
 }
 
+struct Pending {
+    doing: Doing,
+    /// What it publishes when it returns: what its process had written when it asked.
+    written: Vec<(usize, u64)>,
+    awaited: bool,
+}
+
 struct Holding {
     object: usize,
     working: [u64; 4],
@@ -86,15 +97,16 @@ struct Holding {
 #[derive(Default)]
 struct Ap {
     alive: bool,
-    /// Requests under way: at most one, and any number of owned writes.
-    pending: HashMap<u64, (Doing, Vec<(usize, u64)>)>,
-    blocked: bool,
+    /// Requests under way: at most one that is waited for.
+    pending: HashMap<u64, Pending>,
     /// A link broke while its acquire was under way: the grant may be void when it comes.
     doubtful: bool,
     holding: Option<Holding>,
     actions: u32,
     round: u64,
     seen: HashMap<usize, u64>,
+    /// What it released or added itself, by object.
+    own: HashMap<usize, u64>,
     versions: HashMap<usize, u64>,
 }
 
@@ -181,6 +193,7 @@ impl Sim {
                 _ => Kind::Counter {
                     handed_out: HashSet::new(),
                     issued: 0,
+                    published: 0,
                 },
             };
             self.objects.push(Object { id, kind });
@@ -237,7 +250,8 @@ impl Sim {
 
     fn may_act(&self, a: usize) -> bool {
         let ap = &self.aps[a];
-        ap.alive && !ap.blocked && (ap.round < self.rounds || ap.holding.is_some())
+        let waits = ap.pending.values().any(|p| p.awaited);
+        ap.alive && !waits && (ap.round < self.rounds || ap.holding.is_some())
     }
 
     fn act(&mut self, a: usize) {
@@ -292,9 +306,18 @@ impl Sim {
             Doing::Release { .. } | Doing::Barrier { .. } => self.written_by(a),
             _ => Vec::new(),
         };
-        self.aps[a].blocked = !matches!(doing, Doing::OwnedWrite { .. }) || self.rng.random_bool(0.3);
+        let awaited = match doing {
+            Doing::OwnedWrite { .. } => self.rng.random_bool(0.3),
+            Doing::Release { .. } => self.rng.random_bool(0.6),
+            _ => true,
+        };
         let id = self.c.ask(a as u32, request);
-        self.aps[a].pending.insert(id, (doing, written));
+        let pending = Pending {
+            doing,
+            written,
+            awaited,
+        };
+        self.aps[a].pending.insert(id, pending);
     }
 
     fn written_by(&self, a: usize) -> Vec<(usize, u64)> {
@@ -302,19 +325,21 @@ impl Sim {
         objects
             .filter_map(|(i, o)| match o.kind {
                 Kind::Owned { writer, issued, .. } if writer == a => Some((i, issued)),
+                Kind::Counter { .. } => self.aps[a].own.get(&i).map(|own| (i, *own)),
                 _ => None,
             })
             .collect()
     }
 
     fn ask_read(&mut self, a: usize, object: usize) {
+        let own = self.aps[a].own.get(&object).copied().unwrap_or(0);
         let floor = match &self.objects[object].kind {
-            Kind::Locked { returned, .. } => *returned as u64,
+            Kind::Locked { returned, .. } => (*returned as u64).max(own),
             Kind::Owned {
                 writer, written, ..
             } if *writer == a => written.last().copied().unwrap_or(0),
             Kind::Owned { published, .. } => *published,
-            Kind::Counter { .. } => 0,
+            Kind::Counter { published, .. } => own.max(*published),
         };
         let id = self.objects[object].id;
         self.ask(a, read(id), Doing::Read { object, floor });
@@ -344,7 +369,9 @@ impl Sim {
 
     fn release(&mut self, a: usize, object: usize) {
         let id = self.objects[object].id;
-        let Some(h) = &self.aps[a].holding else { return };
+        let Some(h) = &self.aps[a].holding else {
+            return;
+        };
         // A section writes its number everywhere before it ends.
         if h.wrote.is_some_and(|n| h.working != [n; 4]) {
             return self.section_write(a, object);
@@ -357,6 +384,9 @@ impl Sim {
         } = &mut self.objects[object].kind
         {
             history.extend(number);
+            if number.is_some() {
+                self.aps[a].own.insert(object, history.len() as u64 - 1);
+            }
             if !zombie {
                 *holder = None;
             }
@@ -369,13 +399,10 @@ impl Sim {
         replies.sort_unstable_by_key(|(key, _)| *key);
         for ((ap, id), reply) in replies {
             let a = ap.index();
-            let Some((doing, written)) = self.aps[a].pending.remove(&id) else {
+            let Some(Pending { doing, written, .. }) = self.aps[a].pending.remove(&id) else {
                 self.must(false, &format!("{ap} got an answer it did not wait for"));
                 return;
             };
-            if !matches!(doing, Doing::OwnedWrite { .. }) || self.aps[a].pending.is_empty() {
-                self.aps[a].blocked = false;
-            }
             match reply {
                 Reply::Refused(refusal) => {
                     self.must(self.disturbed, &format!("refused: {refusal}"));
@@ -384,12 +411,15 @@ impl Sim {
                 reply => {
                     self.count(doing);
                     for (object, seq) in written {
-                        if let Kind::Owned {
-                            published, written, ..
-                        } = &mut self.objects[object].kind
-                        {
-                            let last = written.range(..=seq).last().copied();
-                            *published = (*published).max(last.unwrap_or(0));
+                        match &mut self.objects[object].kind {
+                            Kind::Owned {
+                                published, written, ..
+                            } => {
+                                let last = written.range(..=seq).last().copied();
+                                *published = (*published).max(last.unwrap_or(0));
+                            }
+                            Kind::Counter { published, .. } => *published = (*published).max(seq),
+                            Kind::Locked { .. } => {}
                         }
                     }
                     self.succeeded(a, doing, &reply);
@@ -440,8 +470,12 @@ impl Sim {
             }
             (Doing::Release { object, number }, Reply::Released { version }) => {
                 self.check_version(a, object, *version);
-                if let (Some(number), Kind::Locked { history, returned, .. }) =
-                    (number, &mut self.objects[object].kind)
+                if let (
+                    Some(number),
+                    Kind::Locked {
+                        history, returned, ..
+                    },
+                ) = (number, &mut self.objects[object].kind)
                 {
                     let at = history.iter().position(|n| *n == number).unwrap_or(0);
                     *returned = (*returned).max(at);
@@ -452,6 +486,7 @@ impl Sim {
                     return;
                 };
                 let new = handed_out.insert(*previous);
+                self.aps[a].own.insert(object, previous + 1);
                 self.must(new, &format!("{previous} was handed out twice"));
             }
             (Doing::Barrier { round }, Reply::Passed { generation }) => {
@@ -525,9 +560,10 @@ impl Sim {
             } => {
                 if let Some(h) = holding.filter(|h| !h.zombie) {
                     let working = h.working;
-                    let own = values.iter().zip(&working).all(|(v, w)| {
-                        v == w || (*uncertain && Some(*w) != h.wrote)
-                    });
+                    let own = values
+                        .iter()
+                        .zip(&working)
+                        .all(|(v, w)| v == w || (*uncertain && Some(*w) != h.wrote));
                     return self.must(own, &format!("{what}, its section is {working:?}"));
                 }
                 if holding.is_some() {
@@ -567,14 +603,13 @@ impl Sim {
         self.lose_section(a);
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
-        for (_, (doing, _)) in pending {
-            // The grant may be on its way, the release too.
-            if let Doing::Release { object, .. } = doing {
+        for pending in pending.into_values() {
+            // The release may be on its way.
+            if let Doing::Release { object, .. } = pending.doing {
                 self.make_uncertain(object);
             }
         }
         self.aps[a].alive = false;
-        self.aps[a].blocked = false;
         self.aps[a].doubtful = false;
         self.c.gone(ApId(a as u32));
     }
@@ -607,7 +642,9 @@ impl Sim {
     /// A link breaks, or one comes back.
     fn cut(&mut self) {
         if !self.down.is_empty() && self.rng.random_bool(0.6) {
-            let (a, b) = self.down.swap_remove(self.rng.random_range(0..self.down.len()));
+            let (a, b) = self
+                .down
+                .swap_remove(self.rng.random_range(0..self.down.len()));
             return self.c.up(a, b);
         }
         let pairs: Vec<_> = self.c.pairs();
@@ -621,7 +658,7 @@ impl Sim {
         for a in 0..self.aps.len() {
             self.lose_section(a);
             let ap = &mut self.aps[a];
-            let acquires = |(d, _): &(Doing, _)| matches!(d, Doing::Acquire { .. });
+            let acquires = |p: &Pending| matches!(p.doing, Doing::Acquire { .. });
             ap.doubtful = ap.pending.values().any(acquires);
         }
         for object in 0..self.objects.len() {
@@ -636,7 +673,10 @@ impl Sim {
     /// Everything came to rest: counters are complete, and everybody sees the last releases.
     fn check_the_end(&mut self) {
         for object in 0..self.objects.len() {
-            if let Kind::Counter { handed_out, issued } = &self.objects[object].kind {
+            if let Kind::Counter {
+                handed_out, issued, ..
+            } = &self.objects[object].kind
+            {
                 let all = (0..*issued).all(|n| handed_out.contains(&n));
                 self.must(all, "a fetch-add was lost");
             }
@@ -652,7 +692,10 @@ impl Sim {
     fn must(&self, holds: bool, what: &str) {
         if !holds {
             let log = &self.c.log;
-            let tail = log[log.len().saturating_sub(std::env::var("DOSMOS_LOG").map_or(60, |n| n.parse().unwrap()))..].join("\n");
+            let tail = log[log
+                .len()
+                .saturating_sub(std::env::var("DOSMOS_LOG").map_or(60, |n| n.parse().unwrap()))..]
+                .join("\n");
             panic!("{what}\n--- what happened last ---\n{tail}");
         }
     }
