@@ -1,6 +1,8 @@
 //! The library against a fake memory process: what a program can do, and what it is told when things
 //! go wrong. Nothing here may hang; deadlines bound every wait.
 
+#![allow(clippy::unwrap_used)] // also in the helpers
+
 mod fake;
 
 use std::time::Duration;

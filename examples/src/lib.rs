@@ -1,1 +1,28 @@
-//! Placeholder.
+//! Parallel programs over dosmos: real kernels, and one program for each pathology of sharing.
+//!
+//! Each is SPMD: [`run`] is what one application process does, all run the same, and they differ by
+//! rank. Each checks its own result, and fails if it is wrong.
+//!
+//! | program | shows |
+//! |---|---|
+//! | [`sor`] | a kernel with neighbours: bands of a matrix, edges exchanged, barriers |
+//! | [`groups`] | `bad-group`, `good-group`: an owner far from its readers, and near |
+//! | [`ping_pong`] | `ping-pong`, `ping-pong-split`: one variable between two writers, and its cure |
+//! | [`litmus`] | the consistency contract, tried out |
+//! | [`random`] | anything in any order, counted |
+//! | [`latency`] | what each operation costs |
+
+mod app;
+mod counts;
+mod error;
+mod output;
+
+pub mod groups;
+pub mod latency;
+pub mod litmus;
+pub mod ping_pong;
+pub mod random;
+pub mod sor;
+
+pub use app::{App, catalog, run, run_on};
+pub use error::Error;

@@ -4,8 +4,6 @@
 //! `fatal` ones end the session, `deadly` ones the whole server; reads of `reverse` ones are answered
 //! three at a time, the last first.
 
-#![allow(clippy::unwrap_used)] // it is part of tests
-
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,160 @@
+//! The table of programs, and how one is started: arguments, session, output.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use dsm_lib::Dsm;
+
+use crate::error::{Error, Result};
+use crate::{counts, groups, latency, litmus, output, ping_pong, random, sor};
+
+/// A program.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct App {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    start: fn(&Dsm, &App, &[String]) -> Result<String>,
+    check: fn(&App, &[String]) -> Result<()>,
+}
+
+/// What one application process of a program does, as its arguments say.
+pub(crate) trait Program: Args {
+    /// Does it; returns what there is to print.
+    fn run(&self, dsm: &Dsm) -> Result<String>;
+}
+
+/// A command line: the program's own arguments and those that all have.
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct Line<P: Args> {
+    #[command(flatten)]
+    program: P,
+    /// Write what this process did, as JSON lines, to FILE.<its name>.
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+}
+
+const CATALOG: &[App] = &[
+    app::<sor::Sor>("sor", "red-black over-relaxation on a matrix split by rows"),
+    app::<groups::Bad>("bad-group", "readers in one group, the owner in another"),
+    app::<groups::Good>("good-group", "bad-group, cured: owner and readers together"),
+    app::<ping_pong::Shared>("ping-pong", "two processes take turns at one variable"),
+    app::<ping_pong::Split>("ping-pong-split", "ping-pong, cured: an object for each"),
+    app::<litmus::Litmus>("litmus", "the consistency contract, tried out"),
+    app::<random::Random>(
+        "random",
+        "random operations on variables of all kinds, counted",
+    ),
+    app::<latency::Latency>("latency", "what each operation costs"),
+];
+
+const fn app<P: Program>(name: &'static str, about: &'static str) -> App {
+    App {
+        name,
+        about,
+        start: start::<P>,
+        check: |app, args| parse::<P>(app, args).map(drop),
+    }
+}
+
+/// All programs.
+pub fn catalog() -> &'static [App] {
+    CATALOG
+}
+
+/// Runs program `name` as the application process that the environment says (see
+/// [`Dsm::from_env`]), and prints what it has to say. `--help` prints the arguments.
+///
+/// # Errors
+/// If the program is unknown, its arguments make no sense, memory fails, or the result is wrong.
+pub fn run(name: &str, args: &[String]) -> Result<(), Error> {
+    let app = find(name)?;
+    if args.iter().any(|a| a == "--help" || a == "-h") {
+        output::print(&help(app, args));
+        return Ok(());
+    }
+    // Before joining: a process that joins and leaves would fail the others.
+    (app.check)(app, args)?;
+    let dsm = Dsm::from_env()?;
+    let said = (app.start)(&dsm, app, args)?;
+    dsm.close()?;
+    output::print(&said);
+    Ok(())
+}
+
+/// Runs program `name` on a session; returns what it has to say.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(dsm: &Dsm, name: &str, args: &[String]) -> Result<String, Error> {
+    let app = find(name)?;
+    (app.start)(dsm, app, args)
+}
+
+fn find(name: &str) -> Result<&'static App> {
+    CATALOG
+        .iter()
+        .find(|app| app.name == name)
+        .ok_or_else(|| Error::Unknown {
+            name: name.to_owned(),
+            known: CATALOG
+                .iter()
+                .map(|a| a.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+}
+
+fn start<P: Program>(dsm: &Dsm, app: &App, args: &[String]) -> Result<String> {
+    let line = parse::<P>(app, args)?;
+    let said = line.program.run(dsm)?;
+    if let Some(base) = &line.counts {
+        counts::write(dsm, base)?;
+    }
+    Ok(said)
+}
+
+fn parse<P: Args>(app: &App, args: &[String]) -> Result<Line<P>> {
+    let usage = |e: clap::Error| Error::Usage(e.to_string());
+    let command = Line::<P>::command().name(app.name).about(app.about);
+    let matches = command.try_get_matches_from(args).map_err(usage)?;
+    Line::from_arg_matches(&matches).map_err(usage)
+}
+
+/// What clap says of `--help`, which to it is a kind of error.
+fn help(app: &App, args: &[String]) -> String {
+    match (app.check)(app, args) {
+        Err(e) => e.to_string(),
+        Ok(()) => app.about.to_owned(),
+    }
+}
+
+/// The session with a deadline for waiting until others have done their work.
+pub(crate) fn patient(dsm: &Dsm) -> Dsm {
+    dsm.with_deadline(Duration::from_secs(24 * 3600))
+}
+
+/// Fails unless the cluster has that many application processes.
+pub(crate) fn needs(dsm: &Dsm, program: &'static str, processes: usize) -> Result<()> {
+    if dsm.size() >= processes {
+        return Ok(());
+    }
+    Err(Error::TooSmall {
+        program,
+        needs: format!("{processes} application processes"),
+        has: dsm.size().to_string(),
+    })
+}
+
+/// A wrong result, found by this process.
+pub(crate) fn wrong(dsm: &Dsm, program: &'static str, what: impl Into<String>) -> Error {
+    Error::Wrong {
+        program,
+        process: dsm.name().to_owned(),
+        what: what.into(),
+    }
+}

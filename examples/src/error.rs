@@ -1,0 +1,54 @@
+//! Why a program ended badly.
+
+use std::path::PathBuf;
+
+/// Why a program ended badly.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Shared memory failed.
+    #[error(transparent)]
+    Dsm(#[from] dsm_lib::Error),
+    /// No such program.
+    #[error("there is no program {name:?}; there are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The arguments make no sense; the text says why and what would.
+    #[error("{0}")]
+    Usage(String),
+    /// The cluster is not large enough.
+    #[error("{program} needs {needs}, and the cluster has {has}; add them to the cluster file")]
+    TooSmall {
+        /// The program.
+        program: &'static str,
+        /// What it needs.
+        needs: String,
+        /// What there is.
+        has: String,
+    },
+    /// The result is not what it must be: memory did not keep its contract, or the program is wrong.
+    #[error("{program}: wrong result at {process}: {what}")]
+    Wrong {
+        /// The program.
+        program: &'static str,
+        /// Name of the application process that found it.
+        process: String,
+        /// What was found, what was expected, and by which rule.
+        what: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Result of a program.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,121 @@
+//! What each operation costs, from the program's call to its return.
+//!
+//! Process 0 measures, the others wait; one JSON object an operation, times in nanoseconds. `remote` is
+//! another memory process of the group, `far` one of another group, where there are such. A remote read
+//! finds no copy, because process 0 writes the object before each (writes are not in the measurement);
+//! a `copy_read` finds one.
+
+use std::time::Instant;
+
+use clap::Args;
+use dsm_lib::{Dsm, Object};
+use hdrhistogram::Histogram;
+use serde_json::json;
+
+use crate::app::{Program, patient};
+use crate::error::Result;
+
+/// The arguments of the program.
+#[derive(Args, Debug, Clone)]
+pub struct Latency {
+    /// Measurements of each operation.
+    #[arg(long, default_value_t = 2000)]
+    ops: u64,
+    /// Measurements before those that count.
+    #[arg(long, default_value_t = 200)]
+    warm_up: u64,
+    /// Elements (of 8 bytes) of the object.
+    #[arg(long, default_value_t = 1)]
+    elements: usize,
+}
+
+impl Program for Latency {
+    fn run(&self, dsm: &Dsm) -> Result<String> {
+        let mut lines = Vec::new();
+        if dsm.rank() == 0 {
+            for (place, owner) in places(dsm) {
+                let object = dsm
+                    .vector::<f64>(&format!("latency.{place}"), self.elements)
+                    .owner(&owner)
+                    .declare()?
+                    .object(0)?;
+                self.measure_all(place, &object, &mut lines)?;
+            }
+        }
+        patient(dsm).barrier()?;
+        Ok(lines.join("\n"))
+    }
+}
+
+/// Where an object can be, seen from this process.
+fn places(dsm: &Dsm) -> Vec<(&'static str, String)> {
+    let mut found = vec![("local", dsm.memory_process().to_owned())];
+    let mut others = dsm.memory_processes().iter();
+    let mut remote = others.clone();
+    let near = remote.find(|mp| *mp.group == *dsm.group() && *mp.name != *dsm.memory_process());
+    found.extend(near.map(|mp| ("remote", mp.name.to_string())));
+    let far = others.find(|mp| *mp.group != *dsm.group());
+    found.extend(far.map(|mp| ("far", mp.name.to_string())));
+    found
+}
+
+impl Latency {
+    fn measure_all(
+        &self,
+        place: &str,
+        object: &Object<f64>,
+        lines: &mut Vec<String>,
+    ) -> Result<()> {
+        let values = vec![1.0; object.len()];
+        let write = || Ok(object.write(&values)?);
+        let read = || match object.read() {
+            Ok(_) => Ok(()),
+            Err(e) => Err(e.into()),
+        };
+        let nothing = || Ok(());
+        match place {
+            "local" => lines.push(self.measure(place, "read", nothing, read)?),
+            _ => lines.push(self.measure(place, "read", write, read)?),
+        }
+        if place == "remote" {
+            lines.push(self.measure(place, "copy_read", nothing, read)?);
+        }
+        lines.push(self.measure(place, "write", nothing, write)?);
+        lines.push(self.measure(place, "acquire_release", nothing, || {
+            object.acquire()?.release()?;
+            Ok(())
+        })?);
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        place: &str,
+        op: &str,
+        prepare: impl Fn() -> Result<()>,
+        measured: impl Fn() -> Result<()>,
+    ) -> Result<String> {
+        // Three digits, and no upper bound that an operation could reach: its deadline is below.
+        let mut times = Histogram::<u64>::new(3).ok();
+        for i in 0..self.warm_up + self.ops {
+            prepare()?;
+            let start = Instant::now();
+            measured()?;
+            let took = start.elapsed().as_nanos() as u64;
+            if let Some(times) = times.as_mut().filter(|_| i >= self.warm_up) {
+                times.saturating_record(took);
+            }
+        }
+        let at = |q: f64| times.as_ref().map_or(0, |t| t.value_at_quantile(q));
+        Ok(json!({
+            "op": format!("{place}_{op}"),
+            "bytes": 8 * self.elements,
+            "count": self.ops,
+            "median_ns": at(0.5),
+            "p99_ns": at(0.99),
+            "min_ns": times.as_ref().map_or(0, Histogram::min),
+            "max_ns": times.as_ref().map_or(0, Histogram::max),
+        })
+        .to_string())
+    }
+}

@@ -1,0 +1,266 @@
+//! Red-black successive over-relaxation on a matrix split by rows.
+//!
+//! Shows how a kernel with neighbours is written: each process has a band of rows in an object of its
+//! own memory process, computes on a native slice of it, and tells its neighbours its edge rows
+//! through objects of their own, so that nobody reads a whole band for one row. A barrier ends each
+//! half sweep. There is one variable of edges for each colour: it is written in the half sweep of that
+//! colour and read in the other, so the program has no data race. The largest change is gathered in a
+//! section. At the end the result must equal the sequential one bit for bit.
+
+mod kernel;
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use dsm_lib::{CopyPolicy, Dsm, Matrix, Object, Scalar, Vector};
+
+use crate::app::{Program, patient, wrong};
+use crate::error::{Error, Result};
+pub use kernel::sequential;
+use kernel::{Band, Colour, first_difference};
+
+/// The arguments of the program.
+#[derive(Args, Debug, Clone)]
+pub struct Sor {
+    /// Rows of the matrix, at least one a process.
+    #[arg(long, default_value_t = 128)]
+    rows: usize,
+    /// Columns of the matrix.
+    #[arg(long, default_value_t = 128)]
+    columns: usize,
+    /// Iterations; without this and --seconds, 100.
+    #[arg(long)]
+    iterations: Option<usize>,
+    /// Run until this much time is up (or the iterations are done).
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Over-relaxation factor, between 0 and 2.
+    #[arg(long, default_value_t = 1.5)]
+    omega: f64,
+    /// Gather the largest change every so many iterations; 0 for never.
+    #[arg(long, default_value_t = 10)]
+    check: usize,
+    /// Invalidate the neighbours' copies of the edges instead of updating them.
+    #[arg(long)]
+    invalidate: bool,
+}
+
+impl Program for Sor {
+    fn run(&self, dsm: &Dsm) -> Result<String> {
+        if self.rows < dsm.size().max(3) || self.columns < 3 {
+            return Err(Error::Usage(format!(
+                "sor: {} x {} is too small for {} processes; give --rows and --columns of 3 at least, and a row for each process",
+                self.rows,
+                self.columns,
+                dsm.size()
+            )));
+        }
+        let shared = Shared::declare(self, dsm)?;
+        let done = Worker::new(self, dsm, &shared)?.iterate()?;
+        if dsm.rank() == 0 {
+            self.verify(dsm, &shared, done)
+        } else {
+            Ok(String::new())
+        }
+    }
+}
+
+impl Sor {
+    fn limit(&self) -> usize {
+        match (self.iterations, self.seconds) {
+            (Some(n), _) => n,
+            (None, Some(_)) => usize::MAX,
+            (None, None) => 100,
+        }
+    }
+
+    fn verify(&self, dsm: &Dsm, shared: &Shared, iterations: usize) -> Result<String> {
+        let mut result = Vec::with_capacity(self.rows * self.columns);
+        for band in shared.grid.objects() {
+            result.extend_from_slice(&band.read()?);
+        }
+        let expected = sequential(self.rows, self.columns, iterations, self.omega);
+        if let Some((row, column, is, should_be)) =
+            first_difference(self.columns, &result, &expected)
+        {
+            let what = format!(
+                "after {iterations} iterations element ({row}, {column}) is {is:e}, a sequential run gives {should_be:e}"
+            );
+            return Err(wrong(dsm, "sor", what));
+        }
+        let last = shared.change.object(0)?.read()?;
+        let change = match last[0] {
+            0.0 => String::new(),
+            at => format!(", largest change {:.3e} in iteration {at}", last[1]),
+        };
+        Ok(format!(
+            "sor: {} x {} by {} processes, {iterations} iterations{change}; equal to a sequential run bit for bit",
+            self.rows,
+            self.columns,
+            dsm.size()
+        ))
+    }
+}
+
+/// The shared variables.
+struct Shared {
+    grid: Matrix<f64>,
+    /// Rows `2 r` and `2 r + 1`: the first and last row of process `r`, as of the last half sweep of
+    /// a colour.
+    edges: [Matrix<f64>; 2],
+    /// The iteration of the last check, and the largest change in it.
+    change: Vector<f64>,
+    stop: Scalar<bool>,
+}
+
+impl Shared {
+    fn declare(sor: &Sor, dsm: &Dsm) -> Result<Self> {
+        let policy = match sor.invalidate {
+            true => CopyPolicy::Invalidate,
+            false => CopyPolicy::Update,
+        };
+        let homes = dsm.homes().iter();
+        let homes: Vec<&str> = homes.flat_map(|h| [&**h, &**h]).collect();
+        let edges = |name| {
+            dsm.matrix::<f64>(name, 2 * dsm.size(), sor.columns)
+                .split_rows(2 * dsm.size())
+                .owners(homes.iter().copied())
+                .policy(policy)
+                .declare()
+        };
+        let first = dsm.homes().first().map_or("", |h| h);
+        Ok(Self {
+            grid: dsm
+                .matrix("sor.grid", sor.rows, sor.columns)
+                .split_rows(dsm.size())
+                .owner_per_rank()
+                .declare()?,
+            edges: [edges("sor.red-edges")?, edges("sor.black-edges")?],
+            change: dsm.vector("sor.change", 2).owner(first).declare()?,
+            stop: dsm
+                .scalar("sor.stop")
+                .owner(first)
+                .policy(policy)
+                .declare()?,
+        })
+    }
+}
+
+/// What one process has in hand.
+struct Worker<'a> {
+    sor: &'a Sor,
+    dsm: &'a Dsm,
+    shared: &'a Shared,
+    band: Band,
+    values: Object<f64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(sor: &'a Sor, dsm: &'a Dsm, shared: &'a Shared) -> Result<Self> {
+        let values = shared.grid.object(dsm.rank())?;
+        let region = values.region();
+        let band = Band {
+            first_row: region.row as usize,
+            rows: region.rows as usize,
+            columns: sor.columns,
+            total_rows: sor.rows,
+        };
+        Ok(Self {
+            sor,
+            dsm,
+            shared,
+            band,
+            values,
+        })
+    }
+
+    /// Iterates until all stop, in the same iteration; returns how many there were.
+    fn iterate(&self) -> Result<usize> {
+        let start = Instant::now();
+        let initial = self.band.initial();
+        self.values.write(&initial)?;
+        self.tell_edges(Colour::Black, &initial)?;
+        patient(self.dsm).barrier()?;
+        let mut done = 0;
+        while done < self.sor.limit() {
+            let red = self.half_sweep(Colour::Red)?;
+            self.dsm.barrier()?;
+            let black = self.half_sweep(Colour::Black)?;
+            done += 1;
+            self.gather_change(done, red.max(black))?;
+            if self.told_to_stop(start)? {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn half_sweep(&self, colour: Colour) -> Result<f64> {
+        let other = match colour {
+            Colour::Red => Colour::Black,
+            Colour::Black => Colour::Red,
+        };
+        let rank = self.dsm.rank();
+        // The neighbours' nearest rows: both requests are under way at once.
+        let above = rank.checked_sub(1).map(|up| self.edge(other, up, 1));
+        let below = (rank + 1 < self.dsm.size()).then(|| self.edge(other, rank + 1, 0));
+        let above = above.transpose()?.map(|o| o.read_async());
+        let below = below.transpose()?.map(|o| o.read_async());
+        let mut values = self.values.read()?.into_vec();
+        let above = above.map_or(Ok(Vec::new()), |c| c.wait().map(dsm_lib::View::into_vec))?;
+        let below = below.map_or(Ok(Vec::new()), |c| c.wait().map(dsm_lib::View::into_vec))?;
+
+        let change = self
+            .band
+            .sweep(colour, self.sor.omega, &mut values, &above, &below);
+        self.values.write(&values)?;
+        self.tell_edges(colour, &values)?;
+        Ok(change)
+    }
+
+    /// The first (0) or last (1) row of process `rank`, as of the last half sweep of `colour`.
+    fn edge(&self, colour: Colour, rank: usize, which: usize) -> Result<Object<f64>> {
+        Ok(self.shared.edges[colour as usize].object(2 * rank + which)?)
+    }
+
+    fn tell_edges(&self, colour: Colour, values: &[f64]) -> Result<()> {
+        let rank = self.dsm.rank();
+        let last = values.len() - self.band.columns;
+        let first = self
+            .edge(colour, rank, 0)?
+            .write_async(&values[..self.band.columns]);
+        self.edge(colour, rank, 1)?.write(&values[last..])?;
+        Ok(first.wait()?)
+    }
+
+    /// The largest change in this iteration, over all processes: whoever comes first starts afresh.
+    fn gather_change(&self, iteration: usize, change: f64) -> Result<()> {
+        if self.sor.check == 0 || !iteration.is_multiple_of(self.sor.check) {
+            return Ok(());
+        }
+        let mut section = self.shared.change.object(0)?.acquire()?;
+        let now = section.read()?;
+        let largest = match now[0] == iteration as f64 {
+            true => change.max(now[1]),
+            false => change,
+        };
+        section.write(&[iteration as f64, largest])?;
+        section.release()?;
+        Ok(())
+    }
+
+    /// Ends the iteration with a barrier. Process 0 looks at its clock before it, all look at what it
+    /// found after it; it does not write again before the next barrier, so all see the same.
+    fn told_to_stop(&self, start: Instant) -> Result<bool> {
+        let Some(seconds) = self.sor.seconds else {
+            self.dsm.barrier()?;
+            return Ok(false);
+        };
+        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+        if self.dsm.rank() == 0 && start.elapsed() >= limit {
+            self.shared.stop.write(true)?;
+        }
+        self.dsm.barrier()?;
+        Ok(self.shared.stop.read()?)
+    }
+}
