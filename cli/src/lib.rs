@@ -1,3 +1,89 @@
-//! The dosmos command line.
+//! The dosmos command line: every role and every subcommand in one binary.
+//!
+//! * [`config`]: the cluster file.
+//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
+//! * `sources`, `query`, `top`: asking running event managers and stores.
+//! * `output`: the only place that prints.
+//!
+//! Errors go to standard error and exit with 2; a program that ran and failed exits with 1.
+//! Invariant: no process started here outlives it.
 
 pub mod config;
+
+mod args;
+mod demo;
+mod launch;
+mod node;
+mod output;
+mod query;
+mod sources;
+mod top;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command, ConfigCommand};
+
+/// Exit status of a command line that could not be carried out.
+const TROUBLE: u8 = 2;
+
+/// Carries the command line out.
+pub fn main() -> ExitCode {
+    // A reader that stops reading (`| head`) ends us quietly, as it does other tools.
+    match Cli::try_parse() {
+        Ok(cli) => match carry_out(cli.command) {
+            Ok(code) => code,
+            Err(e) => {
+                output::error(&format!("{e:#}"));
+                ExitCode::from(TROUBLE)
+            }
+        },
+        Err(e) => {
+            output::usage(&e);
+            ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(TROUBLE))
+        }
+    }
+}
+
+fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Demo(args) => block_on(demo::run(args)),
+        Command::Up(args) => block_on(up::run(args)),
+        Command::Node(args) => block_on(node::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Config {
+            command: ConfigCommand::Check { file },
+        } => {
+            let cluster = config::Cluster::read(&file)?;
+            output::text(&cluster.to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::App(args) => {
+            if args.list {
+                for app in dosmos_examples::catalog() {
+                    output::text(&format!("{:18} {}\n", app.name, app.about));
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+            let name = args.name.unwrap_or_default();
+            match dosmos_examples::run(&name, &args.args) {
+                Ok(()) => Ok(ExitCode::SUCCESS),
+                Err(e) => {
+                    output::error(&e.to_string());
+                    Ok(ExitCode::FAILURE)
+                }
+            }
+        }
+    }
+}
+
+/// Runs a command on a current-thread runtime.
+fn block_on<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
+}

@@ -1,2 +1,7 @@
-//! Placeholder.
-fn main() {}
+//! The dosmos binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dosmos_cli::main()
+}

@@ -21,6 +21,13 @@ pub struct App {
     check: fn(&App, &[String]) -> Result<()>,
 }
 
+impl App {
+    /// Whether these arguments make sense to it.
+    pub fn accepts(&self, args: &[String]) -> bool {
+        (self.check)(self, args).is_ok()
+    }
+}
+
 /// What one application process of a program does, as its arguments say.
 pub(crate) trait Program: Args {
     /// Does it; returns what there is to print.

@@ -1,0 +1,182 @@
+//! The grammar of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Watch what a parallel program does with its shared variables.
+#[derive(Debug, Parser)]
+#[command(name = "dosmos", version, about, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a whole cluster on this machine with an example program, and watch it
+    Demo(DemoArgs),
+    /// Start every process of a cluster file here, run a program on it, stop cleanly
+    Up(UpArgs),
+    /// Run one process of a cluster (for launchers such as srun and mpirun)
+    Node(NodeArgs),
+    /// Watch a running program, or look at a finished one, in the terminal
+    Top(SourceArgs),
+    /// Ask for variables, processes, meta-objects, histograms, histories or events
+    Query(QueryArgs),
+    /// Check cluster files
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
+    App(AppArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say what a cluster file describes, or everything that is wrong with it
+    Check { file: PathBuf },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The example program (`dosmos app --list`)
+    #[arg(long, default_value = "sor")]
+    pub(crate) app: String,
+    /// How long the program computes [default: 5 without the terminal, 60 with it]
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
+    /// Print a summary at the end instead of showing the terminal
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Directory for logs and trace stores [default: dosmos-run/demo-TIME]
+    #[arg(long)]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// More arguments for the example program
+    #[arg(last = true)]
+    pub(crate) args: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// The cluster file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) cluster: PathBuf,
+    /// Directory for logs and trace stores [default: dosmos-run/NAME-TIME]
+    #[arg(long)]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// Leave the event managers running to answer questions, until Ctrl-C
+    #[arg(long)]
+    pub(crate) keep_emps: bool,
+    /// The program and its arguments, run once per application process
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) app: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    /// The cluster file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) cluster: PathBuf,
+    /// Which process [default: chosen by the rank that srun or mpirun gave]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Directory through which processes find each other, for logs and stores
+    #[arg(long, default_value = ".")]
+    pub(crate) run_dir: PathBuf,
+    /// End when standard input ends: whoever started this holds the other end
+    #[arg(long, hide = true)]
+    pub(crate) stdin_is_parent: bool,
+}
+
+/// Whom to ask.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SourceArgs {
+    /// Address of a running event manager (host:port or unix:PATH); may be repeated
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) emp: Vec<String>,
+    /// Directory of a trace store; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Vec<PathBuf>,
+    /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Question {
+    /// Every variable: declaration, owners, access counts
+    Variables,
+    /// Every memory and application process
+    Processes,
+    /// Every group and what belongs to it
+    Groups,
+    /// Meta-objects: the monitoring state of objects and of their copies
+    Meta,
+    /// Accesses over time by origin
+    Histogram,
+    /// What happened, gathered to a number of points
+    History,
+    /// Single records
+    Events,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// What to ask for
+    #[arg(value_enum)]
+    pub(crate) question: Question,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    /// Only these variables; `NAME[INDEX]` for one object
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) var: Vec<String>,
+    /// Only accesses by these application processes
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) ap: Vec<String>,
+    /// Only these operations: read, write, acquire, release, barrier
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) op: Vec<String>,
+    /// Only accesses from so far: local, intra, inter
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) origin: Vec<String>,
+    /// From then on: `+1.5s` into the run, `12:03:04.5`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Until then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// Buckets of a histogram
+    #[arg(long, default_value_t = 20)]
+    pub(crate) buckets: u32,
+    /// Points of a history, or events, at most
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: u32,
+    /// Also owners' records, failed operations and waiting notices (events)
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppArgs {
+    /// Which program
+    #[arg(required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+    /// List the programs
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
+}

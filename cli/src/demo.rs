@@ -1,0 +1,211 @@
+//! `dosmos demo`: a cluster of two groups on this machine, an example program on it, and the terminal.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use dosmos_proto::Nanos;
+use dosmos_trace::query::{MetaQuery, TraceSource};
+use dosmos_visualizer::source::{Fused, RemoteSource};
+use dosmos_visualizer::tui::{self, Options};
+
+use crate::args::{DemoArgs, Format};
+use crate::config::Cluster;
+use crate::launch::{AppOutcome, RunDir, Running};
+use crate::output::{self, Table};
+use crate::query::{lacking, totals};
+use crate::top;
+use crate::up::Signals;
+
+/// Two groups of two memory processes, each with an application process; a link process and an event
+/// manager a group.
+const CLUSTER: &str = include_str!("demo.toml");
+
+/// Seconds the program computes if nobody says.
+const HEADLESS_SECONDS: u64 = 5;
+const TERMINAL_SECONDS: u64 = 60;
+
+pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    let Some(app) = dosmos_examples::catalog()
+        .iter()
+        .find(|a| a.name == args.app)
+    else {
+        let names: Vec<&str> = dosmos_examples::catalog().iter().map(|a| a.name).collect();
+        bail!(
+            "there is no example program {}; there is {}",
+            args.app,
+            names.join(", ")
+        );
+    };
+    let cluster = Cluster::parse(CLUSTER).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
+    let run_dir = RunDir::create(args.run_dir, "demo")?;
+    let file = run_dir.path().join("cluster.toml");
+    std::fs::write(&file, CLUSTER).with_context(|| format!("cannot write {}", file.display()))?;
+    let seconds = args.seconds.unwrap_or(if args.headless {
+        HEADLESS_SECONDS
+    } else {
+        TERMINAL_SECONDS
+    });
+    let program = std::env::current_exe().context("where is this program?")?;
+    let mut command = vec![program.display().to_string(), "app".into(), app.name.into()];
+    let timed = ["--seconds".to_owned(), seconds.to_string()];
+    if app.accepts(&timed) {
+        command.extend(timed);
+    }
+    command.extend(args.args);
+    let mut signals = Signals::new()?;
+    let shown = run_dir.shown();
+    let mut running = tokio::select! {
+        started = Running::start(cluster, &file, run_dir) => started?,
+        () = signals.first() => bail!("interrupted"),
+    };
+    let source = Arc::new(Fused::new(
+        running
+            .cluster
+            .topology
+            .event_managers
+            .iter()
+            .map(|e| Arc::new(RemoteSource::named(e.name.clone(), running.book.clone())) as _)
+            .collect(),
+    ));
+    let ended = if args.headless {
+        headless(&mut running, &command, &*source, signals).await
+    } else {
+        in_terminal(&mut running, &command, source, app.name).await
+    };
+    running.stop().await;
+    let failures = ended?.failures;
+    for failure in &failures {
+        output::error(failure);
+    }
+    output::text(&format!(
+        "look at it again:  dosmos top --run-dir {shown}\nask it:            dosmos query variables --run-dir {shown}\n"
+    ));
+    Ok(if failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+async fn headless(
+    running: &mut Running,
+    command: &[String],
+    source: &dyn TraceSource,
+    mut signals: Signals,
+) -> anyhow::Result<AppOutcome> {
+    let started = Instant::now();
+    let outcome = tokio::select! {
+        outcome = running.run_app(command, true) => outcome?,
+        () = signals.first() => bail!("interrupted"),
+    };
+    let took = started.elapsed();
+    running.stop_memory().await;
+    output::text(&summary(source, took.into()).await?);
+    Ok(outcome)
+}
+
+/// The terminal stays when the program has ended; the program ends when the terminal is left.
+async fn in_terminal(
+    running: &mut Running,
+    command: &[String],
+    source: Arc<Fused>,
+    app: &str,
+) -> anyhow::Result<AppOutcome> {
+    let (tell, finished) = tokio::sync::oneshot::channel::<String>();
+    let options = Options {
+        refresh: top::REFRESH,
+        no_color: top::no_color(),
+        title: format!("demo: {app}"),
+        started_by: "dosmos demo".to_owned(),
+        finished: Some(Box::pin(async move {
+            match finished.await {
+                Ok(how) => how,
+                Err(_) => std::future::pending().await,
+            }
+        })),
+        cancel: None,
+    };
+    let terminal = tui::run(source, options);
+    let program = async {
+        let outcome = running.run_app(command, false).await;
+        let how = match &outcome {
+            Ok(o) if o.failures.is_empty() => "run finished".to_owned(),
+            Ok(o) => format!("run failed: {}", o.failures[0]),
+            Err(e) => format!("run failed: {e}"),
+        };
+        // The terminal may have been left this moment.
+        let _ = tell.send(how);
+        outcome
+    };
+    tokio::pin!(terminal, program);
+    tokio::select! {
+        left = &mut terminal => {
+            left?;
+            Ok(AppOutcome { failures: Vec::new() })
+        }
+        outcome = &mut program => {
+            terminal.await?;
+            outcome
+        }
+    }
+}
+
+/// What a run did, variable by variable.
+async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String> {
+    let catalog = source.catalog().await?;
+    let status = source.status().await?;
+    let (totals, completeness) = totals(source, &MetaQuery::default()).await?;
+    let t = &catalog.topology;
+    let mut text = format!(
+        "\n{} groups, {} memory, {} link, {} application processes, {} event managers; ran {took}\n\n",
+        t.groups.len(),
+        t.owners_in(None).count(),
+        t.memory_processes.iter().filter(|p| p.link).count(),
+        t.application_processes.len(),
+        t.event_managers.len(),
+    );
+    let mut table = Table::new(&[
+        "variable",
+        "reads",
+        "on copies",
+        "intra",
+        "inter",
+        "writes",
+        "intra",
+        "inter",
+        "acquires",
+        "delayed",
+    ]);
+    for v in &catalog.variables {
+        let Some(total) = totals.get(&v.id) else {
+            continue;
+        };
+        let [_, intra, inter] = &total.by_origin;
+        let numbers = [
+            total.reads(),
+            total.on_copies,
+            intra.reads,
+            inter.reads,
+            total.counts.writes,
+            intra.writes,
+            inter.writes,
+            total.counts.acquires,
+            total.delayed,
+        ];
+        table.row(std::iter::once(v.spec.name.clone()).chain(numbers.map(|n| n.to_string())));
+    }
+    text += &table.render(Format::Table);
+    let stored: u64 = status.event_managers.iter().map(|e| e.records).sum();
+    let bytes: u64 = status.event_managers.iter().map(|e| e.stored_bytes).sum();
+    text += &format!(
+        "\n{stored} records stored ({:.1} MB on disk), {} dropped\n",
+        bytes as f64 / 1e6,
+        completeness.dropped
+    );
+    for line in lacking(&completeness) {
+        text += &format!("incomplete: {line}\n");
+    }
+    Ok(text)
+}

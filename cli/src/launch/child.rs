@@ -1,0 +1,130 @@
+//! One child process: its standard input is a pipe whose end tells it that we are gone, its output goes to
+//! its log.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use anyhow::Context;
+use dosmos_proto::Nanos;
+use dosmos_proto::transport::Address;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use super::RunDir;
+use crate::output;
+
+pub(super) struct Child {
+    pub(super) name: String,
+    process: tokio::process::Child,
+    /// Copies of what it prints.
+    output: Vec<JoinHandle<()>>,
+}
+
+impl Child {
+    /// Starts memory, link or event manager process `name` of a cluster.
+    pub(super) fn node(name: &str, cluster: &Path, run_dir: &RunDir) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("where is this program?")?;
+        let mut command = Command::new(program);
+        command
+            .args(["node", "--stdin-is-parent", "--name", name, "--cluster"])
+            .arg(cluster)
+            .arg("--run-dir")
+            .arg(run_dir.path())
+            .stdin(Stdio::piped())
+            .stdout(run_dir.log::<Stdio>(name)?)
+            .stderr(run_dir.log::<Stdio>(name)?);
+        Self::spawn(name, command)
+    }
+
+    /// Starts the program of application process `name`.
+    pub(super) fn app(
+        name: &str,
+        line: &[String],
+        memory_process: &Address,
+        deadline: Nanos,
+        run_dir: &RunDir,
+        echo: bool,
+    ) -> anyhow::Result<Self> {
+        let (program, args) = line.split_first().context("no program to run")?;
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env("DOSMOS_MP", memory_process.to_string())
+            .env("DOSMOS_AP", name)
+            .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = Self::spawn(name, command)?;
+        let (out, err) = (child.process.stdout.take(), child.process.stderr.take());
+        let log = || run_dir.log::<tokio::fs::File>(name);
+        if let Some(out) = out {
+            child.copy(out, log()?, echo.then_some(output::text as fn(&str)));
+        }
+        if let Some(err) = err {
+            let print: fn(&str) = |line| output::note(line.trim_end());
+            child.copy(err, log()?, echo.then_some(print));
+        }
+        Ok(child)
+    }
+
+    fn spawn(name: &str, mut command: Command) -> anyhow::Result<Self> {
+        // A group of its own: Ctrl-C reaches us, and we end the children in order.
+        let process = command.kill_on_drop(true).process_group(0).spawn();
+        let program = command
+            .as_std()
+            .get_program()
+            .to_string_lossy()
+            .into_owned();
+        Ok(Self {
+            name: name.to_owned(),
+            process: process.with_context(|| format!("cannot start {program} for {name}"))?,
+            output: Vec::new(),
+        })
+    }
+
+    fn copy(
+        &mut self,
+        from: impl AsyncRead + Unpin + Send + 'static,
+        mut log: tokio::fs::File,
+        print: Option<fn(&str)>,
+    ) {
+        let name = self.name.clone();
+        self.output.push(tokio::spawn(async move {
+            let mut lines = BufReader::new(from).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                // A full disk must not stop the program.
+                let _ = log.write_all(format!("{line}\n").as_bytes()).await;
+                if let Some(print) = print {
+                    print(&format!("[{name}] {line}\n"));
+                }
+            }
+            let _ = log.flush().await;
+        }));
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        let status = self.process.try_wait();
+        status.with_context(|| format!("cannot watch {}", self.name))
+    }
+
+    /// Asks it to end.
+    pub(super) fn terminate(&self) {
+        if let Some(id) = self.process.id() {
+            // It may have ended this moment.
+            let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
+        }
+    }
+
+    /// Waits until it has ended and all it printed is in its log.
+    pub(super) async fn finish(&mut self) {
+        let _ = self.process.wait().await;
+        for copy in self.output.drain(..) {
+            let _ = copy.await;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! One process of a cluster: memory process, link process or event manager, by its name.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use dosmos_proto::transport::Listener;
+use dosmos_proto::{AddressBook, EmpId, MpId};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::NodeArgs;
+use crate::config::Cluster;
+
+/// What a launcher calls the position of a process.
+const RANKS: [&str; 4] = [
+    "SLURM_PROCID",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+];
+
+pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
+        )
+        .init();
+    let cluster = Cluster::read(&args.cluster)?;
+    let name = match args.name {
+        Some(name) => name,
+        None => name_by_rank(&cluster)?,
+    };
+    let book = cluster.address_book(Some(&args.run_dir));
+    let shutdown = end_of(args.stdin_is_parent)?;
+    let served = serve(&cluster, &name, &args.run_dir, &book, shutdown).await;
+    book.withdraw(&name);
+    served
+}
+
+async fn serve(
+    cluster: &Cluster,
+    name: &str,
+    run_dir: &Path,
+    book: &AddressBook,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let topology = &cluster.topology;
+    if let Some(me) = topology.find_emp(name) {
+        return event_manager(cluster, me, run_dir, book, shutdown).await;
+    }
+    if let Some(me) = topology.find_mp(name) {
+        return memory_process(cluster, me, run_dir, book, shutdown).await;
+    }
+    if topology.find_ap(name).is_some() {
+        bail!("{name} is an application process: it runs your program, which `dosmos up` starts");
+    }
+    let known: Vec<&str> = runnable(cluster).collect();
+    bail!(
+        "the cluster has no process {name}; it has {}",
+        known.join(", ")
+    );
+}
+
+/// Event managers first, then memory and link processes: the order of ranks.
+fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
+    let emps = cluster
+        .topology
+        .event_managers
+        .iter()
+        .map(|p| p.name.as_str());
+    emps.chain(
+        cluster
+            .topology
+            .memory_processes
+            .iter()
+            .map(|p| p.name.as_str()),
+    )
+}
+
+fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
+    let found = RANKS.iter().find_map(|v| Some((v, std::env::var(v).ok()?)));
+    let Some((variable, rank)) = found else {
+        bail!("which process? give --name, or start it by srun or mpirun");
+    };
+    let rank: usize = rank
+        .parse()
+        .with_context(|| format!("{variable} is no number: {rank:?}"))?;
+    let name = runnable(cluster).nth(rank).with_context(|| {
+        format!(
+            "{variable} is {rank}, but the cluster has only {} processes to run",
+            runnable(cluster).count()
+        )
+    })?;
+    tracing::info!("{variable} is {rank}: this is {name}");
+    Ok(name.to_owned())
+}
+
+async fn bind(
+    cluster: &Cluster,
+    name: &str,
+    run_dir: &Path,
+    book: &AddressBook,
+) -> anyhow::Result<Listener> {
+    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
+    book.publish(name, listener.address())
+        .with_context(|| format!("cannot publish the address of {name}"))?;
+    Ok(listener)
+}
+
+async fn event_manager(
+    cluster: &Cluster,
+    me: EmpId,
+    run_dir: &Path,
+    book: &AddressBook,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let name = cluster.topology.emp_name(me);
+    let listener = bind(cluster, &name, run_dir, book).await?;
+    let config = dosmos_emp::Config {
+        topology: cluster.topology.clone(),
+        me,
+        store: cluster.store_of(&name, run_dir),
+    };
+    let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
+    tracing::info!(
+        "{name} ends: {} records in {} bytes",
+        did.records,
+        did.bytes
+    );
+    Ok(())
+}
+
+async fn memory_process(
+    cluster: &Cluster,
+    me: MpId,
+    run_dir: &Path,
+    book: &AddressBook,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let name = cluster.topology.mp_name(me);
+    let listener = bind(cluster, &name, run_dir, book).await?;
+    let config = dosmos_memproc::Config {
+        topology: cluster.topology.clone(),
+        me,
+        recording: cluster.recording.clone(),
+        overrides: cluster.overrides.clone(),
+        default_deadline: cluster.deadline,
+    };
+    let did = dosmos_memproc::run(config, listener, book.clone(), shutdown).await?;
+    tracing::info!("{name} ends: {did:?}");
+    Ok(())
+}
+
+/// Completes when this process is to end: a signal, or the end of standard input if a parent holds it.
+fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut parent = match stdin_is_parent {
+        true => {
+            let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
+            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is no pipe")?)
+        }
+        false => None,
+    };
+    Ok(async move {
+        let parent_gone = async {
+            if parent.is_some() {
+                let mut sink = [0; 64];
+                while let Some(pipe) = &mut parent
+                    && pipe.read(&mut sink).await.is_ok_and(|n| n > 0)
+                {}
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = parent_gone => tracing::warn!("whoever started this process is gone; ending"),
+        }
+    })
+}

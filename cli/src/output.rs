@@ -1,0 +1,122 @@
+//! Everything that is printed: results to standard output, the rest to standard error.
+
+use std::io::{self, Write};
+
+use crate::args::Format;
+
+/// Prints a result. A reader that stopped reading is not an error.
+pub(crate) fn text(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Says how things go.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Says what went wrong.
+pub(crate) fn error(text: &str) {
+    note(&format!("dosmos: {text}"));
+}
+
+/// Shows help, or what is wrong with the command line.
+pub(crate) fn usage(e: &clap::Error) {
+    let _ = e.print();
+}
+
+/// Rows under headers.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    headers: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(headers: &[&'static str]) -> Self {
+        Self {
+            headers: headers.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// As aligned columns (numbers to the right) or as CSV (RFC 4180).
+    pub(crate) fn render(&self, format: Format) -> String {
+        match format {
+            Format::Csv => self.csv(),
+            Format::Table | Format::Json => self.aligned(),
+        }
+    }
+
+    fn csv(&self) -> String {
+        let quote = |cell: &str| {
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
+        };
+        let line = |cells: Vec<String>| cells.join(",") + "\r\n";
+        let mut text = line(self.headers.iter().map(|h| quote(h)).collect());
+        for row in &self.rows {
+            text += &line(row.iter().map(|c| quote(c)).collect());
+        }
+        text
+    }
+
+    fn aligned(&self) -> String {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|r| r.get(column));
+            let widest = cells.map(|c| c.chars().count()).max().unwrap_or(0);
+            widest.max(self.headers[column].chars().count())
+        };
+        let numeric = |column: usize| {
+            let mut cells = self.rows.iter().filter_map(|r| r.get(column));
+            let is_number =
+                |c: &String| c == "-" || c.chars().next().is_some_and(|c| c.is_ascii_digit());
+            !self.rows.is_empty() && cells.all(is_number)
+        };
+        let columns: Vec<(usize, bool)> = (0..self.headers.len())
+            .map(|c| (width(c), numeric(c)))
+            .collect();
+        let mut text = String::new();
+        let headers: Vec<String> = self.headers.iter().map(ToString::to_string).collect();
+        for row in std::iter::once(&headers).chain(&self.rows) {
+            let mut line = String::new();
+            for (cell, (width, right)) in row.iter().zip(&columns) {
+                if *right {
+                    line += &format!("{cell:>width$}  ");
+                } else {
+                    line += &format!("{cell:<width$}  ");
+                }
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_align_and_csv_quotes() {
+        let mut t = Table::new(&["name", "n"]);
+        t.row(["a,b".to_owned(), "7".to_owned()]);
+        t.row(["say \"x\"".to_owned(), "12".to_owned()]);
+        assert_eq!(
+            t.render(Format::Table),
+            "name      n\na,b       7\nsay \"x\"  12\n"
+        );
+        assert_eq!(
+            t.render(Format::Csv),
+            "name,n\r\n\"a,b\",7\r\n\"say \"\"x\"\"\",12\r\n"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! `dosmos query`: questions to running event managers or stores, answered as tables, JSON or CSV.
+//!
+//! Every JSON answer is one object with the key `completeness` (what is lacking: see
+//! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
+//! the other formats what is lacking is said on standard error.
+
+mod rows;
+
+mod select;
+
+use dosmos_trace::query::{Completeness, TraceSource};
+use dosmos_visualizer::source::Fused;
+use serde_json::json;
+
+use crate::args::{Format, QueryArgs, Question};
+use crate::output::{self, Table};
+use crate::sources;
+
+pub(crate) use rows::totals;
+
+/// An answer in both forms.
+pub(crate) struct Answer {
+    table: Table,
+    json: serde_json::Value,
+    completeness: Completeness,
+}
+
+pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
+    let source = Fused::new(sources::open(&args.sources).await?.sources);
+    let answer = answer(&source, &args).await?;
+    for line in lacking(&answer.completeness) {
+        output::note(&format!("incomplete: {line}"));
+    }
+    match args.format {
+        Format::Json => {
+            let mut json = answer.json;
+            json["completeness"] = serde_json::to_value(&answer.completeness)?;
+            output::text(&(serde_json::to_string_pretty(&json)? + "\n"));
+        }
+        format => output::text(&answer.table.render(format)),
+    }
+    Ok(())
+}
+
+/// What a reader of a table must know, one line a reason.
+pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
+    let mut lines = Vec::new();
+    if c.dropped > 0 {
+        lines.push(format!(
+            "{} of {} records were dropped",
+            c.dropped, c.recorded
+        ));
+    }
+    if c.sampling < 1.0 {
+        lines.push(format!(
+            "one access in {:.0} was recorded",
+            1.0 / c.sampling
+        ));
+    }
+    for name in &c.missing {
+        lines.push(format!("{name} did not answer"));
+    }
+    if c.corrupt_chunks > 0 {
+        lines.push(format!("{} chunks cannot be read", c.corrupt_chunks));
+    }
+    lines.extend(c.notes.iter().cloned());
+    lines
+}
+
+async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<Answer> {
+    let catalog = source.catalog().await?;
+    match args.question {
+        Question::Variables => rows::variables(source, &catalog, args).await,
+        Question::Processes => rows::processes(source, &catalog).await,
+        Question::Groups => Ok(rows::groups(&catalog)),
+        Question::Meta => rows::meta(source, &catalog, args).await,
+        Question::Histogram => rows::histogram(source, &catalog, args).await,
+        Question::History => rows::history(source, &catalog, args).await,
+        Question::Events => rows::events(source, &catalog, args).await,
+    }
+}
+
+impl Answer {
+    fn new(table: Table, json: serde_json::Value, completeness: Completeness) -> Self {
+        Self {
+            table,
+            json,
+            completeness,
+        }
+    }
+
+    /// An answer that is a list under one key.
+    fn list(
+        table: Table,
+        key: &str,
+        items: Vec<serde_json::Value>,
+        completeness: Completeness,
+    ) -> Self {
+        Self::new(table, json!({ key: items }), completeness)
+    }
+}

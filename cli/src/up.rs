@@ -1,0 +1,111 @@
+//! `dosmos up`: a cluster file's processes on this machine, a program on them, and a clean end.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args::UpArgs;
+use crate::config::Cluster;
+use crate::launch::{RunDir, Running};
+use crate::output;
+
+pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
+    let cluster = Cluster::read(&args.cluster)?;
+    let command = if args.app.is_empty() {
+        cluster.app.clone()
+    } else {
+        args.app
+    };
+    if command.is_empty() {
+        bail!(
+            "nothing to run: add `-- PROGRAM ARG…`, or an [app] command to {}",
+            args.cluster.display()
+        );
+    }
+    let file = args.cluster.canonicalize()?;
+    let run_dir = RunDir::create(args.run_dir, &cluster.topology.name)?;
+    let shown = run_dir.shown();
+    output::note(&format!("{}: logs in {shown}/log", cluster.topology.name));
+    let mut signals = Signals::new()?;
+    let mut running = tokio::select! {
+        started = Running::start(cluster, &file, run_dir) => started?,
+        () = signals.first() => bail!("interrupted"),
+    };
+    let ran = tokio::select! {
+        ran = running.run_app(&command, true) => Some(ran),
+        () = signals.first() => None,
+    };
+    // Once the end is under way another signal ends it at once: dropped handles kill the children.
+    let end = async {
+        running.stop_memory().await;
+        if args.keep_emps && ran.is_some() {
+            output::note(&keep_message(&running, &shown));
+            // The signal that ends the wait is not the one that cuts the end short.
+            Signals::new()?.first().await;
+        }
+        running.stop().await;
+        anyhow::Ok(())
+    };
+    let impatient = async {
+        if args.keep_emps {
+            std::future::pending::<()>().await;
+        }
+        signals.first().await;
+    };
+    tokio::select! {
+        ended = end => ended?,
+        () = impatient => bail!("interrupted twice; the children were killed"),
+    }
+    match ran {
+        None => bail!("interrupted; what was recorded until then: dosmos top --run-dir {shown}"),
+        Some(Err(e)) => Err(e),
+        Some(Ok(outcome)) => {
+            for failure in &outcome.failures {
+                output::error(failure);
+            }
+            output::note(&format!("look at it: dosmos top --run-dir {shown}"));
+            Ok(if outcome.failures.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
+        }
+    }
+}
+
+fn keep_message(running: &Running, shown: &str) -> String {
+    let emps = &running.cluster.topology.event_managers;
+    let addresses: Vec<String> = emps
+        .iter()
+        .filter_map(|e| running.book.resolve(&e.name))
+        .map(|a| format!("--emp {a}"))
+        .collect();
+    format!(
+        "the event managers stay until Ctrl-C; ask them: dosmos top {}\n(or: dosmos top --run-dir {shown})",
+        addresses.join(" ")
+    )
+}
+
+/// Ctrl-C and SIGTERM.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Completes at the next signal.
+    pub(crate) async fn first(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
