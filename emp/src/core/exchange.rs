@@ -59,6 +59,7 @@ mod tests {
                     copy_at: MpId(0),
                     reads: sequence,
                     dropped: true,
+                    fetches: 1,
                     by_ap: BTreeMap::new(),
                 },
             );

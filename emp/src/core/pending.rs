@@ -69,6 +69,7 @@ mod tests {
                 copy_at: MpId(0),
                 reads: 0,
                 dropped: false,
+                fetches: 1,
                 by_ap: BTreeMap::new(),
             },
         }

@@ -1,6 +1,9 @@
 //! Meta-objects: the monitoring state of an object (primary) and of one copy of it (secondary),
 //! with the fields of 001 §6.1 and the counts by origin and by application process beyond it.
 
+#[cfg(test)]
+mod interleaving_tests;
+mod sketch;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -93,11 +96,12 @@ pub struct PrimaryMeta {
     pub last_acquires: Vec<Access>,
     /// The last writes, newest last.
     pub last_writes: Vec<Access>,
-    /// The last acquires that had to wait, newest last.
+    /// The last acquires that had to wait, newest last; without a wait while they do.
     pub delayed_acquires: Vec<Access>,
     /// Number of acquires that had to wait.
     pub delayed: u64,
-    /// Accesses to the main copy by origin: local, intra, inter. Reads on copies are local.
+    /// Accesses to the main copy by origin: local, intra, inter. Reads on copies (`reads_on_copies`)
+    /// are not among them; they are local to their readers.
     pub by_origin: [OpCounts; 3],
     /// Accesses by application process; reads on copies included once handed over.
     pub by_ap: BTreeMap<ApId, OpCounts>,
@@ -155,6 +159,10 @@ pub struct SecondaryContent {
     pub reads: u64,
     /// The copy is gone, not merely updated.
     pub dropped: bool,
+    /// If the copy is gone: how many reads had made it (again) since it was gone last. The owner's
+    /// event manager has counted the same reads, so it can tell a copy that is gone from one that was
+    /// made anew before this content arrived. 0: not known.
+    pub fetches: u64,
     /// The reads by application process.
     pub by_ap: BTreeMap<ApId, u64>,
 }

@@ -19,55 +19,38 @@ pub struct MetaState {
     topology: Topology,
     groups: HashMap<VarId, GroupId>,
     primaries: BTreeMap<ObjectId, Primary>,
-    secondaries: BTreeMap<(ObjectId, MpId), SecondaryMeta>,
+    secondaries: BTreeMap<(ObjectId, MpId), Secondary>,
+    /// Sections of our application processes on objects owned elsewhere: whether they wrote.
+    remote_sections: HashMap<(ObjectId, ApId), bool>,
     sent: HashMap<EmpId, u64>,
     received: HashMap<EmpId, u64>,
     by_mp: BTreeMap<MpId, [OpCounts; 3]>,
 }
 
-/// A primary meta-object and the section under way, which its hold time needs.
+/// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
 #[derive(Clone, Debug)]
 struct Primary {
     meta: PrimaryMeta,
-    held: Option<(ApId, Nanos)>,
+    held: Option<Section>,
+    /// For each memory process: reads that made a copy there, less those that contents said were undone.
+    /// Positive: it has a copy. Both sides count the same reads, so it does not matter which of the two
+    /// is heard first.
+    copies: BTreeMap<MpId, i64>,
 }
 
-impl Sketch {
-    /// Counts one value.
-    pub fn count(&mut self, value: Nanos) {
-        let bucket = value.0.checked_ilog2().unwrap_or(0) as usize;
-        if self.0.len() <= bucket {
-            self.0.resize(bucket + 1, 0);
-        }
-        self.0[bucket] += 1;
-    }
+/// The section under way.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    ap: ApId,
+    since: Nanos,
+    wrote: bool,
+}
 
-    /// Number of values.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// A value that at least the fraction `q` of the values do not exceed: the upper edge of its
-    /// bucket, so at most twice the true quantile. None if there are no values.
-    pub fn quantile(&self, q: f64) -> Option<Nanos> {
-        let rank = (q.clamp(0.0, 1.0) * self.total() as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let bucket = self.0.iter().position(|n| {
-            seen += n;
-            seen >= rank
-        })?;
-        Some(Nanos(2u64.saturating_pow(bucket as u32 + 1) - 1))
-    }
-
-    /// Adds another's counts.
-    pub fn add(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine += theirs;
-        }
-    }
+/// A secondary meta-object and the number of reads that made its copy.
+#[derive(Clone, Debug)]
+struct Secondary {
+    meta: SecondaryMeta,
+    fetches: u64,
 }
 
 impl MetaState {
@@ -79,6 +62,7 @@ impl MetaState {
             groups: HashMap::new(),
             primaries: BTreeMap::new(),
             secondaries: BTreeMap::new(),
+            remote_sections: HashMap::new(),
             sent: HashMap::new(),
             received: HashMap::new(),
             by_mp: BTreeMap::new(),
@@ -89,10 +73,12 @@ impl MetaState {
     /// primary meta-objects here.
     pub fn declare(&mut self, variable: &Variable) {
         self.groups.insert(variable.id, variable.group);
-        for id in variable.objects() {
-            if let Some(primary) = self.primaries.get_mut(&id) {
-                primary.meta.group = variable.group;
-            }
+        let (first, last) = (
+            ObjectId::new(variable.id, 0),
+            ObjectId::new(variable.id, u32::MAX),
+        );
+        for (_, primary) in self.primaries.range_mut(first..=last) {
+            primary.meta.group = variable.group;
         }
     }
 
@@ -111,9 +97,9 @@ impl MetaState {
             self.read_on_copy(record);
         } else if record.side == Side::Owner || record.origin == Origin::Local {
             self.on_main_copy(record);
-        } else if record.op == Op::Read && record.origin == Origin::Intra {
-            // The reply made a copy; the read itself was counted at the main copy.
-            self.secondary(record.object, record.mp, record.peer);
+        } else {
+            // Counted at the main copy; what is left to us is the copy it may have made.
+            self.at_the_requester(record);
         }
     }
 
@@ -125,9 +111,34 @@ impl MetaState {
     }
 
     fn read_on_copy(&mut self, record: &Record) {
-        let secondary = self.secondary(record.object, record.mp, record.peer);
+        let secondary = &mut self.secondary(record).meta;
         secondary.reads += 1;
         *secondary.by_ap.entry(record.ap).or_default() += 1;
+    }
+
+    fn at_the_requester(&mut self, record: &Record) {
+        let section = (record.object, record.ap);
+        match record.op {
+            Op::Acquire => {
+                self.remote_sections.insert(section, false);
+            }
+            Op::Release => {
+                self.remote_sections.remove(&section);
+            }
+            Op::Write => {
+                self.remote_sections
+                    .entry(section)
+                    .and_modify(|w| *w = true);
+            }
+            Op::Read => {
+                let wrote = self.remote_sections.get(&section).copied().unwrap_or(false);
+                if makes_a_copy(record, wrote) {
+                    let secondary = self.secondary(record);
+                    secondary.fetches += u64::from(!record.flags.sampled);
+                }
+            }
+            Op::Barrier => {}
+        }
     }
 
     fn on_main_copy(&mut self, record: &Record) {
@@ -138,27 +149,41 @@ impl MetaState {
         meta.by_origin[record.origin as usize - 1].count(record.op);
         meta.by_ap.entry(record.ap).or_default().count(record.op);
         meta.version = meta.version.max(record.version);
+        let section = primary.held.filter(|held| held.ap == record.ap);
         match record.op {
             Op::Read => {
-                if record.side == Side::Owner
-                    && record.origin == Origin::Intra
-                    && !meta.copies_at.contains(&record.mp)
-                {
-                    meta.copies_at.push(record.mp);
+                let wrote = section.is_some_and(|held| held.wrote);
+                if record.side == Side::Owner && makes_a_copy(record, wrote) {
+                    primary.copy_made(record.mp, record.flags.sampled);
                 }
             }
-            Op::Write => push_bounded(&mut meta.last_writes, access),
+            Op::Write => {
+                push_bounded(&mut meta.last_writes, access);
+                primary.held = match section {
+                    Some(held) => Some(Section {
+                        wrote: true,
+                        ..held
+                    }),
+                    None => primary.held,
+                };
+            }
             Op::Acquire => {
                 push_bounded(&mut meta.last_acquires, access);
                 meta.wait += record.wait;
                 meta.wait_sketch.count(record.wait);
-                primary.held = Some((record.ap, record.end()));
+                tell_wait(&mut meta.delayed_acquires, record);
+                primary.held = Some(Section {
+                    ap: record.ap,
+                    since: record.end(),
+                    wrote: false,
+                });
             }
             Op::Release => {
-                if let Some((_, since)) = primary.held.take_if(|(ap, _)| *ap == record.ap) {
-                    let held = record.start - since;
-                    meta.hold += held;
-                    meta.hold_sketch.count(held);
+                if let Some(held) = section {
+                    let time = record.start - held.since;
+                    meta.hold += time;
+                    meta.hold_sketch.count(time);
+                    primary.held = None;
                 }
             }
             Op::Barrier => {}
@@ -170,21 +195,23 @@ impl MetaState {
     /// one, it has been received already and nothing is returned.
     pub fn hand_over(&mut self, hand_over: &HandOver) -> Option<(EmpId, SecondaryContent)> {
         let key = (hand_over.object, hand_over.copy_at);
-        let (reads, by_ap) = match self.secondaries.get_mut(&key) {
-            Some(s) => (std::mem::take(&mut s.reads), std::mem::take(&mut s.by_ap)),
-            None => (0, BTreeMap::new()),
-        };
-        if hand_over.dropped {
-            self.secondaries.remove(&key);
-        }
         let mut content = SecondaryContent {
             sequence: 0,
             object: hand_over.object,
             copy_at: hand_over.copy_at,
-            reads,
+            reads: 0,
             dropped: hand_over.dropped,
-            by_ap,
+            fetches: 0,
+            by_ap: BTreeMap::new(),
         };
+        if let Some(secondary) = self.secondaries.get_mut(&key) {
+            content.reads = std::mem::take(&mut secondary.meta.reads);
+            content.by_ap = std::mem::take(&mut secondary.meta.by_ap);
+            if hand_over.dropped {
+                content.fetches = secondary.fetches;
+                self.secondaries.remove(&key);
+            }
+        }
         if hand_over.primary_emp == self.me {
             self.add_to_primary(&content);
             return None;
@@ -215,7 +242,7 @@ impl MetaState {
             meta.by_ap.entry(ap).or_default().reads += reads;
         }
         if content.dropped {
-            meta.copies_at.retain(|mp| *mp != content.copy_at);
+            primary.copy_gone(content.copy_at, content.fetches);
         }
     }
 
@@ -245,13 +272,13 @@ impl MetaState {
                 .primaries
                 .iter()
                 .filter(|(id, _)| wanted(id))
-                .map(|(_, p)| p.meta.clone())
+                .map(|(_, p)| p.now())
                 .collect(),
             secondaries: self
                 .secondaries
                 .iter()
                 .filter(|((id, _), _)| wanted(id))
-                .map(|(_, s)| s.clone())
+                .map(|(_, s)| s.meta.clone())
                 .collect(),
             completeness,
         }
@@ -262,7 +289,9 @@ impl MetaState {
     }
 
     fn primary_of(&mut self, object: ObjectId, owner: Option<MpId>) -> &mut Primary {
-        let group = self.groups.get(&object.var).copied().unwrap_or_default();
+        let of_owner = || Some(self.topology.mp(owner?)?.group);
+        let group = self.groups.get(&object.var).copied().or_else(of_owner);
+        let group = group.unwrap_or_default();
         let primary = self.primaries.entry(object).or_insert_with(|| Primary {
             meta: PrimaryMeta {
                 object,
@@ -284,6 +313,7 @@ impl MetaState {
                 version: 0,
             },
             held: None,
+            copies: BTreeMap::new(),
         });
         if let Some(owner) = owner {
             primary.meta.owner = owner;
@@ -291,16 +321,20 @@ impl MetaState {
         primary
     }
 
-    fn secondary(&mut self, object: ObjectId, copy_at: MpId, owner: MpId) -> &mut SecondaryMeta {
-        let primary_emp = self.topology.mp(owner).map_or(self.me, |p| p.event_manager);
+    fn secondary(&mut self, record: &Record) -> &mut Secondary {
+        let owner = self.topology.mp(record.peer);
+        let primary_emp = owner.map_or(self.me, |p| p.event_manager);
         self.secondaries
-            .entry((object, copy_at))
-            .or_insert_with(|| SecondaryMeta {
-                object,
-                copy_at,
-                primary_emp,
-                reads: 0,
-                by_ap: BTreeMap::new(),
+            .entry((record.object, record.mp))
+            .or_insert_with(|| Secondary {
+                meta: SecondaryMeta {
+                    object: record.object,
+                    copy_at: record.mp,
+                    primary_emp,
+                    reads: 0,
+                    by_ap: BTreeMap::new(),
+                },
+                fetches: 0,
             })
     }
 
@@ -312,6 +346,50 @@ impl MetaState {
             at: record.start,
             wait: record.wait,
         }
+    }
+}
+
+impl Primary {
+    /// The meta-object as it is now.
+    fn now(&self) -> PrimaryMeta {
+        let copies = self.copies.iter().filter(|(_, made)| **made > 0);
+        PrimaryMeta {
+            copies_at: copies.map(|(mp, _)| *mp).collect(),
+            ..self.meta.clone()
+        }
+    }
+
+    fn copy_made(&mut self, mp: MpId, sampled: bool) {
+        let made = self.copies.entry(mp).or_default();
+        // Of sampled records the two sides do not see the same ones: there is nothing to count.
+        *made = if sampled { 1.max(*made) } else { *made + 1 };
+    }
+
+    fn copy_gone(&mut self, mp: MpId, fetches: u64) {
+        let made = self.copies.entry(mp).or_default();
+        *made = match i64::try_from(fetches) {
+            Ok(0) | Err(_) => 0.min(*made),
+            Ok(fetches) => made.saturating_sub(fetches),
+        };
+        if *made == 0 {
+            self.copies.remove(&mp);
+        }
+    }
+}
+
+/// Whether a read served by the owner left a copy with its requester: copies live in the owner's group
+/// only, and what an application process wrote in its section is never copied before its release.
+fn makes_a_copy(record: &Record, wrote_in_section: bool) -> bool {
+    record.op == Op::Read && record.origin == Origin::Intra && !wrote_in_section
+}
+
+/// Completes the entry of a delayed acquire now that it is granted.
+fn tell_wait(delayed: &mut [Access], grant: &Record) {
+    let granted = |a: &&mut Access| {
+        a.ap == grant.ap && grant.start <= a.at && a.at <= grant.end() && a.wait == Nanos::ZERO
+    };
+    if let Some(access) = delayed.iter_mut().rev().find(granted) {
+        access.wait = grant.wait;
     }
 }
 

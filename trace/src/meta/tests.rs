@@ -165,6 +165,7 @@ fn sections_give_waits_holds_and_last_lists() {
     assert_eq!(primary.counts.acquires, 1);
     assert_eq!(primary.delayed, 1);
     assert_eq!(primary.delayed_acquires[0].ap, ApId(1));
+    assert_eq!(primary.delayed_acquires[0].wait, Nanos(4));
     assert_eq!(primary.last_writes.len(), 1);
     assert_eq!(primary.wait, Nanos(4));
     assert_eq!(
@@ -176,6 +177,70 @@ fn sections_give_waits_holds_and_last_lists() {
         owner.apply(&record(Op::Write, 0, Side::Requester));
     }
     assert_eq!(all(&owner).primaries[0].last_writes.len(), LAST_ACCESSES);
+}
+
+#[test]
+fn an_acquire_that_still_waits_has_no_wait_yet() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut waiting = record(Op::Acquire, 1, Side::Owner);
+    waiting.flags.waiting = true;
+    waiting.wait = Nanos::ZERO;
+    owner.apply(&waiting);
+    // Another one is granted meanwhile.
+    owner.apply(&record(Op::Acquire, 0, Side::Requester));
+    let primary = &all(&owner).primaries[0];
+    assert_eq!(primary.delayed_acquires[0].wait, Nanos::ZERO);
+    assert_eq!((primary.delayed, primary.counts.acquires), (1, 1));
+}
+
+#[test]
+fn a_copy_made_again_is_not_taken_for_the_one_that_is_gone() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut reader = MetaState::new(topology(), EmpId(1));
+    let gone = HandOver {
+        object: X,
+        copy_at: MpId(1),
+        primary_emp: EmpId(0),
+        dropped: true,
+    };
+    reader.apply(&record(Op::Read, 1, Side::Requester));
+    let (_, first) = reader.hand_over(&gone).unwrap();
+    owner.apply(&record(Op::Read, 1, Side::Owner));
+    owner.apply(&record(Op::Read, 1, Side::Owner));
+    owner.receive(EmpId(1), &first);
+    assert_eq!(all(&owner).primaries[0].copies_at, [MpId(1)]);
+    reader.apply(&record(Op::Read, 1, Side::Requester));
+    let (_, second) = reader.hand_over(&gone).unwrap();
+    owner.receive(EmpId(1), &second);
+    assert!(all(&owner).primaries[0].copies_at.is_empty());
+}
+
+#[test]
+fn a_variable_brings_its_group_early_or_late() {
+    let spec = dosmos_proto::VariableSpec {
+        name: "x".into(),
+        layout: dosmos_proto::Layout::new(dosmos_proto::ElementType::U8, (1, 4), (1, 4)).unwrap(),
+        placement: Default::default(),
+        policy: Default::default(),
+    };
+    let variable = dosmos_proto::Variable {
+        id: X.var,
+        spec,
+        owners: vec![MpId(0)],
+        group: GroupId(5),
+    };
+    let access = record(Op::Write, 0, Side::Requester);
+    let (mut early, mut late) = (
+        MetaState::new(topology(), EmpId(0)),
+        MetaState::new(topology(), EmpId(0)),
+    );
+    early.declare(&variable);
+    early.apply(&access);
+    late.apply(&access);
+    assert_eq!(all(&late).primaries[0].group, GroupId(0), "its owner's");
+    late.declare(&variable);
+    assert_eq!(all(&late), all(&early));
+    assert_eq!(all(&late).primaries[0].group, GroupId(5));
 }
 
 #[test]

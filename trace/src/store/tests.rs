@@ -67,6 +67,7 @@ fn content(sequence: u64) -> SecondaryContent {
         copy_at: MpId(0),
         reads: 3,
         dropped: true,
+        fetches: 1,
         by_ap: Default::default(),
     }
 }

@@ -161,6 +161,7 @@ impl From<SecondaryContent> for wire::SecondaryContent {
             copy_at: s.copy_at.0,
             reads: s.reads,
             dropped: s.dropped,
+            fetches: s.fetches,
             by_ap: reads_by_ap(s.by_ap),
         }
     }
@@ -174,6 +175,7 @@ impl From<wire::SecondaryContent> for SecondaryContent {
             copy_at: MpId(s.copy_at),
             reads: s.reads,
             dropped: s.dropped,
+            fetches: s.fetches,
             by_ap: s.by_ap.into_iter().map(|a| (ApId(a.ap), a.reads)).collect(),
         }
     }

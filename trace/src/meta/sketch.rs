@@ -1,0 +1,43 @@
+//! Distributions of times, in a few words each.
+
+use dosmos_proto::Nanos;
+
+use super::Sketch;
+
+impl Sketch {
+    /// Counts one value.
+    pub fn count(&mut self, value: Nanos) {
+        let bucket = value.0.checked_ilog2().unwrap_or(0) as usize;
+        if self.0.len() <= bucket {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] += 1;
+    }
+
+    /// Number of values.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// A value that at least the fraction `q` of the values do not exceed: the upper edge of its
+    /// bucket, so at most twice the true quantile. None if there are no values.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        let rank = (q.clamp(0.0, 1.0) * self.total() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let bucket = self.0.iter().position(|n| {
+            seen += n;
+            seen >= rank
+        })?;
+        Some(Nanos(2u64.saturating_pow(bucket as u32 + 1) - 1))
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+}
