@@ -1,5 +1,7 @@
 //! Nothing panics: any terminal size, any keys, odd data.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 mod support;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

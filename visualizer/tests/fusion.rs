@@ -1,5 +1,7 @@
 //! Many sources asked as one say what one source with everything would say.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 mod support;
 
 use std::sync::Arc;

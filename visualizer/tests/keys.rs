@@ -1,5 +1,7 @@
 //! What keys do, without a terminal.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 mod support;
 
 use dosmos_proto::{ApId, Nanos};

@@ -1,5 +1,7 @@
 //! Every screen as a user sees it, kept as text.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 mod support;
 
 use std::fmt::Write;
@@ -59,7 +61,7 @@ fn overview() {
 
 #[test]
 fn overview_of_a_finished_run() {
-    let mut source = support::finished();
+    let source = support::finished();
     let state = after(
         &source,
         SMALL,

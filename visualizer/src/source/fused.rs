@@ -138,7 +138,7 @@ impl TraceSource for Fused {
     }
 
     async fn catalog(&self) -> Result<Catalog, QueryError> {
-        let gathered = self.ask(|s| s.catalog()).await?;
+        let gathered = self.ask(TraceSource::catalog).await?;
         Ok(gathered.merged(merge::catalogs, |c| &mut c.completeness))
     }
 
@@ -183,7 +183,7 @@ impl TraceSource for Fused {
     }
 
     async fn status(&self) -> Result<Status, QueryError> {
-        let gathered = self.ask(|s| s.status()).await?;
+        let gathered = self.ask(TraceSource::status).await?;
         Ok(gathered.merged(merge::statuses, |s| &mut s.completeness))
     }
 }

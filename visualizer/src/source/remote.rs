@@ -3,6 +3,7 @@
 //! Guarantees: every call ends by its deadline; the connection is made when first needed, and made
 //! anew when it is lost or the event manager was restarted elsewhere; every error names the address.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -115,7 +116,7 @@ impl RemoteSource {
             let had_connection = self.connection.lock().await.is_some();
             let result = call(self.client().await?).await;
             match result {
-                Err(s) if s.code() == Code::Unavailable => {
+                Err(s) if connection_lost(&s) => {
                     *self.connection.lock().await = None;
                     if had_connection {
                         call(self.client().await?)
@@ -145,7 +146,7 @@ impl RemoteSource {
     fn explain(&self, status: &tonic::Status) -> QueryError {
         match status.code() {
             Code::InvalidArgument => QueryError::BadQuery(status.message().to_owned()),
-            Code::Unavailable => self.unavailable(transport::innermost(status)),
+            _ if connection_lost(status) => self.unavailable(transport::innermost(status)),
             _ => self.unavailable(status.message()),
         }
     }
@@ -153,6 +154,11 @@ impl RemoteSource {
     fn malformed(&self, malformed: &Malformed) -> QueryError {
         self.unavailable(format!("sent something {malformed}"))
     }
+}
+
+/// Whether it was the connection that failed, not the event manager that refused.
+fn connection_lost(status: &tonic::Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
 }
 
 #[async_trait]

@@ -388,7 +388,7 @@ impl State {
             Screen::Overview | Screen::Variables => return self.step(by),
             Screen::ProcessHistory => {
                 let aps = self.data.catalog.topology.application_processes.len();
-                let at = self.process().map(|ap| ap.index());
+                let at = self.process().map(ApId::index);
                 Place {
                     process: cycle(at, by, aps, false).map(|i| ApId(i as u32)),
                     ..self.place

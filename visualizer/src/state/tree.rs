@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, Topology};
 
+use dosmos_trace::meta::OpCounts;
+
 use super::data::Data;
 
 /// What a row of the tree stands for.
@@ -199,7 +201,7 @@ impl Computed {
 }
 
 fn ap_figures(data: &Data, ap: ApId) -> Figures {
-    let accesses = data.by_ap.get(&ap).map_or(0, |c| c.total());
+    let accesses = data.by_ap.get(&ap).map_or(0, OpCounts::total);
     Figures {
         accesses,
         rate: rate(data, accesses, data.rate_of_ap(ap)),

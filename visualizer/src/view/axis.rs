@@ -18,7 +18,7 @@ pub(super) fn moment(since_start: Nanos, step: Nanos, largest: Nanos) -> String 
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
         _ => (1_000_000_000u64, "s"),
     };
-    let exact = |d: &u32| u128::from(step.0) * 10u128.pow(*d) % u128::from(unit) == 0;
+    let exact = |d: &u32| (u128::from(step.0) * 10u128.pow(*d)).is_multiple_of(u128::from(unit));
     let decimals = (0..9).find(exact).unwrap_or(9) as usize;
     let value = since_start.0 as f64 / unit as f64;
     format!("{value:.decimals$} {name}")

@@ -52,12 +52,12 @@ fn heading(state: &State, scale: Option<Scale>, theme: Theme) -> Paragraph<'stat
         (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
         (Some(v), None) => catalog.name_of(v),
     };
-    Paragraph::new(title_line(subject, state, scale, theme))
+    Paragraph::new(title_line(&subject, state, scale, theme))
 }
 
 /// `subject: operations · times · length of a column`, cut in the subject if too long.
 pub(super) fn title_line(
-    subject: String,
+    subject: &str,
     state: &State,
     scale: Option<Scale>,
     theme: Theme,
@@ -78,7 +78,7 @@ pub(super) fn title_line(
     let room = usize::from(state.size.0).saturating_sub(text::width(&rest) + 1);
     Line::from(vec![
         Span::styled(
-            format!(" {}", text::fit(&subject, room.max(8))),
+            format!(" {}", text::fit(subject, room.max(8))),
             theme.title(),
         ),
         Span::raw(rest),

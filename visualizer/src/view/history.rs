@@ -32,7 +32,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     ];
     let [top, body, times, detail, legend] = Layout::vertical(rows).areas(area);
     let scale = state.data.history.as_ref().map(|h| h.scale);
-    let heading = title_line(subject(state), state, scale, theme);
+    let heading = title_line(&subject(state), state, scale, theme);
     frame.render_widget(Paragraph::new(heading), top);
     let (Some(scale), false) = (scale, state.lanes.is_empty()) else {
         return message(frame, body, &why_empty(state));

@@ -3,7 +3,7 @@
 //! Two groups of two memory processes under one parent, a link process each, two event managers, four
 //! application processes that sweep a grid, add to a sum under its lock and meet at a barrier.
 
-#![allow(dead_code)] // each test uses its part
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test, and the preview, uses its part
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{

@@ -1,0 +1,209 @@
+//! The loop with a terminal and a keyboard of the test.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+mod support;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use dosmos_proto::Nanos;
+use dosmos_visualizer::tui::{self, Options};
+use futures::StreamExt;
+use ratatui::Terminal;
+use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
+use ratatui::buffer::Cell;
+use ratatui::layout::{Position, Size};
+use std::convert::Infallible;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A terminal whose every screen can be read elsewhere.
+struct Shown {
+    inner: TestBackend,
+    screen: watch::Sender<String>,
+}
+
+impl Backend for Shown {
+    type Error = Infallible;
+    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(
+        &mut self,
+        c: I,
+    ) -> Result<(), Infallible> {
+        self.inner.draw(c)
+    }
+    fn hide_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.hide_cursor()
+    }
+    fn show_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.show_cursor()
+    }
+    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
+        self.inner.get_cursor_position()
+    }
+    fn set_cursor_position<P: Into<Position>>(&mut self, p: P) -> Result<(), Infallible> {
+        self.inner.set_cursor_position(p)
+    }
+    fn clear(&mut self) -> Result<(), Infallible> {
+        self.inner.clear()
+    }
+    fn clear_region(&mut self, t: ClearType) -> Result<(), Infallible> {
+        self.inner.clear_region(t)
+    }
+    fn size(&self) -> Result<Size, Infallible> {
+        self.inner.size()
+    }
+    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
+        self.inner.window_size()
+    }
+    fn flush(&mut self) -> Result<(), Infallible> {
+        self.screen.send_replace(self.inner.to_string());
+        self.inner.flush()
+    }
+}
+
+/// A user: presses keys and looks at the screen.
+struct User {
+    keys: mpsc::UnboundedSender<io::Result<Event>>,
+    screen: watch::Receiver<String>,
+}
+
+impl User {
+    fn press(&self, key: char) {
+        let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
+        self.keys.send(Ok(Event::Key(key))).unwrap();
+    }
+
+    /// Waits until the screen has `text` on it.
+    async fn sees(&mut self, text: &str) {
+        let seen = self.screen.wait_for(|s| s.contains(text));
+        let seen = tokio::time::timeout(Duration::from_secs(10), seen)
+            .await
+            .is_ok();
+        let screen = self.screen.borrow();
+        assert!(seen, "{text:?} is not on the screen:\n{}", *screen);
+    }
+}
+
+/// A running terminal: its user, and its end.
+fn start(options: Options) -> (User, impl Future<Output = Result<(), tui::Error>>) {
+    let (screen_there, screen) = watch::channel(String::new());
+    let (keys, mut typed) = mpsc::unbounded_channel();
+    let backend = Shown {
+        inner: TestBackend::new(80, 24),
+        screen: screen_there,
+    };
+    let terminal = Terminal::new(backend).unwrap();
+    let typed = futures::stream::poll_fn(move |cx| typed.poll_recv(cx)).boxed();
+    let source = Arc::new(support::live(Nanos(300_000_000)));
+    (
+        User { keys, screen },
+        tui::drive(terminal, typed, source, options),
+    )
+}
+
+fn options() -> Options {
+    Options {
+        title: "sor".into(),
+        no_color: false,
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn keys_change_the_screen_and_q_ends() {
+    let (mut user, running) = start(options());
+    let use_it = async {
+        user.sees("GROUP, PROCESS").await;
+        user.sees("lp.south").await;
+        user.press('2');
+        user.sees("residual").await;
+        user.press('3');
+        user.sees("inter-group").await;
+        user.press('4');
+        user.sees("waits for lock").await;
+        user.press('?');
+        user.sees("? or Esc closes").await;
+        user.press('p');
+        user.sees("PAUSED").await;
+        user.press('q');
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
+}
+
+#[tokio::test]
+async fn it_follows_the_size_of_the_terminal() {
+    let (mut user, running) = start(options());
+    let use_it = async {
+        user.sees("GROUP, PROCESS").await;
+        // The test's terminal keeps its size; what is drawn goes by the terminal's own.
+        user.keys.send(Ok(Event::Resize(100, 30))).unwrap();
+        user.press('3');
+        user.sees("1 column").await;
+        user.press('q');
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
+}
+
+#[tokio::test]
+async fn when_the_run_ends_the_terminal_stays_and_says_so() {
+    let (end, ended) = oneshot::channel::<()>();
+    let finished = Box::pin(async move {
+        let _ = ended.await;
+        "run finished".to_owned()
+    });
+    let (mut user, running) = start(Options {
+        finished: Some(finished),
+        ..options()
+    });
+    let use_it = async {
+        user.sees("live").await;
+        end.send(()).unwrap();
+        user.sees("run finished — q quits").await;
+        user.press('2');
+        user.sees("VARIABLE").await;
+        user.press('q');
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
+}
+
+#[tokio::test]
+async fn it_ends_when_cancelled_and_when_the_input_ends() {
+    let (cancel, cancelled) = oneshot::channel::<()>();
+    let fires = Box::pin(async move {
+        let _ = cancelled.await;
+    });
+    let (mut user, running) = start(Options {
+        cancel: Some(fires),
+        ..options()
+    });
+    let use_it = async {
+        user.sees("live").await;
+        cancel.send(()).unwrap();
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
+
+    let (user, running) = start(options());
+    drop(user.keys);
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn without_a_terminal_it_says_so() {
+    // Tests run with their input or output elsewhere; where not, there is nothing to test.
+    use std::io::IsTerminal;
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return;
+    }
+    let source = Arc::new(support::finished());
+    let error = tui::run(source, Options::default()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("dosmos top needs a terminal"),
+        "{error}"
+    );
+}
