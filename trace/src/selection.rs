@@ -69,12 +69,61 @@ impl Selection {
 }
 
 fn matches_any(patterns: &[String], name: &str) -> bool {
-    patterns.is_empty() || patterns.iter().any(|p| glob_match::glob_match(p, name))
+    patterns.is_empty() || patterns.iter().any(|p| glob(p, name))
+}
+
+/// Whether `pattern` matches the whole of `name`: `*` stands for any text, also none and also with `/`
+/// in it; `?` for any one character; everything else, brackets too, for itself. Takes at most
+/// `pattern × name` steps.
+pub fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where to go on if the last `*` has to take one more character.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match retry {
+                Some((after, taken)) => {
+                    retry = Some((after, taken + 1));
+                    (p, n) = (after, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        for (pattern, yes, no) in [
+            ("", vec![""], vec!["a"]),
+            ("a", vec!["a"], vec!["", "aa", "b"]),
+            ("*", vec!["", "a", "ocean/h[3]"], vec![]),
+            ("a*b", vec!["ab", "aab", "abab"], vec!["a", "abc", "ba"]),
+            ("*a?", vec!["ab", "aaé"], vec!["a", "b", "abc"]),
+            ("h[3]", vec!["h[3]"], vec!["h3", "h"]),
+            ("**x*", vec!["x", "axb"], vec!["", "ab"]),
+        ] {
+            for name in yes {
+                assert!(glob(pattern, name), "{pattern} {name}");
+            }
+            for name in no {
+                assert!(!glob(pattern, name), "{pattern} {name}");
+            }
+        }
+        assert!(!glob(&"*a".repeat(200), &"a".repeat(199)), "and in no time");
+    }
 
     #[test]
     fn patterns_select_names() {

@@ -5,6 +5,8 @@ mod meta;
 mod query;
 mod records;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use meta::{hand_over_from_wire, hand_over_to_wire};
 pub use records::{decode, encode};

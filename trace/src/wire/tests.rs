@@ -1,0 +1,373 @@
+//! Every question and answer survives the way there and back; what means nothing is refused.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::topology::EventManager;
+use dosmos_proto::{
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, VarId, Variable,
+    VariableSpec, wire,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::meta::{
+    Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
+};
+use crate::query::*;
+use crate::record::{Op, Origin};
+use crate::selection::{Mode, Selection};
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    prop::sample::subsequence(Op::ALL.to_vec(), 0..=5)
+}
+fn range() -> impl Strategy<Value = TimeRange> {
+    any::<(u64, u64)>().prop_map(|(a, b)| TimeRange {
+        from: Nanos(a),
+        to: Nanos(b),
+    })
+}
+fn object() -> impl Strategy<Value = ObjectId> {
+    any::<u64>().prop_map(ObjectId::from_wire)
+}
+fn list<T>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<T>>
+where
+    T: std::fmt::Debug,
+{
+    prop::collection::vec(of, 0..4)
+}
+fn vars() -> impl Strategy<Value = Vec<VarId>> {
+    list(any::<u32>().prop_map(VarId))
+}
+fn aps() -> impl Strategy<Value = Vec<ApId>> {
+    list(any::<u32>().prop_map(ApId))
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let origins = prop::sample::subsequence(Origin::ALL.to_vec(), 0..=3);
+    (
+        vars(),
+        any::<Option<u32>>(),
+        aps(),
+        ops(),
+        origins,
+        prop::option::of(range()),
+        any::<bool>(),
+    )
+        .prop_map(|f| Filter {
+            variables: f.0,
+            object: f.1,
+            aps: f.2,
+            ops: f.3,
+            origins: f.4,
+            range: f.5,
+            everything: f.6,
+        })
+}
+
+fn completeness() -> impl Strategy<Value = Completeness> {
+    (
+        any::<[u64; 3]>(),
+        0.001f64..=1.0,
+        list(".*"),
+        list("[a-z]{0,9}"),
+    )
+        .prop_map(|(n, sampling, missing, notes)| Completeness {
+            recorded: n[0],
+            dropped: n[1],
+            sampling,
+            missing,
+            corrupt_chunks: n[2],
+            notes,
+        })
+}
+
+fn counts() -> impl Strategy<Value = OpCounts> {
+    any::<[u64; 4]>().prop_map(|n| OpCounts {
+        reads: n[0],
+        writes: n[1],
+        acquires: n[2],
+        releases: n[3],
+    })
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    any::<([u32; 3], [u64; 2])>().prop_map(|(who, at)| Access {
+        ap: ApId(who[0]),
+        mp: MpId(who[1]),
+        group: GroupId(who[2]),
+        at: Nanos(at[0]),
+        wait: Nanos(at[1]),
+    })
+}
+
+fn primary() -> impl Strategy<Value = PrimaryMeta> {
+    let lists = (list(access()), list(access()), list(access()));
+    let by = (
+        [counts(), counts(), counts()],
+        prop::collection::btree_map(any::<u32>().prop_map(ApId), counts(), 0..4),
+    );
+    let sketches = (list(any::<u64>()), list(any::<u64>()));
+    (
+        object(),
+        any::<[u32; 2]>(),
+        list(any::<u32>().prop_map(MpId)),
+        counts(),
+        any::<[u64; 5]>(),
+        lists,
+        by,
+        sketches,
+    )
+        .prop_map(
+            |(object, at, copies_at, counts, n, lists, by, sketches)| PrimaryMeta {
+                object,
+                group: GroupId(at[0]),
+                owner: MpId(at[1]),
+                copies_at,
+                counts,
+                reads_on_copies: n[0],
+                last_acquires: lists.0,
+                last_writes: lists.1,
+                delayed_acquires: lists.2,
+                delayed: n[1],
+                by_origin: by.0,
+                by_ap: by.1,
+                wait: Nanos(n[2]),
+                hold: Nanos(n[3]),
+                wait_sketch: Sketch(sketches.0),
+                hold_sketch: Sketch(sketches.1),
+                version: n[4],
+            },
+        )
+}
+
+fn reads_by_ap() -> impl Strategy<Value = BTreeMap<ApId, u64>> {
+    prop::collection::btree_map(any::<u32>().prop_map(ApId), any::<u64>(), 0..4)
+}
+
+fn secondary() -> impl Strategy<Value = SecondaryMeta> {
+    (object(), any::<([u32; 2], u64)>(), reads_by_ap()).prop_map(|(object, (at, reads), by_ap)| {
+        SecondaryMeta {
+            object,
+            copy_at: MpId(at[0]),
+            primary_emp: EmpId(at[1]),
+            reads,
+            by_ap,
+        }
+    })
+}
+
+fn variable() -> impl Strategy<Value = Variable> {
+    (any::<[u32; 2]>(), 1u32..9).prop_map(|(n, parts)| Variable {
+        id: VarId(n[0]),
+        spec: VariableSpec {
+            name: format!("v{}", n[0]),
+            layout: Layout::new(ElementType::F64, (u64::from(parts), 3), (parts, 1)).unwrap(),
+            placement: Default::default(),
+            policy: Default::default(),
+        },
+        owners: vec![MpId(n[1]), MpId(0)],
+        group: GroupId(n[1]),
+    })
+}
+
+fn catalog() -> impl Strategy<Value = Catalog> {
+    let barrier = (any::<(u32, Option<u32>)>(), ".*").prop_map(|((id, group), name)| BarrierName {
+        id: VarId(id),
+        group: group.map(GroupId),
+        name,
+    });
+    let extent = (any::<u64>(), 1u64..).prop_map(|(from, to)| TimeRange {
+        from: Nanos(from),
+        to: Nanos(to),
+    });
+    let topology = Topology {
+        name: "t".into(),
+        event_managers: vec![EventManager { name: "e".into() }],
+        ..Topology::default()
+    };
+    (
+        list(variable()),
+        list(barrier),
+        prop::option::of(extent),
+        any::<(u64, bool)>(),
+        completeness(),
+    )
+        .prop_map(move |c| Catalog {
+            event_managers: vec!["emp0".into()],
+            topology: topology.clone(),
+            variables: c.0,
+            barriers: c.1,
+            extent: c.2,
+            records: c.3.0,
+            live: c.3.1,
+            completeness: c.4,
+        })
+}
+
+fn point() -> impl Strategy<Value = HistoryPoint> {
+    (
+        any::<[u64; 5]>(),
+        1u32..=5,
+        1u32..=3,
+        any::<(bool, u32)>(),
+        object(),
+    )
+        .prop_map(|(n, op, origin, (optimized, ap), object)| HistoryPoint {
+            start: Nanos(n[0]),
+            duration: Nanos(n[1]),
+            wait: Nanos(n[2]),
+            op: Op::from_number(op).unwrap(),
+            origin: Origin::from_number(origin).unwrap(),
+            optimized,
+            ap: ApId(ap),
+            object,
+            version: n[3],
+            count: n[4],
+        })
+}
+
+fn process() -> impl Strategy<Value = ProcessStatus> {
+    (
+        any::<(u32, bool, i64, [u64; 12])>(),
+        [counts(), counts(), counts()],
+    )
+        .prop_map(
+            |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
+                mp: MpId(mp),
+                connected,
+                requests: n[0],
+                served: n[1],
+                forwarded: n[2],
+                recorded: n[3],
+                dropped: n[4],
+                buffered_bytes: n[5],
+                cpu: Nanos(n[6]),
+                copies: n[7],
+                objects: n[8],
+                clock_offset_ns,
+                clock_error: Nanos(n[9]),
+                by_origin,
+                last_record: Nanos(n[10]),
+            },
+        )
+}
+
+fn status() -> impl Strategy<Value = EmpStatus> {
+    (any::<[u64; 8]>(), ["[a-z]*", ".*", ".*"], list(process())).prop_map(
+        |(n, [name, store, trouble], processes)| EmpStatus {
+            name,
+            now: Nanos(n[0]),
+            processes,
+            records: n[1],
+            pending: n[2],
+            stored_bytes: n[3],
+            chunks: n[4],
+            cpu: Nanos(n[5]),
+            store,
+            trouble,
+            exchanged_out: n[6],
+            exchanged_in: n[7],
+        },
+    )
+}
+
+fn selection() -> impl Strategy<Value = Selection> {
+    let mode = prop::sample::select(vec![Mode::Off, Mode::Counters, Mode::Events]);
+    (mode, 1u32.., list(".*"), ops(), list(".*")).prop_map(|s| Selection {
+        mode: s.0,
+        sample_one_in: s.1,
+        variables: s.2,
+        ops: s.3,
+        processes: s.4,
+    })
+}
+
+/// There and back by `From` or `TryFrom`.
+macro_rules! survives {
+    ($value:expr, $domain:ty, $wire:ty) => {{
+        let value: $domain = $value;
+        let back = <$domain>::try_from(<$wire>::from(value.clone())).unwrap();
+        prop_assert_eq!(back, value);
+    }};
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn questions_survive(filter in filter(), n in any::<u32>(), variables in vars(), objects in list(object())) {
+        survives!(filter.clone(), Filter, wire::Filter);
+        survives!(MetaQuery { variables, objects }, MetaQuery, wire::MetaRequest);
+        survives!(HistogramQuery { filter: filter.clone(), buckets: n }, HistogramQuery, wire::HistogramRequest);
+        survives!(HistoryQuery { filter, max_points: n }, HistoryQuery, wire::HistoryRequest);
+    }
+
+    #[test]
+    fn histograms_and_histories_survive(
+        range in range(), buckets in list(any::<[u64; 4]>()), points in list(point()), matched in any::<u64>(),
+        completeness in completeness(),
+    ) {
+        let buckets = buckets.into_iter().map(|[local, intra, inter, optimized]| OriginCounts { local, intra, inter, optimized });
+        let histogram = Histogram { range, buckets: buckets.collect(), completeness: completeness.clone() };
+        survives!(histogram, Histogram, wire::Histogram);
+        survives!(History { range, points, matched, completeness }, History, wire::History);
+    }
+
+    #[test]
+    fn metas_survive(primaries in list(primary()), secondaries in list(secondary()), completeness in completeness()) {
+        survives!(MetaObjects { primaries, secondaries, completeness }, MetaObjects, wire::MetaObjects);
+    }
+
+    #[test]
+    fn exchanges_survive(object in object(), n in any::<([u64; 3], [u32; 3], bool)>(), by_ap in reads_by_ap()) {
+        let ([sequence, reads, fetches], [copy_at, emp, position], dropped) = n;
+        let content = SecondaryContent { sequence, object, copy_at: MpId(copy_at), reads, dropped, fetches, by_ap };
+        survives!(content, SecondaryContent, wire::SecondaryContent);
+        let hand_over = HandOver { object, copy_at: MpId(copy_at), primary_emp: EmpId(emp), dropped };
+        let back = hand_over_from_wire(&hand_over_to_wire(&hand_over, position), MpId(copy_at));
+        prop_assert_eq!(back, (position, hand_over));
+    }
+
+    #[test]
+    fn catalogs_states_and_selections_survive(catalog in catalog(), status in status(), selection in selection()) {
+        survives!(catalog, Catalog, wire::Catalog);
+        survives!(status, EmpStatus, wire::Status);
+        survives!(selection, Selection, wire::Selection);
+    }
+}
+
+#[test]
+fn what_means_nothing_is_refused_by_name() {
+    let refused = |error: dosmos_proto::Malformed, what: &str| {
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    let filter = wire::Filter {
+        ops: vec![6],
+        ..Default::default()
+    };
+    refused(Filter::try_from(filter).unwrap_err(), "operation");
+    let filter = wire::Filter {
+        origins: vec![-1],
+        ..Default::default()
+    };
+    refused(Filter::try_from(filter).unwrap_err(), "origin");
+    let histogram = wire::Histogram {
+        local: vec![1],
+        ..Default::default()
+    };
+    refused(Histogram::try_from(histogram).unwrap_err(), "length");
+    refused(
+        History::try_from(wire::History::default()).unwrap_err(),
+        "range",
+    );
+    refused(
+        Catalog::try_from(wire::Catalog::default()).unwrap_err(),
+        "topology",
+    );
+    refused(
+        Selection::try_from(wire::Selection::default()).unwrap_err(),
+        "mode",
+    );
+    let completeness: Completeness = wire::Completeness::default().into();
+    assert!(completeness.is_complete(), "an absent fraction means all");
+}
