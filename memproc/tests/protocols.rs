@@ -295,13 +295,13 @@ fn inter_group_read_crosses_one_link_process_each_way_and_is_not_kept() {
     c.expect(
         "
          ap1 -> mp1 read x[0]
-         mp1 -> lp./b read x[0] by ap1
-         lp./b -> lp./a read x[0] by ap1 hop 1
-         lp./a -> mp0 read x[0] by ap1 hop 2
+         mp1 -> lp.b read x[0] by ap1
+         lp.b -> lp.a read x[0] by ap1 hop 1
+         lp.a -> mp0 read x[0] by ap1 hop 2
          record@mp0 owner read x[0] by ap1 inter v0
-         mp0 -> lp./a value 0 v0
-         lp./a -> lp./b value 0 v0 hop 1
-         lp./b -> mp1 value 0 v0 hop 2
+         mp0 -> lp.a value 0 v0
+         lp.a -> lp.b value 0 v0 hop 1
+         lp.b -> mp1 value 0 v0 hop 2
          record@mp1 requester read x[0] by ap1 inter v0
          mp1 -> ap1 value 0 v0
          ",
@@ -320,15 +320,15 @@ fn inter_group_acquire_and_release_through_nested_groups() {
     c.expect(
         "
          ap1 -> mp1 acquire x[0]
-         mp1 -> lp./a/x acquire x[0] by ap1
-         lp./a/x -> lp./a acquire x[0] by ap1 hop 1
-         lp./a -> lp./b acquire x[0] by ap1 hop 2
-         lp./b -> mp2 acquire x[0] by ap1 hop 3
+         mp1 -> lp.a.x acquire x[0] by ap1
+         lp.a.x -> lp.a acquire x[0] by ap1 hop 1
+         lp.a -> lp.b acquire x[0] by ap1 hop 2
+         lp.b -> mp2 acquire x[0] by ap1 hop 3
          record@mp2 owner acquire x[0] by ap1 inter v0
-         mp2 -> lp./b granted epoch 1 v0
-         lp./b -> lp./a granted epoch 1 v0 hop 1
-         lp./a -> lp./a/x granted epoch 1 v0 hop 2
-         lp./a/x -> mp1 granted epoch 1 v0 hop 3
+         mp2 -> lp.b granted epoch 1 v0
+         lp.b -> lp.a granted epoch 1 v0 hop 1
+         lp.a -> lp.a.x granted epoch 1 v0 hop 2
+         lp.a.x -> mp1 granted epoch 1 v0 hop 3
          record@mp1 requester acquire x[0] by ap1 inter v0
          mp1 -> ap1 granted epoch 1 v0
          ",
@@ -337,15 +337,15 @@ fn inter_group_acquire_and_release_through_nested_groups() {
     c.expect(
         "
          ap1 -> mp1 release x[0]
-         mp1 -> lp./a/x release x[0] by ap1
-         lp./a/x -> lp./a release x[0] by ap1 hop 1
-         lp./a -> lp./b release x[0] by ap1 hop 2
-         lp./b -> mp2 release x[0] by ap1 hop 3
+         mp1 -> lp.a.x release x[0] by ap1
+         lp.a.x -> lp.a release x[0] by ap1 hop 1
+         lp.a -> lp.b release x[0] by ap1 hop 2
+         lp.b -> mp2 release x[0] by ap1 hop 3
          record@mp2 owner release x[0] by ap1 inter v1
-         mp2 -> lp./b released v1
-         lp./b -> lp./a released v1 hop 1
-         lp./a -> lp./a/x released v1 hop 2
-         lp./a/x -> mp1 released v1 hop 3
+         mp2 -> lp.b released v1
+         lp.b -> lp.a released v1 hop 1
+         lp.a -> lp.a.x released v1 hop 2
+         lp.a.x -> mp1 released v1 hop 3
          record@mp1 requester release x[0] by ap1 inter v1
          mp1 -> ap1 released v1
          ",
@@ -373,16 +373,16 @@ fn barrier_of_all_combines_the_arrivals_of_each_memory_process() {
         "
          ap1 -> mp0 barrier b
          ap3 -> mp1 barrier b
-         mp1 -> lp./b arrive b generation 1 with 2
-         lp./b -> lp./a arrive b generation 1 with 2 hop 1
-         lp./a -> mp0 arrive b generation 1 with 2 hop 2
+         mp1 -> lp.b arrive b generation 1 with 2
+         lp.b -> lp.a arrive b generation 1 with 2 hop 1
+         lp.a -> mp0 arrive b generation 1 with 2 hop 2
          record@mp0 requester barrier barrier b[1] by ap0 local v0 waited
          mp0 -> ap0 passed generation 1
          record@mp0 requester barrier barrier b[1] by ap1 local v0 waited
          mp0 -> ap1 passed generation 1
-         mp0 -> lp./a open b generation 1
-         lp./a -> lp./b open b generation 1 hop 1
-         lp./b -> mp1 open b generation 1 hop 2
+         mp0 -> lp.a open b generation 1
+         lp.a -> lp.b open b generation 1 hop 1
+         lp.b -> mp1 open b generation 1 hop 2
          record@mp1 requester barrier barrier b[1] by ap2 inter v0 waited
          mp1 -> ap2 passed generation 1
          record@mp1 requester barrier barrier b[1] by ap3 inter v0 waited
@@ -506,15 +506,15 @@ fn flush_reaches_owners_in_other_groups() {
     c.expect(
         "
          ap0 -> mp0 release y[0]
-         mp0 -> lp./a flush ap0
-         lp./a -> lp./b flush ap0 hop 1
-         lp./b -> mp2 flush ap0 hop 2
+         mp0 -> lp.a flush ap0
+         lp.a -> lp.b flush ap0 hop 1
+         lp.b -> mp2 flush ap0 hop 2
          mp2 -> mp3 invalidate x[0] v1
          trace@mp3 hand-over x[0] dropped to emp1
          mp3 -> mp2 ack x[0] v1
-         mp2 -> lp./b flushed
-         lp./b -> lp./a flushed hop 1
-         lp./a -> mp0 flushed hop 2
+         mp2 -> lp.b flushed
+         lp.b -> lp.a flushed hop 1
+         lp.a -> mp0 flushed hop 2
          record@mp0 requester release y[0] by ap0 local v1 waited
          mp0 -> ap0 released v1
          ",
@@ -601,6 +601,46 @@ fn a_cancelled_acquire_is_taken_back_even_if_the_grant_is_on_its_way() {
          ap0 -> mp0 acquire x[0]
          record@mp0 requester acquire x[0] by ap0 local v0
          mp0 -> ap0 granted epoch 2 v0
+         ",
+    );
+}
+
+#[test]
+fn a_flush_waits_for_what_an_earlier_one_told_of_the_same_object() {
+    let mut c = Cluster::new(&["/a"], 3, 1);
+    let (mp0, mp1) = (dosmos_proto::MpId(0), dosmos_proto::MpId(1));
+    let x = c.scalar("x", 0, Invalidate);
+    let own = [
+        c.scalar("own0", 0, Invalidate),
+        c.scalar("own1", 1, Invalidate),
+    ];
+    for name in ["x", "own1"] {
+        c.call(1, Request::Open(name.into()));
+    }
+    c.call(2, Request::Open("x".into()));
+    c.call(2, read(x));
+    for ap in [0, 1] {
+        c.call(ap, Request::Acquire(own[ap as usize]));
+        c.call(ap, fetch_add(x, 1));
+    }
+    // The first flush tells mp2, which has not heard it when the second one comes.
+    c.ask(0, release(own[0]));
+    let second = c.ask(1, release(own[1]));
+    c.deliver((mp1, mp0));
+    c.deliver((mp0, mp1));
+    assert_eq!(c.reply(1, second), None, "mp2 still reads the old value");
+    c.log.clear();
+    c.run();
+    c.expect(
+        "
+         mp0 -> mp2 invalidate x[0] v1
+         trace@mp2 hand-over x[0] dropped to emp0
+         mp2 -> mp0 ack x[0] v1
+         record@mp0 requester release own0[0] by ap0 local v1 waited
+         mp0 -> ap0 released v1
+         mp0 -> mp1 flushed
+         record@mp1 requester release own1[0] by ap1 local v1 waited
+         mp1 -> ap1 released v1
          ",
     );
 }

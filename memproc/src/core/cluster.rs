@@ -203,22 +203,22 @@ mod tests {
     #[test]
     fn messages_follow_the_tree_of_groups() {
         let t = topology(&["/a", "/a/x", "/a/x/deep", "/b", "/b/y"], 1, 0);
-        assert_eq!(path(&t, "mp0", "mp3"), ["mp0", "lp./a", "lp./b", "mp3"]);
+        assert_eq!(path(&t, "mp0", "mp3"), ["mp0", "lp.a", "lp.b", "mp3"]);
         assert_eq!(
             path(&t, "mp2", "mp4"),
             [
                 "mp2",
-                "lp./a/x/deep",
-                "lp./a/x",
-                "lp./a",
-                "lp./b",
-                "lp./b/y",
+                "lp.a.x.deep",
+                "lp.a.x",
+                "lp.a",
+                "lp.b",
+                "lp.b.y",
                 "mp4"
             ]
         );
         assert_eq!(
             path(&t, "mp0", "mp2"),
-            ["mp0", "lp./a", "lp./a/x", "lp./a/x/deep", "mp2"]
+            ["mp0", "lp.a", "lp.a.x", "lp.a.x.deep", "mp2"]
         );
     }
 

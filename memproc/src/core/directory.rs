@@ -435,16 +435,10 @@ impl Core {
                     return self.create(cx, name, asker);
                 }
             },
-            None => {
-                let known = list(self.directory.home.keys().map(String::as_str));
-                Answer::Refused(Refusal::new(
-                    ErrorCode::UnknownVariable,
-                    format!(
-                        "no variable {name:?} has been declared; {} knows {known}",
-                        self.cluster.mp_name(self.cluster.me)
-                    ),
-                ))
-            }
+            None => Answer::Refused(Refusal::new(
+                ErrorCode::UnknownVariable,
+                format!("no variable {name:?} has been declared; check the name or declare it"),
+            )),
         };
         self.answer(cx, asker, answer, Nanos::ZERO);
     }

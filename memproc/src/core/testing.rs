@@ -9,7 +9,7 @@ use dosmos_proto::{EmpId, GroupId, MpId};
 
 /// A cluster with groups of these paths (parents first), so many memory processes `mp0`, `mp1` … in
 /// each, so many application processes `ap0`, `ap1` … at each of them, one event manager a group, and
-/// the link process `lp.PATH` of each group if there are several.
+/// the link process `lp.PATH` of each (dots for slashes) group if there are several.
 pub fn topology(groups: &[&str], mps: u32, aps: u32) -> Arc<Topology> {
     let mut t = Topology {
         name: "test".into(),
@@ -45,7 +45,7 @@ pub fn topology(groups: &[&str], mps: u32, aps: u32) -> Arc<Topology> {
     if groups.len() > 1 {
         for (g, path) in groups.iter().enumerate() {
             t.memory_processes.push(MemoryProcess {
-                name: format!("lp.{path}"),
+                name: format!("lp{}", path.replace('/', ".")),
                 group: GroupId(g as u32),
                 event_manager: EmpId(g as u32),
                 link: true,

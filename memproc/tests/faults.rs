@@ -1,0 +1,509 @@
+//! Losses in each state, deadlines, and requests that make no sense: what is refused, and what the
+//! refusal says.
+
+mod common;
+
+use common::*;
+use dosmos_memproc::core::input::{AtomicOp, Reply, Request, Scope, Span};
+use dosmos_memproc::core::{MAX_OUTSTANDING, VariableOverride};
+use dosmos_proto::CopyPolicy::{Invalidate, Update};
+use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placement, VarId};
+
+const MP0: MpId = MpId(0);
+const MP1: MpId = MpId(1);
+
+fn pair() -> (Cluster, ObjectId) {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let x = c.scalar("x", 0, Invalidate);
+    c.call(1, Request::Open("x".into()));
+    c.log.clear();
+    (c, x)
+}
+
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{text:?} does not say {part:?}");
+    }
+}
+
+fn refused(reply: Option<Reply>) -> String {
+    match reply {
+        Some(Reply::Refused(r)) => format!("{:?}: {}", r.code, r.message),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn acquiring_twice_names_the_object_and_the_epoch() {
+    let (mut c, x) = pair();
+    for ap in [0, 1] {
+        c.call(ap, Request::Acquire(x));
+        let text = c.refusal(ap, Request::Acquire(x));
+        says(
+            &text,
+            &[
+                "AlreadyHeld",
+                &format!("ap{ap}"),
+                "x[0]",
+                "release it first",
+            ],
+        );
+        c.call(ap, release(x));
+    }
+    // Also while the first one waits, near and far.
+    c.call(0, Request::Acquire(x));
+    let waiting = c.ask(1, Request::Acquire(x));
+    says(
+        &c.refusal(1, Request::Acquire(x)),
+        &["AlreadyHeld", "waits for x[0]"],
+    );
+    c.call(0, release(x));
+    assert!(matches!(c.reply(1, waiting), Some(Reply::Granted { .. })));
+}
+
+#[test]
+fn releasing_what_is_not_held_is_refused() {
+    let (mut c, x) = pair();
+    for ap in [0, 1] {
+        says(
+            &c.refusal(ap, release(x)),
+            &["NotHeld", "x[0]", "acquire it before"],
+        );
+    }
+    c.call(0, Request::Acquire(x));
+    says(&c.refusal(1, release(x)), &["NotHeld", "ap1"]);
+    c.call(0, release(x));
+    says(&c.refusal(0, release(x)), &["NotHeld", "ap0"]);
+}
+
+#[test]
+fn an_epoch_of_a_section_that_is_over_is_refused() {
+    let (mut c, x) = pair();
+    c.call(1, Request::Acquire(x));
+    c.call(1, release(x));
+    says(
+        &c.refusal(1, write_in(x, 1, 1)),
+        &["StaleEpoch", "x[0]", "acquire it again"],
+    );
+    c.call(1, Request::Acquire(x));
+    says(
+        &c.refusal(1, write_in(x, 1, 1)),
+        &["StaleEpoch", "epoch 1 was given, 2 is current"],
+    );
+    let late = Request::Release {
+        object: x,
+        epoch: 1,
+    };
+    says(&c.refusal(1, late), &["StaleEpoch"]);
+}
+
+#[test]
+fn the_owner_fences_a_section_lost_behind_the_requesters_back() {
+    let (mut c, x) = pair();
+    c.call(1, Request::Acquire(x));
+    // Only the owner notices that the link broke.
+    c.feed(MP0, dosmos_memproc::core::input::Input::PeerDown(MP1));
+    c.feed(MP0, dosmos_memproc::core::input::Input::PeerUp(MP1));
+    c.call(0, Request::Acquire(x));
+    let text = c.refusal(1, write(x, 6));
+    says(&text, &["StaleEpoch", "is held by ap0 (epoch 2)"]);
+    says(&c.refusal(1, release(x)), &["StaleEpoch", "ap0"]);
+    c.call(0, release(x));
+    assert_eq!(
+        c.call(1, read(x)),
+        Some(Reply::Read {
+            version: 1,
+            data: bytes(0)
+        })
+    );
+}
+
+#[test]
+fn wrong_objects_indices_and_types_are_named() {
+    let (mut c, x) = pair();
+    let nowhere = ObjectId::new(VarId(99), 0);
+    says(
+        &c.refusal(0, read(nowhere)),
+        &["UnknownVariable", "var#99", "declare or open"],
+    );
+    let beyond = ObjectId::new(x.var, 1);
+    for ap in [0, 1] {
+        says(
+            &c.refusal(ap, read(beyond)),
+            &["OutOfRange", "x has 1 objects", "[1]"],
+        );
+        let span = |first, end| Request::Read {
+            object: x,
+            span: Span { first, end },
+        };
+        says(
+            &c.refusal(ap, span(0, 2)),
+            &["OutOfRange", "x[0]", "[0, 2)"],
+        );
+        says(&c.refusal(ap, span(1, 1)), &["OutOfRange"]);
+        let odd = |data: &'static [u8], first| Request::Write {
+            object: x,
+            first,
+            data: data.into(),
+            epoch: 0,
+        };
+        says(
+            &c.refusal(ap, odd(b"123", 0)),
+            &["TypeMismatch", "8 bytes", "3 bytes"],
+        );
+        says(&c.refusal(ap, odd(b"", 0)), &["TypeMismatch"]);
+        says(&c.refusal(ap, odd(b"12345678", 1)), &["OutOfRange"]);
+        says(&c.refusal(ap, odd(b"12345678", u32::MAX)), &["OutOfRange"]);
+        let atomic = |kind, element| Request::Atomic {
+            object: x,
+            element,
+            kind,
+            epoch: 0,
+            op: AtomicOp::FetchAdd(1),
+        };
+        says(
+            &c.refusal(ap, atomic(ElementType::F64, 0)),
+            &["TypeMismatch", "u64, not f64"],
+        );
+        says(
+            &c.refusal(ap, atomic(ElementType::U64, u32::MAX)),
+            &["OutOfRange"],
+        );
+    }
+    says(
+        &c.refusal(0, Request::Open("nope".into())),
+        &["UnknownVariable", "nope", "declare it"],
+    );
+    says(
+        &c.refusal(0, Request::Open(String::new())),
+        &["Invalid", "variable name"],
+    );
+}
+
+#[test]
+fn declarations_that_differ_say_both() {
+    let (mut c, _) = pair();
+    for ap in [0, 1] {
+        let other = Request::Declare(scalar("x", &["mp0"], Update));
+        says(
+            &c.refusal(ap, other),
+            &["DeclarationConflict", "invalidate", "update"],
+        );
+    }
+    let at = |name: &str| Request::Declare(scalar("z", &[name], Invalidate));
+    says(
+        &c.refusal(0, at("mp9")),
+        &["Invalid", "no memory process mp9", "mp0, mp1"],
+    );
+    let mut spec = scalar("z", &["mp0"], Invalidate);
+    spec.placement = Placement::RoundRobin(Some("/nope".into()));
+    says(
+        &c.refusal(0, Request::Declare(spec)),
+        &["Invalid", "/nope", "/a"],
+    );
+}
+
+#[test]
+fn the_configuration_overrides_declarations_alike_everywhere() {
+    let overrides = [VariableOverride {
+        name: "x".into(),
+        policy: Some(Update),
+        placement: Some(Placement::Explicit(vec!["mp1".into()])),
+    }];
+    let mut c = Cluster::with_overrides(&["/a"], 2, 1, &overrides);
+    for ap in [0, 1] {
+        let reply = c.call(ap, Request::Declare(scalar("x", &["mp0"], Invalidate)));
+        let Some(Reply::Variable(v)) = reply else {
+            panic!("{reply:?}")
+        };
+        assert_eq!((v.spec.policy, &v.owners[..]), (Update, &[MP1][..]));
+    }
+}
+
+#[test]
+fn application_processes_must_be_ours_and_alone() {
+    let mut c = Cluster::unconnected(topology(&["/a"], 2, 1), &[]);
+    let connect = |c: &mut Cluster, mp: usize, name: &str| {
+        let refusal = c.cores[mp].connect(Nanos(1), name, &mut Vec::new());
+        refusal.map(|_| ()).unwrap_err()
+    };
+    let e = connect(&mut c, 0, "ap7");
+    assert_eq!(e.code, ErrorCode::UnknownProcess);
+    says(&e.message, &["ap7", "ap0, ap1"]);
+    let e = connect(&mut c, 0, "ap1");
+    assert_eq!(e.code, ErrorCode::UnknownProcess);
+    says(&e.message, &["ap1 talks to mp1, not to mp0"]);
+    c.connect(ApId(0)).unwrap();
+    let e = connect(&mut c, 0, "ap0");
+    assert_eq!(e.code, ErrorCode::AlreadyConnected);
+    c.gone(ApId(0));
+    c.connect(ApId(0)).unwrap();
+}
+
+#[test]
+fn too_many_requests_at_once_are_refused() {
+    let (mut c, x) = pair();
+    for _ in 0..MAX_OUTSTANDING {
+        c.ask(1, read(x));
+    }
+    let more = c.ask(1, read(x));
+    says(&refused(c.reply(1, more)), &["Limit", "ap1", "4096"]);
+    c.run();
+    assert!(matches!(c.call(1, read(x)), Some(Reply::Read { .. })));
+}
+
+#[test]
+fn a_barrier_of_strangers_or_of_no_group_is_refused() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 1);
+    let of = |path: &str| Request::Barrier {
+        scope: Scope::Path(path.into()),
+        name: String::new(),
+    };
+    says(&c.refusal(0, of("/b")), &["Invalid", "ap0", "/b"]);
+    says(&c.refusal(0, of("/c")), &["Invalid", "/c", "/a, /b"]);
+}
+
+#[test]
+fn a_deadline_names_the_object_and_its_holder() {
+    let (mut c, x) = pair();
+    c.call(0, Request::Acquire(x));
+    let far = c.ask_within(1, Nanos::from_millis(50), Request::Acquire(x));
+    c.run();
+    c.pass(Nanos::from_millis(49));
+    assert_eq!(c.reply(1, far), None);
+    c.pass(Nanos::from_millis(2));
+    says(
+        &refused(c.reply(1, far)),
+        &["Deadline", "x[0]", "ap1", "mp0", "50.0 ms"],
+    );
+    c.run();
+    c.call(0, release(x));
+    // Nobody queues any more: the lock is free.
+    c.call(1, Request::Acquire(x));
+    let near = c.ask_within(0, Nanos::from_millis(50), Request::Acquire(x));
+    c.pass(Nanos::from_millis(60));
+    says(
+        &refused(c.reply(0, near)),
+        &["Deadline", "x[0]", "ap1 holds it"],
+    );
+}
+
+#[test]
+fn an_arrival_at_a_barrier_stands_when_its_deadline_is_over() {
+    let (mut c, _) = pair();
+    let first = c.ask_within(0, Nanos::from_millis(5), barrier("b"));
+    c.pass(Nanos::from_millis(6));
+    says(
+        &refused(c.reply(0, first)),
+        &["Deadline", "barrier \"b\"", "others did not"],
+    );
+    let other = c.ask(1, barrier("b"));
+    c.run();
+    assert_eq!(c.reply(1, other), Some(Reply::Passed { generation: 1 }));
+    assert_eq!(
+        c.call(0, barrier("b")),
+        Some(Reply::Passed { generation: 1 })
+    );
+    let again = c.ask(0, barrier("b"));
+    assert_eq!(
+        c.call(1, barrier("b")),
+        Some(Reply::Passed { generation: 2 })
+    );
+    assert_eq!(c.reply(0, again), Some(Reply::Passed { generation: 2 }));
+}
+
+#[test]
+fn a_participant_that_leaves_fails_the_barrier_and_may_come_back() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 2);
+    let near = c.ask(0, barrier("b"));
+    let whole = [c.ask(2, barrier("b")), c.ask(3, barrier("b"))];
+    c.run();
+    c.gone(ApId(1));
+    c.run();
+    for (ap, id) in [(0, near), (2, whole[0]), (3, whole[1])] {
+        says(&refused(c.reply(ap, id)), &["ProcessLost", "ap1 has left"]);
+    }
+    says(&c.refusal(0, barrier("b")), &["ProcessLost", "ap1"]);
+    c.connect(ApId(1)).unwrap();
+    c.run();
+    let ids: Vec<u64> = (0..4).map(|ap| c.ask(ap, barrier("b"))).collect();
+    c.run();
+    for (ap, id) in ids.into_iter().enumerate() {
+        assert!(matches!(c.reply(ap as u32, id), Some(Reply::Passed { .. })));
+    }
+}
+
+#[test]
+fn leaving_politely_fails_those_who_wait_elsewhere() {
+    let (mut c, _) = pair();
+    let waits = c.ask(0, barrier("b"));
+    assert_eq!(c.call(1, Request::Bye), Some(Reply::Farewell));
+    says(
+        &refused(c.reply(0, waits)),
+        &["ProcessLost", "ap1 has left"],
+    );
+}
+
+#[test]
+fn a_lost_peer_fails_what_it_was_asked_and_frees_what_it_held() {
+    let (mut c, x) = pair();
+    let y = c.scalar("y", 1, Invalidate);
+    c.call(0, read(y));
+    c.call(1, Request::Acquire(x));
+    c.call(1, write(x, 9));
+    let waits = c.ask(0, Request::Acquire(x));
+    let asks = c.ask(0, write(y, 1));
+    c.down(MP0, MP1);
+    c.run();
+    // Its lock passed on, its section is gone, its copy is void, what it was asked is refused.
+    assert!(matches!(
+        c.reply(0, waits),
+        Some(Reply::Granted { epoch: 2, .. })
+    ));
+    says(&refused(c.reply(0, asks)), &["Unreachable", "y[0]", "mp1"]);
+    says(&c.refusal(0, read(y)), &["Unreachable", "mp1"]);
+    says(&c.refusal(1, write(x, 9)), &["StaleEpoch", "mp0 was lost"]);
+    says(&c.refusal(1, release(x)), &["StaleEpoch", "mp0 was lost"]);
+    c.up(MP0, MP1);
+    c.call(0, release(x));
+    assert_eq!(
+        c.call(1, read(x)),
+        Some(Reply::Read {
+            version: 1,
+            data: bytes(0)
+        })
+    );
+    assert!(matches!(c.call(0, read(y)), Some(Reply::Read { .. })));
+}
+
+#[test]
+fn a_release_does_not_wait_for_a_copy_that_is_lost() {
+    let (mut c, x) = pair();
+    c.call(1, read(x));
+    c.call(0, Request::Acquire(x));
+    c.call(0, write(x, 2));
+    let id = c.ask(0, release(x));
+    assert_eq!(c.reply(0, id), None);
+    c.down(MP0, MP1);
+    assert_eq!(c.reply(0, id), Some(Reply::Released { version: 1 }));
+}
+
+#[test]
+fn writes_that_cannot_be_published_fail_the_release_once() {
+    let (mut c, x) = pair();
+    let y = c.scalar("y", 1, Invalidate);
+    c.call(1, Request::Acquire(y));
+    c.call(1, write(x, 1));
+    c.down(MP0, MP1);
+    says(&c.refusal(1, release(y)), &["Unreachable", "mp0"]);
+    assert!(matches!(
+        c.call(1, release(y)),
+        Some(Reply::Released { .. })
+    ));
+}
+
+#[test]
+fn tidings_of_a_lost_process_cross_the_groups() {
+    let mut c = Cluster::new(&["/a", "/a/x", "/b"], 1, 1);
+    let x = c.scalar("x", 0, Invalidate);
+    c.call(2, Request::Open("x".into()));
+    c.call(2, Request::Acquire(x));
+    let waits = c.ask(0, Request::Acquire(x));
+    let far = c.topology.find_mp("lp.b").unwrap();
+    // mp2 is cut off from its link process: mp0, two groups away, hears of it.
+    c.down(MpId(2), far);
+    c.run();
+    assert!(matches!(
+        c.reply(0, waits),
+        Some(Reply::Granted { epoch: 2, .. })
+    ));
+    says(
+        &c.refusal(2, read(x)),
+        &["Unreachable", "mp0", "the link to lp.b broke"],
+    );
+    says(&c.refusal(2, release(x)), &["StaleEpoch", "mp0 was lost"]);
+    c.call(0, release(x));
+    c.up(MpId(2), far);
+    c.run();
+    assert!(matches!(
+        c.call(2, Request::Acquire(x)),
+        Some(Reply::Granted { epoch: 3, .. })
+    ));
+}
+
+#[test]
+fn a_cut_between_link_processes_separates_the_groups_and_heals() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let x = c.scalar("x", 0, Invalidate);
+    c.call(3, Request::Open("x".into()));
+    let (a, b) = (
+        c.topology.find_mp("lp.a").unwrap(),
+        c.topology.find_mp("lp.b").unwrap(),
+    );
+    let waits = c.ask(3, barrier("b"));
+    c.down(a, b);
+    c.run();
+    says(&c.refusal(3, read(x)), &["Unreachable", "mp0"]);
+    // Its own group goes on; a barrier of all cannot.
+    says(&c.refusal(0, barrier("b")), &["ProcessLost"]);
+    assert!(refused(c.reply(3, waits)).contains("mp0"));
+    c.up(a, b);
+    c.run();
+    assert!(matches!(c.call(3, read(x)), Some(Reply::Read { .. })));
+}
+
+#[test]
+fn a_peer_not_up_yet_is_waited_for_until_the_deadline() {
+    let mut c = Cluster::unconnected(topology(&["/a"], 2, 1), &[]);
+    for ap in [0, 1] {
+        c.connect(ApId(ap)).unwrap();
+    }
+    // Whoever is the home, the owner is mp1 and not there.
+    let spec = || scalar("x", &["mp1"], Invalidate);
+    let late = c.ask_within(0, Nanos::from_millis(5), Request::Declare(spec()));
+    c.feed(
+        MP0,
+        dosmos_memproc::core::input::Input::PeerTrouble(MP1, "connection refused".into()),
+    );
+    c.pass(Nanos::from_millis(6));
+    let text = refused(c.reply(0, late));
+    assert!(
+        text.contains("Unreachable") || text.contains("Deadline"),
+        "{text}"
+    );
+    let patient = c.ask(0, Request::Declare(spec()));
+    c.run();
+    assert_eq!(c.reply(0, patient), None);
+    c.up(MP0, MP1);
+    c.run();
+    assert!(matches!(c.reply(0, patient), Some(Reply::Variable(_))));
+}
+
+#[test]
+fn requests_to_a_peer_that_never_came_say_so() {
+    let mut c = Cluster::unconnected(topology(&["/a"], 2, 1), &[]);
+    c.connect(ApId(1)).unwrap();
+    // mp0 coordinates barriers of all, and has not come up.
+    let id = c.ask_within(1, Nanos::from_millis(5), barrier("b"));
+    c.feed(
+        MP1,
+        dosmos_memproc::core::input::Input::PeerTrouble(MP0, "connection refused".into()),
+    );
+    c.pass(Nanos::from_millis(6));
+    says(
+        &refused(c.reply(1, id)),
+        &["Unreachable", "mp0", "connection refused", "is it running?"],
+    );
+}
+
+#[test]
+fn the_end_answers_everyone() {
+    let (mut c, x) = pair();
+    c.call(0, Request::Acquire(x));
+    let waits = c.ask(0, barrier("b"));
+    c.feed(MP0, dosmos_memproc::core::input::Input::Shutdown);
+    says(&refused(c.reply(0, waits)), &["ShuttingDown", "mp0"]);
+    says(&c.refusal(0, read(x)), &["ShuttingDown"]);
+    assert!(c.connect(ApId(0)).is_err());
+}
