@@ -1,5 +1,6 @@
 //! Losses in each state, deadlines, and requests that make no sense: what is refused, and what the
 //! refusal says.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Whole processes over sockets: sessions, links, records at an event manager, start in any order,
 //! loss and return, end.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::collections::HashMap;
 use std::future::Future;

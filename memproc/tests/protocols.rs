@@ -1,5 +1,6 @@
 //! The exact sequence of messages and records of every protocol (DESIGN §4, 001 §6.3), local and
 //! remote.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod common;
 

@@ -127,7 +127,7 @@ impl Copies {
     }
 
     /// The objects of which there are copies from `owner`, in order.
-    pub(crate) fn from_owner(&self, owner: MpId) -> Vec<ObjectId> {
+    pub(crate) fn owned_by(&self, owner: MpId) -> Vec<ObjectId> {
         let mut list: Vec<ObjectId> = self
             .slots
             .iter()

@@ -273,7 +273,7 @@ impl Core {
         if let Some(odd) = variable
             .owners
             .iter()
-            .find(|o| !t.mp(**o).is_some_and(|mp| !mp.link))
+            .find(|o| t.mp(**o).is_none_or(|mp| mp.link))
         {
             return invalid(format!("{odd} cannot own objects of {name}"));
         }
@@ -302,12 +302,12 @@ impl Core {
         &mut self,
         cx: &mut Cx,
         asker: Asker,
-        spec: VariableSpec,
+        spec: &VariableSpec,
         creator: MpId,
     ) {
         if let Some(entry) = self.directory.home.get_mut(&spec.name) {
-            if entry.variable.spec != spec {
-                let refusal = conflict(&entry.variable.spec, &spec);
+            if entry.variable.spec != *spec {
+                let refusal = conflict(&entry.variable.spec, spec);
                 return self.answer(cx, asker, Answer::Refused(refusal), Nanos::ZERO);
             }
             match &mut entry.state {
@@ -319,7 +319,7 @@ impl Core {
                 State::Incomplete => {}
             }
         } else {
-            match self.number(&spec, creator) {
+            match self.number(spec, creator) {
                 Ok(variable) => {
                     let entry = Entry {
                         variable: Arc::new(variable),

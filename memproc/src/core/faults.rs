@@ -208,7 +208,7 @@ impl Core {
             self.peers.lost_text(&self.cluster, mp),
         );
         self.sessions.lose_owner(mp);
-        for object in self.copies.from_owner(mp) {
+        for object in self.copies.owned_by(mp) {
             self.copies.drop_copy(object);
             self.hand_over(cx, object, mp, true);
         }

@@ -33,7 +33,7 @@ pub(crate) struct Round {
 }
 
 /// What happens when all are in.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
     /// A release is answered and the lock passed on.
     Release(ObjectId, Asker, u64),
@@ -118,7 +118,7 @@ impl Core {
             }
             Ask::Flush { ap } => self.owner_flush(cx, ap, Then::Flush(asker(ap))),
             Ask::Declare { spec, creator } => {
-                self.home_declare(cx, asker(ApId::default()), spec, creator);
+                self.home_declare(cx, asker(ApId::default()), &spec, creator);
             }
             Ask::Open(name) => self.home_open(cx, asker(ApId::default()), &name),
             Ask::Create(variable) => {

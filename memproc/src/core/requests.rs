@@ -20,10 +20,9 @@ use super::{Core, Cx};
 
 impl Core {
     /// A request of a connected application process.
-    pub(super) fn request(&mut self, cx: &mut Cx, op: Operation, request: Request) {
+    pub(super) fn request(&mut self, cx: &mut Cx, mut op: Operation, request: Request) {
         self.counters.requests += 1;
-        let what = self.what(&request);
-        let op = Operation { what, ..op };
+        op.what = self.what(&request);
         if let Err(refusal) = self.admit(op.ap) {
             return self.conclude_operation(
                 cx,

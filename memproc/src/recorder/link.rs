@@ -102,12 +102,12 @@ async fn connect(shared: &Shared, emp: &str) -> Result<Connection, String> {
     let mut replies = timeout(DIAL, call)
         .await
         .map_err(|_| "it does not answer".to_owned())?
-        .map_err(said)?
+        .map_err(|s| said(&s))?
         .into_inner();
     let first = timeout(DIAL, replies.message())
         .await
         .map_err(|_| "it does not greet".to_owned())?
-        .map_err(said)?
+        .map_err(|s| said(&s))?
         .and_then(|r| r.body);
     match first {
         Some(ingest_reply::Body::Welcome(w)) => {
@@ -121,7 +121,7 @@ async fn connect(shared: &Shared, emp: &str) -> Result<Connection, String> {
     }
 }
 
-fn said(status: Status) -> String {
+fn said(status: &Status) -> String {
     match status.message() {
         "" => status.code().description().to_owned(),
         text => text.to_owned(),
@@ -159,7 +159,7 @@ async fn converse(shared: &Shared, mut c: Connection) -> String {
                     }
                 }
                 Ok(None) => return "it closed the stream".into(),
-                Err(status) => return said(status),
+                Err(status) => return said(&status),
             },
             () = shared.packed.notified() => {}
             _ = probe.tick() => send_probe(shared, &c.out),
