@@ -9,8 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::query::{
-    Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects, MetaQuery,
-    QueryError, Status, TimeRange, TraceSource,
+    Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
+    MetaQuery, QueryError, Status, TimeRange, TraceSource,
 };
 use dosmos_trace::record::Flags;
 use dosmos_trace::{Op, Origin, Record, Side};
@@ -294,4 +294,42 @@ fn a_source_named_twice_or_of_another_cluster_is_told_apart() {
     let twice = vec![parts[0].clone(), parts[0].clone()];
     let twice = block_on(fused(twice).meta_objects(&MetaQuery::default())).unwrap();
     assert_eq!(once.primaries, twice.primaries);
+}
+
+/// The clocks of the second event manager's processes run 5 ms behind.
+#[test]
+fn sections_come_in_the_order_of_their_versions_whatever_the_clocks() {
+    let all = support::records(4);
+    let late = |r: &Record| r.side == Side::Requester && r.mp.0 >= 2;
+    let skewed = all.iter().map(|r| Record {
+        start: if late(r) {
+            r.start - Nanos(5_000_000)
+        } else {
+            r.start
+        },
+        ..*r
+    });
+    let skewed: Vec<Record> = skewed.collect();
+    let query = HistoryQuery {
+        filter: Filter {
+            variables: vec![support::SUM],
+            ops: vec![Op::Acquire, Op::Release],
+            ..Filter::default()
+        },
+        max_points: 1_000,
+    };
+    let history = block_on(fused(support::split(&skewed)).history(&query)).unwrap();
+    let released = |version| {
+        let its = |p: &&HistoryPoint| p.op == Op::Release && p.version == version;
+        history.points.iter().find(its).map(|p| p.start)
+    };
+    let acquires = history.points.iter().filter(|p| p.op == Op::Acquire);
+    let mut compared = 0;
+    for acquire in acquires {
+        if let Some(before) = released(acquire.version) {
+            assert!(before <= acquire.start + acquire.duration, "{acquire:?}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 15);
 }

@@ -132,7 +132,6 @@ pub(super) fn histories(
         matched += part.matched;
         points.extend(part.points);
     }
-    points.sort_by_key(|p| p.start);
     respect_sections(&mut points);
     History {
         range,
