@@ -4,6 +4,10 @@
 //! * [`meta`]: primary and secondary meta-objects: monitoring state of objects and of their copies.
 //! * [`query`]: the questions a visualization process asks, their answers, and [`query::TraceSource`],
 //!   answered alike by live event managers and by store directories.
+//! * [`selection`]: which accesses are recorded.
+//! * [`chunk`]: records as compressed columns, with a summary.
+//! * [`store`]: the trace on disk: written by an event manager, read by anybody.
+//! * [`wire`]: all of these as messages of the monitoring protocol.
 //!
 //! Invariant: nothing here knows of sockets or of running processes.
 

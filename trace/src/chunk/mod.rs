@@ -280,6 +280,44 @@ mod tests {
     use crate::testing::records;
     use proptest::prelude::*;
 
+    /// Four processes that sweep over the rows of a grid and meet at a barrier, as SOR does.
+    fn ordinary() -> Vec<Record> {
+        let mut noise = 1u64;
+        let mut records = Vec::new();
+        for i in 0..MOST_RECORDS as u64 {
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(99);
+            let (ap, round, step) = ((i % 4) as u32, i / 4 / 16, i / 4 % 16);
+            let op =
+                crate::Op::from_number([1, 1, 2, 4][step as usize % 4]).unwrap_or(crate::Op::Read);
+            records.push(Record {
+                start: Nanos(1_700_000_000_000_000_000 + i * 7_000 + noise % 4_096),
+                duration: Nanos(1_000 + (noise >> 32) % 30_000),
+                wait: Nanos(0),
+                service: Nanos((noise >> 20) % 2_000),
+                op,
+                side: crate::Side::Requester,
+                origin: crate::Origin::ALL[usize::from(step == 0)],
+                flags: crate::record::Flags::default(),
+                object: ObjectId::new(VarId(1 << 20), ap * 16 + step as u32),
+                ap: ApId(ap),
+                mp: MpId(ap),
+                peer: MpId(ap),
+                bytes: 8_192,
+                version: round,
+                range: (0, 1_024),
+            });
+        }
+        records
+    }
+
+    #[test]
+    fn a_full_chunk_of_ordinary_records_is_of_the_size_that_suits_the_engine() {
+        let bytes = encode(&ordinary()).len();
+        assert!((16 << 10..64 << 10).contains(&bytes), "{bytes} bytes");
+    }
+
     proptest! {
         #[test]
         fn chunks_read_back(list in prop::collection::vec(records(), 0..600)) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::{HistoryPoint, TimeRange};
 use crate::record::{Op, Origin};
-use dosmos_proto::ObjectId;
+use dosmos_proto::{Nanos, ObjectId};
 
 /// What makes two accesses alike. `None`: not distinguished at this level of detail.
 type Likeness = (
@@ -35,7 +35,8 @@ const LEVELS: [fn(&HistoryPoint) -> Likeness; 5] = [
 
 /// At most `max_points` (at least 1) points in order of their start that stand for all of `points`.
 /// Accesses are alike that share operation, origin, process and object; like ones of one slice of
-/// `range` become one point. The slices are as fine as the bound allows.
+/// `range` (or of what part of it has points) become one point. The slices are as fine as the bound
+/// allows.
 pub fn gather(
     mut points: Vec<HistoryPoint>,
     range: TimeRange,
@@ -46,6 +47,10 @@ pub fn gather(
     if points.len() <= most {
         return points;
     }
+    let range = TimeRange {
+        from: range.from.max(points[0].start),
+        to: range.to.min(points[points.len() - 1].start + Nanos(1)),
+    };
     for likeness in LEVELS {
         let mut slices = most as u64;
         while slices > 0 {
@@ -97,7 +102,7 @@ fn join(first: &mut HistoryPoint, next: &HistoryPoint) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::{ApId, Nanos, VarId};
+    use dosmos_proto::{ApId, VarId};
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
 
@@ -144,6 +149,18 @@ mod tests {
             prop_assert_eq!(waits(&gathered), waits(&points));
             prop_assert_eq!(end(&gathered), end(&points));
         }
+    }
+
+    #[test]
+    fn a_range_much_wider_than_its_points_does_not_blur_them() {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let one = point().new_tree(&mut runner).unwrap().current();
+        let points = (0..1_000).map(|i| HistoryPoint {
+            start: Nanos(1_000_000 + i),
+            ..one
+        });
+        let gathered = gather(points.collect(), TimeRange::ALL, 100);
+        assert!(gathered.len() >= 50, "{} points", gathered.len());
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::query::{
 };
 use crate::record::Record;
 
-/// A store directory, open for reading.
+/// A store directory, open for reading. Its answers are worked out on the thread that asks; the first
+/// question for meta-objects takes the longest, as it replays the log.
 #[derive(Debug)]
 pub struct StoreSource {
     name: String,
