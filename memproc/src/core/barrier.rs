@@ -18,7 +18,7 @@ use super::calls::{Operation, What};
 use super::cluster::{Cluster, list};
 use super::hash::{FastMap, stable};
 use super::input::{Item, Output, Reply, Scope, Tell};
-use super::requests::Cost;
+use super::replies::Cost;
 use super::{Core, Cx};
 
 /// Most barrier names.

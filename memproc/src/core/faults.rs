@@ -9,7 +9,7 @@ use super::barrier::{Gone, coordinator};
 use super::calls::{Kind, What};
 use super::input::{Answer, Ask, Body, Message, Output, Tell};
 use super::peers::Fate;
-use super::requests::Cost;
+use super::replies::Cost;
 use super::{Core, Cx};
 
 impl Core {

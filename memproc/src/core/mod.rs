@@ -6,11 +6,11 @@
 //! | file | what |
 //! |---|---|
 //! | `input` | what goes in and out |
-//! | `requests` | the requester's role (SMP): from an application process's request to its reply |
+//! | `requests`, `replies` | the requester's role (SMP): an application process's request, and its reply |
 //! | `publish` | the order of flushes, releases and barriers of one application process |
-//! | `owner` | the owner's role (PMP), the same for near and far requesters |
+//! | `owner`, `rounds` | the owner's role (PMP), the same for near and far requesters; how it publishes |
 //! | `object`, `lock`, `copies`, `calls`, `sessions` | their state |
-//! | `directory` | variables: names, numbers, owners |
+//! | `directory`, `places` | variables: names, numbers, owners; checks of objects and elements |
 //! | `barrier` | barriers |
 //! | `cluster`, `peers` | routes and neighbours |
 //! | `faults` | deadlines, leaving, losses |
@@ -27,8 +27,11 @@ mod lock;
 mod object;
 mod owner;
 mod peers;
+mod places;
 mod publish;
+mod replies;
 mod requests;
+mod rounds;
 mod sessions;
 #[cfg(test)]
 #[allow(unreachable_pub)] // also used by the tests outside the crate
@@ -48,7 +51,7 @@ use cluster::Cluster;
 pub(crate) use hash::FastMap;
 use input::{Body, Input, Item, Message, Output, Reply, Tell};
 use owner::Asker;
-use requests::Cost;
+use replies::Cost;
 
 pub use sessions::MAX_OUTSTANDING;
 
@@ -120,7 +123,7 @@ pub struct Core {
     objects: FastMap<ObjectId, object::Object>,
     /// Written outside sections and not told to the copies, by writer.
     dirty: FastMap<ApId, BTreeSet<ObjectId>>,
-    rounds: FastMap<u64, owner::Round>,
+    rounds: FastMap<u64, rounds::Round>,
     next_round: u64,
     // As requester.
     sessions: sessions::Sessions,

@@ -11,7 +11,7 @@ use dosmos_proto::{ErrorCode, MpId};
 
 use super::calls::{Kind, Operation, What};
 use super::input::Ask;
-use super::requests::Cost;
+use super::replies::Cost;
 use super::{Core, Cx};
 
 impl Core {
