@@ -29,6 +29,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Measure: what the published figures come from
+    Bench {
+        #[command(subcommand)]
+        command: BenchCommand,
+    },
     /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
     App(AppArgs),
 }
@@ -37,6 +42,28 @@ pub(crate) enum Command {
 pub(crate) enum ConfigCommand {
     /// Say what a cluster file describes, or everything that is wrong with it
     Check { file: PathBuf },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Time of each operation, near and far, on a cluster of real processes on this machine
+    Latency(LatencyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    /// Clusters started one after another; medians and spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Operations of each kind in a run
+    #[arg(long, default_value_t = 5000)]
+    pub(crate) ops: u64,
+    /// Unix sockets instead of TCP
+    #[arg(long)]
+    pub(crate) unix: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

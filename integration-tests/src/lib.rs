@@ -1,1 +1,229 @@
-//! Placeholder.
+//! What the system tests share: cluster files, runs of the real binary, its answers.
+//!
+//! Every test has a run directory of its own; the processes of a run die with the `dosmos up` that started
+//! them, and that dies with its handle.
+
+#![allow(clippy::unwrap_used)] // test support: a failure here is a failed test
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two nested groups and one beside them; two event managers that share the memory processes of
+/// `/ocean`, so that hand-overs cross between them.
+pub const NESTED: &str = r#"
+name = "nested"
+[[group]]
+name = "ocean"
+[[group]]
+name = "north"
+parent = "ocean"
+[[group]]
+name = "land"
+[[emp]]
+name = "emp0"
+[[emp]]
+name = "emp1"
+[[mp]]
+name = "mp0"
+group = "ocean"
+emp = "emp0"
+[[mp]]
+name = "mp1"
+group = "ocean"
+emp = "emp1"
+[[mp]]
+name = "mp2"
+group = "north"
+emp = "emp1"
+listen = "unix"
+[[mp]]
+name = "mp3"
+group = "land"
+emp = "emp0"
+[[ap]]
+name = "ap0"
+mp = "mp0"
+[[ap]]
+name = "ap1"
+mp = "mp1"
+[[ap]]
+name = "ap2"
+mp = "mp2"
+[[ap]]
+name = "ap3"
+mp = "mp3"
+"#;
+
+/// A directory for one test, and the binary to run in it.
+#[derive(Debug)]
+pub struct Lab {
+    dir: TempDir,
+    binary: PathBuf,
+}
+
+impl Lab {
+    /// A fresh directory; `binary` is `env!("CARGO_BIN_EXE_dosmos-under-test")`.
+    pub fn new(binary: &str) -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            binary: binary.into(),
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A command of the binary in this directory.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("RUST_LOG", "warn");
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub fn dosmos(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Writes a cluster file.
+    pub fn cluster(&self, text: &str) {
+        std::fs::write(self.path().join("cluster.toml"), text).unwrap();
+    }
+
+    /// Runs a built-in program on the cluster file to its end; the run is then in `run`.
+    pub fn up(&self, app: &[&str]) -> Output {
+        let binary = self.binary.display().to_string();
+        let mut args = vec![
+            "up",
+            "-c",
+            "cluster.toml",
+            "--run-dir",
+            "run",
+            "--",
+            &binary,
+            "app",
+        ];
+        args.extend(app);
+        self.dosmos(&args)
+    }
+
+    /// Runs a built-in program and fails the test, showing what was said, if the program failed.
+    pub fn must_up(&self, app: &[&str]) -> String {
+        let output = self.up(app);
+        let said = said(&output);
+        assert!(output.status.success(), "{app:?} failed:\n{said}");
+        said
+    }
+
+    /// The answer to a question about the run in `run`, as JSON.
+    pub fn query(&self, args: &[&str]) -> Value {
+        let mut all = vec!["query"];
+        all.extend(args);
+        all.extend(["--run-dir", "run", "--format", "json"]);
+        let output = self.dosmos(&all);
+        assert!(output.status.success(), "{args:?}:\n{}", said(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// What the application processes say they did (`--counts counts`), by object and operation.
+    pub fn done(&self) -> Counts {
+        let mut counts = Counts::new();
+        for entry in std::fs::read_dir(self.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if !path
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("counts.")
+            {
+                continue;
+            }
+            for line in std::fs::read_to_string(path).unwrap().lines() {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let Some(variable) = line["variable"].as_str() else {
+                    continue;
+                };
+                for op in OPS {
+                    let key = (variable.to_owned(), line["object"].as_u64().unwrap(), op);
+                    *counts.entry(key).or_default() += line[op].as_u64().unwrap();
+                }
+            }
+        }
+        counts.retain(|_, n| *n > 0);
+        counts
+    }
+
+    /// The same, as the stored records tell it.
+    pub fn stored(&self) -> Counts {
+        let mut counts = Counts::new();
+        for event in self.query(&["events", "--limit", "0"])["events"]
+            .as_array()
+            .unwrap()
+        {
+            let op = format!("{}s", event["op"].as_str().unwrap());
+            if let Some(op) = OPS.into_iter().find(|o| *o == op) {
+                let variable = event["variable"].as_str().unwrap().to_owned();
+                *counts
+                    .entry((variable, event["object"].as_u64().unwrap(), op))
+                    .or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// The same, as primary and secondary meta-objects tell it together.
+    pub fn in_metas(&self) -> Counts {
+        let groups = self.query(&["variables"]);
+        let names: BTreeMap<u64, String> = groups["variables"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| {
+                (
+                    v["id"].as_u64().unwrap(),
+                    v["name"].as_str().unwrap().to_owned(),
+                )
+            })
+            .collect();
+        let metas = self.query(&["meta"]);
+        let mut counts = Counts::new();
+        let mut add = |meta: &Value, op, n: &Value| {
+            let variable = names[&meta["object"]["var"].as_u64().unwrap()].clone();
+            let index = meta["object"]["index"].as_u64().unwrap();
+            *counts.entry((variable, index, op)).or_default() += n.as_u64().unwrap();
+        };
+        for p in metas["primaries"].as_array().unwrap() {
+            for op in OPS {
+                add(p, op, &p["counts"][op]);
+            }
+            add(p, "reads", &p["reads_on_copies"]);
+        }
+        for s in metas["secondaries"].as_array().unwrap() {
+            add(s, "reads", &s["reads"]);
+        }
+        counts.retain(|_, n| *n > 0);
+        counts
+    }
+}
+
+/// Operations on objects, as the counts name them.
+pub const OPS: [&str; 4] = ["reads", "writes", "acquires", "releases"];
+
+/// Number of operations by (variable, object, operation); none is zero.
+pub type Counts = BTreeMap<(String, u64, &'static str), u64>;
+
+/// Everything a command printed.
+pub fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}

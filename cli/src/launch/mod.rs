@@ -149,8 +149,9 @@ impl Running {
                     Some(status) if status.success() => app.finish().await,
                     Some(status) => {
                         app.finish().await;
-                        let tail = self.run_dir.last_line(&app.name);
-                        failures.push(format!("{} failed ({status}): {tail}", app.name));
+                        let tail = self.run_dir.last_words(&app.name);
+                        let words = tail.strip_prefix("dosmos: ").unwrap_or(&tail);
+                        failures.push(format!("{} failed ({status}): {words}", app.name));
                         failed_at.get_or_insert_with(tokio::time::Instant::now);
                     }
                 }

@@ -64,7 +64,7 @@ impl RunDir {
             .to_string()
     }
 
-    fn log_path(&self, name: &str) -> PathBuf {
+    pub(crate) fn log_path(&self, name: &str) -> PathBuf {
         self.0.join("log").join(format!("{name}.log"))
     }
 
@@ -90,10 +90,12 @@ impl RunDir {
             .join("\n")
     }
 
-    /// The last line a process printed.
-    pub(crate) fn last_line(&self, name: &str) -> String {
+    /// What a process said of its failure: its last line that begins as an error does, else its last.
+    pub(crate) fn last_words(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
-        let last = text.lines().rev().find(|l| !l.trim().is_empty());
-        last.unwrap_or("it printed nothing").trim().to_owned()
+        let mut lines = text.lines().rev().map(str::trim).filter(|l| !l.is_empty());
+        let last = lines.clone().next().unwrap_or("it printed nothing");
+        let is_error = |l: &&str| l.starts_with("dosmos: ") || l.starts_with("error: ");
+        lines.find(is_error).unwrap_or(last).to_owned()
     }
 }

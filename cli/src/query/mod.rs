@@ -93,7 +93,7 @@ impl Answer {
     fn list(
         table: Table,
         key: &str,
-        items: Vec<serde_json::Value>,
+        items: &[serde_json::Value],
         completeness: Completeness,
     ) -> Self {
         Self::new(table, json!({ key: items }), completeness)

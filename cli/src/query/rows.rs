@@ -127,7 +127,7 @@ pub(super) async fn variables(
             hold.to_string(),
         ]);
         items.push(json!({
-            "name": v.spec.name, "element": v.spec.layout.element(), "rows": v.spec.layout.rows(),
+            "id": v.id, "name": v.spec.name, "element": v.spec.layout.element(), "rows": v.spec.layout.rows(),
             "columns": v.spec.layout.columns(), "objects": v.spec.layout.objects(),
             "policy": v.spec.policy, "group": group, "owners": owners, "copies": t.copies,
             "reads": t.reads(), "reads_on_copies": t.on_copies, "writes": t.counts.writes,
@@ -137,7 +137,7 @@ pub(super) async fn variables(
             "hold_ns": t.hold.0,
         }));
     }
-    Ok(Answer::list(table, "variables", items, completeness))
+    Ok(Answer::list(table, "variables", &items, completeness))
 }
 
 fn by_origin(counts: &[OpCounts; 3]) -> serde_json::Value {
@@ -218,7 +218,12 @@ pub(super) async fn processes(
             json!({ "name": ap.name, "kind": "application", "group": group, "memory_process": mp }),
         );
     }
-    Ok(Answer::list(table, "processes", items, status.completeness))
+    Ok(Answer::list(
+        table,
+        "processes",
+        &items,
+        status.completeness,
+    ))
 }
 
 pub(super) fn groups(catalog: &Catalog) -> Answer {
@@ -264,7 +269,7 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
             "application_processes": aps, "variables": variables,
         }));
     }
-    Answer::list(table, "groups", items, catalog.completeness.clone())
+    Answer::list(table, "groups", &items, catalog.completeness.clone())
 }
 
 pub(super) async fn meta(
@@ -464,7 +469,7 @@ pub(super) async fn events(
     Ok(Answer::list(
         table,
         "events",
-        items,
+        &items,
         catalog.completeness.clone(),
     ))
 }

@@ -1,0 +1,230 @@
+//! The system as its users run it: every process real.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_integration_tests::{Counts, Lab, NESTED, said};
+
+fn lab() -> Lab {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(NESTED);
+    lab
+}
+
+/// DESIGN §6: meta-objects = stored records = what the applications did.
+fn assert_invariant(lab: &Lab) -> Counts {
+    let done = lab.done();
+    assert!(!done.is_empty());
+    assert_eq!(lab.stored(), done, "stored records against what was done");
+    assert_eq!(lab.in_metas(), done, "meta-objects against what was done");
+    done
+}
+
+#[test]
+fn sor_is_right_to_the_bit_and_everything_it_did_is_known() {
+    let lab = lab();
+    let said = lab.must_up(&[
+        "sor",
+        "--rows",
+        "40",
+        "--columns",
+        "24",
+        "--iterations",
+        "25",
+        "--counts",
+        "counts",
+    ]);
+    assert!(
+        said.contains("equal to a sequential run bit for bit"),
+        "{said}"
+    );
+    assert_invariant(&lab);
+}
+
+#[test]
+fn a_random_program_is_known_to_the_last_access() {
+    for seed in ["1", "2"] {
+        let lab = lab();
+        lab.must_up(&[
+            "random",
+            "--seed",
+            seed,
+            "--operations",
+            "400",
+            "--counts",
+            "counts",
+        ]);
+        let done = assert_invariant(&lab);
+        assert!(done.values().sum::<u64>() > 800, "seed {seed}: {done:?}");
+    }
+}
+
+#[test]
+fn the_consistency_contract_holds_between_real_processes() {
+    for test in [
+        "message-passing",
+        "store-buffering",
+        "iriw",
+        "coherence",
+        "mutex",
+    ] {
+        for policy in [&[][..], &["--update"]] {
+            let lab = lab();
+            let mut args = vec!["litmus", "--test", test, "--rounds", "60"];
+            args.extend(policy);
+            lab.must_up(&args);
+        }
+    }
+}
+
+/// Reads by origin, as `dosmos query histogram` tells them: local, intra-group, inter-group.
+fn reads_by_origin(app: &str) -> [u64; 3] {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let output = lab.dosmos(&[
+        "demo",
+        "--headless",
+        "--seconds",
+        "1",
+        "--app",
+        app,
+        "--run-dir",
+        "run",
+    ]);
+    assert!(output.status.success(), "{}", said(&output));
+    let answer = lab.query(&["histogram", "--op", "read", "--buckets", "7"]);
+    ["local", "intra", "inter"].map(|o| answer["total"][o].as_u64().unwrap())
+}
+
+#[test]
+fn a_bad_group_structure_shows_as_inter_group_reads_and_a_good_one_has_none() {
+    let [local, intra, inter] = reads_by_origin("bad-group");
+    assert!(
+        inter > 9 * (local + intra) && inter > 0,
+        "{local} {intra} {inter}"
+    );
+    let [local, intra, inter] = reads_by_origin("good-group");
+    assert!(local + intra > 0 && inter == 0, "{local} {intra} {inter}");
+}
+
+#[test]
+fn a_failing_program_is_named_and_everything_ends() {
+    let lab = lab();
+    let output = lab.dosmos(&[
+        "up",
+        "-c",
+        "cluster.toml",
+        "--run-dir",
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo no luck >&2; exit 3",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(
+        said.contains("ap0 failed (exit status: 3): no luck"),
+        "{said}"
+    );
+    let output = lab.dosmos(&[
+        "up",
+        "-c",
+        "cluster.toml",
+        "--run-dir",
+        "run",
+        "--",
+        "no-such-program",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        dosmos_integration_tests::said(&output).contains("cannot start no-such-program for ap0")
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said_by_name() {
+    let lab = lab();
+    let fails = |args: &[&str], expected: &str| {
+        let output = lab.dosmos(args);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    };
+    fails(
+        &["config", "check", "none.toml"],
+        "none.toml: cannot be read",
+    );
+    fails(&["up", "-c", "cluster.toml"], "nothing to run");
+    fails(
+        &["node", "-c", "cluster.toml", "--name", "mp9"],
+        "the cluster has no process mp9; it has emp0",
+    );
+    fails(
+        &["node", "-c", "cluster.toml", "--name", "ap0"],
+        "ap0 is an application process",
+    );
+    fails(
+        &["demo", "--app", "chess", "--headless"],
+        "no example program chess",
+    );
+    fails(&["query", "variables"], "name what to look at");
+    fails(&["query", "variables", "--store", "."], "is no trace store");
+    fails(&["query", "variables", "--emp", "nowhere"], "is no address");
+    fails(
+        &["query", "variables", "--emp", "127.0.0.1:1"],
+        "127.0.0.1:1",
+    );
+    fails(&["top", "--store", "none"], "is no trace store");
+}
+
+#[test]
+fn questions_about_a_run_are_checked_against_it() {
+    let lab = lab();
+    lab.must_up(&["sor", "--rows", "8", "--columns", "8", "--iterations", "2"]);
+    let fails = |args: &[&str], expected: &str| {
+        let mut all = vec!["query", "--run-dir", "run"];
+        all.extend(args);
+        let output = lab.dosmos(&all);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    };
+    fails(
+        &["histogram", "--var", "sor.gird"],
+        "no variable sor.gird; there is",
+    );
+    fails(
+        &["histogram", "--var", "sor.grid[99]"],
+        "sor.grid has 4 objects, 0 to 3",
+    );
+    fails(
+        &["histogram", "--ap", "ap9"],
+        "no application process ap9; there is ap0",
+    );
+    fails(
+        &["histogram", "--op", "red"],
+        "\"red\" is no operation; write one of read, write",
+    );
+    fails(&["histogram", "--from", "soon"], "\"soon\" is no time");
+    fails(&["histogram", "--buckets", "0"], "0 buckets");
+    fails(&["history", "--limit", "0"], "0 points");
+    // And every question that makes sense has an answer in every format.
+    for question in [
+        "variables",
+        "processes",
+        "groups",
+        "meta",
+        "histogram",
+        "history",
+        "events",
+    ] {
+        for format in ["table", "json", "csv"] {
+            let output = lab.dosmos(&["query", question, "--run-dir", "run", "--format", format]);
+            assert!(
+                output.status.success(),
+                "{question} {format}: {}",
+                said(&output)
+            );
+            assert!(!output.stdout.is_empty(), "{question} {format}");
+        }
+    }
+}
