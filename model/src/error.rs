@@ -38,7 +38,9 @@ pub enum ModelError {
         known: String,
     },
     /// A resource is asked for at least as much as it can give, so that no steady state exists.
-    #[error("{resource}: saturated (utilisation {utilisation:.3}), the model has no steady state here")]
+    #[error(
+        "{resource}: saturated (utilisation {utilisation:.3}), the model has no steady state here"
+    )]
     Saturated {
         /// The resources concerned, separated by commas.
         resource: String,
@@ -46,7 +48,9 @@ pub enum ModelError {
         utilisation: f64,
     },
     /// The recursion of an approximate variant left the range in which it means anything.
-    #[error("{field}: the recursion gives {value}, outside its range of validity; use the general solver")]
+    #[error(
+        "{field}: the recursion gives {value}, outside its range of validity; use the general solver"
+    )]
     Unphysical {
         /// The quantity concerned.
         field: String,
@@ -73,7 +77,11 @@ pub enum ModelError {
 
 /// An error for `field` holding `value`.
 pub(crate) fn invalid(field: impl Into<String>, value: f64, expected: &'static str) -> ModelError {
-    ModelError::Invalid { field: field.into(), value, expected }
+    ModelError::Invalid {
+        field: field.into(),
+        value,
+        expected,
+    }
 }
 
 /// Accepts finite values ≥ 0.
@@ -108,7 +116,11 @@ pub(crate) fn length(field: &str, found: usize, expected: usize) -> Result<(), M
     if found == expected {
         Ok(())
     } else {
-        Err(ModelError::Shape { field: field.to_owned(), found, expected })
+        Err(ModelError::Shape {
+            field: field.to_owned(),
+            found,
+            expected,
+        })
     }
 }
 
@@ -117,6 +129,10 @@ pub(crate) fn finite_result(field: &str, value: f64) -> Result<f64, ModelError> 
     if value.is_finite() {
         Ok(value)
     } else {
-        Err(invalid(field, value, "computable: the inputs are too far apart in magnitude"))
+        Err(invalid(
+            field,
+            value,
+            "computable: the inputs are too far apart in magnitude",
+        ))
     }
 }

@@ -1,5 +1,7 @@
 //! Every evaluated LoPC case, within the tolerance it states.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 mod common;
 
 use common::{assert_close, assert_matches, number, read, section, tolerance};
@@ -11,14 +13,22 @@ use dosmos_model::lopc::{
 
 #[test]
 fn homogeneous_cases() {
-    let (exact, recursion) = (tolerance("closed_form_and_solved"), tolerance("mva_recursions"));
+    let (exact, recursion) = (
+        tolerance("closed_form_and_solved"),
+        tolerance("mva_recursions"),
+    );
     for case in section(&["lopc", "homogeneous"]) {
         let input: HomogeneousInput = read(&case["in"]);
         let what = case["in"].to_string();
         let solved = homogeneous::solve(&input).unwrap();
         assert_matches(&solved, &case["out"], exact, &what);
         let sharper = variants::bard_schweitzer(&input).unwrap();
-        assert_close(sharper.cycle, number(&case["bard_schweitzer_R"]), exact, &what);
+        assert_close(
+            sharper.cycle,
+            number(&case["bard_schweitzer_R"]),
+            exact,
+            &what,
+        );
         let mva = variants::mva(&input).unwrap();
         assert_close(mva.cycle, number(&case["mva_R"]), recursion, &what);
     }
@@ -33,7 +43,12 @@ fn right_hand_side_cases() {
         fields_map.remove("R");
         fields_map.insert("P".to_owned(), 2.into());
         let rhs = homogeneous::cycle_rhs(&read(&fields), cycle).unwrap();
-        assert_close(rhs, number(&case["F"]), tolerance("closed_form_and_solved"), "F");
+        assert_close(
+            rhs,
+            number(&case["F"]),
+            tolerance("closed_form_and_solved"),
+            "F",
+        );
     }
 }
 
@@ -56,14 +71,27 @@ fn client_server_cases() {
         let input: ClientServerInput = read(&case["in"]);
         let what = case["in"].to_string();
         let solved = client_server::solve(&input).unwrap();
-        assert_matches(&solved, &case["out"], tolerance("closed_form_and_solved"), &what);
+        assert_matches(
+            &solved,
+            &case["out"],
+            tolerance("closed_form_and_solved"),
+            &what,
+        );
         let recursion = client_server::mva(&input);
         if case["mva_X"].is_null() {
             let error = recursion.unwrap_err();
-            assert!(matches!(&error, ModelError::Invalid { field, .. } if field == "Ps"), "{error}");
+            assert!(
+                matches!(&error, ModelError::Invalid { field, .. } if field == "Ps"),
+                "{error}"
+            );
         } else {
             let wanted = number(&case["mva_X"]);
-            assert_close(recursion.unwrap().throughput, wanted, tolerance("mva_recursions"), &what);
+            assert_close(
+                recursion.unwrap().throughput,
+                wanted,
+                tolerance("mva_recursions"),
+                &what,
+            );
             recursions += 1;
         }
     }
@@ -103,7 +131,10 @@ fn check_general_mva(input: &GeneralInput, wanted: &serde_json::Value, label: &s
         assert!(matches!(&error, ModelError::Invalid { field, .. } if field == "V[0][0]"));
         return;
     };
-    match cycles.iter().position(|r| r.as_f64().is_some_and(|r| r <= 0.0)) {
+    match cycles
+        .iter()
+        .position(|r| r.as_f64().is_some_and(|r| r <= 0.0))
+    {
         None => assert_matches(&recursion.unwrap().cycle, wanted, exact, label),
         Some(i) => match recursion.unwrap_err() {
             ModelError::Unphysical { field, value } => {

@@ -1,5 +1,7 @@
 //! The simulator against the evaluated cases, against exact theory, and against Little's law.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 mod common;
 
 use common::{assert_close, cases, number, read, section, tolerance};
@@ -13,7 +15,10 @@ use serde_json::Value;
 /// Fails unless `value` lies in the accepted band.
 fn assert_within(value: f64, band: &Value, what: &str) {
     let (low, high) = (number(&band[0]), number(&band[1]));
-    assert!((low..=high).contains(&value), "{what}: {value} not in [{low}, {high}]");
+    assert!(
+        (low..=high).contains(&value),
+        "{what}: {value} not in [{low}, {high}]"
+    );
 }
 
 #[test]
@@ -31,11 +36,23 @@ fn claims() {
         let of_r = number(&accept["sim_R_percent"]) / 100.0;
         assert_close(simulated.cycle, number(&case["sim_R"]), of_r, "R");
         let found = compare(&model, input.handler, &simulated);
-        assert_within(found.total_over_percent, &accept["total_over_percent"], "total");
+        assert_within(
+            found.total_over_percent,
+            &accept["total_over_percent"],
+            "total",
+        );
         let band = &accept["contention_over_percent"];
         assert_within(found.contention_over_percent, band, "contention");
-        assert_within(found.reply_over_percent, &accept["reply_over_percent"], "reply");
-        assert_within(found.logp_under_percent, &accept["logp_under_percent"], "LogP");
+        assert_within(
+            found.reply_over_percent,
+            &accept["reply_over_percent"],
+            "reply",
+        );
+        assert_within(
+            found.logp_under_percent,
+            &accept["logp_under_percent"],
+            "LogP",
+        );
     }
 }
 
@@ -44,15 +61,26 @@ fn agrees_with_mva_where_mva_is_exact() {
     for case in section(&["lopc", "simulation", "exactness"]) {
         let input: HomogeneousInput = read(&case["in"]);
         let exact = variants::mva(&input).unwrap().cycle;
-        assert_close(exact, number(&case["mva_R"]), tolerance("mva_recursions"), "MVA");
+        assert_close(
+            exact,
+            number(&case["mva_R"]),
+            tolerance("mva_recursions"),
+            "MVA",
+        );
         for work in [Distribution::Constant, Distribution::Exponential] {
-            let sim = SimInput { work, ..SimInput::homogeneous(&input) };
+            let sim = SimInput {
+                work,
+                ..SimInput::homogeneous(&input)
+            };
             let found = simulate(&sim).unwrap();
             let allowed = number(&case["accept_percent"]) / 100.0;
             assert_close(found.cycle, exact, allowed, "R");
             assert_close(found.cycle, number(&case["sim_R"]), allowed, "sim_R");
             let off = (found.cycle - exact).abs();
-            assert!(off < 5.0 * found.cycle_error, "{off} is over five standard errors");
+            assert!(
+                off < 5.0 * found.cycle_error,
+                "{off} is over five standard errors"
+            );
         }
     }
 }
@@ -76,7 +104,12 @@ fn work_piles() {
         let exact = tolerance("closed_form_and_solved");
         assert_close(pile.model_x, number(&case["X_opt"]), exact, "X_opt");
         assert_close(pile.model_servers, number(&case["Ps_opt"]), exact, "Ps_opt");
-        assert_close(pile.sim_best_x, number(&case["sim_best_X"]), 0.01, "sim_best_X");
+        assert_close(
+            pile.sim_best_x,
+            number(&case["sim_best_X"]),
+            0.01,
+            "sim_best_X",
+        );
         assert!(u64::from(pile.sim_best_servers).abs_diff(best) <= 1);
         assert_within(pile.error_percent, &case["accept_error_percent"], "error");
     }
@@ -112,7 +145,11 @@ fn uneven(protocol_processor: bool) -> GeneralInput {
 fn multi_hop_systems_agree_with_the_subset_recursion() {
     let input = uneven(true);
     let exact = general_variants::mva(&input).unwrap();
-    let found = simulate(&SimInput { cycles: 200_000, ..SimInput::general(&input) }).unwrap();
+    let found = simulate(&SimInput {
+        cycles: 200_000,
+        ..SimInput::general(&input)
+    })
+    .unwrap();
     for (simulated, wanted) in found.thread_cycle.iter().zip(&exact.cycle) {
         match (simulated, wanted) {
             (Some(simulated), Some(wanted)) => assert_close(*simulated, *wanted, 0.012, "R_i"),
@@ -126,7 +163,10 @@ fn multi_hop_systems_agree_with_the_subset_recursion() {
 fn littles_law_and_the_parts_of_the_cycle() {
     for protocol_processor in [false, true] {
         let input = uneven(protocol_processor);
-        let sim = SimInput { work: Distribution::C2(0.4), ..SimInput::general(&input) };
+        let sim = SimInput {
+            work: Distribution::C2(0.4),
+            ..SimInput::general(&input)
+        };
         let found = simulate(&sim).unwrap();
         let arrivals = found.requests as f64 / found.elapsed;
         let queued: f64 = found.request_queue.iter().sum();
@@ -134,25 +174,40 @@ fn littles_law_and_the_parts_of_the_cycle() {
         let queued: f64 = found.reply_queue.iter().sum();
         assert_close(queued, found.throughput * found.reply, 0.002, "replies");
         let hops = found.requests as f64 / found.cycles as f64;
-        let parts = found.compute
-            + found.reply
-            + input.latency
-            + hops * (input.latency + found.request);
+        let parts =
+            found.compute + found.reply + input.latency + hops * (input.latency + found.request);
         assert_close(found.cycle, parts, 0.002, "R");
-        for (uq, uy) in found.request_utilisation.iter().zip(&found.reply_utilisation) {
+        for (uq, uy) in found
+            .request_utilisation
+            .iter()
+            .zip(&found.reply_utilisation)
+        {
             assert!(uq + uy <= 1.0 + 1e-9);
         }
-        assert!(found.request_utilisation[3] > 0.1, "the server without a thread works");
+        assert!(
+            found.request_utilisation[3] > 0.1,
+            "the server without a thread works"
+        );
         assert_eq!(found.reply_utilisation[3], 0.0);
     }
 }
 
 #[test]
 fn the_seed_decides_everything() {
-    let sim = SimInput { cycles: 2_000, warmup: 0, ..SimInput::general(&uneven(false)) };
-    let again = SimInput { seed: 2, ..sim.clone() };
+    let sim = SimInput {
+        cycles: 2_000,
+        warmup: 0,
+        ..SimInput::general(&uneven(false))
+    };
+    let again = SimInput {
+        seed: 2,
+        ..sim.clone()
+    };
     assert_eq!(simulate(&sim).unwrap(), simulate(&sim).unwrap());
-    assert_ne!(simulate(&sim).unwrap().cycle, simulate(&again).unwrap().cycle);
+    assert_ne!(
+        simulate(&sim).unwrap().cycle,
+        simulate(&again).unwrap().cycle
+    );
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct Litmus {
     /// Update copies instead of invalidating them.
     #[arg(long)]
     update: bool,
+    /// Leave the synchronisation out (not in iriw and coherence), to see that the test notices.
+    #[arg(long)]
+    sloppy: bool,
 }
 
 /// What can be tried.
@@ -115,6 +118,12 @@ impl Trial<'_> {
 
     /// Writes `value` in a section of `object`, in all its elements.
     fn publish(&self, object: &Object<u64>, value: u64) -> Result<()> {
+        if self.options.sloppy {
+            for at in 0..object.len() {
+                object.set(at, value)?;
+            }
+            return Ok(());
+        }
         let mut section = object.acquire()?;
         section.write(&vec![value; object.len()])?;
         section.release()?;

@@ -17,6 +17,10 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     // Grants so far are increments so far, but for a constant: nothing else takes this lock.
     let mut offset = None;
     for _ in 0..trial.options.rounds {
+        if trial.options.sloppy {
+            counter.write(counter.read()? + 1)?;
+            continue;
+        }
         let mut section = counter.acquire()?;
         let (now, epoch) = (section.read()?, section.epoch());
         section.write(now + 1)?;

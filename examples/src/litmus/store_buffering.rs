@@ -23,11 +23,21 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
         dsm.barrier()?;
         // The last of an odd number of processes has no partner.
         if theirs < dsm.size() {
-            trial.publish(&x.object(mine)?, round)?;
-            let other = x.object(theirs)?;
-            let value = match round % 2 {
-                0 => trial.read_synchronised(&other)?,
-                _ => other.get(0)?,
+            let write = || trial.publish(&x.object(mine)?, round);
+            let read = || {
+                let other = x.object(theirs)?;
+                match round % 2 {
+                    0 => trial.read_synchronised(&other),
+                    _ => Ok(other.get(0)?),
+                }
+            };
+            let value = if trial.options.sloppy {
+                let early = read()?;
+                write()?;
+                early
+            } else {
+                write()?;
+                read()?
             };
             // Told with the round, so that a stale word is noticed.
             found.set(mine, 2 * round + u64::from(value == round))?;

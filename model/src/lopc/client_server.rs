@@ -114,7 +114,10 @@ impl ClientServerInput {
         if self.logp_cycle() == 0.0 {
             return Err(invalid("W", 0.0, "positive where So and Sl are 0"));
         }
-        finite_result("R_logp", self.logp_cycle() * f64::from(self.processors) * (1.0 + self.c2))?;
+        finite_result(
+            "R_logp",
+            self.logp_cycle() * f64::from(self.processors) * (1.0 + self.c2),
+        )?;
         Ok(())
     }
 
@@ -125,7 +128,11 @@ impl ClientServerInput {
     pub fn validate(&self) -> Result<(), ModelError> {
         self.validate_times()?;
         if !(self.servers > 0.0 && self.servers < f64::from(self.processors)) {
-            return Err(invalid("Ps", self.servers, "greater than 0 and less than P"));
+            return Err(invalid(
+                "Ps",
+                self.servers,
+                "greater than 0 and less than P",
+            ));
         }
         Ok(())
     }
@@ -206,7 +213,10 @@ pub fn mva(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError> 
     while population <= clients {
         server = so * (1.0 + queue + k * utilisation);
         if !(server >= 0.0 && rest + server > 0.0) {
-            return Err(ModelError::Unphysical { field: "Rs".to_owned(), value: server });
+            return Err(ModelError::Unphysical {
+                field: "Rs".to_owned(),
+                value: server,
+            });
         }
         let per_server = population / (rest + server) / input.servers;
         queue = per_server * server;
@@ -236,7 +246,10 @@ pub fn optimum(input: &ClientServerInput) -> Result<ClientServerOptimum, ModelEr
     let servers = f64::from(input.processors) * server / (cycle + server);
     let with = |servers: f64| -> Result<(u32, f64), ModelError> {
         let whole = servers.clamp(1.0, f64::from(input.processors - 1));
-        let output = solve(&ClientServerInput { servers: whole, ..*input })?;
+        let output = solve(&ClientServerInput {
+            servers: whole,
+            ..*input
+        })?;
         // Within [1, P−1], so the conversion is exact.
         Ok((whole as u32, output.throughput))
     };

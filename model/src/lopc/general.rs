@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::solver::{self, CycleEquations};
 use super::kappa;
+use super::solver::{self, CycleEquations};
 use crate::error::{ModelError, finite_result, invalid, length, non_negative};
 use crate::numeric::Matrix;
 
@@ -103,7 +103,11 @@ impl GeneralInput {
     pub fn validate(&self) -> Result<(), ModelError> {
         let n = self.nodes();
         if n < 2 {
-            return Err(ModelError::Shape { field: "V".to_owned(), found: n, expected: 2 });
+            return Err(ModelError::Shape {
+                field: "V".to_owned(),
+                found: n,
+                expected: 2,
+            });
         }
         length("W", self.work.len(), n)?;
         non_negative("So", self.handler)?;
@@ -114,26 +118,40 @@ impl GeneralInput {
             for (k, &v) in row.iter().enumerate() {
                 non_negative(&format!("V[{i}][{k}]"), v)?;
                 if work.is_none() && v != 0.0 {
-                    return Err(invalid(format!("V[{i}][{k}]"), v, "0, as W of this node is null"));
+                    return Err(invalid(
+                        format!("V[{i}][{k}]"),
+                        v,
+                        "0, as W of this node is null",
+                    ));
                 }
             }
             if let Some(work) = *work {
                 non_negative(&format!("W[{i}]"), work)?;
                 let cycle = finite_result(&format!("R[{i}]"), self.logp_cycle_of(i, work))?;
                 if cycle == 0.0 {
-                    return Err(invalid(format!("W[{i}]"), 0.0, "positive where So and Sl are 0"));
+                    return Err(invalid(
+                        format!("W[{i}]"),
+                        0.0,
+                        "positive where So and Sl are 0",
+                    ));
                 }
             }
         }
         if self.work.iter().all(Option::is_none) {
-            return Err(ModelError::Shape { field: "W".to_owned(), found: 0, expected: 1 });
+            return Err(ModelError::Shape {
+                field: "W".to_owned(),
+                found: 0,
+                expected: 1,
+            });
         }
         Ok(())
     }
 
     /// Nodes that run a thread, in order.
     pub(super) fn threads(&self) -> Vec<usize> {
-        (0..self.nodes()).filter(|&i| self.work[i].is_some()).collect()
+        (0..self.nodes())
+            .filter(|&i| self.work[i].is_some())
+            .collect()
     }
 
     /// W_i, 0 without a thread.
@@ -153,8 +171,9 @@ impl GeneralInput {
         let by_thread = |f: &dyn Fn(usize) -> f64| -> Vec<Option<f64>> {
             (0..n).map(|i| self.work[i].map(|_| f(i))).collect()
         };
-        let throughput: Vec<f64> =
-            (0..n).map(|i| self.work[i].map_or(0.0, |_| 1.0 / parts.cycle[i])).collect();
+        let throughput: Vec<f64> = (0..n)
+            .map(|i| self.work[i].map_or(0.0, |_| 1.0 / parts.cycle[i]))
+            .collect();
         let logp = by_thread(&|i| self.logp_cycle_of(i, self.work_of(i)));
         GeneralOutput {
             cycle: by_thread(&|i| parts.cycle[i]),
@@ -224,7 +243,10 @@ struct Bard<'a> {
 
 impl<'a> Bard<'a> {
     fn new(input: &'a GeneralInput) -> Self {
-        Self { input, threads: input.threads() }
+        Self {
+            input,
+            threads: input.threads(),
+        }
     }
 
     /// (a_k, b_k) of every node.
@@ -269,15 +291,19 @@ impl<'a> Bard<'a> {
     fn output(&self, throughputs: &[f64]) -> GeneralOutput {
         let n = self.input.nodes();
         let uses = self.utilisations(throughputs);
-        let states: Vec<NodeState> =
-            uses.iter().map(|&u| self.node(u).unwrap_or_default()).collect();
+        let states: Vec<NodeState> = uses
+            .iter()
+            .map(|&u| self.node(u).unwrap_or_default())
+            .collect();
         let mut cycle = vec![0.0; n];
         for (&i, x) in self.threads.iter().zip(throughputs) {
             cycle[i] = 1.0 / x;
         }
         self.input.output(NodeParts {
             cycle,
-            compute: (0..n).map(|i| self.compute(i, uses[i].0, states[i].request_queue)).collect(),
+            compute: (0..n)
+                .map(|i| self.compute(i, uses[i].0, states[i].request_queue))
+                .collect(),
             reply: states.iter().map(|s| s.reply).collect(),
             request: states.iter().map(|s| s.request).collect(),
             request_queue: states.iter().map(|s| s.request_queue).collect(),
@@ -289,7 +315,10 @@ impl<'a> Bard<'a> {
 
 impl CycleEquations for Bard<'_> {
     fn contention_free(&self) -> Vec<f64> {
-        self.threads.iter().map(|&i| self.input.logp_cycle_of(i, self.input.work_of(i))).collect()
+        self.threads
+            .iter()
+            .map(|&i| self.input.logp_cycle_of(i, self.input.work_of(i)))
+            .collect()
     }
 
     fn cycles(&self, throughputs: &[f64], cycles: &mut [f64]) -> bool {
@@ -304,8 +333,11 @@ impl CycleEquations for Bard<'_> {
         let latency = self.input.latency;
         for (&i, cycle) in self.threads.iter().zip(cycles) {
             let visits = &self.input.visits[i];
-            let remote: f64 =
-                visits.iter().zip(&states).map(|(v, s)| v * (latency + s.request)).sum();
+            let remote: f64 = visits
+                .iter()
+                .zip(&states)
+                .map(|(v, s)| v * (latency + s.request))
+                .sum();
             let own = &states[i];
             *cycle = self.compute(i, uses[i].0, own.request_queue) + latency + own.reply + remote;
         }
@@ -330,8 +362,11 @@ impl CycleEquations for Bard<'_> {
             weighted[i] += slopes[i].own_by_a;
             for (column, &j) in self.threads.iter().enumerate() {
                 let load = self.input.handler * throughputs[column];
-                let by_a: f64 =
-                    weighted.iter().zip(&self.input.visits[j]).map(|(w, v)| w * v).sum();
+                let by_a: f64 = weighted
+                    .iter()
+                    .zip(&self.input.visits[j])
+                    .map(|(w, v)| w * v)
+                    .sum();
                 let mut change = load * (by_a + visits[j] * slopes[j].request_by_b);
                 if i == j {
                     change += load * slopes[i].own_by_b;

@@ -22,7 +22,10 @@ pub const MAX_MVA_THREADS: usize = 16;
 /// [`ModelError::NotConverged`] if the solver used up its budget.
 pub fn bard_schweitzer(input: &GeneralInput) -> Result<(GeneralOutput, SolveStats), ModelError> {
     input.validate()?;
-    let equations = Schweitzer { input, threads: input.threads() };
+    let equations = Schweitzer {
+        input,
+        threads: input.threads(),
+    };
     let (throughputs, stats) = solver::solve(&equations)?;
     Ok((equations.output(&throughputs), stats))
 }
@@ -89,7 +92,11 @@ impl Schweitzer<'_> {
     fn request(&self, i: usize, k: usize, x: f64, seen: &Seen) -> f64 {
         let (so, kap) = (self.input.handler, kappa(self.input.c2));
         let u = so * x * self.input.visits[i][k];
-        let replies = if i == k { 0.0 } else { seen.reply_queue + kap * seen.uy };
+        let replies = if i == k {
+            0.0
+        } else {
+            seen.reply_queue + kap * seen.uy
+        };
         so * (1.0 + seen.request_queue + kap * (seen.uq - u) + replies) / (1.0 + u)
     }
 
@@ -109,9 +116,13 @@ impl Schweitzer<'_> {
 
     fn output(&self, throughputs: &[f64]) -> GeneralOutput {
         let (n, so) = (self.input.nodes(), self.input.handler);
-        let seen: Vec<Seen> =
-            (0..n).map(|k| self.node(k, throughputs).unwrap_or_default()).collect();
-        let mut parts = NodeParts { cycle: vec![0.0; n], ..NodeParts::default() };
+        let seen: Vec<Seen> = (0..n)
+            .map(|k| self.node(k, throughputs).unwrap_or_default())
+            .collect();
+        let mut parts = NodeParts {
+            cycle: vec![0.0; n],
+            ..NodeParts::default()
+        };
         for (&i, x) in self.threads.iter().zip(throughputs) {
             parts.cycle[i] = 1.0 / x;
         }
@@ -135,7 +146,10 @@ impl Schweitzer<'_> {
 
 impl CycleEquations for Schweitzer<'_> {
     fn contention_free(&self) -> Vec<f64> {
-        self.threads.iter().map(|&i| self.input.logp_cycle_of(i, self.input.work_of(i))).collect()
+        self.threads
+            .iter()
+            .map(|&i| self.input.logp_cycle_of(i, self.input.work_of(i)))
+            .collect()
     }
 
     fn cycles(&self, throughputs: &[f64], cycles: &mut [f64]) -> bool {
@@ -175,11 +189,19 @@ pub fn mva(input: &GeneralInput) -> Result<GeneralOutput, ModelError> {
     input.validate()?;
     let threads = input.threads();
     if threads.len() > MAX_MVA_THREADS {
-        return Err(invalid("W", threads.len() as f64, "at most 16 threads for MVA"));
+        return Err(invalid(
+            "W",
+            threads.len() as f64,
+            "at most 16 threads for MVA",
+        ));
     }
     for &i in &threads {
         if input.visits[i][i] > 0.0 {
-            return Err(invalid(format!("V[{i}][{i}]"), input.visits[i][i], "0 for MVA"));
+            return Err(invalid(
+                format!("V[{i}][{i}]"),
+                input.visits[i][i],
+                "0 for MVA",
+            ));
         }
     }
     let recursion = Subsets::run(input, &threads);
@@ -243,8 +265,11 @@ impl Subsets {
         let (queue, usage) = (self.queue[from + i], self.usage[from + i]);
         let reply = so * (1.0 + queue + kappa(input.c2) * usage);
         let work = input.work_of(i);
-        let compute =
-            if input.protocol_processor { work } else { (work + so * queue) / (1.0 - usage) };
+        let compute = if input.protocol_processor {
+            work
+        } else {
+            (work + so * queue) / (1.0 - usage)
+        };
         (compute, reply)
     }
 
@@ -264,7 +289,10 @@ impl Subsets {
             let cycle = self.cycles[bit];
             let (compute, reply) = self.own(input, i, (full ^ (1 << bit)) * nodes);
             if !(cycle.is_finite() && cycle > 0.0 && compute >= 0.0) {
-                return Err(ModelError::Unphysical { field: format!("R[{i}]"), value: cycle });
+                return Err(ModelError::Unphysical {
+                    field: format!("R[{i}]"),
+                    value: cycle,
+                });
             }
             parts.cycle[i] = cycle;
             parts.compute[i] = compute;
@@ -282,8 +310,10 @@ impl Subsets {
             parts.request[node] = if requests > 0.0 {
                 parts.request_queue[node] / requests
             } else {
-                let (queue, usage) =
-                    (self.queue[full * nodes + node], self.usage[full * nodes + node]);
+                let (queue, usage) = (
+                    self.queue[full * nodes + node],
+                    self.usage[full * nodes + node],
+                );
                 input.handler * (1.0 + queue + kappa(input.c2) * usage)
             };
         }

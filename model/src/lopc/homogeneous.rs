@@ -89,7 +89,10 @@ impl HomogeneousInput {
         if self.logp_cycle() == 0.0 {
             return Err(invalid("W", 0.0, "positive where So and Sl are 0"));
         }
-        finite_result("R_logp", self.logp_cycle() + 4.0 * self.handler * (1.0 + self.c2))?;
+        finite_result(
+            "R_logp",
+            self.logp_cycle() + 4.0 * self.handler * (1.0 + self.c2),
+        )?;
         Ok(())
     }
 

@@ -77,7 +77,10 @@ pub(super) fn solve(equations: &impl CycleEquations) -> Result<(Vec<f64>, SolveS
         budget *= 10;
     }
     let steps = stats.substitution_steps + stats.newton_steps;
-    Err(ModelError::NotConverged { steps, residual: stats.residual })
+    Err(ModelError::NotConverged {
+        steps,
+        residual: stats.residual,
+    })
 }
 
 /// Evaluates the equations at `log_x`; `None` where infeasible.
@@ -88,13 +91,24 @@ fn evaluate(equations: &impl CycleEquations, log_x: Vec<f64>) -> Option<Point> {
         return None;
     }
     let mismatch: Vec<f64> = log_x.iter().zip(&cycles).map(|(y, r)| y + r.ln()).collect();
-    let residual = mismatch.iter().fold(0.0, |worst: f64, f| worst.max(f.abs()));
-    residual.is_finite().then_some(Point { log_x, cycles, mismatch, residual })
+    let residual = mismatch
+        .iter()
+        .fold(0.0, |worst: f64, f| worst.max(f.abs()));
+    residual.is_finite().then_some(Point {
+        log_x,
+        cycles,
+        mismatch,
+        residual,
+    })
 }
 
 /// The contention-free point, with all cycles doubled until every node can bear it.
 fn start(equations: &impl CycleEquations, stats: &mut SolveStats) -> Result<Point, ModelError> {
-    let mut log_x: Vec<f64> = equations.contention_free().iter().map(|r| -r.ln()).collect();
+    let mut log_x: Vec<f64> = equations
+        .contention_free()
+        .iter()
+        .map(|r| -r.ln())
+        .collect();
     // Each doubling halves all loads: a thousand exhaust the exponent of a double.
     for _ in 0..1000 {
         stats.substitution_steps += 1;
@@ -105,7 +119,10 @@ fn start(equations: &impl CycleEquations, stats: &mut SolveStats) -> Result<Poin
             *y -= std::f64::consts::LN_2;
         }
     }
-    Err(ModelError::NotConverged { steps: stats.substitution_steps, residual: f64::INFINITY })
+    Err(ModelError::NotConverged {
+        steps: stats.substitution_steps,
+        residual: f64::INFINITY,
+    })
 }
 
 /// Damped substitution log R ← log R + w (log F(R) − log R), until `ready` or out of budget.
@@ -122,7 +139,12 @@ fn substitute(
             break;
         }
         stats.substitution_steps += 1;
-        let log_x = point.log_x.iter().zip(&point.mismatch).map(|(y, f)| y - weight * f).collect();
+        let log_x = point
+            .log_x
+            .iter()
+            .zip(&point.mismatch)
+            .map(|(y, f)| y - weight * f)
+            .collect();
         match evaluate(equations, log_x) {
             None => weight /= 2.0,
             Some(next) => {
@@ -163,7 +185,12 @@ fn newton(equations: &impl CycleEquations, mut point: Point, stats: &mut SolveSt
 fn shortened(equations: &impl CycleEquations, point: &Point, step: &[f64]) -> Option<Point> {
     let mut scale = 1.0;
     for _ in 0..40 {
-        let log_x = point.log_x.iter().zip(step).map(|(y, d)| y + scale * d).collect();
+        let log_x = point
+            .log_x
+            .iter()
+            .zip(step)
+            .map(|(y, d)| y + scale * d)
+            .collect();
         match evaluate(equations, log_x) {
             Some(next) if next.residual < point.residual => return Some(next),
             _ => scale /= 2.0,

@@ -41,8 +41,11 @@ fn schweitzer_responses(input: &HomogeneousInput, cycle: f64) -> (f64, f64, f64)
     let per_use = seen / (1.0 - others * u - u * u);
     let queue = u * per_use;
     let reply = so * (1.0 + queue + k * u);
-    let compute =
-        if input.protocol_processor { input.work } else { (input.work + so * queue) / (1.0 - u) };
+    let compute = if input.protocol_processor {
+        input.work
+    } else {
+        (input.work + so * queue) / (1.0 - u)
+    };
     (compute, so * per_use, reply)
 }
 
@@ -56,7 +59,11 @@ fn schweitzer_responses(input: &HomogeneousInput, cycle: f64) -> (f64, f64, f64)
 pub fn mva(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
     input.validate()?;
     if input.processors > MAX_MVA_THREADS {
-        return Err(invalid("P", f64::from(input.processors), "at most 10,000,000 for MVA"));
+        return Err(invalid(
+            "P",
+            f64::from(input.processors),
+            "at most 10,000,000 for MVA",
+        ));
     }
     let (so, k) = (input.handler, kappa(input.c2));
     let p = f64::from(input.processors);
@@ -68,11 +75,17 @@ pub fn mva(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
         let at_idle = so * (1.0 + qb + k * ub);
         let request = ((m - 1.0) * at_active + (p - m) * at_idle) / (p - 1.0);
         let reply = at_idle;
-        let compute =
-            if input.protocol_processor { input.work } else { (input.work + so * qb) / (1.0 - ub) };
+        let compute = if input.protocol_processor {
+            input.work
+        } else {
+            (input.work + so * qb) / (1.0 - ub)
+        };
         let cycle = compute + 2.0 * input.latency + request + reply;
         if !(cycle.is_finite() && cycle > 0.0 && compute >= 0.0) {
-            return Err(ModelError::Unphysical { field: "R".to_owned(), value: cycle });
+            return Err(ModelError::Unphysical {
+                field: "R".to_owned(),
+                value: cycle,
+            });
         }
         let x = 1.0 / cycle;
         let v = x / (p - 1.0);

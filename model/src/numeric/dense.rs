@@ -13,7 +13,10 @@ pub(crate) struct Matrix {
 impl Matrix {
     /// The `n`×`n` zero matrix.
     pub(crate) fn zero(n: usize) -> Self {
-        Self { n, values: vec![0.0; n * n] }
+        Self {
+            n,
+            values: vec![0.0; n * n],
+        }
     }
 
     /// Row `i`.
@@ -58,7 +61,11 @@ pub(crate) fn solve_in_place(a: &mut Matrix, b: &mut [f64]) -> bool {
         }
     }
     for i in (0..n).rev() {
-        let known: f64 = a.row(i)[i + 1..].iter().zip(&b[i + 1..]).map(|(c, x)| c * x).sum();
+        let known: f64 = a.row(i)[i + 1..]
+            .iter()
+            .zip(&b[i + 1..])
+            .map(|(c, x)| c * x)
+            .sum();
         b[i] = (b[i] - known) / a.row(i)[i];
     }
     b.iter().all(|x| x.is_finite())

@@ -29,7 +29,11 @@ pub(crate) fn bracketed_root(f: impl Fn(f64) -> f64, lo: f64, hi: f64) -> f64 {
             (b, fb) = (a, fa);
         }
         (a, fa) = (x, fx);
-        let (best, fbest) = if fa.abs() < fb.abs() { (a, fa) } else { (b, fb) };
+        let (best, fbest) = if fa.abs() < fb.abs() {
+            (a, fa)
+        } else {
+            (b, fb)
+        };
         let tolerance = 2.0 * f64::EPSILON * best.abs() + f64::MIN_POSITIVE;
         let limit = tolerance / (b - a).abs();
         if limit > 0.5 || fbest == 0.0 {

@@ -28,13 +28,21 @@ impl Calendar {
         for node in (1..leaves).rev() {
             winners[node] = winners[2 * node];
         }
-        Self { leaves, keys: vec![IDLE; leaves], winners, scheduled: 0 }
+        Self {
+            leaves,
+            keys: vec![IDLE; leaves],
+            winners,
+            scheduled: 0,
+        }
     }
 
     /// Sets the thread's event to `time` ≥ 0, replacing any.
     pub(super) fn schedule(&mut self, thread: usize, time: f64) {
         self.scheduled += 1;
-        self.update(thread, u128::from(time.to_bits()) << 64 | u128::from(self.scheduled));
+        self.update(
+            thread,
+            u128::from(time.to_bits()) << 64 | u128::from(self.scheduled),
+        );
     }
 
     /// Removes the thread's event and returns its time.

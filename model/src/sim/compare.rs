@@ -64,14 +64,21 @@ pub fn work_pile(
     let optimum = client_server::optimum(input)?;
     let mut best: Option<(f64, u32)> = None;
     for servers in range {
-        ClientServerInput { servers: f64::from(servers), ..*input }.validate()?;
+        ClientServerInput {
+            servers: f64::from(servers),
+            ..*input
+        }
+        .validate()?;
         let x = simulate(&configure(SimInput::client_server(input, servers)))?.throughput;
         if best.is_none_or(|(best_x, _)| x > best_x) {
             best = Some((x, servers));
         }
     }
-    let (sim_best_x, sim_best_servers) =
-        best.ok_or(ModelError::Shape { field: "Ps".to_owned(), found: 0, expected: 1 })?;
+    let (sim_best_x, sim_best_servers) = best.ok_or(ModelError::Shape {
+        field: "Ps".to_owned(),
+        found: 0,
+        expected: 1,
+    })?;
     Ok(WorkPile {
         sim_best_x,
         sim_best_servers,

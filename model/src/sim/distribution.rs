@@ -52,7 +52,11 @@ fn erlang_mixture(c2: f64) -> Kind {
     if k > MAX_STAGES {
         return Kind::Constant;
     }
-    Kind::Erlang { stages: k as u32, fewer, rate: k - fewer }
+    Kind::Erlang {
+        stages: k as u32,
+        fewer,
+        rate: k - fewer,
+    }
 }
 
 /// Beyond this, C² < 0.001 is taken as constant: the stages would cost more than they show.
@@ -79,13 +83,25 @@ impl Sampler {
             * match self.kind {
                 Kind::Constant => 1.0,
                 Kind::Exponential => random.exponential(),
-                Kind::Erlang { stages, fewer, rate } => {
-                    let stages = if random.uniform() < fewer { stages - 1 } else { stages };
+                Kind::Erlang {
+                    stages,
+                    fewer,
+                    rate,
+                } => {
+                    let stages = if random.uniform() < fewer {
+                        stages - 1
+                    } else {
+                        stages
+                    };
                     (0..stages).map(|_| random.exponential()).sum::<f64>() / rate
                 }
                 // Balanced means: each branch carries half of the total.
                 Kind::Hyperexponential { first } => {
-                    let share = if random.uniform() < first { first } else { 1.0 - first };
+                    let share = if random.uniform() < first {
+                        first
+                    } else {
+                        1.0 - first
+                    };
                     random.exponential() / (2.0 * share)
                 }
             }
@@ -107,7 +123,10 @@ mod tests {
             let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
             let found = variance / (mean * mean);
             assert!((mean / 3.0 - 1.0).abs() < 0.03, "C2 {c2}: mean {mean}");
-            assert!((found - c2).abs() < 0.06 * (c2 + 0.1), "C2 {c2}: found {found}");
+            assert!(
+                (found - c2).abs() < 0.06 * (c2 + 0.1),
+                "C2 {c2}: found {found}"
+            );
         }
     }
 }

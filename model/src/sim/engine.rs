@@ -32,7 +32,11 @@ pub fn simulate(input: &SimInput) -> Result<SimOutput, ModelError> {
     if output.elapsed > 0.0 {
         Ok(output)
     } else {
-        Err(invalid("W", output.elapsed, "such that simulated time advances"))
+        Err(invalid(
+            "W",
+            output.elapsed,
+            "such that simulated time advances",
+        ))
     }
 }
 
@@ -101,7 +105,11 @@ impl Engine {
             .iter()
             .zip(&input.means)
             .map(|(visits, mean)| Thread {
-                phase: if mean.is_some() { Phase::Ready } else { Phase::Absent },
+                phase: if mean.is_some() {
+                    Phase::Ready
+                } else {
+                    Phase::Absent
+                },
                 reply: false,
                 at: 0,
                 hops_left: 0,
@@ -132,7 +140,9 @@ impl Engine {
     fn run(&mut self) {
         while !self.measures.complete() {
             // Some thread always has an event: a waiting message implies one in service.
-            let Some((time, thread)) = self.calendar.next() else { return };
+            let Some((time, thread)) = self.calendar.next() else {
+                return;
+            };
             self.now = time;
             self.events += 1;
             match self.threads[thread].phase {
@@ -228,7 +238,8 @@ impl Engine {
         let state = &self.threads[thread];
         let (node, reply) = (state.at, state.reply);
         let response = self.now - state.arrived;
-        self.measures.departure(node, reply, state.started, self.now);
+        self.measures
+            .departure(node, reply, state.started, self.now);
         if reply {
             self.measures.reply.add(response);
             self.measures.cycle(thread, self.now - state.cycle_start);

@@ -83,8 +83,9 @@ impl SimInput {
     pub fn homogeneous(input: &HomogeneousInput) -> Self {
         let n = input.processors as usize;
         let share = 1.0 / (f64::from(input.processors) - 1.0);
-        let visits =
-            (0..n).map(|i| (0..n).map(|k| if k == i { 0.0 } else { share }).collect()).collect();
+        let visits = (0..n)
+            .map(|i| (0..n).map(|k| if k == i { 0.0 } else { share }).collect())
+            .collect();
         Self::general(&GeneralInput {
             visits,
             work: vec![Some(input.work); n],
@@ -101,12 +102,20 @@ impl SimInput {
         let (n, servers) = (input.processors as usize, servers as usize);
         let share = 1.0 / servers as f64;
         let row = |i| {
-            let ask = |k| if i >= servers && k < servers { share } else { 0.0 };
+            let ask = |k| {
+                if i >= servers && k < servers {
+                    share
+                } else {
+                    0.0
+                }
+            };
             (0..n).map(ask).collect()
         };
         Self::general(&GeneralInput {
             visits: (0..n).map(row).collect(),
-            work: (0..n).map(|i| (i >= servers).then_some(input.work)).collect(),
+            work: (0..n)
+                .map(|i| (i >= servers).then_some(input.work))
+                .collect(),
             handler: input.handler,
             latency: input.latency,
             c2: input.c2,

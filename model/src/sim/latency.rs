@@ -55,9 +55,10 @@ impl Network {
         Ok(match model {
             LatencyModel::Constant => Self::Same(Distribution::Constant.sampler(mean)),
             LatencyModel::Exponential => Self::Same(Distribution::Exponential.sampler(mean)),
-            LatencyModel::Mesh { columns } => {
-                Self::Mesh { columns, per_hop: mean / mesh_mean_hops(nodes, columns)? }
-            }
+            LatencyModel::Mesh { columns } => Self::Mesh {
+                columns,
+                per_hop: mean / mesh_mean_hops(nodes, columns)?,
+            },
         })
     }
 

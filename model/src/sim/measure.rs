@@ -66,7 +66,11 @@ impl Mean {
 
     /// 0 where nothing was added.
     fn value(self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum / self.count as f64
+        }
     }
 }
 
@@ -119,7 +123,12 @@ impl Measures {
     pub(super) fn restart(&mut self, now: f64, goal: u64) {
         let mut fresh = Self::new(self.threads.len(), goal);
         fresh.start = now;
-        for (new, old) in fresh.stations.iter_mut().flatten().zip(self.stations.iter().flatten()) {
+        for (new, old) in fresh
+            .stations
+            .iter_mut()
+            .flatten()
+            .zip(self.stations.iter().flatten())
+        {
             new.present = old.present;
             new.changed = now;
         }
@@ -161,12 +170,18 @@ impl Measures {
             station.advance(now);
         }
         let share = |kind: usize, value: fn(&Station) -> f64| -> Vec<f64> {
-            self.stations.iter().map(|s| value(&s[kind]) / elapsed).collect()
+            self.stations
+                .iter()
+                .map(|s| value(&s[kind]) / elapsed)
+                .collect()
         };
-        let all = self.threads.iter().fold(Mean::default(), |all, thread| Mean {
-            sum: all.sum + thread.sum,
-            count: all.count + thread.count,
-        });
+        let all = self
+            .threads
+            .iter()
+            .fold(Mean::default(), |all, thread| Mean {
+                sum: all.sum + thread.sum,
+                count: all.count + thread.count,
+            });
         SimOutput {
             cycle: all.value(),
             cycle_error: standard_error(&self.batches),
@@ -174,7 +189,11 @@ impl Measures {
             request: self.request.value(),
             reply: self.reply.value(),
             throughput: self.cycles as f64 / elapsed,
-            thread_cycle: self.threads.iter().map(|t| (t.count > 0).then(|| t.value())).collect(),
+            thread_cycle: self
+                .threads
+                .iter()
+                .map(|t| (t.count > 0).then(|| t.value()))
+                .collect(),
             request_queue: share(0, |s| s.area),
             reply_queue: share(1, |s| s.area),
             request_utilisation: share(0, |s| s.busy),
@@ -194,6 +213,10 @@ fn standard_error(batches: &[Mean]) -> f64 {
     }
     let n = batches.len() as f64;
     let mean = batches.iter().map(|b| b.value()).sum::<f64>() / n;
-    let variance = batches.iter().map(|b| (b.value() - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = batches
+        .iter()
+        .map(|b| (b.value() - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
     (variance / n).sqrt()
 }

@@ -65,7 +65,11 @@ impl Weighted {
         let position = random.uniform() * self.slots.len() as f64;
         let slot = (position as usize).min(self.slots.len() - 1);
         let (stay, other) = self.slots[slot];
-        if position - (slot as f64) < stay { slot } else { other as usize }
+        if position - (slot as f64) < stay {
+            slot
+        } else {
+            other as usize
+        }
     }
 }
 
@@ -85,7 +89,10 @@ mod tests {
         for (count, weight) in counts.iter().zip(&weights) {
             let wanted = weight * 10_000.0;
             // Five standard deviations of a binomial count.
-            assert!((f64::from(*count) - wanted).abs() <= 5.0 * wanted.sqrt(), "{counts:?}");
+            assert!(
+                (f64::from(*count) - wanted).abs() <= 5.0 * wanted.sqrt(),
+                "{counts:?}"
+            );
         }
     }
 

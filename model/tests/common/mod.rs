@@ -22,14 +22,19 @@ pub(crate) fn section(path: &[&str]) -> Vec<Value> {
     for key in path {
         value = &value[key];
     }
-    let list = value.as_array().unwrap_or_else(|| panic!("{path:?} is not a list")).clone();
+    let list = value
+        .as_array()
+        .unwrap_or_else(|| panic!("{path:?} is not a list"))
+        .clone();
     assert!(!list.is_empty(), "{path:?} is empty");
     list
 }
 
 /// The tolerance that the cases state for a kind of result.
 pub(crate) fn tolerance(kind: &str) -> f64 {
-    cases()["meta"]["tolerance"][kind].as_f64().expect("a stated tolerance")
+    cases()["meta"]["tolerance"][kind]
+        .as_f64()
+        .expect("a stated tolerance")
 }
 
 /// Reads an input as the command line would.
@@ -39,14 +44,19 @@ pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> T {
 
 /// A number.
 pub(crate) fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Fails unless `found` is within `tolerance`, relative (absolute below 1e-9, where relative means
 /// nothing).
 pub(crate) fn assert_close(found: f64, wanted: f64, tolerance: f64, what: &str) {
     let allowed = tolerance * wanted.abs().max(1e-9);
-    assert!((found - wanted).abs() <= allowed, "{what}: found {found:?}, wanted {wanted:?}");
+    assert!(
+        (found - wanted).abs() <= allowed,
+        "{what}: found {found:?}, wanted {wanted:?}"
+    );
 }
 
 /// Fails unless every field of `wanted` is in the serialised `found` and agrees.
@@ -58,14 +68,21 @@ pub(crate) fn assert_matches(found: &impl Serialize, wanted: &Value, tolerance: 
 fn compare(found: &Value, wanted: &Value, tolerance: f64, what: &str) {
     match wanted {
         Value::Object(fields) => {
-            assert!(!fields.is_empty() || found == wanted, "{what}: {found} is not empty");
+            assert!(
+                !fields.is_empty() || found == wanted,
+                "{what}: {found} is not empty"
+            );
             for (key, value) in fields {
-                let field = found.get(key).unwrap_or_else(|| panic!("{what}: no field {key}"));
+                let field = found
+                    .get(key)
+                    .unwrap_or_else(|| panic!("{what}: no field {key}"));
                 compare(field, value, tolerance, &format!("{what}.{key}"));
             }
         }
         Value::Array(items) => {
-            let list = found.as_array().unwrap_or_else(|| panic!("{what}: {found} is no list"));
+            let list = found
+                .as_array()
+                .unwrap_or_else(|| panic!("{what}: {found} is no list"));
             assert_eq!(list.len(), items.len(), "{what}: length");
             for (i, (f, w)) in list.iter().zip(items).enumerate() {
                 compare(f, w, tolerance, &format!("{what}[{i}]"));
