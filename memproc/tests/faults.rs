@@ -508,3 +508,45 @@ fn the_end_answers_everyone() {
     says(&c.refusal(0, read(x)), &["ShuttingDown"]);
     assert!(c.connect(ApId(0)).is_err());
 }
+
+#[test]
+fn declarations_that_meet_at_the_home_agree_or_conflict() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let spec = vector("grid", 4, 4, &["mp0", "mp1", "mp2", "mp3"], Invalidate);
+    let ids: Vec<u64> = (0..4)
+        .map(|ap| c.ask(ap, Request::Declare(spec.clone())))
+        .collect();
+    c.run();
+    let replies: Vec<_> = (0..4).map(|ap| c.reply(ap, ids[ap as usize])).collect();
+    assert!(matches!(replies[0], Some(Reply::Variable(_))));
+    assert!(replies.iter().all(|r| *r == replies[0]));
+    let of = |policy| Request::Declare(scalar("flag", &["mp1"], policy));
+    let ids = [c.ask(0, of(Invalidate)), c.ask(3, of(Update))];
+    c.run();
+    let refused = [c.reply(0, ids[0]), c.reply(3, ids[1])]
+        .iter()
+        .filter(
+            |r| matches!(r, Some(Reply::Refused(e)) if e.code == ErrorCode::DeclarationConflict),
+        )
+        .count();
+    assert_eq!(refused, 1);
+}
+
+#[test]
+fn a_declaration_that_failed_half_way_is_completed_by_the_next() {
+    let mut c = Cluster::new(&["/a"], 3, 1);
+    // A name whose home is not mp2, which is to own a part.
+    let spec = vector("grid", 2, 2, &["mp0", "mp2"], Invalidate);
+    c.down(MP0, MpId(2));
+    c.down(MP1, MpId(2));
+    let first = c.refusal(0, Request::Declare(spec.clone()));
+    says(&first, &["Unreachable", "mp2"]);
+    says(&c.refusal(1, Request::Declare(spec.clone())), &["mp2"]);
+    c.up(MP0, MpId(2));
+    c.up(MP1, MpId(2));
+    let all: Vec<_> = (0..3)
+        .map(|ap| c.call(ap, Request::Declare(spec.clone())))
+        .collect();
+    assert!(matches!(all[0], Some(Reply::Variable(_))));
+    assert!(all.iter().all(|r| *r == all[0]));
+}

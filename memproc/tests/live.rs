@@ -575,6 +575,7 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
         assert_eq!(summary.metrics.recorded, 150);
         let book = ledger.0.lock().unwrap();
         assert!(book.probes > 0);
+        assert_eq!(book.byes, 1);
         let batches: Vec<&w::Batch> = book.batches.values().flatten().collect();
         assert_eq!(batches.iter().flat_map(|b| &b.variables).count(), 1);
         let counters = batches.last().unwrap().counters.unwrap();

@@ -52,7 +52,7 @@ pub(crate) async fn pack(shared: std::sync::Arc<Shared>) {
     }
 }
 
-/// Keeps a connection to the event manager for as long as this process runs.
+/// Keeps a connection to the event manager until this process says goodbye.
 pub(crate) async fn run(shared: std::sync::Arc<Shared>) {
     let emp = shared.emp_name();
     let mut backoff = BACKOFF.0;
@@ -62,9 +62,12 @@ pub(crate) async fn run(shared: std::sync::Arc<Shared>) {
             Ok(connection) => {
                 backoff = BACKOFF.0;
                 info!("records go to {emp}");
-                let why = converse(&shared, connection).await;
+                let ended = converse(&shared, connection).await;
                 shared.set_recording_up(false);
-                why
+                match ended {
+                    Ended::Farewell => return,
+                    Ended::Broken(why) => why,
+                }
             }
             Err(why) => why,
         };
@@ -138,8 +141,14 @@ fn hello(shared: &Shared) -> Bytes {
     }))
 }
 
-/// Sends and receives until the connection ends; says why it did.
-async fn converse(shared: &Shared, mut c: Connection) -> String {
+enum Ended {
+    /// We said goodbye and it was heard.
+    Farewell,
+    Broken(String),
+}
+
+/// Sends and receives until the connection ends.
+async fn converse(shared: &Shared, mut c: Connection) -> Ended {
     let mut probe = interval(PROBE);
     probe.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for _ in 0..FIRST_PROBES {
@@ -148,23 +157,27 @@ async fn converse(shared: &Shared, mut c: Connection) -> String {
     loop {
         while let Some(batch) = shared.next_batch() {
             if c.out.send(batch).is_err() {
-                return "the stream was closed".into();
+                return Ended::Broken("the stream was closed".into());
             }
         }
         tokio::select! {
             reply = c.replies.message() => match reply {
                 Ok(Some(reply)) => {
                     if let Err(why) = take(shared, reply) {
-                        return why;
+                        return Ended::Broken(why);
                     }
                 }
-                Ok(None) => return "it closed the stream".into(),
-                Err(status) => return said(&status),
+                Ok(None) => return Ended::Broken("it closed the stream".into()),
+                Err(status) => return Ended::Broken(said(&status)),
             },
             () = shared.packed.notified() => {}
             _ = probe.tick() => send_probe(shared, &c.out),
             () = shared.farewell.notified() => {
                 let _ = c.out.send(request(ingest_request::Body::Bye(wire::IngestBye {})));
+                drop(c.out);
+                // It answers the end of our side with the end of its own.
+                while let Ok(Some(_)) = c.replies.message().await {}
+                return Ended::Farewell;
             }
         }
     }

@@ -89,6 +89,7 @@ const TICK: Duration = Duration::from_millis(20);
 const DRAIN: Duration = Duration::from_secs(5);
 /// The same if the event manager is not there.
 const DRAIN_ABSENT: Duration = Duration::from_millis(300);
+const FAREWELL: Duration = Duration::from_millis(300);
 const CLOSE: Duration = Duration::from_millis(500);
 
 /// What all tasks of the process share.
@@ -114,6 +115,7 @@ pub(crate) struct State {
     aps: HashMap<ApId, ApLink>,
     peers: HashMap<MpId, PeerLink>,
     next_session: u64,
+    closed: bool,
     out: Vec<Output>,
 }
 
@@ -353,6 +355,7 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
             aps: HashMap::new(),
             peers: HashMap::new(),
             next_session: 1,
+            closed: false,
             out: Vec::with_capacity(64),
         }),
         full: Notify::new(),
@@ -392,6 +395,13 @@ async fn finish(shared: &Shared) -> bool {
     };
     let drained = timeout(grace, durable).await.is_ok();
     shared.farewell.notify_one();
-    tokio::task::yield_now().await;
+    let heard = async {
+        let mut look = interval(Duration::from_millis(5));
+        while shared.recording_up.load(Ordering::Relaxed) {
+            look.tick().await;
+        }
+    };
+    // Who does not hear it sees the stream end.
+    let _ = timeout(FAREWELL, heard).await;
     drained
 }

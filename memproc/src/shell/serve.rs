@@ -161,7 +161,12 @@ fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
 /// Waits while the application process does not take its replies, or there is no room for records
 /// and the policy is to block.
 async fn pause(shared: &Shared, backlog: &AtomicUsize) {
-    while backlog.load(Ordering::Relaxed) >= MAX_BACKLOG || shared.lock().recorder.blocks() {
+    let must_wait = || {
+        let state = shared.lock();
+        let waits = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG || state.recorder.blocks();
+        waits && !state.closed
+    };
+    while must_wait() {
         // Room is announced; a backlog is not.
         let _ = timeout(PAUSE, shared.room.notified()).await;
     }

@@ -21,6 +21,7 @@ impl State {
 
     /// Closes all connections.
     pub(super) fn hang_up(&mut self) {
+        self.closed = true;
         self.aps.clear();
         self.peers.clear();
     }
