@@ -180,7 +180,13 @@ impl Cluster {
         std::thread::scope(|scope| {
             let all: Vec<_> = sessions
                 .iter()
-                .map(|dsm| scope.spawn(|| dosmos_examples::run_on(dsm, name, &args)))
+                .map(|dsm| {
+                    scope.spawn(|| {
+                        let said = dosmos_examples::run_on(dsm, name, &args);
+                        // Whoever fails leaves, as a process would, and does not keep the others waiting.
+                        said.inspect_err(|_| drop(dsm.clone().close()))
+                    })
+                })
                 .collect();
             all.into_iter().map(|t| t.join().unwrap()).collect()
         })
