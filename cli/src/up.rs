@@ -36,27 +36,17 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
         ran = running.run_app(&command, true) => Some(ran),
         () = signals.first() => None,
     };
-    // Once the end is under way another signal ends it at once: dropped handles kill the children.
-    let end = async {
-        running.stop_memory().await;
-        if args.keep_emps && ran.is_some() {
-            output::note(&keep_message(&running, &shown));
-            // The signal that ends the wait is not the one that cuts the end short.
-            Signals::new()?.first().await;
-        }
-        running.stop().await;
-        anyhow::Ok(())
-    };
-    let impatient = async {
-        if args.keep_emps {
-            std::future::pending::<()>().await;
-        }
-        signals.first().await;
-    };
-    tokio::select! {
-        ended = end => ended?,
-        () = impatient => bail!("interrupted twice; the children were killed"),
+    let mut patience = if ran.is_some() { 1 } else { 0 };
+    if ran.is_none() {
+        output::note("interrupted: ending everything; interrupt again to end it at once");
     }
+    patiently(&mut signals, &mut patience, running.stop_memory()).await?;
+    if args.keep_emps && patience > 0 {
+        output::note(&keep_message(&running, &shown));
+        signals.first().await;
+        patience = 0;
+    }
+    patiently(&mut signals, &mut patience, running.stop()).await?;
     match ran {
         None => bail!("interrupted; what was recorded until then: dosmos top --run-dir {shown}"),
         Some(Err(e)) => Err(e),
@@ -71,6 +61,29 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
                 ExitCode::FAILURE
             })
         }
+    }
+}
+
+/// Waits for `work`, through as many signals as there is patience left for. One more is an error; the
+/// children are killed as their handles are dropped.
+async fn patiently(
+    signals: &mut Signals,
+    patience: &mut u32,
+    work: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            () = &mut work => return Ok(()),
+            () = signals.first() => {}
+        }
+        if *patience == 0 {
+            bail!("interrupted again: what still ran was killed, and its last records are lost");
+        }
+        *patience -= 1;
+        output::note(
+            "the program has ended and the rest is ending; interrupt again to end it at once",
+        );
     }
 }
 

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dosmos_integration_tests::{Lab, NESTED};
@@ -37,6 +38,19 @@ fn processes_of(lab: &Lab) -> Vec<String> {
         .collect()
 }
 
+/// The process of this test's run that plays `name`.
+fn pid_of(lab: &Lab, name: &str) -> Pid {
+    let marker = lab.path().join("run").canonicalize().unwrap();
+    let marker = marker.to_str().unwrap();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = entries.filter_map(|e| {
+        let line = std::fs::read_to_string(e.path().join("cmdline")).ok()?;
+        let is_it = line.contains(marker) && line.split('\0').any(|word| word == name);
+        is_it.then(|| e.file_name().to_str()?.parse().ok())?
+    });
+    Pid::from_raw(pids.next().unwrap())
+}
+
 /// Starts a program that never ends on the nested cluster, and waits until it runs.
 fn start(lab: &Lab) -> Child {
     lab.cluster(NESTED);
@@ -61,7 +75,7 @@ fn start(lab: &Lab) -> Child {
     eventually("the program", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("running"))
     });
-    // Six memory and link processes, two event managers.
+    // Four memory processes, three link processes, two event managers.
     assert_eq!(processes_of(lab).len(), 9, "{:#?}", processes_of(lab));
     up
 }
@@ -80,6 +94,78 @@ fn an_interrupt_ends_everything_and_keeps_the_trace() {
         assert_eq!(processes_of(&lab), Vec::<String>::new());
         lab.query(&["processes"]);
     }
+}
+
+/// Collects what a process writes to its standard error while it runs.
+fn listen(up: &mut Child) -> Arc<Mutex<String>> {
+    let said = Arc::new(Mutex::new(String::new()));
+    let (theirs, stderr) = (said.clone(), up.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines() {
+            theirs.lock().unwrap().push_str(&(line.unwrap() + "\n"));
+        }
+    });
+    said
+}
+
+fn says(said: &Mutex<String>, text: &str) {
+    eventually(text, || said.lock().unwrap().contains(text));
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait_for_a_process_that_hangs() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let mut up = start(&lab);
+    let said = listen(&mut up);
+    let stopped = pid_of(&lab, "mp1");
+    kill(stopped, Signal::SIGSTOP).unwrap();
+    let this = Pid::from_raw(up.id() as i32);
+    kill(this, Signal::SIGINT).unwrap();
+    says(&said, "interrupt again to end it at once");
+    kill(this, Signal::SIGINT).unwrap();
+    assert_eq!(up.wait().unwrap().code(), Some(2));
+    says(&said, "interrupted again");
+    eventually("the end of all processes", || processes_of(&lab).is_empty());
+}
+
+#[test]
+fn event_managers_stay_to_answer_until_they_are_told_to_go() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(NESTED);
+    let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
+    let args = "up -c cluster.toml --run-dir run --keep-emps --";
+    let app = "app sor --rows 8 --columns 8 --iterations 3";
+    let args: Vec<&str> = args
+        .split(' ')
+        .chain([binary])
+        .chain(app.split(' '))
+        .collect();
+    let mut up = lab
+        .command(&args)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let said = listen(&mut up);
+    says(&said, "the event managers stay until Ctrl-C");
+    assert_eq!(processes_of(&lab).len(), 2, "the two event managers");
+    // Asked as the message says.
+    let text = said.lock().unwrap().clone();
+    let asked = text
+        .split("dosmos top ")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap();
+    let mut query = vec!["query", "histogram", "--op", "write", "--format", "json"];
+    query.extend(asked.split(' '));
+    let answer = lab.dosmos(&query);
+    let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(answer["total"]["local"].as_u64().unwrap() > 0, "{answer}");
+    kill(Pid::from_raw(up.id() as i32), Signal::SIGINT).unwrap();
+    assert_eq!(up.wait().unwrap().code(), Some(0));
+    assert_eq!(processes_of(&lab), Vec::<String>::new());
 }
 
 #[test]

@@ -1,0 +1,207 @@
+//! A cluster in the test's own process: each memory and link process on a thread, each application
+//! process on another, real connections between them. There is no event manager; records are dropped.
+
+use std::sync::{OnceLock, mpsc};
+use std::thread::JoinHandle;
+
+use dosmos_examples::Error;
+use dosmos_memproc::{Config, Recording};
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
+use dosmos_proto::transport::{Address, Listener};
+use dosmos_proto::{AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology};
+use dsm_lib::{Dsm, Settings};
+
+/// A running cluster; it ends when dropped.
+pub(crate) struct Cluster {
+    topology: Topology,
+    book: AddressBook,
+    addresses: Vec<Address>,
+    /// One for each application process, whatever programs it runs: one that leaves is gone.
+    sessions: OnceLock<Vec<Dsm>>,
+    stops: Vec<tokio::sync::oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+    _run_dir: tempfile::TempDir,
+}
+
+/// Groups by path (parents first), memory processes by group (the name starts with `lp` for link
+/// processes), application processes by memory process.
+pub(crate) fn topology(groups: &[&str], mps: &[(&str, u32)], aps: &[u32]) -> Topology {
+    let parent = |path: &str| {
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let at = groups.iter().position(|g| *g == above);
+        at.map(|at| GroupId(at as u32))
+    };
+    let topology = Topology {
+        name: "test".into(),
+        groups: groups
+            .iter()
+            .map(|path| Group {
+                path: GroupPath::from(*path),
+                parent: parent(path),
+            })
+            .collect(),
+        memory_processes: mps
+            .iter()
+            .map(|(name, group)| MemoryProcess {
+                name: (*name).into(),
+                group: GroupId(*group),
+                event_manager: EmpId(0),
+                link: name.starts_with("lp"),
+            })
+            .collect(),
+        application_processes: aps
+            .iter()
+            .enumerate()
+            .map(|(i, mp)| ApplicationProcess {
+                name: format!("ap{i}"),
+                memory_process: MpId(*mp),
+            })
+            .collect(),
+        event_managers: vec![EventManager {
+            name: "emp0".into(),
+        }],
+    };
+    topology.check().unwrap()
+}
+
+/// One memory process serves all.
+pub(crate) fn single(aps: u32) -> Cluster {
+    let aps = vec![0; aps as usize];
+    Cluster::start(topology(&["/all"], &[("mp0", 0)], &aps))
+}
+
+/// The shape of `dosmos demo`.
+pub(crate) fn demo() -> Cluster {
+    Cluster::start(topology(
+        &["/north", "/south"],
+        &[
+            ("mp0", 0),
+            ("mp1", 0),
+            ("mp2", 1),
+            ("mp3", 1),
+            ("lp0", 0),
+            ("lp1", 1),
+        ],
+        &[0, 1, 2, 3],
+    ))
+}
+
+/// Groups within groups.
+pub(crate) fn nested() -> Cluster {
+    Cluster::start(topology(
+        &["/sea", "/sea/north", "/sea/south", "/land"],
+        &[
+            ("mp0", 0),
+            ("mp1", 1),
+            ("mp2", 2),
+            ("mp3", 3),
+            ("lp0", 0),
+            ("lp1", 1),
+            ("lp2", 2),
+            ("lp3", 3),
+        ],
+        &[0, 1, 1, 2, 3],
+    ))
+}
+
+impl Cluster {
+    fn start(topology: Topology) -> Self {
+        let run_dir = tempfile::tempdir().unwrap();
+        let book = AddressBook::new(Default::default(), Some(run_dir.path()));
+        let mut cluster = Self {
+            addresses: Vec::new(),
+            sessions: OnceLock::new(),
+            stops: Vec::new(),
+            threads: Vec::new(),
+            book,
+            _run_dir: run_dir,
+            topology,
+        };
+        for number in 0..cluster.topology.memory_processes.len() {
+            cluster.start_mp(MpId(number as u32));
+        }
+        cluster
+    }
+
+    fn start_mp(&mut self, me: MpId) {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (up, is_up) = mpsc::channel();
+        let config = Config {
+            topology: self.topology.clone(),
+            me,
+            recording: Recording::default(),
+            overrides: Vec::new(),
+            default_deadline: Nanos::ZERO,
+        };
+        let book = self.book.clone();
+        let main = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let any: Address = "127.0.0.1:0".parse().unwrap();
+                let listener = Listener::bind(&any).await.unwrap();
+                up.send(listener.address().clone()).unwrap();
+                let stop = async { drop(stopped.await) };
+                dosmos_memproc::run(config, listener, book, stop)
+                    .await
+                    .unwrap();
+            });
+        };
+        self.threads.push(std::thread::spawn(main));
+        self.stops.push(stop);
+        self.addresses.push(is_up.recv().unwrap());
+    }
+
+    /// The session of an application process.
+    pub(crate) fn join(&self, ap: usize) -> Dsm {
+        let ap = &self.topology.application_processes[ap];
+        let address = self.addresses[ap.memory_process.index()].clone();
+        Dsm::connect(Settings::new(address, &ap.name)).unwrap()
+    }
+
+    /// Runs a program in all application processes; returns what each said.
+    pub(crate) fn run(&self, name: &str, args: &str) -> Vec<String> {
+        let said = self.try_run(name, args);
+        let errors = said.iter().filter_map(|s| s.as_ref().err());
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        assert!(errors.is_empty(), "{name} {args}: {errors:#?}");
+        said.into_iter().flatten().collect()
+    }
+
+    /// As [`run`](Self::run), for programs that may fail.
+    pub(crate) fn try_run(&self, name: &str, args: &str) -> Vec<Result<String, Error>> {
+        let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+        let sessions = self.sessions.get_or_init(|| {
+            let all = 0..self.topology.application_processes.len();
+            all.map(|ap| self.join(ap)).collect()
+        });
+        std::thread::scope(|scope| {
+            let all: Vec<_> = sessions
+                .iter()
+                .map(|dsm| {
+                    scope.spawn(|| {
+                        let said = dosmos_examples::run_on(dsm, name, &args);
+                        // Whoever fails leaves, as a process would, and does not keep the others waiting.
+                        said.inspect_err(|_| drop(dsm.clone().close()))
+                    })
+                })
+                .collect();
+            all.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.sessions.take();
+        self.stops.clear();
+        for thread in self.threads.drain(..) {
+            let ended = thread.join();
+            if !std::thread::panicking() {
+                ended.unwrap();
+            }
+        }
+    }
+}

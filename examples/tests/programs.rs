@@ -1,0 +1,169 @@
+//! All programs on real memory processes: alone, in the demo's two groups, and in nested groups. The
+//! programs check their own results.
+#![allow(clippy::unwrap_used)] // also in the helpers
+
+mod cluster;
+
+use cluster::{Cluster, demo, nested, single};
+
+fn each(clusters: impl IntoIterator<Item = fn() -> Cluster>, test: impl Fn(&Cluster)) {
+    for start in clusters {
+        test(&start());
+    }
+}
+
+fn one_mp() -> Cluster {
+    single(4)
+}
+
+const ALL: [fn() -> Cluster; 3] = [one_mp, demo, nested];
+
+#[test]
+fn sor_equals_the_sequential_run() {
+    each(ALL, |cluster| {
+        let said = cluster.run("sor", "--rows 23 --columns 17 --iterations 25");
+        assert!(said[0].contains("25 iterations"), "{}", said[0]);
+        assert!(said[0].contains("bit for bit"), "{}", said[0]);
+    });
+    let said = demo().run("sor", "--iterations 10 --invalidate --check 1");
+    assert!(said[0].contains("in iteration 10"), "{}", said[0]);
+}
+
+#[test]
+fn sor_by_the_clock_stops_everywhere_in_the_same_iteration() {
+    // All stop together, or the barriers fail; the result is that of as many sequential iterations.
+    let said = demo().run("sor", "--rows 16 --columns 16 --seconds 0.2");
+    assert!(said[0].contains("bit for bit"), "{}", said[0]);
+}
+
+#[test]
+fn groups_read_what_their_leaders_wrote() {
+    let cluster = demo();
+    let said = cluster.run("bad-group", "--rounds 5 --reads 10");
+    assert!(
+        said[0].contains("owner is mp2") && said[3].contains("owner is mp0"),
+        "{said:?}"
+    );
+    let said = demo().run("good-group", "--rounds 5 --reads 10");
+    assert!(
+        said[1].contains("owner is mp0") && said[2].contains("owner is mp2"),
+        "{said:?}"
+    );
+    let said = nested().run("good-group", "--seconds 0.1 --reads 10");
+    assert!(said[0].contains("looks on"), "{said:?}");
+}
+
+#[test]
+fn a_bad_group_needs_two() {
+    let cluster = single(1);
+    let error = dosmos_examples::run_on(&cluster.join(0), "bad-group", &[]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("needs memory processes in two groups"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ping_pong_loses_no_turn() {
+    each(ALL, |cluster| {
+        let said = cluster.run("ping-pong", "--rounds 50");
+        assert!(said[0].contains("50 turns"), "{said:?}");
+    });
+    let said = demo().run("ping-pong-split", "--rounds 50 --players 1 2");
+    assert!(
+        said[2].contains("50 turns") && said[0].is_empty(),
+        "{said:?}"
+    );
+    demo().run("ping-pong", "--seconds 0.1");
+}
+
+#[test]
+fn the_contract_holds() {
+    each(ALL, |cluster| {
+        // One variable, one name: each test has its own, so they can share the cluster in turn.
+        for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
+            for said in cluster.run("litmus", &format!("--test {test} --rounds 60")) {
+                assert!(said.contains("forbidden 0"), "{said}");
+            }
+        }
+    });
+    for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
+        demo().run("litmus", &format!("--test {test} --rounds 60 --update"));
+    }
+}
+
+#[test]
+fn the_litmus_tests_notice_a_program_without_synchronisation() {
+    for test in ["mp", "sb", "mutex"] {
+        // Whether a race shows is a matter of chance: try until it does.
+        let noticed = (0..20).any(|_| {
+            let said = demo().try_run("litmus", &format!("--test {test} --sloppy"));
+            let mut wrong = said.iter().filter_map(|s| s.as_ref().err());
+            wrong.any(|e| matches!(e, dosmos_examples::Error::Wrong { .. }))
+        });
+        assert!(noticed, "{test}");
+    }
+}
+
+#[test]
+fn random_programs_lose_no_addition() {
+    each(ALL, |cluster| {
+        cluster.run("random", "--seed 7 --operations 300");
+    });
+}
+
+#[test]
+fn counts_are_written_for_each_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("counts");
+    let args = format!("--operations 100 --counts {}", base.display());
+    single(2).run("random", &args);
+    for ap in ["ap0", "ap1"] {
+        let text = std::fs::read_to_string(format!("{}.{ap}", base.display())).unwrap();
+        assert!(text.lines().count() > 3, "{text}");
+        assert!(text.contains("\"variable\":\"random.totals\""), "{text}");
+        assert!(
+            text.trim_end().ends_with("}") && text.contains("{\"barriers\":9}"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn latency_says_a_line_for_each_operation() {
+    let said = demo().run("latency", "--ops 20 --warm-up 5");
+    let lines: Vec<&str> = said[0].lines().collect();
+    assert_eq!(lines.len(), 3 + 4 + 3, "{}", said[0]);
+    for op in [
+        "local_read",
+        "remote_read",
+        "remote_copy_read",
+        "far_acquire_release",
+    ] {
+        let line = lines.iter().find(|l| l.contains(&format!("\"{op}\"")));
+        assert!(
+            line.is_some_and(|l| l.contains("median_ns")),
+            "{op}: {lines:?}"
+        );
+    }
+    assert!(said[1..].iter().all(String::is_empty));
+}
+
+#[test]
+fn nonsense_is_told() {
+    let unknown = dosmos_examples::run("sro", &[]).unwrap_err();
+    assert!(
+        unknown.to_string().contains("there are sor, bad-group"),
+        "{unknown}"
+    );
+    let usage = dosmos_examples::run("sor", &["--rwos".into(), "3".into()]).unwrap_err();
+    assert!(usage.to_string().contains("--rwos"), "{usage}");
+    assert!(dosmos_examples::run("sor", &["--help".into()]).is_ok());
+    assert!(
+        dosmos_examples::catalog()
+            .iter()
+            .any(|a| a.name == "litmus")
+    );
+}
