@@ -38,6 +38,8 @@ pub struct Call<T> {
 enum Step<T> {
     /// Never sent: wrong before it began.
     Failed(Error),
+    /// Over before it could be waited for.
+    Done(Box<T>), // boxed, so that a call can be moved whatever T is
     Sent(Sent<T>),
     Over,
 }
@@ -52,6 +54,15 @@ impl<T> Call<T> {
     pub(crate) fn failed(error: Error) -> Self {
         Self {
             step: Step::Failed(error),
+        }
+    }
+
+    pub(crate) fn done(result: Result<T>) -> Self {
+        match result {
+            Ok(value) => Self {
+                step: Step::Done(Box::new(value)),
+            },
+            Err(error) => Self::failed(error),
         }
     }
 
@@ -85,6 +96,7 @@ impl<T> Future for Call<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         match std::mem::replace(&mut self.step, Step::Over) {
             Step::Failed(error) => Poll::Ready(Err(error)),
+            Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match sent.answer.poll(context) {
                 Poll::Pending => {
                     self.step = Step::Sent(sent);

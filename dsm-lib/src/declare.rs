@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 
 use dosmos_proto::variable::check_name;
 use dosmos_proto::wire::{ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{CopyPolicy, Layout, Malformed, Placement, Variable as Declared, VariableSpec};
+use dosmos_proto::{
+    CopyPolicy, Layout, LockKind, Malformed, Placement, Variable as Declared, VariableSpec,
+};
 
 use crate::element::Element;
 use crate::subject::{Op, Subject, Thing};
@@ -21,6 +23,7 @@ pub struct Declaration<H> {
     parts: (usize, usize),
     owners: Owners,
     policy: CopyPolicy,
+    lock: LockKind,
     handle: PhantomData<fn() -> H>,
 }
 
@@ -38,6 +41,7 @@ impl<H: Handle> Declaration<H> {
             parts: (1, 1),
             owners: Owners::Placed(Placement::Creator),
             policy: CopyPolicy::default(),
+            lock: LockKind::default(),
             handle: PhantomData,
         }
     }
@@ -86,6 +90,12 @@ impl<H: Handle> Declaration<H> {
         Self { policy, ..self }
     }
 
+    /// How processes take turns on an object; at the owner's queue by default. The other kinds are slower
+    /// under contention and promise less (see [`LockKind`]); they are there to be compared.
+    pub fn lock(self, lock: LockKind) -> Self {
+        Self { lock, ..self }
+    }
+
     /// Declares the variable.
     ///
     /// # Errors
@@ -115,6 +125,7 @@ impl<H: Handle> Declaration<H> {
             layout: Layout::new(H::Element::TYPE, self.shape, parts)?,
             placement: self.placement()?,
             policy: self.policy,
+            lock: self.lock,
         })
     }
 

@@ -263,6 +263,25 @@ impl Dsm {
         )
     }
 
+    /// Makes what this process wrote outside sections visible to all, as its next release or barrier would;
+    /// returns when it is. Nothing to publish costs one round trip to the memory process.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) if an owner cannot be reached;
+    /// [`Error::Deadline`](crate::Error::Deadline).
+    pub fn publish(&self) -> Result<()> {
+        self.publish_async().wait()
+    }
+    /// See [`publish`](Self::publish).
+    pub fn publish_async(&self) -> Call<()> {
+        let subject = Op::Publish.on(&Thing::named(self.name()));
+        let body = Request::Publish(wire::Publish {});
+        self.call(subject, body, |reply| match reply {
+            Reply::Published(_) => Ok(()),
+            _ => Err(Malformed::new("reply", "not the end of publishing")),
+        })
+    }
+
     /// What this process has done so far, on each object.
     pub fn counts(&self) -> Counts {
         self.client.counts()

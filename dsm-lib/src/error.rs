@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dosmos_proto::{ElementType, ErrorCode, Layout, Malformed, Refusal};
+use dosmos_proto::{ElementType, ErrorCode, Layout, LockKind, Malformed, Refusal};
 
 /// Result of an operation on shared memory.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -109,6 +109,16 @@ pub enum Error {
         name: String,
         /// What is wrong and what to do.
         why: String,
+    },
+    /// A lock of this kind is taken by blocking calls only.
+    #[error(
+        "{what}: a {kind} lock is taken by blocking calls only; use acquire(), or a queue lock"
+    )]
+    OnlyBlocking {
+        /// The operation and its object.
+        what: String,
+        /// The kind of lock.
+        kind: LockKind,
     },
     /// The memory process sent an answer that does not fit the question: a defect, or another version.
     #[error("{what}: the memory process gave an answer that makes no sense: {why}")]

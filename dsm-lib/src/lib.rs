@@ -61,6 +61,7 @@ mod dsm;
 mod element;
 mod error;
 mod io;
+mod lock;
 mod object;
 mod section;
 mod session;
@@ -82,4 +83,6 @@ pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
 
 pub use dosmos_proto::transport::Address;
-pub use dosmos_proto::{CopyPolicy, ElementType, ErrorCode, Layout, ObjectId, Region, VarId};
+pub use dosmos_proto::{
+    CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,
+};

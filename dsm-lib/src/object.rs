@@ -10,6 +10,7 @@ use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Requ
 use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
 
 use crate::element::{Element, Number};
+use crate::lock::Lock;
 use crate::subject::{Op, Thing};
 use crate::{Call, Dsm, Error, Result, Section, View};
 
@@ -24,6 +25,8 @@ pub struct Object<T> {
     thing: Thing,
     id: ObjectId,
     region: Region,
+    /// None: the owner's queue.
+    lock: Option<Arc<Lock>>,
     element: PhantomData<fn() -> T>,
 }
 
@@ -37,7 +40,13 @@ pub struct Exchange<T> {
 }
 
 impl<T: Element> Object<T> {
-    pub(crate) fn new(dsm: Dsm, name: Arc<str>, variable: &Declared, index: u32) -> Option<Self> {
+    pub(crate) fn new(
+        dsm: Dsm,
+        name: Arc<str>,
+        variable: &Declared,
+        index: u32,
+        lock: Option<Arc<Lock>>,
+    ) -> Option<Self> {
         let region = variable.spec.layout.region(index)?;
         let id = ObjectId::new(variable.id, index);
         Some(Self {
@@ -50,6 +59,7 @@ impl<T: Element> Object<T> {
             },
             id,
             region,
+            lock,
             element: PhantomData,
         })
     }
@@ -179,15 +189,20 @@ impl<T: Element> Object<T> {
         self.write_at_async(at, &[value])
     }
 
-    /// Waits for exclusive access, in the order of arrival, and opens a section.
+    /// Waits for exclusive access, in the order of arrival (unless the variable's
+    /// [`LockKind`](crate::LockKind) is another), and opens a section.
     ///
     /// # Errors
     /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
     /// process holds the object already, in whatever thread; else as [`read`](Self::read).
     pub fn acquire(&self) -> Result<Section<T>> {
-        self.acquire_async().wait()
+        let Some(lock) = &self.lock else {
+            return self.acquire_async().wait();
+        };
+        lock.acquire(self.id.index as usize, self.dsm.deadline())?;
+        Ok(Section::of_words(self.clone(), lock.clone()))
     }
-    /// See [`acquire`](Self::acquire).
+    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is no queue lock.
     pub fn acquire_async(&self) -> Call<Section<T>> {
         self.acquire_as(|section| section)
     }
@@ -196,6 +211,12 @@ impl<T: Element> Object<T> {
         &self,
         wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
     ) -> Call<S> {
+        if let Some(lock) = &self.lock {
+            return Call::failed(Error::OnlyBlocking {
+                what: Op::Acquire.on(&self.thing).to_string(),
+                kind: lock.kind(),
+            });
+        }
         let object = self.clone();
         let body = Request::Acquire(wire::Acquire {
             object: self.id.to_wire(),

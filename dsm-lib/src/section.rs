@@ -1,8 +1,10 @@
 //! Exclusive access to an object, from an acquire to its release.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::element::{Element, Number};
+use crate::lock::Lock;
 use crate::{Call, Exchange, Object, Result, View};
 
 /// A section: this process alone has the object until the section is released. What is written in it
@@ -15,17 +17,32 @@ use crate::{Call, Exchange, Object, Result, View};
 #[derive(Debug)]
 pub struct Section<T: Element> {
     object: Object<T>,
-    epoch: u64,
-    version: u64,
+    hold: Hold,
     released: bool,
+}
+
+/// By what it is held.
+#[derive(Clone, Debug)]
+enum Hold {
+    /// A grant of the owner's.
+    Grant { epoch: u64, version: u64 },
+    /// Lock words. Writes are ordinary ones, published at the end.
+    Words(Arc<Lock>),
 }
 
 impl<T: Element> Section<T> {
     pub(crate) fn new(object: Object<T>, epoch: u64, version: u64) -> Self {
         Self {
             object,
-            epoch,
-            version,
+            hold: Hold::Grant { epoch, version },
+            released: false,
+        }
+    }
+
+    pub(crate) fn of_words(object: Object<T>, lock: Arc<Lock>) -> Self {
+        Self {
+            object,
+            hold: Hold::Words(lock),
             released: false,
         }
     }
@@ -34,13 +51,19 @@ impl<T: Element> Section<T> {
     pub fn object(&self) -> &Object<T> {
         &self.object
     }
-    /// Number of this grant: one higher than that of the grant before.
+    /// Number of this grant: one higher than that of the grant before. 0 if the lock is no queue lock.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        match self.hold {
+            Hold::Grant { epoch, .. } => epoch,
+            Hold::Words(_) => 0,
+        }
     }
-    /// How often the object had been released when it was granted.
+    /// How often the object had been released when it was granted. 0 if the lock is no queue lock.
     pub fn version(&self) -> u64 {
-        self.version
+        match self.hold {
+            Hold::Grant { version, .. } => version,
+            Hold::Words(_) => 0,
+        }
     }
 
     /// Releases the object; returns its new version. When this has returned, all others see what was
@@ -54,10 +77,20 @@ impl<T: Element> Section<T> {
     pub fn release(self) -> Result<u64> {
         self.release_async().wait()
     }
-    /// See [`release`](Self::release).
+    /// See [`release`](Self::release). Blocks if the lock is no queue lock.
     pub fn release_async(mut self) -> Call<u64> {
         self.released = true;
-        self.object.release_call(self.epoch)
+        self.end()
+    }
+
+    fn end(&self) -> Call<u64> {
+        match &self.hold {
+            Hold::Grant { epoch, .. } => self.object.release_call(*epoch),
+            Hold::Words(lock) => {
+                let index = self.object.index() as usize;
+                Call::done(lock.release(index).map(|()| 0))
+            }
+        }
     }
 
     /// Reads the whole object.
@@ -99,7 +132,7 @@ impl<T: Element> Section<T> {
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
-        self.object.write_whole(self.epoch, values)
+        self.object.write_whole(self.epoch(), values)
     }
     /// Writes `values` over the elements from `first` on.
     ///
@@ -110,7 +143,7 @@ impl<T: Element> Section<T> {
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
-        self.object.write_part(self.epoch, first, values)
+        self.object.write_part(self.epoch(), first, values)
     }
     /// Writes an element.
     ///
@@ -128,7 +161,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        self.object.exchange(self.epoch, at, expected, new).wait()
+        self.object.exchange(self.epoch(), at, expected, new).wait()
     }
 }
 
@@ -138,7 +171,7 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
-        self.object.add(self.epoch, at, delta).wait()
+        self.object.add(self.epoch(), at, delta).wait()
     }
 }
 
@@ -147,8 +180,13 @@ impl<T: Element> Drop for Section<T> {
         if self.released {
             return;
         }
-        let call = self.object.release_call(self.epoch);
-        if self.object.dsm().on_io_thread() {
+        let on_io_thread = self.object.dsm().on_io_thread();
+        if on_io_thread && matches!(self.hold, Hold::Words(_)) {
+            tracing::warn!("a section dropped in a waker keeps its lock; release it elsewhere");
+            return;
+        }
+        let call = self.end();
+        if on_io_thread {
             return; // it cannot wait for itself; the request is on its way
         }
         if let Err(error) = call.wait() {

@@ -17,6 +17,7 @@ pub(crate) enum Op {
     Acquire,
     Release,
     Barrier,
+    Publish,
     Bye,
 }
 
@@ -76,6 +77,7 @@ impl fmt::Display for Subject {
             Op::Acquire => "acquire of",
             Op::Release => "release of",
             Op::Barrier => "barrier",
+            Op::Publish => "publishing the writes of",
             Op::Bye => "leaving the cluster as",
         };
         write!(f, "{verb} {}", self.thing)

@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_proto::{CopyPolicy, Layout, VarId, Variable as Declared};
+use dosmos_proto::{CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
 
 use crate::element::{Element, Number};
+use crate::lock::Lock;
 use crate::section::ScalarSection;
 use crate::{Call, Dsm, Error, Exchange, Object, Result};
 
@@ -18,6 +19,7 @@ pub struct Variable<T> {
     dsm: Dsm,
     name: Arc<str>,
     declared: Arc<Declared>,
+    lock: Option<Arc<Lock>>,
     element: PhantomData<fn() -> T>,
 }
 
@@ -32,6 +34,7 @@ impl<T: Element> Variable<T> {
             });
         }
         Ok(Self {
+            lock: Lock::of(&dsm, &declared),
             dsm,
             name: name.as_str().into(),
             declared: Arc::new(declared),
@@ -55,6 +58,10 @@ impl<T: Element> Variable<T> {
     pub fn policy(&self) -> CopyPolicy {
         self.declared.spec.policy
     }
+    /// How processes take turns on its objects.
+    pub fn lock_kind(&self) -> LockKind {
+        self.declared.spec.lock
+    }
     /// Number of objects.
     pub fn object_count(&self) -> usize {
         self.layout().objects() as usize
@@ -73,9 +80,7 @@ impl<T: Element> Variable<T> {
     /// # Errors
     /// [`Error::OutOfRange`] if there is none.
     pub fn object(&self, index: usize) -> Result<Object<T>> {
-        let object = u32::try_from(index)
-            .ok()
-            .and_then(|i| Object::new(self.dsm.clone(), self.name.clone(), &self.declared, i));
+        let object = u32::try_from(index).ok().and_then(|i| self.nth(i));
         object.ok_or_else(|| Error::OutOfRange {
             what: format!("object {index} of {}", self.name),
             bounds: format!("it has {} objects", self.object_count()),
@@ -84,8 +89,12 @@ impl<T: Element> Variable<T> {
 
     /// All objects, in order.
     pub fn objects(&self) -> impl Iterator<Item = Object<T>> + '_ {
-        (0..self.layout().objects())
-            .filter_map(|i| Object::new(self.dsm.clone(), self.name.clone(), &self.declared, i))
+        (0..self.layout().objects()).filter_map(|i| self.nth(i))
+    }
+
+    fn nth(&self, index: u32) -> Option<Object<T>> {
+        let (dsm, name, lock) = (self.dsm.clone(), self.name.clone(), self.lock.clone());
+        Object::new(dsm, name, &self.declared, index, lock)
     }
 
     /// The object that holds element (`row`, `column`), and the element's position in it.
@@ -210,7 +219,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::acquire`].
     pub fn acquire(&self) -> Result<ScalarSection<T>> {
-        self.acquire_async().wait()
+        self.only()?.acquire().map(ScalarSection)
     }
     /// See [`acquire`](Self::acquire).
     pub fn acquire_async(&self) -> Call<ScalarSection<T>> {

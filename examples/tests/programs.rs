@@ -4,7 +4,10 @@
 
 mod cluster;
 
+use std::time::Duration;
+
 use cluster::{Cluster, demo, nested, single};
+use dsm_lib::{Dsm, ErrorCode, LockKind};
 
 fn each(clusters: impl IntoIterator<Item = fn() -> Cluster>, test: impl Fn(&Cluster)) {
     for start in clusters {
@@ -91,6 +94,55 @@ fn the_contract_holds() {
     });
     for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
         demo().run("litmus", &format!("--test {test} --rounds 60 --update"));
+    }
+}
+
+#[test]
+fn every_kind_of_lock_excludes() {
+    each(ALL, |cluster| {
+        cluster.run("litmus", "--test mutex --rounds 30 --lock mcs");
+    });
+    // One kind a cluster: the counter is declared once.
+    each(ALL, |cluster| {
+        cluster.run("litmus", "--test mutex --rounds 30 --lock spin --update");
+    });
+}
+
+#[test]
+fn locks_of_words_tell_what_is_wrong() {
+    let cluster = single(2);
+    let (one, two) = (cluster.join(0), cluster.join(1));
+    for kind in [LockKind::Spin, LockKind::Mcs] {
+        let declare = |dsm: &Dsm| {
+            let x = dsm.scalar::<u64>(&format!("x.{kind}")).lock(kind);
+            x.declare().unwrap().object(0).unwrap()
+        };
+        let (x, y) = (
+            declare(&one),
+            declare(&two).with_deadline(Duration::from_millis(50)),
+        );
+        let conflict = one
+            .scalar::<u64>(&format!("x.{kind}"))
+            .declare()
+            .unwrap_err();
+        assert!(
+            conflict.to_string().contains(&format!("{kind} lock")),
+            "{conflict}"
+        );
+        let section = x.acquire().unwrap();
+        let twice = x.acquire().unwrap_err();
+        assert_eq!(twice.code(), Some(ErrorCode::AlreadyHeld), "{twice}");
+        let late = y.acquire().unwrap_err();
+        assert_eq!(late.code(), Some(ErrorCode::Deadline), "{late}");
+        assert!(late.to_string().contains("rank 0"), "{late}");
+        // Whoever gave up is passed by, and may come again.
+        section.release().unwrap();
+        drop(y.acquire().unwrap());
+        let held = y.acquire().unwrap();
+        let apart = x.acquire_async().wait().unwrap_err();
+        assert!(apart.to_string().contains("use acquire()"), "{apart}");
+        held.release().unwrap();
+        drop(x.acquire().unwrap());
     }
 }
 

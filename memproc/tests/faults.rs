@@ -211,6 +211,7 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
         name: "x".into(),
         policy: Some(Update),
         placement: Some(Placement::Explicit(vec!["mp1".into()])),
+        lock: None,
     }];
     let mut c = Cluster::with_overrides(&["/a"], 2, 1, &overrides);
     for ap in [0, 1] {

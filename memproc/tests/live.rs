@@ -213,6 +213,7 @@ fn spec(name: &str, owner: &str, bytes: u64) -> VariableSpec {
         layout: Layout::new(ElementType::U8, (1, bytes), (1, 1)).unwrap(),
         placement: Placement::Explicit(vec![owner.into()]),
         policy: CopyPolicy::Invalidate,
+        lock: Default::default(),
     }
 }
 

@@ -492,6 +492,27 @@ fn a_write_outside_a_section_is_flushed_before_the_barrier() {
 }
 
 #[test]
+fn publishing_tells_the_copies_and_nobody_else() {
+    let (mut c, x) = pair();
+    c.call(1, read(x));
+    c.call(0, write(x, 3));
+    c.log.clear();
+    c.call(0, Request::Publish);
+    c.call(0, Request::Publish);
+    c.expect(
+        "
+         ap0 -> mp0 publish
+         mp0 -> mp1 invalidate x[0] v1
+         trace@mp1 hand-over x[0] dropped to emp0
+         mp1 -> mp0 ack x[0] v1
+         mp0 -> ap0 published
+         ap0 -> mp0 publish
+         mp0 -> ap0 published
+         ",
+    );
+}
+
+#[test]
 fn flush_reaches_owners_in_other_groups() {
     let mut c = Cluster::new(&["/a", "/b"], 2, 1);
     let x = c.scalar("x", 2, Invalidate);

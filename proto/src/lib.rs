@@ -30,7 +30,7 @@ pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use layout::{ElementType, Layout, Region};
 pub use time::Nanos;
 pub use topology::{GroupPath, Topology};
-pub use variable::{CopyPolicy, Placement, Variable, VariableSpec};
+pub use variable::{CopyPolicy, LockKind, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -29,6 +29,48 @@ impl fmt::Display for CopyPolicy {
     }
 }
 
+/// How processes take turns on a variable's objects (MODELS D.4, SAD).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LockKind {
+    /// First in, first out at the owner; what a section writes is seen as a whole at its release.
+    #[default]
+    Queue,
+    /// Test-and-test-and-set: everyone polls a word at the owner. Not fair.
+    Spin,
+    /// The queue lock of Mellor-Crummey and Scott: each process waits for a flag at its own memory process,
+    /// and the holder hands over to the next directly.
+    Mcs,
+}
+
+impl LockKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Queue, Self::Spin, Self::Mcs];
+}
+
+impl std::str::FromStr for LockKind {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let known = Self::ALL.into_iter().find(|k| k.to_string() == text);
+        known.ok_or_else(|| {
+            Malformed::new(
+                "lock kind",
+                format!("{text:?} is none; there are queue, spin and mcs"),
+            )
+        })
+    }
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Spin => "spin",
+            Self::Mcs => "mcs",
+        })
+    }
+}
+
 /// Which memory process owns which object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Placement {
@@ -66,6 +108,9 @@ pub struct VariableSpec {
     pub placement: Placement,
     /// What releases do to copies.
     pub policy: CopyPolicy,
+    /// How processes take turns.
+    #[serde(default)]
+    pub lock: LockKind,
 }
 
 impl fmt::Display for VariableSpec {
@@ -74,7 +119,11 @@ impl fmt::Display for VariableSpec {
             f,
             "{}: {}, owner {}, {}",
             self.name, self.layout, self.placement, self.policy
-        )
+        )?;
+        match self.lock {
+            LockKind::Queue => Ok(()),
+            other => write!(f, ", {other} lock"),
+        }
     }
 }
 
@@ -170,6 +219,16 @@ impl From<CopyPolicy> for wire::CopyPolicy {
     }
 }
 
+impl From<LockKind> for wire::LockKind {
+    fn from(kind: LockKind) -> Self {
+        match kind {
+            LockKind::Queue => Self::Queue,
+            LockKind::Spin => Self::Spin,
+            LockKind::Mcs => Self::Mcs,
+        }
+    }
+}
+
 impl From<VariableSpec> for wire::VariableSpec {
     fn from(s: VariableSpec) -> Self {
         Self {
@@ -177,6 +236,7 @@ impl From<VariableSpec> for wire::VariableSpec {
             layout: Some(s.layout.into()),
             placement: Some(s.placement.into()),
             policy: wire::CopyPolicy::from(s.policy).into(),
+            lock: wire::LockKind::from(s.lock).into(),
         }
     }
 }
@@ -190,6 +250,12 @@ impl TryFrom<wire::VariableSpec> for VariableSpec {
             wire::CopyPolicy::Update => CopyPolicy::Update,
             wire::CopyPolicy::Unspecified => return Err(Malformed::missing("copy policy")),
         };
+        let lock = match wire::LockKind::try_from(s.lock) {
+            Ok(wire::LockKind::Queue) => LockKind::Queue,
+            Ok(wire::LockKind::Spin) => LockKind::Spin,
+            Ok(wire::LockKind::Mcs) => LockKind::Mcs,
+            Err(_) => return Err(Malformed::new("lock kind", format!("{} is none", s.lock))),
+        };
         Ok(Self {
             layout: s.layout.ok_or(Malformed::missing("layout"))?.try_into()?,
             placement: s
@@ -198,6 +264,7 @@ impl TryFrom<wire::VariableSpec> for VariableSpec {
                 .try_into()?,
             name: s.name,
             policy,
+            lock,
         })
     }
 }

@@ -370,6 +370,7 @@ impl Builder {
                 name: v.name,
                 policy: v.policy,
                 placement,
+                lock: v.lock,
             });
         }
         overrides

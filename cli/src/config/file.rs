@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dosmos_proto::CopyPolicy;
+use dosmos_proto::{CopyPolicy, LockKind};
 use dosmos_trace::Op;
 use dosmos_trace::selection::Mode;
 use serde::Deserialize;
@@ -105,6 +105,7 @@ pub(super) enum Overflow {
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) policy: Option<CopyPolicy>,
+    pub(super) lock: Option<LockKind>,
     pub(super) owners: Option<Vec<String>>,
     pub(super) placement: Option<Placement>,
 }

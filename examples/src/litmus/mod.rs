@@ -13,7 +13,7 @@ mod store_buffering;
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
-use dsm_lib::{CopyPolicy, Dsm, Object, Vector};
+use dsm_lib::{CopyPolicy, Dsm, LockKind, Object, Vector};
 
 use crate::app::{Program, wrong};
 use crate::error::{Error, Result};
@@ -33,6 +33,9 @@ pub struct Litmus {
     /// Update copies instead of invalidating them.
     #[arg(long)]
     update: bool,
+    /// How the counter of `mutex` is locked: queue, spin or mcs.
+    #[arg(long, default_value_t)]
+    lock: LockKind,
     /// Leave the synchronisation out (not in iriw and coherence), to see that the test notices.
     #[arg(long)]
     sloppy: bool,

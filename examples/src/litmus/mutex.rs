@@ -6,12 +6,14 @@
 use super::{Seen, Trial};
 use crate::app::patient;
 use crate::error::Result;
+use dsm_lib::LockKind;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let dsm = trial.dsm;
     let counter = dsm
         .scalar::<u64>("mutex")
         .policy(trial.policy())
+        .lock(trial.options.lock)
         .declare()?;
     dsm.barrier()?;
     // Grants so far are increments so far, but for a constant: nothing else takes this lock.
@@ -25,6 +27,9 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
         let (now, epoch) = (section.read()?, section.epoch());
         section.write(now + 1)?;
         section.release()?;
+        if trial.options.lock != LockKind::Queue {
+            continue; // no epochs
+        }
         let is = epoch.wrapping_sub(now);
         let was = *offset.get_or_insert(is);
         if is != was {

@@ -74,13 +74,15 @@ pub(crate) enum What {
         /// When the flushes were done and the arrival counted.
         arrived: Option<Nanos>,
     },
+    /// Nothing but the flushes that a release or barrier begins with.
+    Publish,
 }
 
 impl What {
     /// What a record says of it: operation, object, elements and bytes; nothing of declarations.
     pub(crate) fn traced(&self) -> Option<(TraceOp, ObjectId, (u32, u32), u32)> {
         Some(match *self {
-            Self::Declare(_) | Self::Open(_) => return None,
+            Self::Declare(_) | Self::Open(_) | Self::Publish => return None,
             Self::Read {
                 object,
                 first,

@@ -167,6 +167,9 @@ impl Core {
             if let Some(placement) = &o.placement {
                 spec.placement = placement.clone();
             }
+            if let Some(lock) = o.lock {
+                spec.lock = lock;
+            }
         }
         spec
     }

@@ -47,7 +47,7 @@ impl Core {
                 .holder_text(*object)
                 .unwrap_or_else(|| format!("{owner}, its owner, did not grant it")),
             What::Barrier { barrier, .. } => self.barrier_text(*barrier),
-            What::Release { sent: None, .. } => {
+            What::Release { sent: None, .. } | What::Publish => {
                 "earlier writes could not be told to all holders of copies".to_owned()
             }
             What::Declare(_) | What::Open(_) => {
@@ -76,6 +76,7 @@ impl Core {
             What::Acquire { object, .. } => on("acquire", *object),
             What::Release { object, .. } => on("release", *object),
             What::Barrier { .. } => "barrier".to_owned(),
+            What::Publish => "publishing of writes".to_owned(),
         };
         format!("{what} by {ap}")
     }

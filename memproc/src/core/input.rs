@@ -153,6 +153,8 @@ pub enum Request {
         scope: Scope,
         name: String,
     },
+    /// Tell holders of copies what was written outside sections.
+    Publish,
     Bye,
 }
 
@@ -183,6 +185,7 @@ pub enum Reply {
     Passed {
         generation: u64,
     },
+    Published,
     Farewell,
     Refused(Refusal),
 }

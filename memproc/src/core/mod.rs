@@ -41,8 +41,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use dosmos_proto::{
-    ApId, CopyPolicy, ErrorCode, GroupId, MpId, Nanos, ObjectId, Placement, Refusal, Topology,
-    VarId,
+    ApId, CopyPolicy, ErrorCode, GroupId, LockKind, MpId, Nanos, ObjectId, Placement, Refusal,
+    Topology, VarId,
 };
 use dosmos_trace::Record;
 
@@ -64,6 +64,8 @@ pub struct VariableOverride {
     pub policy: Option<CopyPolicy>,
     /// Owners.
     pub placement: Option<Placement>,
+    /// How processes take turns.
+    pub lock: Option<LockKind>,
 }
 
 /// What the core is told once, at its start.

@@ -10,7 +10,7 @@ use dosmos_proto::{ApId, ObjectId, Refusal};
 use dosmos_proto::{ErrorCode, MpId};
 
 use super::calls::{Kind, Operation, What};
-use super::input::Ask;
+use super::input::{Ask, Reply};
 use super::replies::Cost;
 use super::{Core, Cx};
 
@@ -96,6 +96,7 @@ impl Core {
             What::Acquire { object, .. } => self.send_acquire(cx, ap, call, object),
             What::Release { object, epoch, .. } => self.send_release(cx, ap, call, object, epoch),
             What::Barrier { barrier, .. } => self.barrier_arrive(cx, ap, call, barrier),
+            What::Publish => self.finish(cx, call, Ok(Reply::Published), Cost::default()),
             _ => {}
         }
         true

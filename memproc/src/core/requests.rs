@@ -72,6 +72,11 @@ impl Core {
             Request::Acquire(object) => self.acquire(cx, &op, object),
             Request::Release { object, epoch } => self.release(cx, &op, object, epoch),
             Request::Barrier { scope, name } => self.barrier(cx, &op, &scope, &name),
+            Request::Publish => {
+                let call = self.open_operation(&op, self.cluster.me, What::Publish);
+                self.prepare(cx, op.ap, call);
+                Ok(())
+            }
             Request::Bye => {
                 self.leave(cx, op.ap, true);
                 cx.reply(op.ap, op.id, Reply::Farewell);
@@ -121,6 +126,7 @@ impl Core {
         match request {
             Request::Declare(spec) => What::Declare(spec.name.clone()),
             Request::Open(name) => What::Open(name.clone()),
+            Request::Publish => What::Publish,
             Request::Bye => What::Open(String::new()),
             Request::Read { object, .. } => What::Read {
                 object: *object,

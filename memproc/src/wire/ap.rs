@@ -59,6 +59,7 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malform
             },
             name: r.name,
         },
+        In::Publish(_) => Request::Publish,
         In::Bye(_) => Request::Bye,
     };
     Ok((patience, body))
@@ -96,6 +97,7 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
         Reply::Granted { epoch, version } => Out::Granted(w::Granted { epoch, version }),
         Reply::Released { version } => Out::Released(w::Released { version }),
         Reply::Passed { generation } => Out::Barrier(w::BarrierDone { generation }),
+        Reply::Published => Out::Published(w::Published {}),
         Reply::Farewell => Out::Farewell(w::Farewell {}),
         Reply::Refused(refusal) => Out::Error(refusal.into()),
     };

@@ -366,6 +366,7 @@ mod tests {
             layout: Layout::new(ElementType::F64, (4, 4), (2, 2)).unwrap(),
             placement: Placement::RoundRobin(Some("/a".into())),
             policy: CopyPolicy::Update,
+            lock: dosmos_proto::LockKind::Spin,
         };
         let variable = Arc::new(Variable {
             id: VarId(7),

@@ -363,6 +363,7 @@ impl Cluster {
             Request::Acquire(object) => format!("acquire {}", self.object(*object)),
             Request::Release { object, .. } => format!("release {}", self.object(*object)),
             Request::Barrier { name, .. } => format!("barrier {name}"),
+            Request::Publish => "publish".into(),
             Request::Bye => "bye".into(),
         }
     }
@@ -378,6 +379,7 @@ impl Cluster {
             Reply::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
             Reply::Released { version } => format!("released v{version}"),
             Reply::Passed { generation } => format!("passed generation {generation}"),
+            Reply::Published => "published".into(),
             Reply::Farewell => "farewell".into(),
             Reply::Refused(r) => format!("refused {:?}", r.code),
         }
@@ -533,6 +535,7 @@ pub fn vector(
         layout: Layout::new(ElementType::U64, (1, length), (1, parts)).unwrap(),
         placement: Placement::Explicit(owners.iter().map(|s| (*s).to_owned()).collect()),
         policy,
+        lock: Default::default(),
     }
 }
 

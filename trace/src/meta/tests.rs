@@ -222,6 +222,7 @@ fn a_variable_brings_its_group_early_or_late() {
         layout: dosmos_proto::Layout::new(dosmos_proto::ElementType::U8, (1, 4), (1, 4)).unwrap(),
         placement: Default::default(),
         policy: Default::default(),
+        lock: Default::default(),
     };
     let variable = dosmos_proto::Variable {
         id: X.var,

@@ -164,6 +164,7 @@ fn variable() -> impl Strategy<Value = Variable> {
             layout: Layout::new(ElementType::F64, (u64::from(parts), 3), (parts, 1)).unwrap(),
             placement: Default::default(),
             policy: Default::default(),
+            lock: dosmos_proto::LockKind::Mcs,
         },
         owners: vec![MpId(n[1]), MpId(0)],
         group: GroupId(n[1]),

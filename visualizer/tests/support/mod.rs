@@ -71,6 +71,7 @@ pub fn variable(id: VarId, name: &str, shape: (u64, u64), rows: u32, owners: &[u
             layout: Layout::new(ElementType::F64, shape, (rows, 1)).unwrap(),
             placement: Placement::RoundRobin(None),
             policy: CopyPolicy::Invalidate,
+            lock: Default::default(),
         },
         owners: owners.iter().copied().map(MpId).collect(),
         group: GroupId(1),
