@@ -260,6 +260,7 @@ impl Session {
                 })
             }
             Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
+            Request::Publish(_) => Reply::Published(wire::Published {}),
             Request::Bye(_) => Reply::Farewell(wire::Farewell {}),
         })
     }
@@ -322,6 +323,7 @@ fn verb(body: &Request) -> &'static str {
         Request::Acquire(_) => "acquire",
         Request::Release(_) => "release",
         Request::Barrier(_) => "barrier",
+        Request::Publish(_) => "publish",
         Request::Bye(_) => "bye",
     }
 }
