@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
-use crate::{counts, groups, latency, litmus, output, ping_pong, random, sor};
+use crate::{counts, groups, kernels, latency, litmus, output, ping_pong, random, sor};
 
 /// A program.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +57,7 @@ const CATALOG: &[App] = &[
         "random operations on variables of all kinds, counted",
     ),
     app::<latency::Latency>("latency", "what each operation costs"),
+    app::<kernels::Kernels>("kernels", "unit grains beside competitors: MAD, SAD, BAD"),
 ];
 
 const fn app<P: Program>(name: &'static str, about: &'static str) -> App {

@@ -40,6 +40,14 @@ pub enum Error {
         /// What was found, what was expected, and by which rule.
         what: String,
     },
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     File {

@@ -11,6 +11,7 @@
 //! | [`litmus`] | the consistency contract, tried out |
 //! | [`random`] | anything in any order, counted |
 //! | [`latency`] | what each operation costs |
+//! | [`kernels`] | what each costs while others compete: MAD, SAD, BAD |
 
 mod app;
 mod counts;
@@ -18,6 +19,7 @@ mod error;
 mod output;
 
 pub mod groups;
+pub mod kernels;
 pub mod latency;
 pub mod litmus;
 pub mod ping_pong;

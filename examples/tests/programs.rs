@@ -7,6 +7,7 @@ mod cluster;
 use std::time::Duration;
 
 use cluster::{Cluster, demo, nested, single};
+use dosmos_examples::kernels::{BarrierOutcome, Outcome};
 use dsm_lib::{Dsm, ErrorCode, LockKind};
 
 fn each(clusters: impl IntoIterator<Item = fn() -> Cluster>, test: impl Fn(&Cluster)) {
@@ -201,6 +202,55 @@ fn latency_says_a_line_for_each_operation() {
         );
     }
     assert!(said[1..].iter().all(String::is_empty));
+}
+
+#[test]
+fn kernels_measure_a_process_beside_its_competitors() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("experiments.json");
+    let experiment = |name: &str, lock: &str, grain: &str| {
+        format!(
+            r#"{{"name":"{name}","words":40,"test":{grain},"n":[1,3],"lock":"{lock}","place":"far"}}"#
+        )
+    };
+    let memory = r#"{"g_m":{"t":1,"p":3,"s":"random","m":{"uniform":[1,3]}},"g_c":1}"#;
+    let section = r#"{"g_s":{"c_s":0,"m_s":2,"f_s":0.5}}"#;
+    let all = [
+        experiment("mad", "queue", memory),
+        experiment("queue", "queue", section),
+        experiment("spin", "spin", section),
+        experiment("mcs", "mcs", section),
+    ];
+    std::fs::write(&file, format!("[{}]", all.join(","))).unwrap();
+    let args = format!("--experiments {} --time 5 --repeats 2", file.display());
+    let said = demo().run("kernels", &args);
+    let outcomes: Vec<Outcome> = lines(&said[0]);
+    assert_eq!(outcomes.len(), 4 * 3, "{}", said[0]);
+    for outcome in &outcomes {
+        assert_eq!(outcome.t_ns.len(), 2, "{outcome:?}");
+        assert!(outcome.grains > 0, "{outcome:?}");
+        assert_eq!(
+            outcome.n == 0,
+            outcome.efficiency == [1.0, 1.0],
+            "{outcome:?}"
+        );
+        let accesses = outcome.words_per_second.iter().all(|w| *w > 0.0);
+        assert_eq!(accesses, outcome.name == "mad", "{outcome:?}");
+    }
+    let said = demo().run("kernels", "--barriers 10 --skew 0,50");
+    let barriers: Vec<BarrierOutcome> = lines(&said[0]);
+    assert_eq!(barriers.len(), 4);
+    assert!(
+        barriers
+            .iter()
+            .all(|b| b.t_ns.len() == 10 && b.processes == 4)
+    );
+}
+
+fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
 }
 
 #[test]
