@@ -48,6 +48,8 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum BenchCommand {
     /// Time of each operation, near and far, on a cluster of real processes on this machine
     Latency(LatencyArgs),
+    /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)
+    Kernels(KernelsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -61,6 +63,28 @@ pub(crate) struct LatencyArgs {
     /// Unix sockets instead of TCP
     #[arg(long)]
     pub(crate) unix: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelsArgs {
+    /// Only these sweeps (`--list` names them)
+    #[arg(value_name = "SWEEP")]
+    pub(crate) sweeps: Vec<String>,
+    /// Name the sweeps and what they vary
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Most competitors
+    #[arg(long, default_value_t = 7)]
+    pub(crate) max_n: usize,
+    /// Milliseconds a measurement
+    #[arg(long, default_value_t = 100)]
+    pub(crate) time: u64,
+    /// Measurements of each point; medians and spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) repeats: usize,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

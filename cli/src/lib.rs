@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{BenchCommand, Cli, Command, ConfigCommand};
+use args::{Cli, Command, ConfigCommand};
 
 /// Exit status of a command line that could not be carried out.
 const TROUBLE: u8 = 2;
@@ -62,9 +62,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&cluster.to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Command::Bench {
-            command: BenchCommand::Latency(args),
-        } => block_on(bench::latency(args)).map(|()| ExitCode::SUCCESS),
+        Command::Bench { command } => block_on(bench::run(command)).map(|()| ExitCode::SUCCESS),
         Command::App(args) => {
             if args.list {
                 for app in dosmos_examples::catalog() {

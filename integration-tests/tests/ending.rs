@@ -51,8 +51,25 @@ fn pid_of(lab: &Lab, name: &str) -> Pid {
     Pid::from_raw(pids.next().unwrap())
 }
 
+/// `dosmos up`, killed if the test fails before it has ended; what it started ends with it.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn spawn(lab: &Lab, args: &[&str]) -> Up {
+    let mut command = lab.command(args);
+    command.stderr(Stdio::piped()).stdout(Stdio::null());
+    Up(command.spawn().unwrap())
+}
+
 /// Starts a program that never ends on the nested cluster, and waits until it runs.
-fn start(lab: &Lab) -> Child {
+fn start(lab: &Lab) -> Up {
     lab.cluster(NESTED);
     let args = [
         "up",
@@ -65,12 +82,7 @@ fn start(lab: &Lab) -> Child {
         "-c",
         "echo running; exec sleep 1000",
     ];
-    let up = lab
-        .command(&args)
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let up = spawn(lab, &args);
     let log = lab.path().join("run/log/ap3.log");
     eventually("the program", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("running"))
@@ -85,11 +97,15 @@ fn an_interrupt_ends_everything_and_keeps_the_trace() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
         let mut up = start(&lab);
-        kill(Pid::from_raw(up.id() as i32), signal).unwrap();
-        let status = up.wait().unwrap();
+        kill(Pid::from_raw(up.0.id() as i32), signal).unwrap();
+        let status = up.0.wait().unwrap();
         assert_eq!(status.code(), Some(2));
         let mut said = String::new();
-        up.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        up.0.stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
         assert!(said.contains("interrupted"), "{said}");
         assert_eq!(processes_of(&lab), Vec::<String>::new());
         lab.query(&["processes"]);
@@ -97,9 +113,9 @@ fn an_interrupt_ends_everything_and_keeps_the_trace() {
 }
 
 /// Collects what a process writes to its standard error while it runs.
-fn listen(up: &mut Child) -> Arc<Mutex<String>> {
+fn listen(up: &mut Up) -> Arc<Mutex<String>> {
     let said = Arc::new(Mutex::new(String::new()));
-    let (theirs, stderr) = (said.clone(), up.stderr.take().unwrap());
+    let (theirs, stderr) = (said.clone(), up.0.stderr.take().unwrap());
     std::thread::spawn(move || {
         for line in BufReader::new(stderr).lines() {
             theirs.lock().unwrap().push_str(&(line.unwrap() + "\n"));
@@ -119,11 +135,11 @@ fn a_second_interrupt_does_not_wait_for_a_process_that_hangs() {
     let said = listen(&mut up);
     let stopped = pid_of(&lab, "mp1");
     kill(stopped, Signal::SIGSTOP).unwrap();
-    let this = Pid::from_raw(up.id() as i32);
+    let this = Pid::from_raw(up.0.id() as i32);
     kill(this, Signal::SIGINT).unwrap();
     says(&said, "interrupt again to end it at once");
     kill(this, Signal::SIGINT).unwrap();
-    assert_eq!(up.wait().unwrap().code(), Some(2));
+    assert_eq!(up.0.wait().unwrap().code(), Some(2));
     says(&said, "interrupted again");
     eventually("the end of all processes", || processes_of(&lab).is_empty());
 }
@@ -140,12 +156,7 @@ fn event_managers_stay_to_answer_until_they_are_told_to_go() {
         .chain([binary])
         .chain(app.split(' '))
         .collect();
-    let mut up = lab
-        .command(&args)
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut up = spawn(&lab, &args);
     let said = listen(&mut up);
     says(&said, "the event managers stay until Ctrl-C");
     assert_eq!(processes_of(&lab).len(), 2, "the two event managers");
@@ -163,8 +174,8 @@ fn event_managers_stay_to_answer_until_they_are_told_to_go() {
     let answer = lab.dosmos(&query);
     let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
     assert!(answer["total"]["local"].as_u64().unwrap() > 0, "{answer}");
-    kill(Pid::from_raw(up.id() as i32), Signal::SIGINT).unwrap();
-    assert_eq!(up.wait().unwrap().code(), Some(0));
+    kill(Pid::from_raw(up.0.id() as i32), Signal::SIGINT).unwrap();
+    assert_eq!(up.0.wait().unwrap().code(), Some(0));
     assert_eq!(processes_of(&lab), Vec::<String>::new());
 }
 
@@ -172,7 +183,7 @@ fn event_managers_stay_to_answer_until_they_are_told_to_go() {
 fn killing_the_starter_ends_its_processes() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     let mut up = start(&lab);
-    up.kill().unwrap();
-    assert_eq!(up.wait().unwrap().signal(), Some(9));
+    up.0.kill().unwrap();
+    assert_eq!(up.0.wait().unwrap().signal(), Some(9));
     eventually("the end of all processes", || processes_of(&lab).is_empty());
 }

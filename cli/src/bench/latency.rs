@@ -1,14 +1,14 @@
-//! `dosmos bench`: measures on real processes, several runs each, medians and spread.
+//! `dosmos bench latency`: the time of each operation, near and far, as the program sees it.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::{Format, LatencyArgs};
-use crate::config::Cluster;
 use crate::demo::CLUSTER;
-use crate::launch::{RunDir, Running};
 use crate::output::{self, Table};
+
+use super::machine;
 
 /// A line of the `latency` program: one operation in one run.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,7 +25,7 @@ struct Line {
 /// What is taken from a line, and what it is called.
 type Figure = (&'static str, fn(&Line) -> u64);
 
-pub(crate) async fn latency(args: LatencyArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.ops == 0 {
         bail!("--runs and --ops must be 1 at least");
     }
@@ -103,40 +103,7 @@ async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
     } else {
         CLUSTER.to_owned()
     };
-    let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
-    let first = cluster.topology.ap_name(dosmos_proto::ApId(0));
-    let run_dir = RunDir::create(None, "bench-latency")?;
-    let file = run_dir.path().join("cluster.toml");
-    std::fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    let mut running = Running::start(cluster, &file, run_dir).await?;
-    let program = std::env::current_exe()?.display().to_string();
     let ops = args.ops.to_string();
-    let command = [program, "app".into(), "latency".into(), "--ops".into(), ops];
-    let outcome = running.run_app(&command, false).await?;
-    let log = std::fs::read_to_string(running.run_dir.log_path(&first))?;
-    running.stop().await;
-    if !outcome.failures.is_empty() {
-        bail!("{}", outcome.failures.join("\n"));
-    }
-    let lines = log.lines().filter(|l| l.starts_with('{'));
-    lines
-        .map(|l| serde_json::from_str(l).with_context(|| format!("{first} said {l:?}")))
-        .collect()
-}
-
-/// Processors, their model, and the kernel.
-fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let model = cpuinfo.lines().find_map(|l| {
-        l.strip_prefix("model name")?
-            .split_once(": ")
-            .map(|(_, m)| m.to_owned())
-    });
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    format!(
-        "{cores} cores, {}, Linux {}",
-        model.unwrap_or_else(|| "unknown processor".to_owned()),
-        read("/proc/sys/kernel/osrelease").trim()
-    )
+    let said = super::run_on(&text, "bench-latency", &["latency", "--ops", &ops]).await?;
+    super::json_lines(&said)
 }
