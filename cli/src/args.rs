@@ -48,6 +48,8 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum BenchCommand {
     /// Time of each operation, near and far, on a cluster of real processes on this machine
     Latency(LatencyArgs),
+    /// What monitoring costs: the worst-case program of 001 §8 in its four configurations
+    Intrusion(IntrusionArgs),
     /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)
     Kernels(KernelsArgs),
 }
@@ -63,6 +65,19 @@ pub(crate) struct LatencyArgs {
     /// Unix sockets instead of TCP
     #[arg(long)]
     pub(crate) unix: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IntrusionArgs {
+    /// Runs of each configuration, one after another in turn; medians and spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Rounds of acquire, write, release and read by each of the four processes
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) rounds: u64,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
-use crate::{counts, groups, kernels, latency, litmus, output, ping_pong, random, sor};
+use crate::{counts, exclusive, groups, kernels, latency, litmus, output, ping_pong, random, sor};
 
 /// A program.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,10 @@ const CATALOG: &[App] = &[
     app::<random::Random>(
         "random",
         "random operations on variables of all kinds, counted",
+    ),
+    app::<exclusive::Exclusive>(
+        "exclusive",
+        "sections on one variable and nothing else: a monitor's worst case",
     ),
     app::<latency::Latency>("latency", "what each operation costs"),
     app::<kernels::Kernels>("kernels", "unit grains beside competitors: MAD, SAD, BAD"),

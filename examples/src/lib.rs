@@ -10,6 +10,7 @@
 //! | [`ping_pong`] | `ping-pong`, `ping-pong-split`: one variable between two writers, and its cure |
 //! | [`litmus`] | the consistency contract, tried out |
 //! | [`random`] | anything in any order, counted |
+//! | [`exclusive`] | sections on one variable and nothing else |
 //! | [`latency`] | what each operation costs |
 //! | [`kernels`] | what each costs while others compete: MAD, SAD, BAD |
 
@@ -18,6 +19,7 @@ mod counts;
 mod error;
 mod output;
 
+pub mod exclusive;
 pub mod groups;
 pub mod kernels;
 pub mod latency;

@@ -2,6 +2,7 @@
 //!
 //! One module a benchmark; here is what they share: a cluster for a program, its output, the machine.
 
+mod intrusion;
 mod kernels;
 mod latency;
 
@@ -16,12 +17,23 @@ use crate::launch::{RunDir, Running};
 pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Latency(args) => latency::run(args).await,
+        BenchCommand::Intrusion(args) => intrusion::run(args).await,
         BenchCommand::Kernels(args) => kernels::run(args).await,
     }
 }
 
 /// Runs a built-in program on a cluster of its own; returns what its first process printed.
 async fn run_on(cluster: &str, name: &str, app: &[&str]) -> anyhow::Result<String> {
+    run_prepared(cluster, name, app, |_| Ok(())).await
+}
+
+/// The same, `prepare` having been called when the cluster was up.
+async fn run_prepared(
+    cluster: &str,
+    name: &str,
+    app: &[&str],
+    prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
+) -> anyhow::Result<String> {
     let text = cluster;
     let cluster = Cluster::parse(text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let first = cluster.topology.ap_name(ApId(0));
@@ -29,6 +41,7 @@ async fn run_on(cluster: &str, name: &str, app: &[&str]) -> anyhow::Result<Strin
     let file = run_dir.path().join("cluster.toml");
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let mut running = Running::start(cluster, &file, run_dir).await?;
+    prepare(&running)?;
     let program = std::env::current_exe()?.display().to_string();
     let mut command = vec![program, "app".to_owned()];
     command.extend(app.iter().map(ToString::to_string));

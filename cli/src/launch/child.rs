@@ -106,6 +106,11 @@ impl Child {
         }));
     }
 
+    /// Its number, unless it has ended.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         let status = self.process.try_wait();

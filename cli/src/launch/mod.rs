@@ -103,6 +103,11 @@ impl Running {
         self.emps.iter().chain(&self.mps)
     }
 
+    /// Operating-system numbers of the event managers.
+    pub(crate) fn emp_pids(&self) -> impl Iterator<Item = u32> {
+        self.emps.iter().filter_map(Child::id)
+    }
+
     /// An error if one of the cluster's processes has ended.
     fn check_children(&mut self) -> anyhow::Result<()> {
         for child in self.emps.iter_mut().chain(&mut self.mps) {
