@@ -8,15 +8,20 @@
 //!    records.
 //! 2. [`detect`] runs every detector over the profile and drops findings that another one explains.
 //!
-//! The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
+//! [`analyse`] does both. The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
 
+mod analyse;
 pub mod detectors;
 pub mod finding;
+pub mod groups;
+mod patch;
 pub mod profile;
 pub mod ranges;
 pub mod thresholds;
 
+pub use analyse::{Analysis, Input, analyse};
 pub use detectors::detect;
 pub use finding::{Finding, Kind};
+pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};
 pub use thresholds::Thresholds;

@@ -13,6 +13,7 @@ mod policy;
 use dosmos_proto::ObjectId;
 
 use crate::finding::{Finding, Kind};
+use crate::groups::GroupMatrix;
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
 
@@ -52,4 +53,9 @@ fn about(profile: &Profile, kind: Kind, object: ObjectId) -> Finding {
         finding.to_ns = to.0;
     }
     finding
+}
+
+/// Who uses what and where it stands, today and in the best assignment.
+pub fn group_matrix(profile: &Profile, thresholds: &Thresholds) -> GroupMatrix {
+    group::matrix(profile, thresholds)
 }

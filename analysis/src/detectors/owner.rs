@@ -94,32 +94,15 @@ fn describe(
     }
     finding.severity = lost;
     finding.predicted_gain = Some(lost);
-    finding.patch = owners_patch(profile, variable, to, moves);
+    let owners = moves
+        .iter()
+        .map(|m| (ObjectId::new(variable, m.object), to))
+        .collect();
+    finding.patch = crate::patch::owners(profile, variable, &owners);
     finding.variable = Some(name);
     finding.advice = format!(
         "let {to_name} own {}: its processes issue most of the accesses",
         finding.subject()
     );
     Some(finding)
-}
-
-/// The `[[variable]]` entry that names every owner, with the moved objects at their new one.
-fn owners_patch(profile: &Profile, variable: VarId, to: MpId, moves: &[Move]) -> Option<String> {
-    let declared = profile
-        .catalog
-        .variables
-        .iter()
-        .find(|v| v.id == variable)?;
-    let owners: Vec<String> = (0..declared.spec.layout.objects())
-        .map(|i| {
-            let moved = moves.iter().any(|m| m.object == i);
-            let owner = if moved { to } else { declared.owner(i) };
-            format!("{:?}", profile.catalog.topology.mp_name(owner))
-        })
-        .collect();
-    Some(format!(
-        "[[variable]]\nname = {:?}\nowners = [{}]\n",
-        declared.spec.name,
-        owners.join(", ")
-    ))
 }

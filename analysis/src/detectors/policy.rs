@@ -78,9 +78,7 @@ fn describe(
     finding.advice = format!(
         "declare {name} with policy {better}: {other} instead of {own} messages for its copies"
     );
-    finding.patch = Some(format!(
-        "[[variable]]\nname = {name:?}\npolicy = \"{better}\"\n"
-    ));
+    finding.patch = Some(crate::patch::policy(&name, better));
     finding.variable = Some(name);
     finding
 }

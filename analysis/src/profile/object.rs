@@ -13,6 +13,8 @@ use crate::ranges::RangeSet;
 pub struct ApUse {
     /// Accesses, by operation.
     pub counts: OpCounts,
+    /// Of the reads, those served from a copy.
+    pub optimized: u64,
     /// Time spent in them, in all.
     pub time: Nanos,
     /// Of that, waiting for locks.
@@ -201,6 +203,7 @@ impl ObjectProfile {
     fn count_for_ap(&mut self, record: &Record) {
         let used = self.by_ap.entry(record.ap).or_default();
         used.counts.count(record.op);
+        used.optimized += u64::from(record.flags.optimized);
         used.time += record.duration;
         match record.op {
             Op::Acquire => {
