@@ -1,8 +1,12 @@
 //! The grammar of the command line.
 
+mod model;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use model::{DocumentArgs, ModelCommand};
 
 /// Watch what a parallel program does with its shared variables.
 #[derive(Debug, Parser)]
@@ -24,6 +28,11 @@ pub(crate) enum Command {
     Top(SourceArgs),
     /// Ask for variables, processes, meta-objects, histograms, histories or events
     Query(QueryArgs),
+    /// Predict with a performance model: contention, DSM phases, memory hierarchies
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
+    },
     /// Check cluster files
     Config {
         #[command(subcommand)]

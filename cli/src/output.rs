@@ -28,14 +28,14 @@ pub(crate) fn usage(e: &clap::Error) {
 /// Rows under headers.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    headers: Vec<&'static str>,
+    headers: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(headers: &[&'static str]) -> Self {
+    pub(crate) fn new(headers: &[impl ToString]) -> Self {
         Self {
-            headers: headers.to_vec(),
+            headers: headers.iter().map(ToString::to_string).collect(),
             rows: Vec::new(),
         }
     }
@@ -84,8 +84,7 @@ impl Table {
             .map(|c| (width(c), numeric(c)))
             .collect();
         let mut text = String::new();
-        let headers: Vec<String> = self.headers.iter().map(ToString::to_string).collect();
-        for row in std::iter::once(&headers).chain(&self.rows) {
+        for row in std::iter::once(&self.headers).chain(&self.rows) {
             let mut line = String::new();
             for (cell, (width, right)) in row.iter().zip(&columns) {
                 if *right {
