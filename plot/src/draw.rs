@@ -1,0 +1,238 @@
+//! Drawing with `plotters`.
+
+use std::error::Error as StdError;
+
+use plotters::chart::ChartContext;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::series::DashedLineSeries;
+use plotters::style::Color as _;
+
+use crate::chart::{Chart, Error, Layer, Mark};
+use crate::{Color, theme};
+
+type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Drawn = Result<(), Box<dyn StdError>>;
+
+const FONT: &str = "sans-serif";
+
+pub(crate) fn svg(chart: &Chart) -> Result<String, Error> {
+    let placed: Vec<(f64, f64)> = chart
+        .layers
+        .iter()
+        .flat_map(Layer::extremes)
+        .filter_map(|p| place(chart, p))
+        .collect();
+    let x = chart.x.span(placed.iter().map(|p| p.0));
+    let y = chart.y.span(placed.iter().map(|p| p.1));
+    let (Some(x), Some(y), false) = (x, y, placed.is_empty()) else {
+        return Err(Error::Empty {
+            title: chart.title.clone(),
+        });
+    };
+    let mut text = String::new();
+    draw(chart, x, y, &mut text).map_err(|e| Error::Drawing {
+        title: chart.title.clone(),
+        why: e.to_string(),
+    })?;
+    Ok(finished(chart, &text))
+}
+
+/// Fits any width, follows the page's colours, and says what it is to those who cannot see it.
+fn finished(chart: &Chart, drawn: &str) -> String {
+    let (width, height) = chart.size;
+    let title = escaped(&chart.title);
+    let body = drawn.split_once('>').map_or("", |(_, body)| body);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         style=\"width:100%;max-width:{width}px;height:auto\"><title>{title}</title>{}{}",
+        theme::style(),
+        theme::with_variables(body)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+fn place(chart: &Chart, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    Some((chart.x.place(x)?, chart.y.place(y)?))
+}
+
+fn draw(chart: &Chart, x: (f64, f64), y: (f64, f64), text: &mut String) -> Drawn {
+    let root = SVGBackend::with_string(text, chart.size).into_drawing_area();
+    let ink = Color::Text.rgb();
+    let faint = Color::Faint.rgb();
+    let style = |size: u32| (FONT, size).into_font().color(&ink);
+    let legend: Vec<(&str, Color)> = chart.layers.iter().filter_map(Layer::legend).collect();
+    let small = chart.size.1 < 200;
+    let mut builder = ChartBuilder::on(&root);
+    builder
+        .margin(8)
+        .margin_right(14)
+        .x_label_area_size(if chart.x.label.is_empty() { 24 } else { 40 })
+        .y_label_area_size(if chart.y.label.is_empty() { 44 } else { 62 });
+    if !chart.title.is_empty() {
+        builder.caption(&chart.title, style(15));
+    }
+    let mut plane = builder.build_cartesian_2d(x.0..x.1, y.0..y.1)?;
+    let (tick_x, tick_y) = (|v: &f64| chart.x.tick(*v), |v: &f64| chart.y.tick(*v));
+    let named = chart.x.categories.len();
+    plane
+        .configure_mesh()
+        .x_desc(&chart.x.label)
+        .y_desc(&chart.y.label)
+        .x_labels(if named > 0 { named + 1 } else { 10 })
+        .y_labels(match chart.y.categories.len() {
+            0 if small => 4,
+            0 => 8,
+            n => n + 1,
+        })
+        .x_label_formatter(&tick_x)
+        .y_label_formatter(&tick_y)
+        .label_style(style(12))
+        .axis_desc_style(style(13))
+        .axis_style(ink)
+        .bold_line_style(faint)
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    for layer in &chart.layers {
+        layer_on(&mut plane, chart, layer, y)?;
+    }
+    if !legend.is_empty() && !small {
+        plane
+            .configure_series_labels()
+            .border_style(faint)
+            .label_font(style(12))
+            .position(SeriesLabelPosition::UpperRight)
+            .draw()?;
+    }
+    drop(plane);
+    root.present()?;
+    Ok(())
+}
+
+/// Names a series for the legend, with a swatch of its colour.
+macro_rules! labelled {
+    ($series:expr, $label:expr, $color:expr) => {{
+        let series = $series;
+        if !$label.is_empty() {
+            let swatch = $color.rgb();
+            series.label($label.as_str()).legend(move |(x, y)| {
+                Rectangle::new([(x, y - 4), (x + 14, y + 4)], swatch.filled())
+            });
+        }
+    }};
+}
+
+fn layer_on(plane: &mut Plane<'_, '_>, chart: &Chart, layer: &Layer, y: (f64, f64)) -> Drawn {
+    let at = |p: (f64, f64)| place(chart, p);
+    match layer {
+        Layer::Line {
+            label,
+            color,
+            points,
+            dashed,
+        } => {
+            let points: Vec<_> = points.iter().filter_map(|p| at(*p)).collect();
+            let style = color.rgb().stroke_width(2);
+            if *dashed {
+                let series = DashedLineSeries::new(points, 6, 4, style);
+                labelled!(plane.draw_series(series)?, label, color);
+            } else {
+                let series = LineSeries::new(points, style);
+                labelled!(plane.draw_series(series)?, label, color);
+            }
+        }
+        Layer::Band {
+            label,
+            color,
+            points,
+        } => {
+            let upper = points.iter().filter_map(|p| at((p.0, p.2)));
+            let lower = points.iter().rev().filter_map(|p| at((p.0, p.1)));
+            let outline: Vec<_> = upper.chain(lower).collect();
+            let area = Polygon::new(outline, color.rgb().mix(0.25));
+            labelled!(plane.draw_series([area])?, label, color);
+        }
+        Layer::Marks {
+            label,
+            color,
+            mark,
+            points,
+        } => {
+            let points: Vec<_> = points.iter().filter_map(|p| at(*p)).collect();
+            marks_on(plane, *mark, *color, points, label)?;
+        }
+        Layer::Errors { color, points } => {
+            for &(x, low, high) in points {
+                if let (Some(low), Some(high)) = (at((x, low)), at((x, high))) {
+                    let whisker = PathElement::new(vec![low, high], color.rgb());
+                    plane.draw_series([whisker])?;
+                }
+            }
+        }
+        Layer::Boxes {
+            label,
+            color,
+            boxes,
+        } => {
+            let corners = boxes.iter().filter_map(|&(a, b, low, high)| {
+                // A bar on a logarithmic axis stands on the bottom of the picture.
+                let (bottom, top) = (at((a, low)), at((b, high))?);
+                let bottom = bottom.unwrap_or((chart.x.place(a)?, y.0));
+                Some(Rectangle::new([bottom, top], color.rgb().filled()))
+            });
+            labelled!(plane.draw_series(corners)?, label, color);
+        }
+        Layer::Upright { color, x } => {
+            if let Some(x) = chart.x.place(*x) {
+                let line = PathElement::new(vec![(x, y.0), (x, y.1)], color.rgb().stroke_width(1));
+                plane.draw_series([line])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn marks_on(
+    plane: &mut Plane<'_, '_>,
+    mark: Mark,
+    color: Color,
+    points: Vec<(f64, f64)>,
+    label: &str,
+) -> Drawn {
+    let style = color.rgb();
+    let label = label.to_owned();
+    let strokes: &'static [[(i32, i32); 2]] = match mark {
+        Mark::Cross => &[[(-3, -3), (3, 3)], [(-3, 3), (3, -3)]],
+        Mark::Plus => &[[(-4, 0), (4, 0)], [(0, -4), (0, 4)]],
+        Mark::Star => &[[(-4, 0), (4, 0)], [(-2, -3), (2, 3)], [(-2, 3), (2, -3)]],
+        Mark::Dot => {
+            let dots = points
+                .into_iter()
+                .map(|p| Circle::new(p, 3, style.filled()));
+            labelled!(plane.draw_series(dots)?, label, color);
+            return Ok(());
+        }
+        Mark::Square => {
+            let squares = points
+                .into_iter()
+                .map(|p| EmptyElement::at(p) + Rectangle::new([(-3, -3), (3, 3)], style.filled()));
+            labelled!(plane.draw_series(squares)?, label, color);
+            return Ok(());
+        }
+    };
+    for (i, stroke) in strokes.iter().enumerate() {
+        let lines = points
+            .iter()
+            .map(|p| EmptyElement::at(*p) + PathElement::new(stroke.to_vec(), style));
+        let series = plane.draw_series(lines)?;
+        if i == 0 {
+            labelled!(series, label, color);
+        }
+    }
+    Ok(())
+}
