@@ -202,6 +202,8 @@ pub(crate) enum Question {
     History,
     /// Single records
     Events,
+    /// Where each process's time went: busy, service, local, fault, cold, lock, barrier, other
+    Breakdown,
 }
 
 #[derive(Debug, Args)]
@@ -235,7 +237,7 @@ pub(crate) struct QueryArgs {
     /// Points of a history, or events, at most
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: u32,
-    /// Also owners' records, failed operations and waiting notices (events)
+    /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)
     #[arg(long)]
     pub(crate) all: bool,
     /// How to print

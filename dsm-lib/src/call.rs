@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use dosmos_proto::Nanos;
 use dosmos_proto::wire::ap_reply::Body as Reply;
 use futures::channel::oneshot;
 
-use crate::client::Shared;
+use crate::client::{Arrived, Shared};
 use crate::subject::Subject;
 use crate::{Error, Result};
 
@@ -115,33 +116,48 @@ impl<T> Future for Call<T> {
 /// does not stay with nobody.
 pub(crate) struct Answer {
     subject: Subject,
-    receiver: oneshot::Receiver<Result<Reply>>,
+    receiver: oneshot::Receiver<Arrived>,
     shared: Arc<Shared>,
+    /// What sending the request took.
+    pub(crate) sending: Nanos,
+    /// The program waits for it.
+    entered: bool,
 }
 
 impl Answer {
     pub(crate) fn new(
         subject: Subject,
-        receiver: oneshot::Receiver<Result<Reply>>,
+        receiver: oneshot::Receiver<Arrived>,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
             subject,
             receiver,
             shared,
+            sending: Nanos::ZERO,
+            entered: false,
         }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply>> {
-        Pin::new(&mut self.receiver)
-            .poll(context)
-            .map(|answer| match answer {
-                Ok(outcome) => outcome,
-                Err(oneshot::Canceled) => Err(Error::Lost {
-                    what: self.subject.to_string(),
-                    why: "the session ended".into(),
-                }),
-            })
+        let Poll::Ready(answer) = Pin::new(&mut self.receiver).poll(context) else {
+            if !self.entered {
+                self.entered = true;
+                self.shared.enter();
+            }
+            return Poll::Pending;
+        };
+        let arrived = answer.unwrap_or_else(|oneshot::Canceled| Arrived {
+            outcome: Err(Error::Lost {
+                what: self.subject.to_string(),
+                why: "the session ended".into(),
+            }),
+            remote: false,
+        });
+        let entered = std::mem::take(&mut self.entered);
+        self.shared
+            .leave(&self.subject, arrived.remote, self.sending, entered);
+        Poll::Ready(arrived.outcome)
     }
 }
 
@@ -149,7 +165,14 @@ impl Drop for Answer {
     fn drop(&mut self) {
         // From here on the sender gets back what it sends, and gives the lock back itself.
         self.receiver.close();
-        if let Ok(Some(Ok(Reply::Granted(grant)))) = self.receiver.try_recv() {
+        if self.entered {
+            self.shared.leave(&self.subject, false, self.sending, true);
+        }
+        if let Ok(Some(Arrived {
+            outcome: Ok(Reply::Granted(grant)),
+            ..
+        })) = self.receiver.try_recv()
+        {
             self.shared.give_back(&self.subject, grant.epoch);
         }
     }

@@ -6,20 +6,28 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dosmos_proto::time::Clock;
 use dosmos_proto::wire::{ApReply, ApRequest, Bye, ap_reply::Body as Reply, ap_request::Body};
-use dosmos_proto::{Malformed, Nanos};
+use dosmos_proto::{Component, Malformed, Nanos};
 use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
+use crate::meter::{Meter, thread_cpu};
 use crate::session::{Completion, End, Received, Session};
 use crate::subject::{Op, Subject, Thing};
 use crate::{Result, Settings, io};
 
-type Ticket = oneshot::Sender<Result<Reply>>;
+type Ticket = oneshot::Sender<Arrived>;
+
+/// What a waiting call is told: how it ended, and whether another memory process had to be asked.
+pub(crate) struct Arrived {
+    pub(crate) outcome: Result<Reply>,
+    pub(crate) remote: bool,
+}
 
 /// How long a program that ends waits for the memory process to say farewell.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -27,9 +35,10 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// What computing threads and the I/O thread share.
 pub(crate) struct Shared {
     state: Mutex<State>,
+    meter: Mutex<Meter>,
     /// An earlier expiry than the one waited for has come up.
     sooner: Notify,
-    clock: Instant,
+    clock: Clock,
     deadline: Duration,
     io_thread: OnceLock<ThreadId>,
 }
@@ -43,14 +52,16 @@ struct State {
 
 impl Shared {
     fn new(settings: &Settings, outbox: mpsc::UnboundedSender<ApRequest>) -> Self {
+        let clock = Clock::start();
         Self {
+            meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
             state: Mutex::new(State {
                 session: Session::new(settings.grace),
                 outbox,
                 armed: None,
             }),
             sooner: Notify::new(),
-            clock: Instant::now(),
+            clock,
             deadline: settings.deadline,
             io_thread: OnceLock::new(),
         }
@@ -62,7 +73,7 @@ impl Shared {
     }
 
     fn now(&self) -> Nanos {
-        self.clock.elapsed().into()
+        self.clock.now()
     }
 
     /// Sends a request; its reply arrives at the answer returned.
@@ -72,15 +83,19 @@ impl Shared {
         body: Body,
         deadline: Duration,
     ) -> Answer {
+        let begun = self.now();
+        let last = subject.op == Op::Bye;
+        let times = self.meter().report(begun, last, thread_cpu);
         let (ticket, receiver) = oneshot::channel();
-        let answer = Answer::new(subject.clone(), receiver, self.clone());
+        let mut answer = Answer::new(subject.clone(), receiver, self.clone());
         let mut guard = self.lock();
         let state = &mut *guard;
         let submitted = state
             .session
-            .submit(self.now(), subject, body, deadline, Some(ticket));
+            .submit(begun, subject, body, deadline, Some(ticket));
         match submitted {
-            Ok(request) => {
+            Ok(mut request) => {
+                request.times = times.into_iter().map(Into::into).collect();
                 self.dispatch(state, request);
                 drop(guard);
             }
@@ -89,7 +104,30 @@ impl Shared {
                 self.complete(*refused);
             }
         }
+        answer.sending = self.now() - begun;
         answer
+    }
+
+    /// Each step of it is complete, so a panic elsewhere spoils nothing.
+    fn meter(&self) -> MutexGuard<'_, Meter> {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program begins to wait for a call.
+    pub(crate) fn enter(&self) {
+        let now = self.now();
+        self.meter().enter(now);
+    }
+
+    /// A call is over, or is no longer waited for.
+    pub(crate) fn leave(&self, subject: &Subject, remote: bool, sending: Nanos, entered: bool) {
+        let now = self.now();
+        let mut meter = self.meter();
+        let of = meter.component(subject, remote);
+        meter.leave(now, of, sending, entered);
+        if of == Component::Barrier {
+            meter.next_phase(thread_cpu());
+        }
     }
 
     fn dispatch(&self, state: &mut State, request: ApRequest) {
@@ -125,7 +163,15 @@ impl Shared {
             }
             return;
         };
-        if let Err(Ok(Reply::Granted(grant))) = ticket.send(completion.outcome) {
+        let arrived = Arrived {
+            outcome: completion.outcome,
+            remote: completion.remote,
+        };
+        if let Err(Arrived {
+            outcome: Ok(Reply::Granted(grant)),
+            ..
+        }) = ticket.send(arrived)
+        {
             self.give_back(&completion.subject, grant.epoch);
         }
     }

@@ -62,6 +62,7 @@ mod element;
 mod error;
 mod io;
 mod lock;
+mod meter;
 mod object;
 mod section;
 mod session;

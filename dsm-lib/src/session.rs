@@ -22,6 +22,8 @@ pub(crate) struct Completion<K> {
     pub(crate) ticket: Option<K>,
     pub(crate) subject: Subject,
     pub(crate) outcome: Result<Reply, Error>,
+    /// Another memory process had to be asked.
+    pub(crate) remote: bool,
 }
 
 /// What to do about a reply.
@@ -108,6 +110,7 @@ impl<K> Session<K> {
                 ticket,
                 outcome: Err(ended(&end, &subject)),
                 subject,
+                remote: false,
             }));
         }
         if subject.op == Op::Bye {
@@ -130,6 +133,7 @@ impl<K> Session<K> {
                 .unwrap_or(u32::MAX)
                 .max(1),
             body: Some(body),
+            times: Vec::new(),
         })
     }
 
@@ -155,6 +159,7 @@ impl<K> Session<K> {
             ticket: pending.ticket,
             subject,
             outcome,
+            remote: reply.remote,
         })
     }
 
@@ -223,6 +228,7 @@ impl<K> Session<K> {
                     why: "the memory process did not answer".into(),
                 }),
                 subject,
+                remote: false,
             });
         }
         over
@@ -248,6 +254,7 @@ impl<K> Session<K> {
                     ticket: pending.ticket,
                     outcome: Err(ended(&end, &pending.subject)),
                     subject: pending.subject,
+                    remote: false,
                 }
             })
             .collect()

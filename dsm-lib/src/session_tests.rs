@@ -41,6 +41,7 @@ fn read_done(id: u64) -> wire::ApReply {
     wire::ApReply {
         id,
         body: Some(Reply::Read(wire::ReadDone::default())),
+        ..wire::ApReply::default()
     }
 }
 
@@ -48,6 +49,7 @@ fn granted(id: u64, epoch: u64) -> wire::ApReply {
     wire::ApReply {
         id,
         body: Some(Reply::Granted(wire::Granted { epoch, version: 0 })),
+        ..wire::ApReply::default()
     }
 }
 
@@ -84,6 +86,7 @@ fn a_refusal_names_the_operation_and_is_counted_as_failed() {
     let reply = wire::ApReply {
         id: request.id,
         body: Some(Reply::Error(refusal.into())),
+        ..wire::ApReply::default()
     };
     let error = complete(s.receive(Nanos::ZERO, reply)).outcome.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::AlreadyHeld));
@@ -163,6 +166,7 @@ fn last_words_explain_the_loss() {
     let reply = wire::ApReply {
         id: 0,
         body: Some(Reply::Error(words.into())),
+        ..wire::ApReply::default()
     };
     assert!(matches!(s.receive(Nanos::ZERO, reply), Received::Nothing));
     let over = s.end(End::Lost("end of stream".into()));
@@ -184,6 +188,7 @@ fn after_bye_nothing_is_accepted_and_the_end_is_no_loss() {
     let farewell = wire::ApReply {
         id: bye.id,
         body: Some(Reply::Farewell(wire::Farewell {})),
+        ..wire::ApReply::default()
     };
     assert!(complete(s.receive(Nanos::ZERO, farewell)).outcome.is_ok());
     assert!(s.is_over());

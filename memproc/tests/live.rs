@@ -147,6 +147,7 @@ impl Client {
                 name: name.into(),
                 protocol,
             })),
+            ..w::ApRequest::default()
         })
         .unwrap();
         let replies = MemoryClient::new(channel)
@@ -171,6 +172,7 @@ impl Client {
             id,
             deadline_ms: 10_000,
             body: Some(body),
+            ..w::ApRequest::default()
         };
         self.out.send(request).unwrap();
         id
@@ -528,6 +530,12 @@ impl EventManager for Ledger {
         &self,
         _: Request<w::StatusRequest>,
     ) -> Result<Response<w::Status>, Status> {
+        no()
+    }
+    async fn get_breakdown(
+        &self,
+        _: Request<w::BreakdownRequest>,
+    ) -> Result<Response<w::Breakdown>, Status> {
         no()
     }
     type GetRecordsStream = Answers<w::RecordColumns>;

@@ -1,7 +1,7 @@
 //! The wire contract between dosmos processes.
 //!
 //! * [`wire`]: the messages and gRPC services, generated from `proto/proto/dosmos/v1/*.proto`.
-//! * the vocabulary those messages speak ([`ids`], [`layout`], [`variable`], [`topology`], [`error`]),
+//! * the vocabulary those messages speak ([`ids`], [`layout`], [`variable`], [`topology`], [`phase`], [`error`]),
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
@@ -13,6 +13,7 @@ pub mod address_book;
 pub mod error;
 pub mod ids;
 pub mod layout;
+pub mod phase;
 pub mod time;
 pub mod topology;
 pub mod transport;
@@ -28,6 +29,7 @@ pub use address_book::AddressBook;
 pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use layout::{ElementType, Layout, Region};
+pub use phase::{Component, PhaseTimes, Spent};
 pub use time::Nanos;
 pub use topology::{GroupPath, Topology};
 pub use variable::{CopyPolicy, LockKind, Placement, Variable, VariableSpec};

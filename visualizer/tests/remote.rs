@@ -82,6 +82,9 @@ impl EventManager for Manager {
         let mut status = self.source.status.clone();
         Ok(Response::new(status.event_managers.remove(0).into()))
     }
+    async fn get_breakdown(&self, _: Request<wire::BreakdownRequest>) -> Reply<wire::Breakdown> {
+        Ok(Response::new(wire::Breakdown::default()))
+    }
     async fn get_records(&self, r: Request<wire::RecordsRequest>) -> Reply<Self::GetRecordsStream> {
         let r = r.into_inner();
         let filter = Filter::try_from(r.filter.unwrap_or_default())?;

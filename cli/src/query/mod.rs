@@ -4,6 +4,7 @@
 //! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
 //! the other formats what is lacking is said on standard error.
 
+mod breakdown;
 mod rows;
 
 mod select;
@@ -76,6 +77,7 @@ async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<An
         Question::Meta => rows::meta(source, &catalog, args).await,
         Question::Histogram => rows::histogram(source, &catalog, args).await,
         Question::History => rows::history(source, &catalog, args).await,
+        Question::Breakdown => breakdown::answer(source, &catalog, args).await,
         Question::Events => rows::events(source, &catalog, args).await,
     }
 }

@@ -152,6 +152,7 @@ impl Session {
         let reply = wire::ApReply {
             id: request.id,
             body: Some(self.answer(body).unwrap_or_else(|r| Reply::Error(r.into()))),
+            ..wire::ApReply::default()
         };
         if name.starts_with("silent") {
             return Ok(vec![]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dosmos_proto::wire::ingest_request::Body;
-use dosmos_proto::{MpId, PROTOCOL, Topology, wire};
+use dosmos_proto::{MpId, PROTOCOL, PhaseTimes, Topology, wire};
 use dosmos_trace::store::Event;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
@@ -155,6 +155,11 @@ fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
     let correction = link.correction_ns();
     for record in &mut records {
         record.start = record.start.shifted(correction);
+    }
+    for piece in batch.times {
+        let mut piece = PhaseTimes::from(piece);
+        piece.start = piece.start.shifted(correction);
+        events.push((records.len() as u32, Event::Times(piece)));
     }
     let last = records.iter().map(dosmos_trace::Record::end).max();
     if let Some(counters) = link.batch(batch.counters, batch.sampling, last.unwrap_or_default()) {

@@ -126,6 +126,16 @@ impl EventManager for Service {
         Ok(Response::new(self.0.status().into()))
     }
 
+    async fn get_breakdown(
+        &self,
+        _: Request<wire::BreakdownRequest>,
+    ) -> Result<Response<wire::Breakdown>, Status> {
+        self.settle().await;
+        let mut breakdown = self.0.view.breakdown();
+        breakdown.completeness = self.0.completeness();
+        Ok(Response::new(breakdown.into()))
+    }
+
     async fn get_records(
         &self,
         request: Request<wire::RecordsRequest>,

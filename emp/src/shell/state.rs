@@ -252,7 +252,7 @@ impl State {
                 self.metas.receive(*from, content);
             }
             Event::Variable(variable) => self.metas.declare(variable),
-            Event::Barrier(_) | Event::Counters { .. } => {}
+            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) => {}
         }
     }
 

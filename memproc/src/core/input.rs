@@ -57,6 +57,8 @@ pub enum Output {
         id: u64,
         /// The answer.
         reply: Reply,
+        /// Another memory process had to be asked.
+        remote: bool,
     },
     /// Send a message to a neighbour.
     Send {

@@ -149,7 +149,13 @@ impl Cx<'_> {
     }
 
     fn reply(&mut self, ap: ApId, id: u64, reply: Reply) {
-        self.out.push(Output::Reply { ap, id, reply });
+        let remote = false;
+        self.out.push(Output::Reply {
+            ap,
+            id,
+            reply,
+            remote,
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::calls::{Call, Kind, Operation, What};
 use super::copies::Copy;
-use super::input::{Answer, Reply};
+use super::input::{Answer, Output, Reply};
 use super::sessions::Section;
 use super::{Core, Cx};
 
@@ -241,8 +241,12 @@ impl Core {
             }
             cx.record(record);
         }
-        let reply = outcome.unwrap_or_else(Reply::Refused);
-        cx.reply(op.ap, op.id, reply);
+        cx.out.push(Output::Reply {
+            ap: op.ap,
+            id: op.id,
+            reply: outcome.unwrap_or_else(Reply::Refused),
+            remote: to != self.cluster.me,
+        });
     }
 
     pub(super) fn operation_record(&self, cx: &Cx, op: &Operation, to: MpId) -> Record {

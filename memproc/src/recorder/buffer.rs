@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use dosmos_proto::Variable;
+use dosmos_proto::{PhaseTimes, Variable};
 use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
@@ -26,16 +26,19 @@ pub(crate) struct Raw {
 pub(crate) struct Names {
     pub(crate) variables: Vec<Arc<Variable>>,
     pub(crate) barriers: Vec<BarrierName>,
+    /// Not names, but as few and never lost either: where application processes' time went.
+    pub(crate) times: Vec<PhaseTimes>,
 }
 
 impl Names {
     pub(crate) fn is_empty(&self) -> bool {
-        self.variables.is_empty() && self.barriers.is_empty()
+        self.variables.is_empty() && self.barriers.is_empty() && self.times.is_empty()
     }
 
     fn append(&mut self, mut other: Self) {
         self.variables.append(&mut other.variables);
         self.barriers.append(&mut other.barriers);
+        self.times.append(&mut other.times);
     }
 }
 

@@ -18,7 +18,7 @@ mod testing;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dosmos_proto::{MpId, Nanos, Topology, Variable, wire};
+use dosmos_proto::{MpId, Nanos, PhaseTimes, Topology, Variable, wire};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
@@ -165,6 +165,13 @@ impl Recorder {
         full
     }
 
+    /// Takes what an application process said of its time.
+    pub(crate) fn times(&mut self, piece: PhaseTimes) {
+        if !self.filter.off() {
+            self.buffer.names().times.push(piece);
+        }
+    }
+
     /// Ends the current batch, or loses it if there is no room and the policy is to drop.
     pub(crate) fn set_aside(&mut self) {
         if self.overflow == Overflow::Drop && self.is_full() {
@@ -200,6 +207,9 @@ impl Recorder {
             for record in &mut raw.records {
                 record.start = record.start.shifted(offset);
             }
+            for piece in &mut raw.names.times {
+                piece.start = piece.start.shifted(offset);
+            }
         }
         let names = &raw.names;
         let batch = wire::Batch {
@@ -218,6 +228,7 @@ impl Recorder {
             barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
             counters: Some(metrics.into()),
             sampling: self.filter.sampling(),
+            times: names.times.iter().map(|t| (*t).into()).collect(),
         };
         self.outbox
             .push(request(wire::ingest_request::Body::Batch(batch)));

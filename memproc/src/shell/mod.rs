@@ -160,11 +160,18 @@ impl Shared {
         let cost = self.clock.now() - since;
         for output in out.drain(..) {
             match output {
-                Output::Reply { ap, id, reply } => {
+                Output::Reply {
+                    ap,
+                    id,
+                    reply,
+                    remote,
+                } => {
                     if let Some(link) = state.aps.get(&ap) {
                         link.backlog.fetch_add(1, Ordering::Relaxed);
                         // A receiver that is gone ends its session itself.
-                        let _ = link.sender.send(wire::ap::reply(id, reply));
+                        let mut reply = wire::ap::reply(id, reply);
+                        reply.remote = remote;
+                        let _ = link.sender.send(reply);
                     }
                 }
                 Output::Send { to, mut message } => {

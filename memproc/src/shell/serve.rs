@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{self as w, ApReply, ApRequest, PeerMessage};
-use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
+use dosmos_proto::{ErrorCode, MpId, PROTOCOL, PhaseTimes, Refusal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_stream::Stream;
@@ -175,7 +175,13 @@ async fn pause(shared: &Shared, backlog: &AtomicUsize) {
 fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
     let now = shared.clock.now();
     let id = request.id;
+    let mut request = request;
+    let times = std::mem::take(&mut request.times);
     let mut state = shared.lock();
+    for piece in times {
+        let piece = PhaseTimes { ap, ..piece.into() };
+        state.recorder.times(piece);
+    }
     match wire::ap::request(request) {
         Ok((patience, request)) => {
             let bye = request == CoreRequest::Bye;

@@ -104,6 +104,7 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
     w::ApReply {
         id,
         body: Some(body),
+        ..w::ApReply::default()
     }
 }
 
@@ -134,5 +135,6 @@ pub(crate) fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApRe
     w::ApReply {
         id,
         body: Some(body),
+        ..w::ApReply::default()
     }
 }

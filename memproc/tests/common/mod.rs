@@ -143,7 +143,7 @@ impl Cluster {
     fn collect(&mut self, mp: MpId) {
         for output in std::mem::take(&mut self.out) {
             match output {
-                Output::Reply { ap, id, reply } => {
+                Output::Reply { ap, id, reply, .. } => {
                     let text = self.reply_text(&reply);
                     self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
                     let before = self.replies.insert((ap, id), reply);

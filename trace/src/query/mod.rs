@@ -3,8 +3,11 @@
 //! [`TraceSource`] is answered alike by a live event manager (over gRPC), by a store directory, and by
 //! a fusion of many of either; so everything above it works live and post-mortem.
 
+mod breakdown;
 pub mod causality;
 pub mod gather;
+
+pub use breakdown::{Breakdown, ProcessTimes};
 
 use async_trait::async_trait;
 use dosmos_proto::{ApId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
@@ -431,6 +434,10 @@ pub trait TraceSource: Send + Sync {
     async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError>;
     /// Records in order of their start, at most `limit` (0: no limit).
     async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError>;
+    /// Where the application processes' time went. A source that was never told says nothing.
+    async fn breakdown(&self) -> Result<Breakdown, QueryError> {
+        Ok(Breakdown::default())
+    }
     /// State of the processes.
     async fn status(&self) -> Result<Status, QueryError>;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{MpId, Nanos, VarId, Variable};
+use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, VarId, Variable};
 
 use super::engine::Engine;
 use super::{Event, RecordingCounters};
@@ -12,6 +12,8 @@ use crate::query::{BarrierName, Completeness, TimeRange};
 
 /// Most notes about damage that an answer carries.
 const MOST_NOTES: usize = 10;
+/// Most phases, of all processes together, told apart.
+const MOST_PHASES: usize = 500_000;
 
 /// Where a chunk is and what it holds.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub(super) struct Index {
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
     pub(super) counters: BTreeMap<(MpId, u64), RecordingCounters>,
+    /// Where application processes' time went, by process and phase.
+    pub(super) phases: BTreeMap<(ApId, u64), PhaseTimes>,
     /// What is wrong with which chunk.
     damaged_chunks: BTreeMap<u64, String>,
     /// What is wrong with whole databases.
@@ -52,7 +56,23 @@ impl Index {
             } => {
                 self.counters.insert((*mp, *incarnation), *counters);
             }
+            Event::Times(piece) => self.times(piece),
             Event::HandOver(_) | Event::Received { .. } => {}
+        }
+    }
+
+    /// Adds a piece of a phase. Of a run with very many phases the later ones become one.
+    fn times(&mut self, piece: &PhaseTimes) {
+        let mut key = (piece.ap, piece.phase);
+        if self.phases.len() >= MOST_PHASES && !self.phases.contains_key(&key) {
+            let last = self.phases.range((piece.ap, 0)..=key).next_back();
+            key = last.map_or(key, |(k, _)| *k);
+        }
+        match self.phases.get_mut(&key) {
+            Some(known) => known.join(piece),
+            None => {
+                self.phases.insert(key, *piece);
+            }
         }
     }
 

@@ -32,7 +32,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use dosmos_proto::{EmpId, MpId, Variable};
+use dosmos_proto::{EmpId, MpId, PhaseTimes, Variable};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{HandOver, SecondaryContent};
@@ -99,6 +99,8 @@ pub enum Event {
         /// What it said.
         counters: RecordingCounters,
     },
+    /// An application process said where its time went.
+    Times(PhaseTimes),
 }
 
 /// What one commit adds to the log.

@@ -13,8 +13,8 @@ use super::replay::{self, Item, Recovered};
 use super::{Event, StoreError, StoreView};
 use crate::meta::MetaState;
 use crate::query::{
-    Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects, MetaQuery,
-    QueryError, Status, TraceSource,
+    Breakdown, Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
+    MetaQuery, QueryError, Status, TraceSource,
 };
 use crate::record::Record;
 
@@ -134,7 +134,7 @@ fn replay_into(state: &mut MetaState, item: Item<'_>) {
             state.receive(*from, content);
         }
         Item::Event(Event::Variable(variable)) => state.declare(variable),
-        Item::Event(Event::Barrier(_) | Event::Counters { .. }) => {}
+        Item::Event(Event::Barrier(_) | Event::Counters { .. } | Event::Times(_)) => {}
     }
 }
 
@@ -186,6 +186,9 @@ impl TraceSource for StoreSource {
     }
     async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
         Ok(self.view.records(filter, limit))
+    }
+    async fn breakdown(&self) -> Result<Breakdown, QueryError> {
+        Ok(self.view.breakdown())
     }
     async fn status(&self) -> Result<Status, QueryError> {
         Ok(Status {

@@ -9,8 +9,8 @@ use super::manifest::Identity;
 use super::{keys, scan};
 use crate::chunk::ChunkError;
 use crate::query::{
-    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
-    MAX_BUCKETS, OriginCounts, QueryError, TimeRange, causality, gather,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
+    HistoryQuery, MAX_BUCKETS, OriginCounts, QueryError, TimeRange, causality, gather,
 };
 use crate::record::Record;
 
@@ -78,6 +78,14 @@ impl StoreView {
             records: index.records(),
             completeness: index.completeness(),
             live: self.live,
+        })
+    }
+
+    /// Where the application processes' time went.
+    pub fn breakdown(&self) -> Breakdown {
+        self.read(|index| Breakdown {
+            phases: index.phases.values().copied().collect(),
+            completeness: index.completeness(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Between the types of this crate and the messages of the monitoring protocol. Everything that
 //! comes in is checked; nothing is allocated by a length that a message merely claims.
 
+mod breakdown;
 mod meta;
 mod query;
 mod records;

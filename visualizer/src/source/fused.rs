@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use dosmos_proto::Nanos;
 use dosmos_trace::Record;
 use dosmos_trace::query::{
-    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery, MAX_BUCKETS,
-    MetaObjects, MetaQuery, QueryError, Status, TimeRange, TraceSource,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
+    MAX_BUCKETS, MetaObjects, MetaQuery, QueryError, Status, TimeRange, TraceSource,
 };
 use futures::future::join_all;
 
@@ -180,6 +180,16 @@ impl TraceSource for Fused {
             all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
         Ok(all)
+    }
+
+    async fn breakdown(&self) -> Result<Breakdown, QueryError> {
+        let gathered = self.ask(TraceSource::breakdown).await?;
+        let merge = |parts: Vec<(String, Breakdown)>| {
+            let mut all = Breakdown::default();
+            parts.iter().for_each(|(_, part)| all.merge(part));
+            all
+        };
+        Ok(gathered.merged(merge, |b| &mut b.completeness))
     }
 
     async fn status(&self) -> Result<Status, QueryError> {

@@ -14,8 +14,8 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, wire};
 use dosmos_trace::Record;
 use dosmos_trace::query::{
-    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
-    MetaQuery, QueryError, Status, TraceSource,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
+    MetaObjects, MetaQuery, QueryError, Status, TraceSource,
 };
 use dosmos_trace::wire as convert;
 use tokio::sync::Mutex;
@@ -236,6 +236,11 @@ impl TraceSource for RemoteSource {
                 }
             }
         }
+    }
+
+    async fn breakdown(&self) -> Result<Breakdown, QueryError> {
+        let ask = |mut c: Client| async move { c.get_breakdown(wire::BreakdownRequest {}).await };
+        Ok(self.call(ask).await?.into())
     }
 
     async fn status(&self) -> Result<Status, QueryError> {

@@ -1,0 +1,61 @@
+//! The execution-time breakdown, one row a process, or with `--all` one a process and phase.
+
+use dosmos_proto::{Component, PhaseTimes};
+use dosmos_trace::query::{Catalog, TraceSource};
+use serde_json::json;
+
+use super::{Answer, select};
+use crate::args::QueryArgs;
+use crate::output::Table;
+
+pub(super) async fn answer(
+    source: &dyn TraceSource,
+    catalog: &Catalog,
+    args: &QueryArgs,
+) -> anyhow::Result<Answer> {
+    let wanted = select::filter(catalog, args)?.aps;
+    let breakdown = source.breakdown().await?;
+    let rows: Vec<PhaseTimes> = if args.all {
+        breakdown.phases.clone()
+    } else {
+        breakdown.by_process()
+    };
+    let mut headers = vec!["process", "phase", "wall ms"];
+    headers.extend(Component::ALL.iter().map(|c| c.name()));
+    let mut table = Table::new(&headers);
+    let mut items = Vec::new();
+    for row in &rows {
+        if !(wanted.is_empty() || wanted.contains(&row.ap)) {
+            continue;
+        }
+        let name = catalog.topology.ap_name(row.ap);
+        let phase = if args.all {
+            row.phase.to_string()
+        } else {
+            "all".to_owned()
+        };
+        let wall = row.wall.0.max(1) as f64;
+        let mut cells = vec![
+            name.clone(),
+            phase,
+            format!("{:.3}", row.wall.0 as f64 / 1e6),
+        ];
+        let mut item = json!({
+            "process": name, "phase": args.all.then_some(row.phase),
+            "start_ns": row.start.0, "wall_ns": row.wall.0,
+        });
+        for of in Component::ALL {
+            let time = row.spent.time(of).0;
+            cells.push(format!("{:.1}%", 100.0 * time as f64 / wall));
+            item[of.name()] = json!({ "time_ns": time, "calls": row.spent.calls(of) });
+        }
+        table.row(cells);
+        items.push(item);
+    }
+    Ok(Answer::list(
+        table,
+        "breakdown",
+        &items,
+        breakdown.completeness,
+    ))
+}
