@@ -45,12 +45,12 @@ fn built_in_parameters_are_those_of_the_tables() {
             read(&tables()["parsons"]["table2"][name])
         );
     }
-    assert_eq!(Technology::default(), technology(&"base".into()));
-    assert_eq!(Technology::future(1.0), technology(&"future".into()));
-    assert_eq!(
-        Technology::future(0.5),
-        technology(&"future_half_system".into())
-    );
+    for name in cases()["dvsm"]["techs"].as_object().unwrap().keys() {
+        let named = Technology::named(name).unwrap();
+        assert_eq!(named, technology(&name.as_str().into()), "{name}");
+    }
+    let unknown = Technology::named("faster").unwrap_err().to_string();
+    assert!(unknown.starts_with("tech: \"faster\""), "{unknown}");
     let printed = &tables()["parsons"]["table7"];
     let future = Technology::future(1.0);
     assert_eq!(future.speed, number(&printed["processor_factor"]));

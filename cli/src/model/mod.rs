@@ -4,15 +4,19 @@
 //! Each model is a function from text to JSON ([`answer`]), so that what is tested is what is printed. An
 //! error names the file, and within it the field.
 
+mod curve;
+mod document;
+mod dvsm;
 mod lopc;
+mod memhier;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::args::{DocumentArgs, Format, ModelCommand};
@@ -20,19 +24,23 @@ use crate::output;
 
 /// Carries a `dosmos model` command out.
 pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
-    let document = match command {
+    let (document, plot) = match command {
         ModelCommand::Lopc(args) | ModelCommand::ClientServer(args) | ModelCommand::Dvsm(args) => {
-            &args.document
+            (&args.document, args.plot.as_deref())
         }
         ModelCommand::General(args)
         | ModelCommand::Simulate(args)
         | ModelCommand::Memhier(args)
         | ModelCommand::Cluster(args)
-        | ModelCommand::Fit(args) => args,
+        | ModelCommand::Fit(args) => (args, None),
     };
     let text = read(&document.input)?;
     let file = || document.input.display().to_string();
     let answer = answer(command, &text).with_context(file)?;
+    if let Some(path) = plot {
+        let svg = curve(command, &text).with_context(file)?;
+        std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     print(&answer, document)
 }
 
@@ -41,16 +49,26 @@ pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
 /// # Errors
 /// The document is not JSON, lacks or misspells a field, or a field has a value that the model has no
 /// meaning for.
-pub(crate) fn answer(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
+fn answer(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
     match command {
         ModelCommand::Lopc(_) => lopc::homogeneous(text),
         ModelCommand::ClientServer(_) => lopc::client_server(text),
         ModelCommand::General(_) => lopc::general(text),
         ModelCommand::Simulate(_) => lopc::simulate(text),
-        ModelCommand::Dvsm(_)
-        | ModelCommand::Memhier(_)
-        | ModelCommand::Cluster(_)
-        | ModelCommand::Fit(_) => anyhow::bail!("not yet on the command line"),
+        ModelCommand::Dvsm(_) => dvsm::answer(text),
+        ModelCommand::Memhier(_) => memhier::time(text),
+        ModelCommand::Cluster(_) => memhier::cluster(text),
+        ModelCommand::Fit(_) => memhier::locality(text),
+    }
+}
+
+/// The curve that a document's point lies on, as SVG.
+fn curve(command: &ModelCommand, text: &str) -> anyhow::Result<String> {
+    match command {
+        ModelCommand::Lopc(_) => curve::cycle_over_work(text),
+        ModelCommand::ClientServer(_) => curve::throughput_over_servers(text),
+        ModelCommand::Dvsm(_) => curve::efficiency_over_speed(text),
+        _ => anyhow::bail!("--plot: this model has no curve"),
     }
 }
 
@@ -73,21 +91,4 @@ fn print(answer: &Value, document: &DocumentArgs) -> anyhow::Result<()> {
         format => output::text(&show::tables(answer, format)),
     }
     Ok(())
-}
-
-/// Reads a document; the error says which field, and where in the text.
-fn parse<T: DeserializeOwned>(text: &str) -> anyhow::Result<T> {
-    Ok(serde_json::from_str(text)?)
-}
-
-/// The document as a tree, to see which question it asks.
-fn peek(text: &str) -> anyhow::Result<Value> {
-    let tree: Value = parse(text)?;
-    anyhow::ensure!(tree.is_object(), "a JSON object is expected: {{\"…\": …}}");
-    Ok(tree)
-}
-
-/// An output under the names of the papers.
-fn named(output: &impl Serialize) -> anyhow::Result<Value> {
-    Ok(serde_json::to_value(output)?)
 }

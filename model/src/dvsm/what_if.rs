@@ -4,6 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, fraction, non_negative, positive};
 
+/// Names of [`Technology::named`].
+const NAMES: [&str; 16] = [
+    "base",
+    "future",
+    "future_half_system",
+    "fast8",
+    "fast8_half_system",
+    "slow4_half_system",
+    "fast3",
+    "protocol_half",
+    "protocol_half_not_extra",
+    "no_interface_latency",
+    "gigabit",
+    "dsm_is_user_code",
+    "no_system_benefit",
+    "prefetch_half",
+    "prefetch_lock_half",
+    "prefetch_empty_all",
+];
+
 /// How a system differs from the one the operation costs were measured on.
 ///
 /// Decided here because the paper leaves it open: `protocol` is the *remaining* fraction; the extra
@@ -77,6 +97,70 @@ impl Technology {
             signal_us: Some(0.625),
             ..Self::default()
         }
+    }
+
+    /// A what-if that is asked often, by name: the measured system (`base`), Table 7 (`future`,
+    /// `future_half_system`), and one parameter changed at a time.
+    ///
+    /// # Errors
+    /// [`ModelError::Unknown`] listing the names.
+    pub fn named(name: &str) -> Result<Self, ModelError> {
+        let base = Self::default();
+        let speed = |speed, system_benefit| Self {
+            speed,
+            system_benefit,
+            ..base
+        };
+        Ok(match name {
+            "base" => base,
+            "future" => Self::future(1.0),
+            "future_half_system" => Self::future(0.5),
+            "fast8" => speed(8.0, 1.0),
+            "fast8_half_system" => speed(8.0, 0.5),
+            "slow4_half_system" => speed(0.25, 0.5),
+            "fast3" => speed(3.0, 0.5),
+            "no_system_benefit" => speed(8.0, 0.0),
+            "dsm_is_user_code" => Self {
+                dsm_is_system: false,
+                ..speed(8.0, 0.5)
+            },
+            "protocol_half" => Self {
+                protocol: 0.5,
+                ..base
+            },
+            "protocol_half_not_extra" => Self {
+                protocol: 0.5,
+                extra_is_protocol: false,
+                ..base
+            },
+            "no_interface_latency" => Self {
+                interface_us: Some(0.0),
+                ..base
+            },
+            "gigabit" => Self {
+                bandwidth_mbps: Some(1000.0),
+                ..base
+            },
+            "prefetch_half" => Self {
+                prefetch_fault: 0.5,
+                ..base
+            },
+            "prefetch_lock_half" => Self {
+                prefetch_lock: 0.5,
+                ..base
+            },
+            "prefetch_empty_all" => Self {
+                prefetch_empty: 1.0,
+                ..base
+            },
+            _ => {
+                return Err(ModelError::Unknown {
+                    field: "tech".to_owned(),
+                    name: name.to_owned(),
+                    known: NAMES.join(", "),
+                });
+            }
+        })
     }
 
     /// (1+b)^(log₂ p): p for b = 1, 1 for b = 0, 3.375 for p = 8 and b = ½. Holds for p < 1 too.

@@ -39,12 +39,16 @@ pub fn compare(model: &HomogeneousOutput, handler: f64, simulated: &SimOutput) -
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WorkPile {
     /// The highest simulated throughput.
+    #[serde(rename = "sim_best_X")]
     pub sim_best_x: f64,
     /// The number of servers that gave it.
+    #[serde(rename = "sim_best_Ps")]
     pub sim_best_servers: u32,
     /// X* of the model.
+    #[serde(rename = "X_opt")]
     pub model_x: f64,
     /// P_s* of the model.
+    #[serde(rename = "Ps_opt")]
     pub model_servers: f64,
     /// 100 (X*/X_sim − 1).
     pub error_percent: f64,

@@ -59,6 +59,9 @@ fn default_cycles() -> u64 {
     100_000
 }
 
+/// More are refused: a mistyped number shall not look like a hang.
+const MAX_MESSAGES: f64 = 1e11;
+
 impl SimInput {
     /// The machine of the general model.
     #[must_use]
@@ -147,6 +150,13 @@ impl SimInput {
         self.work.validate("work.c2")?;
         if self.cycles == 0 {
             return Err(invalid("cycles", 0.0, "at least 1"));
+        }
+        let hops = |row: &Vec<f64>| row.iter().sum::<f64>();
+        let most_hops = self.visits.iter().map(hops).fold(0.0, f64::max);
+        let messages = (1.0 + most_hops) * (self.cycles as f64 + self.warmup as f64);
+        if messages > MAX_MESSAGES {
+            let why = "less: cycles, warmup included, times hops is over 10^11, which takes a day";
+            return Err(invalid("cycles", self.cycles as f64, why));
         }
         // Simulated time must stay finite, however unlucky the draws.
         let longest = (0..general.nodes())

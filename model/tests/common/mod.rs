@@ -2,23 +2,33 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The evaluated cases.
-pub(crate) fn cases() -> Value {
-    serde_json::from_str(include_str!("../data/model-cases.json")).expect("model-cases.json")
+pub(crate) fn cases() -> &'static Value {
+    static CASES: LazyLock<Value> =
+        LazyLock::new(|| from_text(include_str!("../data/model-cases.json")));
+    &CASES
 }
 
 /// The papers' tables.
-pub(crate) fn tables() -> Value {
-    serde_json::from_str(include_str!("../data/tables.json")).expect("tables.json")
+pub(crate) fn tables() -> &'static Value {
+    static TABLES: LazyLock<Value> =
+        LazyLock::new(|| from_text(include_str!("../data/tables.json")));
+    &TABLES
+}
+
+fn from_text(text: &str) -> Value {
+    serde_json::from_str(text).expect("the data file is JSON")
 }
 
 /// A section of the cases as a list that is not empty.
 pub(crate) fn section(path: &[&str]) -> Vec<Value> {
-    let mut value = &cases();
+    let mut value = cases();
     for key in path {
         value = &value[key];
     }
