@@ -92,6 +92,29 @@ impl<T: Element> Variable<T> {
         (0..self.layout().objects()).filter_map(|i| self.nth(i))
     }
 
+    /// Reads all objects, with all requests under way at once, and puts their elements together: row by
+    /// row of the variable, however it is split. Each object is as it was at one version; that all are of
+    /// one moment takes a barrier between the last write and this.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub fn read_all(&self) -> Result<Vec<T>> {
+        let under_way: Vec<_> = self
+            .objects()
+            .map(|o| (o.region(), o.read_async()))
+            .collect();
+        let columns = self.layout().columns() as usize;
+        let mut all = vec![T::default(); self.layout().rows() as usize * columns];
+        for (region, part) in under_way {
+            let part = part.wait()?;
+            let first = region.row as usize * columns + region.column as usize;
+            for (i, row) in part.rows().enumerate() {
+                all[first + i * columns..][..row.len()].copy_from_slice(row);
+            }
+        }
+        Ok(all)
+    }
+
     fn nth(&self, index: u32) -> Option<Object<T>> {
         let (dsm, name, lock) = (self.dsm.clone(), self.name.clone(), self.lock.clone());
         Object::new(dsm, name, &self.declared, index, lock)

@@ -79,6 +79,32 @@ fn values_are_written_and_read_as_wholes_and_parts() {
 }
 
 #[test]
+fn all_objects_are_read_at_once_and_put_together() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let grid = dsm
+        .matrix::<u32>("reverse-blocks", 5, 7)
+        .split_blocks(2, 3)
+        .declare()
+        .unwrap();
+    let number = |row, column| (10 * row + column) as u32;
+    let written: Vec<_> = grid
+        .objects()
+        .map(|object| {
+            let r = object.region();
+            let columns = r.column..r.column + r.columns;
+            let rows = r.row..r.row + r.rows;
+            let all = rows.flat_map(|i| columns.clone().map(move |j| number(i, j)));
+            object.write_async(&all.collect::<Vec<_>>())
+        })
+        .collect();
+    written.into_iter().for_each(|w| w.wait().unwrap());
+    // Answered three at a time, the last first: one by one it would hang.
+    let expected: Vec<u32> = (0..35).map(|at| number(at / 7, at % 7)).collect();
+    assert_eq!(grid.read_all().unwrap(), expected);
+}
+
+#[test]
 fn sections_and_atomics_work_and_are_counted() {
     let fake = Fake::start();
     let dsm = connect(&fake);
