@@ -7,7 +7,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
-use crate::{counts, exclusive, groups, kernels, latency, litmus, output, ping_pong, random, sor};
+use crate::{
+    barnes, counts, exclusive, fft, groups, is, kernels, latency, litmus, output, ping_pong,
+    random, sor, spmv, suite, water, workpile,
+};
 
 /// A program.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +50,21 @@ struct Line<P: Args> {
 
 const CATALOG: &[App] = &[
     app::<sor::Sor>("sor", "red-black over-relaxation on a matrix split by rows"),
+    app::<is::Is>(
+        "is",
+        "ranks integers by counting them in buckets that migrate",
+    ),
+    app::<barnes::Barnes>("barnes", "gravity: all read what all have moved"),
+    app::<water::Water>(
+        "water",
+        "molecular dynamics: forces are summed under locks that migrate",
+    ),
+    app::<spmv::Spmv>(
+        "spmv",
+        "sparse matrix x vector, by objects or element by element",
+    ),
+    app::<workpile::Workpile>("workpile", "clients that fetch chunks of work from servers"),
+    app::<fft::Fft>("fft", "six-step Fourier transform: a matrix is transposed"),
     app::<groups::Bad>("bad-group", "readers in one group, the owner in another"),
     app::<groups::Good>("good-group", "bad-group, cured: owner and readers together"),
     app::<ping_pong::Shared>("ping-pong", "two processes take turns at one variable"),
@@ -60,6 +78,7 @@ const CATALOG: &[App] = &[
         "exclusive",
         "sections on one variable and nothing else: a monitor's worst case",
     ),
+    app::<suite::Suite>("suite", "several programs, one after another"),
     app::<latency::Latency>("latency", "what each operation costs"),
     app::<kernels::Kernels>("kernels", "unit grains beside competitors: MAD, SAD, BAD"),
 ];

@@ -5,28 +5,43 @@
 //!
 //! | program | shows |
 //! |---|---|
+//! | [`is`] | buckets that migrate, then are read by all: integer sort |
+//! | [`barnes`] | everyone reads what everyone moved: gravity |
+//! | [`water`] | sums that migrate under many locks: molecular dynamics |
+//! | [`spmv`] | a vector that all read: sparse matrix × vector |
+//! | [`workpile`] | clients that fetch work from servers |
+//! | [`fft`] | a matrix transposed: six-step Fourier transform |
 //! | [`sor`] | a kernel with neighbours: bands of a matrix, edges exchanged, barriers |
 //! | [`groups`] | `bad-group`, `good-group`: an owner far from its readers, and near |
 //! | [`ping_pong`] | `ping-pong`, `ping-pong-split`: one variable between two writers, and its cure |
 //! | [`litmus`] | the consistency contract, tried out |
+//! | [`suite`] | several programs in one cluster |
 //! | [`random`] | anything in any order, counted |
 //! | [`exclusive`] | sections on one variable and nothing else |
 //! | [`latency`] | what each operation costs |
 //! | [`kernels`] | what each costs while others compete: MAD, SAD, BAD |
 
 mod app;
+mod common;
 mod counts;
 mod error;
 mod output;
 
+pub mod barnes;
 pub mod exclusive;
+pub mod fft;
 pub mod groups;
+pub mod is;
 pub mod kernels;
 pub mod latency;
 pub mod litmus;
 pub mod ping_pong;
 pub mod random;
 pub mod sor;
+pub mod spmv;
+pub mod suite;
+pub mod water;
+pub mod workpile;
 
 pub use app::{App, catalog, run, run_on};
 pub use error::Error;

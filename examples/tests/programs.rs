@@ -40,6 +40,45 @@ fn sor_by_the_clock_stops_everywhere_in_the_same_iteration() {
     assert!(said[0].contains("bit for bit"), "{}", said[0]);
 }
 
+/// What the applications do by other arguments than those of the whole-system test.
+#[test]
+fn applications_verify_whatever_their_options() {
+    let cluster = nested();
+    for (name, args) in [
+        ("spmv", "--rows 30 --per-row 4 --gets --iterations 3"),
+        ("workpile", "--chunks 20 --work 50 --locks --servers 2"),
+        ("water", "--molecules 30 --blocks 6 --seconds 0.1"),
+        (
+            "is",
+            "--keys 100 --buckets 5 --seconds 0.1 --iterations 100000",
+        ),
+        ("barnes", "--bodies 20 --theta 0 --iterations 2"),
+        ("fft", "--side 16 --iterations 0"),
+    ] {
+        let said = cluster.run(name, args);
+        assert!(said[0].contains("equal to"), "{}", said[0]);
+        assert!(said[1..].iter().all(String::is_empty), "{said:?}");
+    }
+}
+
+#[test]
+fn applications_say_which_argument_is_wrong() {
+    let cluster = single(2);
+    for (name, args, about) in [
+        ("is", "--buckets 1", "--buckets"),
+        ("spmv", "--rows 4", "--per-row"),
+        ("workpile", "--servers 2", "--servers"),
+        ("fft", "--side 12", "--side"),
+        ("water", "--blocks 0", "--blocks"),
+        ("suite", "suite", "suite"),
+    ] {
+        for said in cluster.try_run(name, args) {
+            let error = said.unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(about), "{error}");
+        }
+    }
+}
+
 #[test]
 fn groups_read_what_their_leaders_wrote() {
     let cluster = demo();
@@ -257,7 +296,7 @@ fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
 fn nonsense_is_told() {
     let unknown = dosmos_examples::run("sro", &[]).unwrap_err();
     assert!(
-        unknown.to_string().contains("there are sor, bad-group"),
+        unknown.to_string().contains("there are sor, is"),
         "{unknown}"
     );
     let usage = dosmos_examples::run("sor", &["--rwos".into(), "3".into()]).unwrap_err();

@@ -9,15 +9,14 @@
 
 mod kernel;
 
-use std::time::{Duration, Instant};
-
 use clap::Args;
-use dsm_lib::{CopyPolicy, Dsm, Matrix, Object, Scalar, Vector};
+use dsm_lib::{CopyPolicy, Dsm, Matrix, Object, Vector};
 
-use crate::app::{Program, patient, wrong};
+use crate::app::Program;
+use crate::common::{Pace, home, same_bits};
 use crate::error::{Error, Result};
 pub use kernel::sequential;
-use kernel::{Band, Colour, first_difference};
+use kernel::{Band, Colour};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -28,12 +27,6 @@ pub struct Sor {
     /// Columns of the matrix.
     #[arg(long, default_value_t = 128)]
     columns: usize,
-    /// Iterations; without this and --seconds, 100.
-    #[arg(long)]
-    iterations: Option<usize>,
-    /// Run until this much time is up (or the iterations are done).
-    #[arg(long)]
-    seconds: Option<f64>,
     /// Over-relaxation factor, between 0 and 2.
     #[arg(long, default_value_t = 1.5)]
     omega: f64,
@@ -43,6 +36,8 @@ pub struct Sor {
     /// Invalidate the neighbours' copies of the edges instead of updating them.
     #[arg(long)]
     invalidate: bool,
+    #[command(flatten)]
+    pace: Pace,
 }
 
 impl Program for Sor {
@@ -66,28 +61,9 @@ impl Program for Sor {
 }
 
 impl Sor {
-    fn limit(&self) -> usize {
-        match (self.iterations, self.seconds) {
-            (Some(n), _) => n,
-            (None, Some(_)) => usize::MAX,
-            (None, None) => 100,
-        }
-    }
-
     fn verify(&self, dsm: &Dsm, shared: &Shared, iterations: usize) -> Result<String> {
-        let mut result = Vec::with_capacity(self.rows * self.columns);
-        for band in shared.grid.objects() {
-            result.extend_from_slice(&band.read()?);
-        }
         let expected = sequential(self.rows, self.columns, iterations, self.omega);
-        if let Some((row, column, is, should_be)) =
-            first_difference(self.columns, &result, &expected)
-        {
-            let what = format!(
-                "after {iterations} iterations element ({row}, {column}) is {is:e}, a sequential run gives {should_be:e}"
-            );
-            return Err(wrong(dsm, "sor", what));
-        }
+        same_bits(dsm, "sor", &shared.grid, &expected)?;
         let last = shared.change.object(0)?.read()?;
         let change = match last[0] {
             0.0 => String::new(),
@@ -110,7 +86,6 @@ struct Shared {
     edges: [Matrix<f64>; 2],
     /// The iteration of the last check, and the largest change in it.
     change: Vector<f64>,
-    stop: Scalar<bool>,
 }
 
 impl Shared {
@@ -128,7 +103,6 @@ impl Shared {
                 .policy(policy)
                 .declare()
         };
-        let first = dsm.homes().first().map_or("", |h| h);
         Ok(Self {
             grid: dsm
                 .matrix("sor.grid", sor.rows, sor.columns)
@@ -136,12 +110,7 @@ impl Shared {
                 .owner_per_rank()
                 .declare()?,
             edges: [edges("sor.red-edges")?, edges("sor.black-edges")?],
-            change: dsm.vector("sor.change", 2).owner(first).declare()?,
-            stop: dsm
-                .scalar("sor.stop")
-                .owner(first)
-                .policy(policy)
-                .declare()?,
+            change: dsm.vector("sor.change", 2).owner(home(dsm, 0)).declare()?,
         })
     }
 }
@@ -176,23 +145,20 @@ impl<'a> Worker<'a> {
 
     /// Iterates until all stop, in the same iteration; returns how many there were.
     fn iterate(&self) -> Result<usize> {
-        let start = Instant::now();
         let initial = self.band.initial();
         self.values.write(&initial)?;
         self.tell_edges(Colour::Black, &initial)?;
-        patient(self.dsm).barrier()?;
-        let mut done = 0;
-        while done < self.sor.limit() {
+        let mut clock = self.sor.pace.start(self.dsm, "sor", 100)?;
+        while clock.runs() {
             let red = self.half_sweep(Colour::Red)?;
-            self.dsm.barrier()?;
+            clock.barrier()?;
             let black = self.half_sweep(Colour::Black)?;
-            done += 1;
-            self.gather_change(done, red.max(black))?;
-            if self.told_to_stop(start)? {
+            self.gather_change(clock.done() + 1, red.max(black))?;
+            if !clock.next()? {
                 break;
             }
         }
-        Ok(done)
+        Ok(clock.done())
     }
 
     fn half_sweep(&self, colour: Colour) -> Result<f64> {
@@ -247,20 +213,5 @@ impl<'a> Worker<'a> {
         section.write(&[iteration as f64, largest])?;
         section.release()?;
         Ok(())
-    }
-
-    /// Ends the iteration with a barrier. Process 0 looks at its clock before it, all look at what it
-    /// found after it; it does not write again before the next barrier, so all see the same.
-    fn told_to_stop(&self, start: Instant) -> Result<bool> {
-        let Some(seconds) = self.sor.seconds else {
-            self.dsm.barrier()?;
-            return Ok(false);
-        };
-        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
-        if self.dsm.rank() == 0 && start.elapsed() >= limit {
-            self.shared.stop.write(true)?;
-        }
-        self.dsm.barrier()?;
-        Ok(self.shared.stop.read()?)
     }
 }

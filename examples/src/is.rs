@@ -1,0 +1,209 @@
+//! Integer sort: the ranks of many small integers, by counting (the NAS kernel IS).
+//!
+//! Each process has a share of the keys, in memory of its own, and each iteration changes two of them
+//! and ranks all again: the rank of a key is the number of smaller keys. Two phases with two patterns
+//! of sharing:
+//!
+//! * *Count.* The processes count their keys privately and add the counts to the shared buckets. The
+//!   buckets are split into an object for each process; a process goes round them, beginning with its
+//!   own, and adds in a section: the objects **migrate** from one to the next, and all are busy at once.
+//! * *Rank.* After a barrier everyone reads all buckets (**read-only**: copies, within the group) and
+//!   writes the ranks of its own keys into its own object.
+//!
+//! There are two sets of buckets, used in turn: each process clears its object of one while the other is
+//! counted into. All is integers, so the result must equal the sequential one exactly.
+
+use clap::Args;
+use dsm_lib::{Dsm, Vector};
+
+use crate::app::Program;
+use crate::common::{Pace, dice, enough, same_bits, share, unit};
+use crate::error::Result;
+
+/// The arguments of the program.
+#[derive(Args, Debug, Clone)]
+pub struct Is {
+    /// Keys to rank, at least one a process.
+    #[arg(long, default_value_t = 65_536)]
+    keys: usize,
+    /// Values that a key can have, from 0; at least one a process.
+    #[arg(long, default_value_t = 512)]
+    buckets: usize,
+    /// Seed of the keys.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    pace: Pace,
+}
+
+impl Program for Is {
+    fn run(&self, dsm: &Dsm) -> Result<String> {
+        enough(dsm, "is", "--keys", self.keys, 1)?;
+        enough(dsm, "is", "--buckets", self.buckets, 1)?;
+        let shared = Shared::declare(self, dsm)?;
+        let mine = share(self.keys, dsm.size(), dsm.rank());
+        let mut keys: Vec<u32> = mine.clone().map(|at| self.key(at)).collect();
+        shared.clear(0, dsm.rank())?;
+        let mut clock = self.pace.start(dsm, "is", 10)?;
+        while clock.runs() {
+            for (at, key) in self.changes(clock.done()) {
+                if mine.contains(&at) {
+                    keys[at - mine.start] = key;
+                }
+            }
+            let set = clock.done() % 2;
+            shared.clear(1 - set, dsm.rank())?;
+            shared.add(set, dsm, &histogram(&keys, self.buckets))?;
+            clock.barrier()?;
+            let starts = starts(&shared.buckets[set].read_all()?);
+            let ranks: Vec<u32> = keys.iter().map(|k| starts[*k as usize]).collect();
+            shared.ranks.object(dsm.rank())?.write(&ranks)?;
+            if !clock.next()? {
+                break;
+            }
+        }
+        if dsm.rank() > 0 {
+            return Ok(String::new());
+        }
+        if clock.done() > 0 {
+            same_bits(dsm, "is", &shared.ranks, &self.sequential(clock.done()))?;
+        }
+        Ok(format!(
+            "is: {} keys in {} buckets by {} processes, {} iterations; equal to a sequential run",
+            self.keys,
+            self.buckets,
+            dsm.size(),
+            clock.done()
+        ))
+    }
+}
+
+impl Is {
+    /// Key `at`: the sum of four random numbers, so that values in the middle are frequent.
+    fn key(&self, at: usize) -> u32 {
+        let mut dice = dice(self.seed, at);
+        let sum: f64 = (0..4).map(|_| unit(&mut dice)).sum();
+        (sum / 4.0 * self.buckets as f64) as u32
+    }
+
+    /// The keys that iteration `i` changes: where, and to what; so no iteration is like another.
+    fn changes(&self, i: usize) -> [(usize, u32); 2] {
+        let (first, second) = (i % self.keys, (i + self.keys / 2) % self.keys);
+        let value = i % self.buckets;
+        [
+            (first, value as u32),
+            (second, (self.buckets - 1 - value) as u32),
+        ]
+    }
+
+    /// The whole computation by one process: the rank of each key after `iterations`.
+    pub(crate) fn sequential(&self, iterations: usize) -> Vec<u32> {
+        let mut keys: Vec<u32> = (0..self.keys).map(|at| self.key(at)).collect();
+        for (at, key) in (0..iterations).flat_map(|i| self.changes(i)) {
+            keys[at] = key;
+        }
+        let starts = starts(&histogram(&keys, self.buckets));
+        keys.iter().map(|k| starts[*k as usize]).collect()
+    }
+}
+
+/// How many keys have each value.
+fn histogram(keys: &[u32], buckets: usize) -> Vec<u32> {
+    let mut counts = vec![0; buckets];
+    for key in keys {
+        counts[*key as usize] += 1;
+    }
+    counts
+}
+
+/// How many keys have a smaller value, for each value.
+fn starts(counts: &[u32]) -> Vec<u32> {
+    let smaller = |sum: &mut u32, count: &u32| {
+        let start = *sum;
+        *sum += count;
+        Some(start)
+    };
+    counts.iter().scan(0, smaller).collect()
+}
+
+/// The shared variables.
+struct Shared {
+    /// Keys by value, in two sets.
+    buckets: [Vector<u32>; 2],
+    /// The rank of each key.
+    ranks: Vector<u32>,
+}
+
+impl Shared {
+    fn declare(is: &Is, dsm: &Dsm) -> Result<Self> {
+        let vector = |name, elements| {
+            let vector = dsm.vector::<u32>(name, elements).split(dsm.size());
+            vector.owner_per_rank().declare()
+        };
+        Ok(Self {
+            buckets: [
+                vector("is.buckets-even", is.buckets)?,
+                vector("is.buckets-odd", is.buckets)?,
+            ],
+            ranks: vector("is.ranks", is.keys)?,
+        })
+    }
+
+    fn clear(&self, set: usize, rank: usize) -> Result<()> {
+        let own = self.buckets[set].object(rank)?;
+        Ok(own.write(&vec![0; own.len()])?)
+    }
+
+    /// Adds the counts of one process, part by part, beginning with its own.
+    fn add(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
+        for turn in 0..dsm.size() {
+            let part = (dsm.rank() + turn) % dsm.size();
+            let mut section = self.buckets[set].object(part)?.acquire()?;
+            let mut sums = section.read()?.into_vec();
+            let mine = &counts[share(counts.len(), dsm.size(), part)];
+            for (sum, count) in sums.iter_mut().zip(mine) {
+                *sum += count;
+            }
+            section.write(&sums)?;
+            section.release()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_the_number_of_smaller_keys() {
+        let keys = [3, 0, 3, 1, 7];
+        let starts = starts(&histogram(&keys, 8));
+        let ranks = keys.map(|k| starts[k as usize]);
+        assert_eq!(ranks, [2, 0, 2, 1, 4]);
+    }
+
+    #[test]
+    fn ranks_sort_the_keys() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            is: Is,
+        }
+        use clap::Parser;
+        let is = Line::parse_from(["is", "--keys", "1000", "--buckets", "40"]).is;
+        let ranks = is.sequential(3);
+        let mut keys: Vec<u32> = (0..1000).map(|at| is.key(at)).collect();
+        for (at, key) in (0..3).flat_map(|i| is.changes(i)) {
+            keys[at] = key;
+        }
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        for (key, rank) in keys.iter().zip(ranks) {
+            assert_eq!(sorted.partition_point(|k| k < key), rank as usize);
+        }
+        // Frequent in the middle, rare at the ends.
+        let counts = histogram(&keys, 40);
+        assert!(counts[20] > 4 * counts[2], "{counts:?}");
+    }
+}
