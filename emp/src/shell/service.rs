@@ -5,9 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_server::EventManager;
-use dosmos_proto::{Malformed, wire};
+use dosmos_proto::{Malformed, Topology, VarId, wire};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, QueryError};
+use dosmos_trace::selection::Selection;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -80,10 +82,17 @@ impl EventManager for Service {
 
     async fn get_catalog(
         &self,
-        _: Request<wire::CatalogRequest>,
+        request: Request<wire::CatalogRequest>,
     ) -> Result<Response<wire::Catalog>, Status> {
+        let detail = request.into_inner().detail();
         self.settle().await;
-        let mut catalog = self.0.view.catalog();
+        let mut catalog = match detail {
+            Detail::All => self.0.view.catalog(),
+            Detail::NoVariables | Detail::Growing => self.0.view.outline(),
+        };
+        if detail == Detail::Growing {
+            catalog.topology = Topology::default();
+        }
         catalog.completeness = self.0.completeness();
         Ok(Response::new(catalog.into()))
     }
@@ -95,6 +104,35 @@ impl EventManager for Service {
         self.settle().await;
         let metas = self.0.meta_objects(&request.into_inner().into());
         Ok(Response::new(metas.into()))
+    }
+
+    async fn rank_variables(
+        &self,
+        request: Request<wire::RankRequest>,
+    ) -> Result<Response<wire::Ranking>, Status> {
+        let query = request.into_inner().into();
+        let ranking = self.0.rank(&query).map_err(refused)?;
+        Ok(Response::new(ranking.into()))
+    }
+
+    async fn describe_variables(
+        &self,
+        request: Request<wire::DescribeRequest>,
+    ) -> Result<Response<wire::VariableTable>, Status> {
+        let wanted = request.into_inner().variables.into_iter();
+        let wanted = wanted.map(VarId).collect();
+        Ok(Response::new(self.0.describe(&wanted).into()))
+    }
+
+    async fn set_selection(
+        &self,
+        request: Request<wire::SelectionRequest>,
+    ) -> Result<Response<wire::SelectionReply>, Status> {
+        let selection = request.into_inner().selection.unwrap_or_default();
+        let selection = Selection::try_from(selection).map_err(|e: Malformed| Status::from(e))?;
+        tracing::info!("told to record {selection:?}");
+        let (told, absent) = self.0.select(selection);
+        Ok(Response::new(wire::SelectionReply { told, absent }))
     }
 
     async fn get_histogram(

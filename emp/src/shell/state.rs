@@ -1,13 +1,17 @@
 //! What the tasks and the writer thread of an event manager share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dosmos_proto::time::Clock;
-use dosmos_proto::{EmpId, MpId, Nanos, Topology, wire};
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, Topology, VarId, Variable, wire};
 use dosmos_trace::meta::MetaState;
-use dosmos_trace::query::{Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus};
+use dosmos_trace::query::table::{self, RankQuery, Ranking, Share, VariableFigures, VariableTable};
+use dosmos_trace::query::{
+    ApOrigins, Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus, QueryError,
+};
+use dosmos_trace::selection::Selection;
 use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, StoreView};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
@@ -39,6 +43,8 @@ pub(super) struct Shared {
     pub(super) view: StoreView,
     pub(super) topology: Topology,
     pub(super) me: EmpId,
+    /// Which variables are counted here, and which are here as a whole.
+    share: Share,
     pub(super) store: String,
 }
 
@@ -64,6 +70,10 @@ pub(super) struct State {
     pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(super) trouble: String,
     pub(super) closing: bool,
+    /// The variables of `metas`.
+    variables: BTreeMap<VarId, Variable>,
+    /// What the memory processes were told to record; none: what the cluster file says.
+    selection: Option<Selection>,
 }
 
 impl Shared {
@@ -85,6 +95,8 @@ impl Shared {
                 waiters: Vec::new(),
                 trouble: String::new(),
                 closing: false,
+                variables: BTreeMap::new(),
+                selection: None,
             }),
             work: Condvar::new(),
             due: Notify::new(),
@@ -94,6 +106,7 @@ impl Shared {
             view,
             topology: config.topology.clone(),
             me: config.me,
+            share: Share::new(&config.topology, &[config.me]),
             store: config.store.display().to_string(),
         }
     }
@@ -179,6 +192,51 @@ impl Shared {
         self.lock().metas.query(query, completeness)
     }
 
+    pub(super) fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        let completeness = self.completeness();
+        let state = self.lock();
+        let sums = state.metas.sums(None);
+        let ranking = table::rank_over(state.variables.values(), &sums, &self.share, query)?;
+        Ok(Ranking {
+            completeness,
+            ..ranking
+        })
+    }
+
+    pub(super) fn describe(&self, wanted: &HashSet<VarId>) -> VariableTable {
+        let completeness = self.completeness();
+        let state = self.lock();
+        let mut sums = state.metas.sums(Some(wanted));
+        let known = wanted.iter().filter_map(|id| state.variables.get(id));
+        let row = |v: &Variable| VariableFigures {
+            variable: v.clone(),
+            sums: sums.remove(&v.id).unwrap_or_default(),
+        };
+        VariableTable {
+            rows: known.map(row).collect(),
+            completeness,
+        }
+    }
+
+    /// Tells the memory processes what to record from now on; those that are not connected, when they
+    /// are. How many were told, and how many were not connected.
+    pub(super) fn select(&self, selection: Selection) -> (u32, u32) {
+        let mut state = self.lock();
+        let mut told = 0;
+        for link in state.links.values() {
+            if let Some(replies) = &link.replies {
+                told += u32::from(replies.send(Ok(selection_reply(&selection))).is_ok());
+            }
+        }
+        state.selection = Some(selection);
+        let processes = self.topology.memory_processes.iter();
+        let mine = processes.filter(|p| p.event_manager == self.me).count();
+        (
+            told,
+            u32::try_from(mine).unwrap_or(u32::MAX).saturating_sub(told),
+        )
+    }
+
     pub(super) fn status(&self) -> EmpStatus {
         let usage = self.view.usage();
         let state = self.lock();
@@ -186,7 +244,7 @@ impl Shared {
         EmpStatus {
             name: self.topology.emp_name(self.me),
             now: self.clock.now(),
-            processes: state.process_statuses(),
+            processes: state.process_statuses(&self.topology),
             records: usage.records,
             pending: state.pending.records() as u64,
             stored_bytes: usage.bytes,
@@ -196,6 +254,7 @@ impl Shared {
             trouble: state.trouble.clone(),
             exchanged_out,
             exchanged_in,
+            selection: state.selection.clone(),
         }
     }
 }
@@ -251,12 +310,26 @@ impl State {
             Event::Received { from, content } => {
                 self.metas.receive(*from, content);
             }
-            Event::Variable(variable) => self.metas.declare(variable),
+            Event::Variable(variable) => {
+                self.metas.declare(variable);
+                self.variables.insert(variable.id, variable.clone());
+            }
             Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) => {}
         }
     }
 
-    fn process_statuses(&self) -> Vec<ProcessStatus> {
+    /// What a memory process that connects is to be told, if anything was changed.
+    pub(super) fn selection_reply(&self) -> Option<wire::IngestReply> {
+        self.selection.as_ref().map(selection_reply)
+    }
+
+    fn process_statuses(&self, topology: &Topology) -> Vec<ProcessStatus> {
+        let mut aps: BTreeMap<MpId, Vec<ApOrigins>> = BTreeMap::new();
+        for (ap, process) in (0u32..).map(ApId).zip(&topology.application_processes) {
+            let by_origin = self.metas.accesses_of(ap);
+            let its = aps.entry(process.memory_process).or_default();
+            its.push(ApOrigins { ap, by_origin });
+        }
         self.links
             .iter()
             .map(|(&mp, link)| ProcessStatus {
@@ -275,6 +348,8 @@ impl State {
                 clock_error: link.clock_error,
                 by_origin: self.metas.accesses_at(mp),
                 last_record: link.last_record,
+                monitor: Nanos(link.counters.monitor_ns),
+                aps: aps.remove(&mp).unwrap_or_default(),
             })
             .collect()
     }
@@ -316,6 +391,14 @@ impl Link {
         } else {
             0
         }
+    }
+}
+
+fn selection_reply(selection: &Selection) -> wire::IngestReply {
+    wire::IngestReply {
+        body: Some(wire::ingest_reply::Body::Selection(
+            selection.clone().into(),
+        )),
     }
 }
 

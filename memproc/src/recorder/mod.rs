@@ -11,6 +11,7 @@ mod clock;
 mod codec;
 mod filter;
 pub(crate) mod link;
+mod meter;
 mod outbox;
 #[cfg(test)]
 mod testing;
@@ -27,6 +28,7 @@ use crate::core::input::Item;
 use buffer::{Buffer, Raw};
 use clock::ClockOffset;
 use filter::Filter;
+use meter::Meter;
 use outbox::Outbox;
 
 /// What becomes of records that find the buffer full.
@@ -81,6 +83,8 @@ pub struct Metrics {
     pub copies: u64,
     /// Objects owned now.
     pub objects: u64,
+    /// Of the processor time used, what monitoring took.
+    pub monitor: Nanos,
 }
 
 impl From<Metrics> for wire::ProcessCounters {
@@ -95,6 +99,7 @@ impl From<Metrics> for wire::ProcessCounters {
             cpu_ns: m.cpu.0,
             copies: m.copies,
             objects: m.objects,
+            monitor_ns: m.monitor.0,
         }
     }
 }
@@ -113,6 +118,7 @@ pub(crate) struct Recorder {
     limit: usize,
     recorded: u64,
     dropped: u64,
+    meter: Meter,
 }
 
 impl Recorder {
@@ -129,7 +135,13 @@ impl Recorder {
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            meter: Meter::default(),
         }
+    }
+
+    /// The intrusion meter.
+    pub(crate) fn meter(&mut self) -> &mut Meter {
+        &mut self.meter
     }
 
     /// Takes what the core has to tell; `cost` is how long this process took for it. Whether a batch
@@ -264,6 +276,7 @@ impl Recorder {
         metrics.recorded = self.recorded;
         metrics.dropped = self.dropped;
         metrics.buffered_bytes = self.bytes() as u64;
+        metrics.monitor = self.meter.total();
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dosmos_proto::time::Clock;
@@ -183,8 +183,12 @@ impl Shared {
                     }
                 }
                 Output::Trace(item) => {
+                    let begun = state.recorder.meter().times_this_push().then(Instant::now);
                     if state.recorder.push(item, cost) {
                         self.full.notify_one();
+                    }
+                    if let Some(begun) = begun {
+                        state.recorder.meter().push(begun.elapsed().into());
                     }
                 }
             }
@@ -223,7 +227,9 @@ impl Shared {
         let mut state = self.lock();
         let metrics = self.metrics(&state);
         while let Some(raw) = state.recorder.take() {
+            let begun = Instant::now();
             state.recorder.pack(raw, metrics);
+            state.recorder.meter().work(begun.elapsed().into());
             packed = true;
         }
         let up = self.recording_up.load(Ordering::Relaxed);

@@ -2,13 +2,14 @@
 //! memory processes and the other event managers told it, in order. No I/O; the same input in the same
 //! order gives the same state, the same hand-overs and the same numbers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
 
 use super::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
 };
+use crate::query::table::Sums;
 use crate::query::{Completeness, MetaObjects, MetaQuery};
 use crate::record::{Op, Origin, Record, Side};
 
@@ -25,6 +26,7 @@ pub struct MetaState {
     sent: HashMap<EmpId, u64>,
     received: HashMap<EmpId, u64>,
     by_mp: BTreeMap<MpId, [OpCounts; 3]>,
+    by_ap: BTreeMap<ApId, [OpCounts; 3]>,
 }
 
 /// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
@@ -36,6 +38,13 @@ struct Primary {
     /// Positive: it has a copy. Both sides count the same reads, so it does not matter which of the two
     /// is heard first.
     copies: BTreeMap<MpId, i64>,
+}
+
+impl Primary {
+    fn add_to(&self, sums: &mut Sums) {
+        let copies = self.copies.values().filter(|made| **made > 0).count();
+        sums.primary(&self.meta, copies as u64);
+    }
 }
 
 /// The section under way.
@@ -66,6 +75,7 @@ impl MetaState {
             sent: HashMap::new(),
             received: HashMap::new(),
             by_mp: BTreeMap::new(),
+            by_ap: BTreeMap::new(),
         }
     }
 
@@ -85,8 +95,9 @@ impl MetaState {
     /// Takes a record of one of our memory processes into account.
     pub fn apply(&mut self, record: &Record) {
         if record.side == Side::Requester && record.is_access() {
-            let counts = self.by_mp.entry(record.mp).or_default();
-            counts[record.origin as usize - 1].count(record.op);
+            let origin = record.origin as usize - 1;
+            self.by_mp.entry(record.mp).or_default()[origin].count(record.op);
+            self.by_ap.entry(record.ap).or_default()[origin].count(record.op);
         }
         if record.flags.failed || record.op == Op::Barrier {
             return;
@@ -259,6 +270,39 @@ impl MetaState {
     /// Accesses by the application processes of a memory process, by origin.
     pub fn accesses_at(&self, mp: MpId) -> [OpCounts; 3] {
         self.by_mp.get(&mp).copied().unwrap_or_default()
+    }
+
+    /// Accesses of an application process of one of our memory processes, by origin.
+    pub fn accesses_of(&self, ap: ApId) -> [OpCounts; 3] {
+        self.by_ap.get(&ap).copied().unwrap_or_default()
+    }
+
+    /// Figures summed by variable, of those named; none named: of all.
+    pub fn sums(&self, wanted: Option<&HashSet<VarId>>) -> HashMap<VarId, Sums> {
+        let mut sums: HashMap<VarId, Sums> = HashMap::new();
+        let Some(wanted) = wanted else {
+            for primary in self.primaries.values() {
+                let its = sums.entry(primary.meta.object.var).or_default();
+                primary.add_to(its);
+            }
+            for secondary in self.secondaries.values() {
+                let its = sums.entry(secondary.meta.object.var).or_default();
+                its.secondary(&secondary.meta);
+            }
+            return sums;
+        };
+        for &variable in wanted {
+            let first = ObjectId::new(variable, 0);
+            let last = ObjectId::new(variable, u32::MAX);
+            let mut its = Sums::default();
+            let primaries = self.primaries.range(first..=last);
+            primaries.for_each(|(_, primary)| primary.add_to(&mut its));
+            let (first, last) = ((first, MpId(0)), (last, MpId(u32::MAX)));
+            let secondaries = self.secondaries.range(first..=last);
+            secondaries.for_each(|(_, secondary)| its.secondary(&secondary.meta));
+            sums.insert(variable, its);
+        }
+        sums
     }
 
     /// The meta-objects asked for, in order of object.

@@ -6,6 +6,7 @@
 mod breakdown;
 pub mod causality;
 pub mod gather;
+pub mod table;
 
 pub use breakdown::{Breakdown, ProcessTimes};
 
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{OpCounts, PrimaryMeta, SecondaryMeta};
 use crate::record::{Op, Origin, Record};
+use crate::selection::Selection;
+use table::{RankQuery, Ranking, Table, TableQuery, VariableTable};
 
 /// A time range `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -362,6 +365,20 @@ pub struct ProcessStatus {
     pub by_origin: [OpCounts; 3],
     /// End of its last record.
     pub last_record: Nanos,
+    /// Of the processor time used, what went into recording, encoding and sending records (the push
+    /// of a record is timed for one in many, and scaled).
+    pub monitor: Nanos,
+    /// Accesses of each of its application processes.
+    pub aps: Vec<ApOrigins>,
+}
+
+/// Accesses of one application process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApOrigins {
+    /// Which.
+    pub ap: ApId,
+    /// Its accesses by origin (local, intra, inter).
+    pub by_origin: [OpCounts; 3],
 }
 
 /// State of one event manager.
@@ -391,6 +408,8 @@ pub struct EmpStatus {
     pub exchanged_out: u64,
     /// Secondary meta-objects received from others.
     pub exchanged_in: u64,
+    /// What its memory processes were last told to record; none: what their cluster file says.
+    pub selection: Option<Selection>,
 }
 
 /// State of all event managers asked, and what is lacking.
@@ -440,4 +459,56 @@ pub trait TraceSource: Send + Sync {
     }
     /// State of the processes.
     async fn status(&self) -> Result<Status, QueryError>;
+
+    /// The catalog without its variables; without the topology either unless `topology`. What is
+    /// asked again and again while a program runs.
+    async fn outline(&self, topology: bool) -> Result<Catalog, QueryError> {
+        let mut catalog = self.catalog().await?;
+        catalog.variables.clear();
+        if !topology {
+            catalog.topology = Topology::default();
+        }
+        Ok(catalog)
+    }
+
+    /// A part of the order of variables.
+    async fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        let (catalog, metas) = (
+            self.catalog().await?,
+            self.meta_objects(&MetaQuery::default()).await?,
+        );
+        table::rank(&catalog, &metas, query)
+    }
+
+    /// The figures of some variables, in no particular order; those unknown here are left out.
+    async fn describe(&self, variables: &[VarId]) -> Result<VariableTable, QueryError> {
+        let query = MetaQuery {
+            variables: variables.to_vec(),
+            objects: Vec::new(),
+        };
+        let (catalog, metas) = (self.catalog().await?, self.meta_objects(&query).await?);
+        Ok(table::describe(&catalog, &metas, variables))
+    }
+
+    /// A page of the table of variables.
+    async fn table(&self, query: &TableQuery) -> Result<Table, QueryError> {
+        let ranking = self.rank(&query.rank()).await?;
+        let wanted: Vec<VarId> = ranking.entries.iter().map(|e| e.variable).collect();
+        let described = self.describe(&wanted).await?;
+        Ok(table::page(query.offset, &wanted, ranking, described))
+    }
+
+    /// Changes what is recorded from now on. Answers how many memory processes were told.
+    async fn select(&self, selection: &Selection) -> Result<u32, QueryError> {
+        let _ = selection;
+        Err(QueryError::BadQuery(format!(
+            "{} is a finished run: nothing is recorded any more",
+            self.name()
+        )))
+    }
+
+    /// Bytes of the answers received over a network so far; 0 if none is used.
+    fn received_bytes(&self) -> u64 {
+        0
+    }
 }

@@ -69,10 +69,19 @@ impl StoreView {
 
     /// Processes, variables, extent.
     pub fn catalog(&self) -> Catalog {
+        let variables = self.read(|index| index.variables.values().cloned().collect());
+        Catalog {
+            variables,
+            ..self.outline()
+        }
+    }
+
+    /// The same without the variables: what is asked for again and again while a program runs.
+    pub fn outline(&self) -> Catalog {
         self.read(|index| Catalog {
             event_managers: vec![self.identity.event_manager.clone()],
             topology: self.identity.topology.clone(),
-            variables: index.variables.values().cloned().collect(),
+            variables: Vec::new(),
             barriers: index.barriers.values().cloned().collect(),
             extent: index.extent(),
             records: index.records(),

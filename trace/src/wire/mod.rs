@@ -6,6 +6,7 @@ mod meta;
 mod query;
 mod records;
 mod status;
+mod table;
 #[cfg(test)]
 mod tests;
 

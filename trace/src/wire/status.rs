@@ -1,10 +1,10 @@
 //! State of processes, and the selection of what is recorded.
 
-use dosmos_proto::{Malformed, MpId, Nanos, wire};
+use dosmos_proto::{ApId, Malformed, MpId, Nanos, wire};
 
 use super::meta::counts;
 use super::query::op;
-use crate::query::{EmpStatus, ProcessStatus};
+use crate::query::{ApOrigins, EmpStatus, ProcessStatus};
 use crate::selection::{Mode, Selection};
 
 impl From<ProcessStatus> for wire::ProcessStatus {
@@ -23,6 +23,7 @@ impl From<ProcessStatus> for wire::ProcessStatus {
                 cpu_ns: p.cpu.0,
                 copies: p.copies,
                 objects: p.objects,
+                monitor_ns: p.monitor.0,
             }),
             clock_offset_ns: p.clock_offset_ns,
             clock_error_ns: p.clock_error.0,
@@ -30,6 +31,7 @@ impl From<ProcessStatus> for wire::ProcessStatus {
             intra: Some(intra.into()),
             inter: Some(inter.into()),
             last_record_ns: p.last_record.0,
+            aps: p.aps.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -53,6 +55,29 @@ impl From<wire::ProcessStatus> for ProcessStatus {
             clock_error: Nanos(p.clock_error_ns),
             by_origin: [counts(p.local), counts(p.intra), counts(p.inter)],
             last_record: Nanos(p.last_record_ns),
+            monitor: Nanos(c.monitor_ns),
+            aps: p.aps.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<ApOrigins> for wire::ApOrigins {
+    fn from(a: ApOrigins) -> Self {
+        let [local, intra, inter] = a.by_origin;
+        Self {
+            ap: a.ap.0,
+            local: Some(local.into()),
+            intra: Some(intra.into()),
+            inter: Some(inter.into()),
+        }
+    }
+}
+
+impl From<wire::ApOrigins> for ApOrigins {
+    fn from(a: wire::ApOrigins) -> Self {
+        Self {
+            ap: ApId(a.ap),
+            by_origin: [counts(a.local), counts(a.intra), counts(a.inter)],
         }
     }
 }
@@ -72,7 +97,7 @@ impl From<EmpStatus> for wire::Status {
             trouble: s.trouble,
             exchanged_out: s.exchanged_out,
             exchanged_in: s.exchanged_in,
-            selection: None,
+            selection: s.selection.map(Into::into),
         }
     }
 }
@@ -92,6 +117,8 @@ impl From<wire::Status> for EmpStatus {
             trouble: s.trouble,
             exchanged_out: s.exchanged_out,
             exchanged_in: s.exchanged_in,
+            // What cannot be read is not known.
+            selection: s.selection.and_then(|s| s.try_into().ok()),
         }
     }
 }

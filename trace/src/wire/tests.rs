@@ -249,27 +249,40 @@ fn process() -> impl Strategy<Value = ProcessStatus> {
                 clock_error: Nanos(n[9]),
                 by_origin,
                 last_record: Nanos(n[10]),
+                monitor: Nanos(n[11]),
+                aps: vec![ApOrigins {
+                    ap: ApId(7),
+                    by_origin,
+                }],
             },
         )
 }
 
 fn status() -> impl Strategy<Value = EmpStatus> {
-    (any::<[u64; 8]>(), ["[a-z]*", ".*", ".*"], list(process())).prop_map(
-        |(n, [name, store, trouble], processes)| EmpStatus {
-            name,
-            now: Nanos(n[0]),
-            processes,
-            records: n[1],
-            pending: n[2],
-            stored_bytes: n[3],
-            chunks: n[4],
-            cpu: Nanos(n[5]),
-            store,
-            trouble,
-            exchanged_out: n[6],
-            exchanged_in: n[7],
-        },
+    let told = prop::option::of(selection());
+    (
+        any::<[u64; 8]>(),
+        ["[a-z]*", ".*", ".*"],
+        list(process()),
+        told,
     )
+        .prop_map(
+            |(n, [name, store, trouble], processes, selection)| EmpStatus {
+                name,
+                now: Nanos(n[0]),
+                processes,
+                records: n[1],
+                pending: n[2],
+                stored_bytes: n[3],
+                chunks: n[4],
+                cpu: Nanos(n[5]),
+                store,
+                trouble,
+                exchanged_out: n[6],
+                exchanged_in: n[7],
+                selection,
+            },
+        )
 }
 
 fn selection() -> impl Strategy<Value = Selection> {

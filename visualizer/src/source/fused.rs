@@ -7,15 +7,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dosmos_proto::Nanos;
+use dosmos_proto::{Nanos, VarId};
 use dosmos_trace::Record;
+use dosmos_trace::query::table::{
+    RankQuery, Ranked, Ranking, Table, TableQuery, VariableFigures, VariableTable,
+};
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
     MAX_BUCKETS, MetaObjects, MetaQuery, QueryError, Status, TimeRange, TraceSource,
 };
+use dosmos_trace::selection::Selection;
 use futures::future::join_all;
 
-use super::merge;
+use super::{merge, table};
 
 /// Many sources as one.
 pub struct Fused {
@@ -190,6 +194,69 @@ impl TraceSource for Fused {
             all
         };
         Ok(gathered.merged(merge, |b| &mut b.completeness))
+    }
+
+    async fn outline(&self, topology: bool) -> Result<Catalog, QueryError> {
+        let gathered = self.ask(|s| s.outline(topology)).await?;
+        Ok(gathered.merged(merge::catalogs, |c| &mut c.completeness))
+    }
+
+    /// Rankings of many sources cannot be paged one after another without an order of all of them; so
+    /// this is the page of the merged table, without its figures.
+    async fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        let page = TableQuery {
+            pattern: query.pattern.clone(),
+            sort: query.sort,
+            reverse: query.reverse,
+            offset: query.skip,
+            limit: query.take,
+        };
+        let table = self.table(&page).await?;
+        let end = u64::from(query.skip) + table.rows.len() as u64;
+        let entry = |row: &VariableFigures| Ranked {
+            variable: row.variable.id,
+            name: row.variable.spec.name.clone(),
+            key: row.sums.key(query.sort, row.variable.spec.layout.objects()),
+            split: false,
+        };
+        Ok(Ranking {
+            entries: table.rows.iter().map(entry).collect(),
+            more: end < table.matched,
+            next_split: None,
+            known: table.known,
+            matched: table.matched,
+            completeness: table.completeness,
+        })
+    }
+
+    async fn describe(&self, variables: &[VarId]) -> Result<VariableTable, QueryError> {
+        let gathered = self.ask(|s| s.describe(variables)).await?;
+        Ok(gathered.merged(merge::described, |t| &mut t.completeness))
+    }
+
+    async fn table(&self, query: &TableQuery) -> Result<Table, QueryError> {
+        if let [one] = self.sources.as_slice() {
+            return one.table(query).await;
+        }
+        let mut merged = table::merged(&self.sources, query).await?;
+        add_missing(&mut merged.completeness, Vec::new());
+        Ok(merged)
+    }
+
+    /// Everybody is told, or it is an error that says who was not.
+    async fn select(&self, selection: &Selection) -> Result<u32, QueryError> {
+        let gathered = self.ask(|s| s.select(selection)).await?;
+        if !gathered.missing.is_empty() {
+            return Err(QueryError::Unavailable {
+                source_name: gathered.missing.join(", "),
+                why: "could not be told what to record; the others were".into(),
+            });
+        }
+        Ok(gathered.answers.iter().map(|(_, told)| told).sum())
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.sources.iter().map(|s| s.received_bytes()).sum()
     }
 
     async fn status(&self) -> Result<Status, QueryError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{ObjectId, VarId, Variable};
 use dosmos_trace::meta::{PrimaryMeta, SecondaryMeta};
+use dosmos_trace::query::table::{VariableFigures, VariableTable};
 use dosmos_trace::query::{
     BarrierName, Catalog, Completeness, EmpStatus, Histogram, History, HistoryQuery, MetaObjects,
     OriginCounts, Status, TimeRange,
@@ -90,6 +91,27 @@ pub(super) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
     MetaObjects {
         primaries: primaries.into_values().collect(),
         secondaries,
+        completeness,
+    }
+}
+
+/// The parts of one variable's figures are added.
+pub(super) fn described(parts: Vec<(String, VariableTable)>) -> VariableTable {
+    let mut rows: BTreeMap<VarId, VariableFigures> = BTreeMap::new();
+    let mut completeness = Completeness::default();
+    for (_, part) in parts {
+        completeness.merge(&part.completeness);
+        for row in part.rows {
+            match rows.get_mut(&row.variable.id) {
+                Some(known) => known.sums.add(&row.sums),
+                None => {
+                    rows.insert(row.variable.id, row);
+                }
+            }
+        }
+    }
+    VariableTable {
+        rows: rows.into_values().collect(),
         completeness,
     }
 }

@@ -4,6 +4,7 @@ mod fused;
 mod memory;
 mod merge;
 mod remote;
+mod table;
 
 pub use fused::Fused;
 pub use memory::Memory;

@@ -6,18 +6,23 @@
 use std::error::Error as _;
 use std::future::Future;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dosmos_proto::transport::{self, Address};
+use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, wire};
+use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, VarId, wire};
 use dosmos_trace::Record;
+use dosmos_trace::query::table::{RankQuery, Ranking, VariableTable};
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
     MetaObjects, MetaQuery, QueryError, Status, TraceSource,
 };
+use dosmos_trace::selection::Selection;
 use dosmos_trace::wire as convert;
+use prost::Message;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tonic::transport::Channel;
@@ -37,6 +42,8 @@ pub struct RemoteSource {
     called: OnceLock<String>,
     /// The connection, if there is one, and where it leads.
     connection: Mutex<Option<(Address, Client)>>,
+    /// Bytes of its answers.
+    received: AtomicU64,
 }
 
 /// Where it is.
@@ -66,6 +73,7 @@ impl RemoteSource {
             deadline: DEADLINE,
             called,
             connection: Mutex::new(None),
+            received: AtomicU64::new(0),
         }
     }
 
@@ -74,6 +82,19 @@ impl RemoteSource {
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
+    }
+
+    async fn catalog_in(&self, detail: Detail) -> Result<Catalog, QueryError> {
+        let request = wire::CatalogRequest {
+            detail: detail.into(),
+        };
+        let ask = |mut c: Client| async move { c.get_catalog(request).await };
+        let answer = self.get(ask).await?;
+        if !answer.event_manager.is_empty() {
+            // Set before: it has not changed its name.
+            let _ = self.called.set(answer.event_manager.clone());
+        }
+        Catalog::try_from(answer).map_err(|m| self.malformed(&m))
     }
 
     fn unavailable(&self, why: impl Into<String>) -> QueryError {
@@ -135,6 +156,21 @@ impl RemoteSource {
         }
     }
 
+    /// Calls for an answer in one message, and counts its bytes.
+    async fn get<T, F>(&self, call: impl Fn(Client) -> F) -> Result<T, QueryError>
+    where
+        T: Message,
+        F: Future<Output = Result<Response<T>, tonic::Status>>,
+    {
+        let answer = self.call(call).await?;
+        self.count(answer.encoded_len());
+        Ok(answer)
+    }
+
+    fn count(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// A peer that does not answer in time may never: the next call connects anew.
     async fn too_late(&self) -> QueryError {
         if let Ok(mut connection) = self.connection.try_lock() {
@@ -175,13 +211,51 @@ impl TraceSource for RemoteSource {
     }
 
     async fn catalog(&self) -> Result<Catalog, QueryError> {
-        let ask = |mut c: Client| async move { c.get_catalog(wire::CatalogRequest {}).await };
-        let answer = self.call(ask).await?;
-        if !answer.event_manager.is_empty() {
-            // Set before: it has not changed its name.
-            let _ = self.called.set(answer.event_manager.clone());
-        }
-        Catalog::try_from(answer).map_err(|m| self.malformed(&m))
+        self.catalog_in(Detail::All).await
+    }
+
+    async fn outline(&self, topology: bool) -> Result<Catalog, QueryError> {
+        self.catalog_in(match topology {
+            true => Detail::NoVariables,
+            false => Detail::Growing,
+        })
+        .await
+    }
+
+    async fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        let request = wire::RankRequest::from(query.clone());
+        let ask = |mut c: Client| {
+            let request = request.clone();
+            async move { c.rank_variables(request).await }
+        };
+        Ok(self.get(ask).await?.into())
+    }
+
+    async fn describe(&self, variables: &[VarId]) -> Result<VariableTable, QueryError> {
+        let request = wire::DescribeRequest {
+            variables: variables.iter().map(|v| v.0).collect(),
+        };
+        let ask = |mut c: Client| {
+            let request = request.clone();
+            async move { c.describe_variables(request).await }
+        };
+        let answer = self.get(ask).await?;
+        VariableTable::try_from(answer).map_err(|m| self.malformed(&m))
+    }
+
+    async fn select(&self, selection: &Selection) -> Result<u32, QueryError> {
+        let request = wire::SelectionRequest {
+            selection: Some(selection.clone().into()),
+        };
+        let ask = |mut c: Client| {
+            let request = request.clone();
+            async move { c.set_selection(request).await }
+        };
+        Ok(self.get(ask).await?.told)
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
@@ -190,7 +264,7 @@ impl TraceSource for RemoteSource {
             let request = request.clone();
             async move { c.get_meta_objects(request).await }
         };
-        Ok(self.call(ask).await?.into())
+        Ok(self.get(ask).await?.into())
     }
 
     async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
@@ -199,7 +273,7 @@ impl TraceSource for RemoteSource {
             let request = request.clone();
             async move { c.get_histogram(request).await }
         };
-        let answer = self.call(ask).await?;
+        let answer = self.get(ask).await?;
         Histogram::try_from(answer).map_err(|m| self.malformed(&m))
     }
 
@@ -209,7 +283,7 @@ impl TraceSource for RemoteSource {
             let request = request.clone();
             async move { c.get_history(request).await }
         };
-        let answer = self.call(ask).await?;
+        let answer = self.get(ask).await?;
         History::try_from(answer).map_err(|m| self.malformed(&m))
     }
 
@@ -231,6 +305,7 @@ impl TraceSource for RemoteSource {
                 Ok(Err(status)) => return Err(self.explain(&status)),
                 Ok(Ok(None)) => return Ok(records),
                 Ok(Ok(Some(columns))) => {
+                    self.count(columns.encoded_len());
                     let batch = convert::decode(columns).map_err(|m| self.malformed(&m))?;
                     records.extend(batch);
                 }
@@ -240,12 +315,12 @@ impl TraceSource for RemoteSource {
 
     async fn breakdown(&self) -> Result<Breakdown, QueryError> {
         let ask = |mut c: Client| async move { c.get_breakdown(wire::BreakdownRequest {}).await };
-        Ok(self.call(ask).await?.into())
+        Ok(self.get(ask).await?.into())
     }
 
     async fn status(&self) -> Result<Status, QueryError> {
         let ask = |mut c: Client| async move { c.get_status(wire::StatusRequest {}).await };
-        let answer = self.call(ask).await?;
+        let answer = self.get(ask).await?;
         Ok(Status {
             event_managers: vec![answer.into()],
             completeness: Completeness::default(),
