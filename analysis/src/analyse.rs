@@ -1,16 +1,17 @@
 //! The way from records to an answer: one pass over them, then every detector.
 //!
-//! [`analyse`] is what `dosmos check`, the terminal and the report call; its answer serializes as the
-//! schema of `dosmos check --format json`.
+//! [`analyse`] is what the terminal and the report call; `dosmos check` feeds a
+//! [`ProfileBuilder`] slice by slice and calls [`conclude`]. The answer serializes as the schema of
+//! `dosmos check --format json`.
 
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Record;
 use serde::Serialize;
 
 use crate::detectors;
-use crate::finding::Finding;
+use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
-use crate::profile::ProfileBuilder;
+use crate::profile::{Profile, ProfileBuilder};
 use crate::thresholds::Thresholds;
 
 /// What is to be analysed: a live window or a whole store.
@@ -32,13 +33,19 @@ impl std::fmt::Debug for Input<'_> {
     }
 }
 
-/// What is wrong, and how much of the truth that rests on. Serialized: `{"complete","findings"}`.
+/// What is wrong, and how much of the truth that rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
     /// Fraction of the accesses that were recorded and read, 0 to 1.
     pub complete: f64,
+    /// First instant looked at, nanoseconds of cluster time.
+    pub from_ns: u64,
+    /// Last instant looked at, nanoseconds of cluster time.
+    pub to_ns: u64,
     /// By severity, highest first.
     pub findings: Vec<Finding>,
+    /// What would have been found, had enough been recorded to be sure.
+    pub withheld: Vec<Withheld>,
     /// Who uses what, today's assignment to groups against the best one; for the group view.
     #[serde(skip)]
     pub groups: GroupMatrix,
@@ -50,10 +57,18 @@ pub fn analyse(input: Input<'_>, thresholds: &Thresholds) -> Analysis {
     for record in input.records {
         builder.add(&record);
     }
-    let profile = builder.finish(input.window);
+    conclude(&builder.finish(input.window), thresholds)
+}
+
+/// Runs every detector over what was gathered.
+pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
+    let detected = detectors::run(profile, thresholds);
     Analysis {
         complete: profile.completeness(),
-        findings: detectors::detect(&profile, thresholds),
-        groups: detectors::group_matrix(&profile, thresholds),
+        from_ns: profile.window.from.0,
+        to_ns: profile.window.to.0,
+        findings: detected.findings,
+        withheld: detected.withheld,
+        groups: detected.groups,
     }
 }

@@ -74,6 +74,17 @@ impl std::str::FromStr for Kind {
     }
 }
 
+/// A finding that what was not recorded could explain, and so is not made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Withheld {
+    /// What it would have been.
+    pub kind: Kind,
+    /// What it would have been about.
+    pub subject: String,
+    /// What is lacking.
+    pub why: String,
+}
+
 /// One finding. Serialized as the schema of `dosmos check --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
@@ -91,8 +102,10 @@ pub struct Finding {
     pub from_ns: u64,
     /// Last instant, nanoseconds of cluster time.
     pub to_ns: u64,
-    /// Fraction of total process time lost, 0 to 1.
+    /// Fraction of total process time lost, 0 to 1; less where records are lacking (see [`crate::detect`]).
     pub severity: f64,
+    /// That as process time, nanoseconds.
+    pub lost_ns: u64,
     /// Fraction of the accesses that were recorded, 0 to 1.
     pub completeness: f64,
     /// Fraction of the run time that following the advice would save; none if not predicted.
@@ -101,7 +114,8 @@ pub struct Finding {
     pub advice: String,
     /// What to change in the cluster file; none if it is to be changed in the program.
     pub patch: Option<String>,
-    /// The numbers behind it, and symptoms it explains.
+    /// The numbers behind it (`records`: how many records they come from); under `symptoms`, what else it
+    /// explains.
     pub evidence: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -117,6 +131,7 @@ impl Finding {
             from_ns: range.from.0,
             to_ns: range.to.0,
             severity: 0.0,
+            lost_ns: 0,
             completeness: 1.0,
             predicted_gain: None,
             advice: String::new(),

@@ -6,9 +6,10 @@
 //!    detectors need: sums per object and application process, hand-overs of locks, written ranges,
 //!    barrier phases. Its size depends on the objects and processes touched, never on the number of
 //!    records.
-//! 2. [`detect`] runs every detector over the profile and drops findings that another one explains.
+//! 2. [`detect`] runs every detector over the profile, lists findings that another one explains under that one's
+//!    evidence, and withholds those that what was not recorded could explain.
 //!
-//! [`analyse`] does both. The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
+//! [`analyse`] does both; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
 
 mod analyse;
 pub mod detectors;
@@ -19,9 +20,9 @@ pub mod profile;
 pub mod ranges;
 pub mod thresholds;
 
-pub use analyse::{Analysis, Input, analyse};
+pub use analyse::{Analysis, Input, analyse, conclude};
 pub use detectors::detect;
-pub use finding::{Finding, Kind};
+pub use finding::{Finding, Kind, Withheld};
 pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};
 pub use thresholds::Thresholds;

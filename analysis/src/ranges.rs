@@ -1,5 +1,7 @@
 //! Sets of element indices as sorted disjoint ranges, bounded in size.
 
+use std::fmt;
+
 /// Ranges kept at most; beyond that the two nearest are joined, so the set only ever grows. That
 /// can hide false sharing but never invents it.
 const MOST: usize = 64;
@@ -61,6 +63,19 @@ impl RangeSet {
             }
         }
         false
+    }
+}
+
+impl fmt::Display for RangeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (first, end)) in self.ranges.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            match end - first {
+                1 => write!(f, "{comma}{first}")?,
+                _ => write!(f, "{comma}{first}..{end}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -3,15 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Thresholds of all detectors. Fractions are of 1.
+/// Thresholds of all detectors. Fractions are of 1. *Process time*: length of the window × active application
+/// processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
     /// Bottleneck: mean number of application processes waiting for the object (Little: Σ wait / window).
     pub bottleneck_waiting: f64,
-    /// Bottleneck, ping-pong, false sharing: time lost, as a fraction of process time.
+    /// Bottleneck, imbalance: time lost, as a fraction of process time. Ping-pong, false sharing: as a fraction of
+    /// the involved processes' time.
     pub time_lost: f64,
-    /// Ping-pong: hand-overs seen at least.
+    /// Ping-pong, false sharing: hand-overs (changes of writer) seen at least.
     pub ping_pong_hand_overs: u64,
     /// Ping-pong: fraction of hand-overs that return to the holder before last.
     pub ping_pong_returns: f64,
@@ -19,16 +21,26 @@ pub struct Thresholds {
     pub ping_pong_processes: usize,
     /// No sharing: accesses seen at least.
     pub no_sharing_accesses: u64,
+    /// False sharing: at most this fraction of the reads may be of elements that another process wrote.
+    pub false_sharing_reads: f64,
     /// Policy mismatch: fraction of the messages that the other policy would save.
     pub policy_messages: f64,
     /// Bad group, misplaced owner: fraction of the access cost that the better assignment saves.
     pub assignment_gain: f64,
-    /// Bad group, misplaced owner, policy mismatch, no sharing: time lost below which nothing is said.
+    /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
+    /// which nothing is said.
     pub worth_saying: f64,
-    /// Imbalance: (max − mean) / max of busy time.
+    /// Imbalance: (max − mean) / max of the processes' busy time in all phases together.
     pub imbalance: f64,
+    /// Imbalance in turns: the same of single phases, summed; more, since chance makes somebody last in each.
+    pub imbalance_in_turns: f64,
+    /// Imbalance: phases seen at least; one is a start or an end, no distribution of work.
+    pub imbalance_phases: u64,
     /// Findings whose data is less complete than this are withheld.
     pub completeness: f64,
+    /// Against a baseline, a finding is worse if it costs more by this fraction of what it cost (and by
+    /// `worth_saying`).
+    pub worse: f64,
 }
 
 impl Default for Thresholds {
@@ -40,11 +52,69 @@ impl Default for Thresholds {
             ping_pong_returns: 0.5,
             ping_pong_processes: 4,
             no_sharing_accesses: 100,
+            false_sharing_reads: 0.1,
             policy_messages: 0.25,
             assignment_gain: 0.10,
             worth_saying: 0.01,
             imbalance: 0.20,
+            imbalance_in_turns: 0.40,
+            imbalance_phases: 3,
             completeness: 0.5,
+            worse: 0.25,
         }
+    }
+}
+
+impl Thresholds {
+    /// Whether every value means something.
+    ///
+    /// # Errors
+    /// Names the first that does not, and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let fractions = [
+            ("time_lost", self.time_lost),
+            ("ping_pong_returns", self.ping_pong_returns),
+            ("false_sharing_reads", self.false_sharing_reads),
+            ("policy_messages", self.policy_messages),
+            ("assignment_gain", self.assignment_gain),
+            ("worth_saying", self.worth_saying),
+            ("imbalance", self.imbalance),
+            ("imbalance_in_turns", self.imbalance_in_turns),
+            ("completeness", self.completeness),
+        ];
+        for (key, value) in fractions {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(format!("{key} = {value}: it is a fraction, 0 to 1"));
+            }
+        }
+        for (key, value) in [
+            ("bottleneck_waiting", self.bottleneck_waiting),
+            ("worse", self.worse),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(format!("{key} = {value}: it must be 0 or more"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_make_sense_and_nonsense_is_named() {
+        assert_eq!(Thresholds::default().check(), Ok(()));
+        let bad = Thresholds {
+            imbalance: 20.0,
+            ..Thresholds::default()
+        };
+        assert!(bad.check().unwrap_err().starts_with("imbalance = 20"));
+        let bad = Thresholds {
+            worse: f64::NAN,
+            ..Thresholds::default()
+        };
+        assert!(bad.check().unwrap_err().starts_with("worse"));
     }
 }

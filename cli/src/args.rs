@@ -1,11 +1,13 @@
 //! The grammar of the command line.
 
+mod findings;
 mod model;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use findings::CheckArgs;
 pub(crate) use model::{DocumentArgs, ModelCommand};
 
 /// Watch what a parallel program does with its shared variables.
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Top(SourceArgs),
     /// Ask for variables, processes, meta-objects, histograms, histories or events
     Query(QueryArgs),
+    /// Say what is wrong with the sharing, what it costs, and what to change (exit status 1 if anything)
+    Check(CheckArgs),
     /// Predict with a performance model: contention, DSM phases, memory hierarchies
     Model {
         #[command(subcommand)]

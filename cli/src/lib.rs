@@ -2,6 +2,7 @@
 //!
 //! * [`config`]: the cluster file.
 //! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
+//! * `check`: findings, for people and for CI.
 //! * `model`: performance models, from documents to predictions.
 //! * `sources`, `query`, `top`: asking running event managers and stores.
 //! * `output`: the only place that prints.
@@ -13,12 +14,14 @@ pub mod config;
 
 mod args;
 mod bench;
+mod check;
 mod demo;
 mod launch;
 mod model;
 mod node;
 mod output;
 mod query;
+mod records;
 mod sources;
 mod top;
 mod up;
@@ -57,6 +60,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Node(args) => block_on(node::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Check(args) => block_on(check::run(args)),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Config {
             command: ConfigCommand::Check { file },

@@ -1,84 +1,134 @@
 //! **Deadlock**: application processes wait for each other's locks in a circle.
 //!
 //! Holds when, at the end of the window, a process waits for an object whose holder waits for an
-//! object … whose holder is the first. Each process waits for one object at a time, so following
-//! the holders finds every circle in one walk.
+//! object … whose holder is the first. A process waits for one object at a time, so following
+//! the holders finds every circle in one walk. On a running program a window that reaches back to the
+//! first acquire of the circle shows it as soon as the waiting notices are recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{ApId, ObjectId};
+use dosmos_proto::{ApId, Nanos, ObjectId};
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::Profile;
 
-pub(super) fn detect(profile: &Profile) -> Vec<Finding> {
+/// One step of a circle: who waits, since when, for what.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    ap: ApId,
+    since: Nanos,
+    object: ObjectId,
+}
+
+pub(super) fn detect(profile: &Profile) -> Vec<Candidate> {
     // Who waits for what, and who holds that.
-    let mut next: BTreeMap<ApId, (ObjectId, ApId)> = BTreeMap::new();
-    for (&id, object) in &profile.objects {
-        if let Some((holder, _)) = object.holder {
-            for waiting in &object.waiting {
-                next.insert(waiting.ap, (id, holder));
-            }
-        }
-    }
-    let mut reported: BTreeSet<ApId> = BTreeSet::new();
-    let mut findings = Vec::new();
-    for &start in next.keys() {
-        let Some(circle) = circle_from(start, &next) else {
+    let mut next: BTreeMap<ApId, (Wait, ApId)> = BTreeMap::new();
+    for (&object, used) in &profile.objects {
+        // Of several that seem to hold it the last one does: releases of the others were not recorded.
+        let Some((&holder, _)) = used.held.iter().max_by_key(|(_, since)| **since) else {
             continue;
         };
-        if circle.iter().any(|(ap, _)| reported.contains(ap)) {
+        for waiting in &used.waiting {
+            let (ap, since) = (waiting.ap, waiting.since);
+            next.insert(ap, (Wait { ap, since, object }, holder));
+        }
+    }
+    circles(&next)
+        .iter()
+        .map(|circle| describe(profile, circle))
+        .collect()
+}
+
+/// Every circle, once.
+fn circles(next: &BTreeMap<ApId, (Wait, ApId)>) -> Vec<Vec<Wait>> {
+    // Walk number in which a process was met: met again in the same walk, it is on a circle.
+    let mut met: BTreeMap<ApId, usize> = BTreeMap::new();
+    let mut circles = Vec::new();
+    for (walk, &start) in next.keys().enumerate() {
+        let mut at = start;
+        while let (None, Some(&(_, holder))) = (met.get(&at), next.get(&at)) {
+            met.insert(at, walk);
+            at = holder;
+        }
+        if met.get(&at) != Some(&walk) || !next.contains_key(&at) {
             continue;
         }
-        reported.extend(circle.iter().map(|(ap, _)| *ap));
-        findings.push(describe(profile, &circle));
-    }
-    findings
-}
-
-/// The circle that `start` is part of, if there is one.
-fn circle_from(
-    start: ApId,
-    next: &BTreeMap<ApId, (ObjectId, ApId)>,
-) -> Option<Vec<(ApId, ObjectId)>> {
-    let mut circle = Vec::new();
-    let mut at = start;
-    while circle.len() <= next.len() {
-        let &(object, holder) = next.get(&at)?;
-        circle.push((at, object));
-        if holder == start {
-            return Some(circle);
+        let (first, mut circle) = (at, Vec::new());
+        while let Some(&(wait, holder)) = next.get(&at) {
+            circle.push(wait);
+            at = holder;
+            if at == first {
+                break;
+            }
         }
-        at = holder;
+        circles.push(circle);
     }
-    None
+    circles
 }
 
-fn describe(profile: &Profile, circle: &[(ApId, ObjectId)]) -> Finding {
+fn describe(profile: &Profile, circle: &[Wait]) -> Candidate {
     let name = |id: &ObjectId| format!("{}[{}]", profile.catalog.name_of(id.var), id.index);
-    let objects: Vec<String> = circle.iter().map(|(_, id)| name(id)).collect();
-    let since = circle
+    let objects: BTreeSet<ObjectId> = circle.iter().map(|w| w.object).collect();
+    let names: Vec<String> = circle.iter().map(|w| name(&w.object)).collect();
+    let aps: BTreeSet<ApId> = circle.iter().map(|w| w.ap).collect();
+    let waits: Vec<String> = circle
         .iter()
-        .filter_map(|(ap, id)| {
-            let waiting = &profile.objects.get(id)?.waiting;
-            waiting.iter().find(|w| w.ap == *ap).map(|w| w.since)
+        .map(|w| {
+            let ap = profile.catalog.topology.ap_name(w.ap);
+            format!("{ap} waits for {}", name(&w.object))
         })
-        .max();
-    let mut finding = Finding::new(Kind::Deadlock, profile.window).with("objects", objects.clone());
-    if let Some(since) = since {
-        finding.from_ns = since.0;
-    }
+        .collect();
+    let mut finding = Finding::new(Kind::Deadlock, profile.window).with("circle", waits);
+    let since = circle.iter().map(|w| w.since).max().unwrap_or_default();
+    finding.from_ns = since.0;
     finding.variable = circle
         .first()
-        .map(|(_, id)| profile.catalog.name_of(id.var));
-    finding.object = circle.first().map(|(_, id)| id.index);
-    finding.aps = profile.ap_names(circle.iter().map(|(ap, _)| ap));
-    finding.groups = profile.group_names(circle.iter().map(|(ap, _)| ap));
-    finding.severity = circle.len() as f64 / profile.active().max(circle.len()) as f64;
+        .map(|w| profile.catalog.name_of(w.object.var));
+    finding.object = circle.first().map(|w| w.object.index);
+    finding.aps = profile.ap_names(&aps);
+    finding.groups = profile.group_names(&aps);
+    // From now on they do nothing: their whole share of the time is lost.
+    finding.severity = aps.len() as f64 / profile.active().max(aps.len()) as f64;
     finding.advice = format!(
         "{} wait for each other's locks on {}: acquire them in one order everywhere",
         finding.aps.join(", "),
-        objects.join(", "),
+        names.join(", "),
     );
-    finding
+    let mut candidate = Candidate::new(finding, objects, circle.len() as u64, 0.0);
+    candidate.aps = aps;
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::VarId;
+
+    #[test]
+    fn circles_are_found_once_and_tails_are_none() {
+        let wait = |ap: u32, holder: u32| {
+            let wait = Wait {
+                ap: ApId(ap),
+                since: Nanos(1),
+                object: ObjectId::new(VarId(ap), 0),
+            };
+            (ApId(ap), (wait, ApId(holder)))
+        };
+        // 0 → 1 → 2 → 1: a tail into a circle; 4 → 5 → 4; 7 → 8, who waits for nobody.
+        let next = [
+            wait(0, 1),
+            wait(1, 2),
+            wait(2, 1),
+            wait(4, 5),
+            wait(5, 4),
+            wait(7, 8),
+        ];
+        let found: Vec<Vec<u32>> = circles(&next.into_iter().collect())
+            .iter()
+            .map(|c| c.iter().map(|w| w.ap.0).collect())
+            .collect();
+        assert_eq!(found, [vec![1, 2], vec![4, 5]]);
+        assert!(circles(&[wait(0, 1)].into_iter().collect()).is_empty());
+    }
 }

@@ -1,53 +1,94 @@
 //! **Imbalance**: within barrier phases some processes work while the others wait.
 //!
-//! Busy time of a process in a phase: from the opening of the barrier before until its arrival. Holds
-//! when Σ(max − mean) / Σ max over the phases is at least `imbalance`, and the time lost
-//! (Σ (max − busy)) at least `time_lost` of total process time.
+//! Busy time of a process in a phase: from the opening of the barrier before until its arrival, without
+//! waiting (for locks, for copies, at other barriers). Of at least `imbalance_phases` phases, holds when
+//!
+//! * (max − mean) / max of the processes' busy times, all phases together, is at least `imbalance`: the same
+//!   processes work longer; or Σ (max − mean) / Σ max over the phases is at least `imbalance_in_turns`: each
+//!   time others do. Less than that is what chance does to equal work; and
+//! * the time lost, Σ (max − busy), is at least `time_lost` of total process time.
+//!
+//! What processes lose by accesses that go far is not work: the same must hold of the time outside accesses.
 
+use dosmos_proto::GroupId;
 use dosmos_trace::query::TimeRange;
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::profile::Profile;
+use crate::profile::{Phases, Profile, Spread};
 use crate::thresholds::Thresholds;
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (&id, phases) in &profile.barriers {
-        let share = (phases.max_busy - phases.mean_busy) / phases.max_busy.max(1.0);
-        let lost = profile.fraction(phases.lost);
-        if share < t.imbalance || lost < t.time_lost {
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for (&group, phases) in &profile.barriers {
+        let total_busy = Spread::over(phases.by_ap.values().map(|t| t.0));
+        let total_computing = Spread::over(phases.by_ap.values().map(|t| t.1));
+        let holds = |total: &Spread, each: &Spread| {
+            let uneven =
+                total.imbalance() >= t.imbalance || each.imbalance() >= t.imbalance_in_turns;
+            uneven && profile.fraction(each.lost) >= t.time_lost
+        };
+        if phases.count < t.imbalance_phases
+            || !holds(&total_busy, &phases.busy)
+            || !holds(&total_computing, &phases.computing)
+        {
             continue;
         }
-        let range = phases
-            .span
-            .map_or(profile.window, |(from, to)| TimeRange { from, to });
-        let busy: serde_json::Map<_, _> = phases
-            .busy
-            .iter()
-            .map(|(&ap, time)| (profile.catalog.topology.ap_name(ap), time.0.into()))
-            .collect();
-        let slowest = phases
-            .busy
-            .iter()
-            .max_by_key(|(_, time)| **time)
-            .map(|(ap, _)| ap);
-        let mut finding = Finding::new(Kind::Imbalance, range)
-            .with("phases", phases.count)
-            .with("imbalance", share)
-            .with("busy_ns", busy);
-        finding.aps = profile.ap_names(phases.busy.keys());
-        finding.groups = profile.group_names(phases.busy.keys());
-        finding.severity = lost;
-        // With the work spread evenly a phase takes the mean instead of the longest time.
-        let saved = phases.max_busy - phases.mean_busy;
-        finding.predicted_gain = Some((saved / profile.window.length().0.max(1) as f64).min(1.0));
-        finding.advice = format!(
-            "between openings of {} the busiest process ({}) works {:.0} % longer than the mean: give it less work",
-            profile.catalog.name_of(id),
-            profile.ap_names(slowest).join(""),
-            100.0 * saved / phases.mean_busy.max(1.0),
-        );
-        findings.push(finding);
+        let finding = describe(profile, group, phases);
+        let aps = super::keys(&phases.by_ap);
+        let records = phases.count * aps.len() as u64;
+        let mut candidate = Candidate::new(finding, [], records, t.time_lost);
+        candidate.ratio = Some((phases.busy.imbalance(), t.imbalance));
+        candidate
+            .finding
+            .evidence
+            .insert("imbalance_in_all".into(), total_busy.imbalance().into());
+        candidate.aps = aps;
+        found.push(candidate);
     }
-    findings
+    // A group's imbalance shows in the barriers of all too: the worst stands for all it comprises.
+    found.sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in found {
+        if kept.iter().all(|k| k.aps.is_disjoint(&candidate.aps)) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+fn describe(profile: &Profile, group: Option<GroupId>, phases: &Phases) -> Finding {
+    let range = phases
+        .span
+        .map_or(profile.window, |(from, to)| TimeRange { from, to });
+    let passers = group.map_or("all processes".to_owned(), |g| {
+        profile.catalog.topology.group_name(g)
+    });
+    let name = |ap| profile.catalog.topology.ap_name(ap);
+    let busy: serde_json::Map<_, _> = phases
+        .by_ap
+        .iter()
+        .map(|(&ap, time)| (name(ap), time.0.0.into()))
+        .collect();
+    let slowest = phases.by_ap.iter().max_by_key(|(_, time)| **time);
+    let mut finding = Finding::new(Kind::Imbalance, range)
+        .with("barriers_of", passers.clone())
+        .with("phases", phases.count)
+        .with("imbalance_by_phase", phases.busy.imbalance())
+        .with("busy_ns", busy);
+    finding.aps = profile.ap_names(phases.by_ap.keys());
+    finding.groups = profile.group_names(phases.by_ap.keys());
+    finding.severity = profile.fraction(phases.busy.lost);
+    // With the work spread evenly a phase takes the mean instead of the longest time.
+    let saved = phases.busy.max - phases.busy.mean;
+    finding.predicted_gain = Some((saved / profile.window.length().0.max(1) as f64).min(1.0));
+    finding.advice = format!(
+        "between barriers of {passers} the busiest process works {:.0} % longer than the mean{}: give it less work",
+        100.0 * saved / phases.busy.mean.max(1.0),
+        slowest.map_or(String::new(), |(&ap, _)| format!(
+            " ({} most in all)",
+            name(ap)
+        )),
+    );
+    finding
 }

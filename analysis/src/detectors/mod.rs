@@ -1,46 +1,75 @@
-//! The detectors: each a pure function from a profile to findings, with its definition.
+//! The detectors: each a pure function from a profile to findings, with its definition. Then, over all of
+//! them: one cause gives one finding ([`explain`]), and what was not recorded explains nothing ([`loss`]).
 
 mod bottleneck;
+mod candidate;
 mod deadlock;
+mod explain;
 mod false_sharing;
 mod group;
 mod imbalance;
+mod loss;
 mod no_sharing;
 mod owner;
 mod ping_pong;
 mod policy;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dosmos_proto::ObjectId;
 
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, Kind, Withheld};
 use crate::groups::GroupMatrix;
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
 
+/// What the detectors say together.
+#[derive(Debug)]
+pub(crate) struct Detected {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) withheld: Vec<Withheld>,
+    pub(crate) groups: GroupMatrix,
+}
+
 /// Runs every detector; sorted by severity, highest first.
 ///
-/// Findings rest on what was recorded: each carries the completeness of its data, and is withheld if
-/// that is below `thresholds.completeness`.
+/// Findings rest on what was recorded: each carries the completeness of its data, is downgraded by what was not
+/// seen, and withheld if that could explain it.
 pub fn detect(profile: &Profile, thresholds: &Thresholds) -> Vec<Finding> {
-    let completeness = profile.completeness();
-    if completeness < thresholds.completeness {
-        return Vec::new();
+    run(profile, thresholds).findings
+}
+
+pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
+    let private = no_sharing::detect(profile, t);
+    let unshared = private
+        .iter()
+        .flat_map(|c| c.objects.iter().map(|o| o.var))
+        .collect();
+    let (grouping, groups) = group::detect(profile, t, &unshared);
+    let mut candidates = private;
+    candidates.extend(grouping);
+    candidates.extend(bottleneck::detect(profile, t));
+    candidates.extend(ping_pong::detect(profile, t));
+    candidates.extend(policy::detect(profile, t));
+    candidates.extend(false_sharing::detect(profile, t));
+    candidates.extend(owner::detect(profile, t));
+    candidates.extend(imbalance::detect(profile, t));
+    candidates.extend(deadlock::detect(profile));
+    let mut detected = Detected {
+        findings: Vec::new(),
+        withheld: Vec::new(),
+        groups,
+    };
+    for candidate in explain::explain(candidates) {
+        match loss::judge(profile, t, candidate) {
+            Ok(finding) => detected.findings.push(finding),
+            Err(withheld) => detected.withheld.push(withheld),
+        }
     }
-    let mut findings = Vec::new();
-    findings.extend(bottleneck::detect(profile, thresholds));
-    findings.extend(ping_pong::detect(profile, thresholds));
-    findings.extend(no_sharing::detect(profile, thresholds));
-    findings.extend(policy::detect(profile, thresholds));
-    findings.extend(false_sharing::detect(profile, thresholds));
-    findings.extend(group::detect(profile, thresholds));
-    findings.extend(owner::detect(profile, thresholds));
-    findings.extend(imbalance::detect(profile, thresholds));
-    findings.extend(deadlock::detect(profile));
-    for finding in &mut findings {
-        finding.completeness = completeness;
-    }
-    findings.sort_by(|a, b| b.severity.total_cmp(&a.severity));
-    findings
+    detected
+        .findings
+        .sort_by(|a, b| b.severity.total_cmp(&a.severity));
+    detected
 }
 
 /// A finding about one object, over the time it was used.
@@ -55,7 +84,7 @@ fn about(profile: &Profile, kind: Kind, object: ObjectId) -> Finding {
     finding
 }
 
-/// Who uses what and where it stands, today and in the best assignment.
-pub fn group_matrix(profile: &Profile, thresholds: &Thresholds) -> GroupMatrix {
-    group::matrix(profile, thresholds)
+/// The keys of a map as a set.
+fn keys<K: Copy + Ord, V>(map: &BTreeMap<K, V>) -> BTreeSet<K> {
+    map.keys().copied().collect()
 }

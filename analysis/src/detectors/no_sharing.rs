@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 
 use dosmos_trace::meta::OpCounts;
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
-    // With records missing, another process's accesses may be the ones that are missing.
-    if profile.active() < 2 || !profile.catalog.completeness.is_complete() {
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
+    if profile.active() < 2 {
         return Vec::new();
     }
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     for (variable, objects) in profile.by_variable() {
         let mut counts = OpCounts::default();
         let mut users = BTreeSet::new();
@@ -24,15 +24,16 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
         for (_, object) in &objects {
             counts.add(&object.counts());
             users.extend(object.by_ap.keys().copied());
+            users.extend(object.waiting.iter().map(|w| w.ap));
             time += object.time().0 as f64;
         }
-        let lost = profile.fraction(time);
+        let lost = profile.fraction(profile.scaled(time));
         if users.len() != 1 || counts.total() < t.no_sharing_accesses || lost < t.worth_saying {
             continue;
         }
         let mut finding = Finding::new(Kind::NoSharing, profile.window)
             .with("accesses", counts.total())
-            .with("access_ns", time);
+            .with("access_ns", profile.scaled(time));
         finding.variable = Some(profile.catalog.name_of(variable));
         finding.aps = profile.ap_names(&users);
         finding.groups = profile.group_names(&users);
@@ -43,7 +44,10 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
             finding.aps.join(""),
             finding.subject(),
         );
-        findings.push(finding);
+        let objects = objects.iter().map(|(id, _)| *id);
+        let mut candidate = Candidate::new(finding, objects, counts.total(), t.worth_saying);
+        candidate.aps = users;
+        found.push(candidate);
     }
-    findings
+    found
 }

@@ -1,8 +1,8 @@
 //! **Misplaced owner**: another memory process issues most accesses to an object than the one that
 //! owns it.
 //!
-//! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; reads served
-//! from copies do not depend on the owner and are left out. Holds when the process with most
+//! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; in the owner's group reads
+//! are served from copies as often as the versions that were read allow. Holds when the process with most
 //! accesses is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
 //! and that is worth `worth_saying` of total process time. Objects of one variable with the same cure
 //! make one finding.
@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{MpId, ObjectId, VarId};
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::profile::{ObjectProfile, Profile, cost_of};
+use crate::profile::{ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
 struct Move {
@@ -20,9 +21,10 @@ struct Move {
     from: MpId,
     now: f64,
     then: f64,
+    records: u64,
 }
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
     let mut moves: BTreeMap<(VarId, MpId), Vec<Move>> = BTreeMap::new();
     for (&id, object) in &profile.objects {
         if let Some((to, found)) = better_owner(profile, id, object, t) {
@@ -45,12 +47,13 @@ fn better_owner(
     let (&to, _) = object
         .by_mp
         .iter()
-        .max_by_key(|(_, used)| used.fetched.total())?;
+        .max_by_key(|(_, used)| used.counts().total())?;
+    let policy = profile.policy(id.var);
     let cost = |owner: MpId| -> f64 {
         object
             .by_mp
             .iter()
-            .map(|(&mp, used)| cost_of(&profile.costs, &used.fetched, profile.origin(mp, owner)))
+            .map(|(&mp, used)| used.cost(&profile.costs, profile.origin(mp, owner), policy))
             .sum()
     };
     let (now, then) = (cost(from), cost(to));
@@ -61,6 +64,7 @@ fn better_owner(
             from,
             now,
             then,
+            records: object.counts().total(),
         },
     ))
 }
@@ -71,11 +75,11 @@ fn describe(
     variable: VarId,
     to: MpId,
     moves: &[Move],
-) -> Option<Finding> {
+) -> Option<Candidate> {
     let (now, then) = moves
         .iter()
         .fold((0.0, 0.0), |s, m| (s.0 + m.now, s.1 + m.then));
-    let lost = profile.fraction(now - then);
+    let lost = profile.fraction(profile.scaled(now - then));
     if lost < t.worth_saying {
         return None;
     }
@@ -94,15 +98,16 @@ fn describe(
     }
     finding.severity = lost;
     finding.predicted_gain = Some(lost);
-    let owners = moves
-        .iter()
-        .map(|m| (ObjectId::new(variable, m.object), to))
-        .collect();
+    let moved = moves.iter().map(|m| ObjectId::new(variable, m.object));
+    let owners = moved.clone().map(|id| (id, to)).collect();
     finding.patch = crate::patch::owners(profile, variable, &owners);
     finding.variable = Some(name);
     finding.advice = format!(
         "let {to_name} own {}: its processes issue most of the accesses",
         finding.subject()
     );
-    Some(finding)
+    let records = moves.iter().map(|m| m.records).sum();
+    let mut candidate = Candidate::new(finding, moved, records, t.worth_saying);
+    candidate.ratio = Some(((now - then) / now, t.assignment_gain));
+    Some(candidate)
 }

@@ -2,14 +2,16 @@
 //!
 //! Holds when at least `ping_pong_hand_overs` changes of the holder were seen among at most
 //! `ping_pong_processes` processes, at least `ping_pong_returns` of them back to the holder before
-//! last (A, B, A), and taking and passing it on costs at least `time_lost` of those processes' time.
+//! last (A, B, A), and the hand-overs (from asking for the section to having it, where another process had it
+//! before; and releasing it) cost at least `time_lost` of those processes' time.
 
-use crate::finding::{Finding, Kind};
-use crate::profile::Profile;
+use crate::detectors::candidate::Candidate;
+use crate::finding::Kind;
+use crate::profile::{ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
+    let mut found = Vec::new();
     for (&id, object) in &profile.objects {
         let seen = &object.hand_overs;
         let returns = seen.returns as f64 / seen.count.max(1) as f64;
@@ -19,13 +21,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
         {
             continue;
         }
-        let involved = object
-            .by_ap
-            .iter()
-            .filter(|(ap, _)| seen.holders.contains(ap));
-        let cost = involved
-            .map(|(_, used)| used.transfer.0 as f64)
-            .sum::<f64>();
+        let cost = profile.scaled(cost(object));
         let their_time = profile.window.length().0 as f64 * seen.holders.len() as f64;
         if cost / their_time.max(1.0) < t.time_lost {
             continue;
@@ -33,17 +29,30 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
         let mut finding = super::about(profile, Kind::PingPong, id)
             .with("hand_overs", seen.count)
             .with("returns", returns)
-            .with("hand_over_ns", cost);
+            .with("hand_over_ns", cost)
+            .with("mean_hand_over_ns", cost / seen.count.max(1) as f64);
         finding.aps = profile.ap_names(&seen.holders);
         finding.groups = profile.group_names(&seen.holders);
         finding.severity = profile.fraction(cost);
+        finding.predicted_gain = Some(finding.severity);
         finding.advice = format!(
             "{} take {} from each other: give each its own object and combine the results at a barrier, \
              or do several updates in one section",
             finding.aps.join(" and "),
             finding.subject(),
         );
-        findings.push(finding);
+        let floor = profile.fraction(t.time_lost * their_time);
+        let mut candidate = Candidate::new(finding, [id], seen.count, floor);
+        candidate.aps = seen.holders.clone();
+        found.push(candidate);
     }
-    findings
+    found
+}
+
+/// Nanoseconds: acquires that took the object over, and as many of the releases.
+fn cost(object: &ObjectProfile) -> f64 {
+    let releases: u64 = object.by_ap.values().map(|u| u.counts.releases).sum();
+    let release: u64 = object.by_ap.values().map(|u| u.releasing.0).sum();
+    let mean_release = release as f64 / releases.max(1) as f64;
+    object.hand_overs.taking.0 as f64 + mean_release * object.hand_overs.count as f64
 }

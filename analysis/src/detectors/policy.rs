@@ -2,25 +2,26 @@
 //!
 //! With *invalidate*, a memory process that reads some version of an object through a copy costs four
 //! messages for that version: the fetch and its reply, the invalidation and its acknowledgement. With
-//! *update*, every new version costs two for every memory process that ever read it. Holds when the
+//! *update*, every new version made elsewhere costs two for every memory process that has read one. Holds when the
 //! variable's own policy costs more than the other by at least `policy_messages` of its messages, and
-//! the messages saved, at the mean cost of an intra-group read, are worth `worth_saying` of process time.
+//! the messages saved, at the mean cost of an intra-group access, are worth `worth_saying` of process time.
 
-use dosmos_proto::{CopyPolicy, VarId};
-use dosmos_trace::record::{Op, Origin};
+use dosmos_proto::{CopyPolicy, ObjectId, VarId};
+use dosmos_trace::record::Origin;
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::{ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
+pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
     let mut findings = Vec::new();
     for (id, objects) in profile.by_variable() {
         let Some(policy) = policy_of(profile, id) else {
             continue;
         };
         let (mut invalidate, mut update) = (0, 0);
-        for (object, used) in objects {
+        for &(object, used) in &objects {
             let costs = messages(profile, object, used);
             invalidate += costs.0;
             update += costs.1;
@@ -31,32 +32,39 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
         };
         let saved = own.saturating_sub(other) as f64;
         // A fetch is two messages on the way of a read.
-        let lost = profile.fraction(saved / 2.0 * profile.costs.mean(Op::Read, Origin::Intra));
+        let lost =
+            profile.fraction(profile.scaled(saved / 2.0 * profile.costs.mean(Origin::Intra)));
         if saved < t.policy_messages * own as f64 || lost < t.worth_saying {
             continue;
         }
-        findings.push(describe(profile, id, (own, other), better, lost));
+        let finding = describe(profile, id, (own, other), better, lost);
+        let records = objects.iter().map(|(_, used)| used.counts().total()).sum();
+        let objects = objects.iter().map(|(id, _)| *id);
+        let mut candidate = Candidate::new(finding, objects, records, t.worth_saying);
+        candidate.ratio = Some((saved / own as f64, t.policy_messages));
+        findings.push(candidate);
     }
     findings
 }
 
 fn policy_of(profile: &Profile, id: VarId) -> Option<CopyPolicy> {
-    let variable = profile.catalog.variables.iter().find(|v| v.id == id)?;
-    Some(variable.spec.policy)
+    Some(profile.variable(id)?.spec.policy)
 }
 
 /// Messages under *invalidate* and under *update*.
-fn messages(profile: &Profile, id: dosmos_proto::ObjectId, used: &ObjectProfile) -> (u64, u64) {
+fn messages(profile: &Profile, id: ObjectId, used: &ObjectProfile) -> (u64, u64) {
     let Some(owner) = profile.owner(id) else {
         return (0, 0);
     };
-    let changes = used.new_versions();
     let mut sums = (0, 0);
     for (&mp, here) in &used.by_mp {
         // Copies live in the owner's group only; elsewhere both policies cost the same.
-        if here.versions_read > 0 && profile.origin(mp, owner) == Origin::Intra {
+        if let Some(first) = here.first_version_read
+            && profile.origin(mp, owner) == Origin::Intra
+        {
+            let told = used.versions_from(first).saturating_sub(here.own_versions);
             sums.0 += 4 * here.versions_read;
-            sums.1 += 2 + 2 * changes;
+            sums.1 += 2 + 2 * told;
         }
     }
     sums

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{Nanos, ObjectId};
+use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, VarId};
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
-use super::{Costs, ObjectProfile, Phases, Profile};
+use super::phases::Spent;
+use super::{Costs, ObjectProfile, Profile};
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
 /// operations and waiting notices too), in order of start.
@@ -14,14 +15,24 @@ use super::{Costs, ObjectProfile, Phases, Profile};
 pub struct ProfileBuilder {
     profile: Profile,
     seen: Option<(Nanos, Nanos)>,
+    spent: BTreeMap<ApId, Spent>,
+    /// Group of each barrier, and how many pass.
+    barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
 }
 
 impl ProfileBuilder {
     /// An empty profile of a run with these names and processes.
     pub fn new(catalog: Catalog) -> Self {
+        let members = |group| catalog.topology.aps_in(group).count();
+        let barriers = catalog.barriers.iter();
+        let barriers = barriers
+            .map(|b| (b.id, (b.group, members(b.group))))
+            .collect();
+        let variables = catalog.variables.iter().enumerate();
         Self {
             profile: Profile {
                 window: TimeRange::ALL,
+                places: variables.map(|(i, v)| (v.id, i)).collect(),
                 catalog,
                 objects: BTreeMap::new(),
                 barriers: BTreeMap::new(),
@@ -29,6 +40,8 @@ impl ProfileBuilder {
                 costs: Costs::default(),
             },
             seen: None,
+            spent: BTreeMap::new(),
+            barriers,
         }
     }
 
@@ -55,23 +68,29 @@ impl ProfileBuilder {
         own.counts.count(record.op);
         own.time += record.duration;
         own.wait += record.wait;
+        let spent = self.spent.entry(record.ap).or_default();
+        let before = *spent;
+        spent.accesses += record.duration;
         if record.op == Op::Barrier {
-            let topology = &self.profile.catalog.topology;
-            let barriers = &self.profile.catalog.barriers;
-            let group = barriers
-                .iter()
-                .find(|b| b.id == record.object.var)
-                .and_then(|b| b.group);
-            let members = topology.aps_in(group).count();
-            let phases: &mut Phases = self.profile.barriers.entry(record.object.var).or_default();
-            phases.passed(record, members);
+            spent.waiting += record.duration;
+            self.barrier(record, before);
             return;
         }
+        spent.waiting += record.wait;
         let undelayed = record.duration - record.wait;
-        self.profile
-            .costs
-            .add(record.op, record.origin, undelayed.0);
+        self.profile.costs.add(record.origin, undelayed.0);
         self.object(record.object).access(record);
+    }
+
+    fn barrier(&mut self, record: &Record, before: Spent) {
+        let all = || {
+            let topology = &self.profile.catalog.topology;
+            (None, topology.application_processes.len())
+        };
+        let id = record.object.var;
+        let (group, members) = *self.barriers.entry(id).or_insert_with(all);
+        let phases = self.profile.barriers.entry(group).or_default();
+        phases.passed(record, members, before);
     }
 
     fn object(&mut self, id: ObjectId) -> &mut ObjectProfile {

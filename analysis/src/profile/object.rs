@@ -19,10 +19,12 @@ pub struct ApUse {
     pub time: Nanos,
     /// Of that, waiting for locks.
     pub wait: Nanos,
-    /// Time from requesting sections to having them, and from ending them to being free again.
-    pub transfer: Nanos,
+    /// Of that, releasing.
+    pub releasing: Nanos,
     /// Elements written, where the records say.
     pub written: RangeSet,
+    /// Reads of elements that another process had written.
+    pub foreign_reads: u64,
 }
 
 /// One memory process's use of one object on behalf of its application processes.
@@ -32,9 +34,47 @@ pub struct MpUse {
     pub fetched: OpCounts,
     /// Reads served from the copy here.
     pub optimized: u64,
-    /// Versions of the object that were read here: each costs a fetch under *invalidate*.
+    /// Versions of the object, made elsewhere, that were read here: each costs a fetch under *invalidate*.
     pub versions_read: u64,
+    /// The first of them: from then on *update* would have told of every new one.
+    pub first_version_read: Option<u64>,
+    /// Reads after writing: these fetch, whatever the policy.
+    pub refetched: u64,
+    /// Versions made here: of these nobody tells this process.
+    pub own_versions: u64,
     last_version_read: Option<u64>,
+    last_version_written: Option<u64>,
+    /// Written here since it was last read here: the copy is gone, whatever the policy.
+    stale: bool,
+    wrote_in_section: bool,
+}
+
+impl MpUse {
+    fn read(&mut self, version: u64, in_section: bool) {
+        if self.stale {
+            // Fetched whatever the policy; inside the section that wrote it no copy is made.
+            self.stale = in_section;
+            self.refetched += 1;
+            self.last_version_read = Some(version);
+        } else if self.last_version_read != Some(version) {
+            self.last_version_read = Some(version);
+            self.first_version_read.get_or_insert(version);
+            self.versions_read += 1;
+        }
+    }
+
+    fn wrote(&mut self, version: u64, in_section: bool) {
+        // Outside sections the next release or barrier makes a version of all writes together.
+        if !in_section && self.last_version_written.replace(version) != Some(version) {
+            self.own_versions += 1;
+        }
+        self.wrote_in_section |= in_section;
+        self.stale = true;
+    }
+
+    fn released(&mut self) {
+        self.own_versions += u64::from(std::mem::take(&mut self.wrote_in_section));
+    }
 }
 
 /// Who held an object one after another.
@@ -46,10 +86,12 @@ pub struct HandOvers {
     pub returns: u64,
     /// All that held it.
     pub holders: BTreeSet<ApId>,
+    /// Time from asking for the section to having it, of the changes.
+    pub taking: Nanos,
     last: Option<ApId>,
     before: Option<ApId>,
     /// Grants not yet counted, by version and time: records come in order of request, not of grant.
-    pending: BTreeMap<(u64, Nanos), ApId>,
+    pending: BTreeMap<(u64, Nanos), (ApId, Nanos)>,
 }
 
 /// How far grants may come out of order.
@@ -58,19 +100,20 @@ const REORDER: usize = 32;
 impl HandOvers {
     fn granted(&mut self, record: &Record) {
         self.pending
-            .insert((record.version, record.end()), record.ap);
+            .insert((record.version, record.end()), (record.ap, record.duration));
         if self.pending.len() > REORDER {
             self.count_first();
         }
     }
 
     fn count_first(&mut self) {
-        let Some((_, ap)) = self.pending.pop_first() else {
+        let Some((_, (ap, taking))) = self.pending.pop_first() else {
             return;
         };
         self.holders.insert(ap);
         if self.last.is_some_and(|last| last != ap) {
             self.count += 1;
+            self.taking += taking;
             self.returns += u64::from(self.before == Some(ap));
             self.before = self.last;
         }
@@ -108,10 +151,12 @@ pub struct ObjectProfile {
     pub writer_changes: u64,
     /// Time it was held, in all.
     pub hold: Nanos,
+    /// Sections behind that.
+    pub sections: u64,
     /// Lowest and highest version seen.
     pub versions: Option<(u64, u64)>,
-    /// Who holds it at the end of the window, and since when.
-    pub holder: Option<(ApId, Nanos)>,
+    /// Who holds it at the end of the window, and since when. One, unless releases were not recorded.
+    pub held: BTreeMap<ApId, Nanos>,
     /// Who waits for it at the end of the window.
     pub waiting: Vec<Waiting>,
     /// Bytes read and written.
@@ -119,6 +164,8 @@ pub struct ObjectProfile {
     /// First and last instant of use.
     pub used: Option<(Nanos, Nanos)>,
     last_writer: Option<ApId>,
+    /// Last instant at which each process is known not to wait.
+    answered: BTreeMap<ApId, Nanos>,
 }
 
 impl ObjectProfile {
@@ -134,6 +181,13 @@ impl ObjectProfile {
         Nanos(granted + pending)
     }
 
+    /// Application processes that waited for it.
+    pub fn waiters(&self) -> BTreeSet<ApId> {
+        let waited = self.by_ap.iter().filter(|(_, u)| u.wait > Nanos::ZERO);
+        let waiting = self.waiting.iter().map(|w| w.ap);
+        waited.map(|(ap, _)| *ap).chain(waiting).collect()
+    }
+
     /// Accesses by all application processes.
     pub fn counts(&self) -> OpCounts {
         let mut sum = OpCounts::default();
@@ -143,9 +197,10 @@ impl ObjectProfile {
         sum
     }
 
-    /// Number of times its content changed for others.
-    pub fn new_versions(&self) -> u64 {
-        self.versions.map_or(0, |(low, high)| high - low)
+    /// Number of times its content changed for others since `version`.
+    pub fn versions_from(&self, version: u64) -> u64 {
+        self.versions
+            .map_or(0, |(_, high)| high.saturating_sub(version))
     }
 
     /// Takes an access into account.
@@ -171,24 +226,49 @@ impl ObjectProfile {
                 self.last_writer = Some(record.ap);
             }
             Op::Acquire => {
-                self.waiting.retain(|w| w.ap != record.ap);
+                self.answered(record.ap, end);
                 self.hand_overs.granted(record);
-                self.holder = Some((record.ap, end));
+                self.held.insert(record.ap, end);
             }
             Op::Release => {
-                if let Some((holder, since)) = self.holder
-                    && holder == record.ap
-                {
+                // Whatever its acquire said, it has it: clocks may differ.
+                self.answered(record.ap, record.start);
+                if let Some(since) = self.held.remove(&record.ap) {
                     self.hold += record.start - since;
-                    self.holder = None;
+                    self.sections += 1;
                 }
             }
-            Op::Read | Op::Barrier => {}
+            Op::Read => self.count_foreign(record),
+            Op::Barrier => {}
+        }
+    }
+
+    /// A process has been answered: what it waited for before it has. Records come in order of their start, so
+    /// a grant comes before the notice that it was waited for.
+    fn answered(&mut self, ap: ApId, at: Nanos) {
+        let last = self.answered.entry(ap).or_default();
+        *last = at.max(*last);
+        self.waiting.retain(|w| w.ap != ap || w.since > at);
+    }
+
+    fn count_foreign(&mut self, record: &Record) {
+        let mut read = RangeSet::default();
+        read.insert(record.range);
+        let mut others = self.by_ap.iter().filter(|(ap, _)| **ap != record.ap);
+        if others.any(|(_, used)| used.written.intersects(&read))
+            && let Some(used) = self.by_ap.get_mut(&record.ap)
+        {
+            used.foreign_reads += 1;
         }
     }
 
     /// Takes the notice of a waiting acquire into account.
     pub(super) fn wait_begins(&mut self, record: &Record) {
+        let answered = self.answered.get(&record.ap);
+        if answered.is_some_and(|&at| at >= record.start) {
+            return;
+        }
+        self.waiting.retain(|w| w.ap != record.ap);
         self.waiting.push(Waiting {
             ap: record.ap,
             since: record.start,
@@ -197,7 +277,7 @@ impl ObjectProfile {
 
     /// An acquire failed: nobody waits any more.
     pub(super) fn wait_fails(&mut self, record: &Record) {
-        self.waiting.retain(|w| w.ap != record.ap);
+        self.answered(record.ap, record.end());
     }
 
     fn count_for_ap(&mut self, record: &Record) {
@@ -208,24 +288,26 @@ impl ObjectProfile {
         match record.op {
             Op::Acquire => {
                 used.wait += record.wait;
-                used.transfer += record.duration;
             }
-            Op::Release => used.transfer += record.duration,
+            Op::Release => used.releasing += record.duration,
             Op::Write => used.written.insert(record.range),
             Op::Read | Op::Barrier => {}
         }
     }
 
     fn count_for_mp(&mut self, record: &Record) {
+        let in_section = self.held.contains_key(&record.ap);
         let used = self.by_mp.entry(record.mp).or_default();
         if record.flags.optimized {
             used.optimized += 1;
         } else {
             used.fetched.count(record.op);
         }
-        if record.op == Op::Read && used.last_version_read != Some(record.version) {
-            used.last_version_read = Some(record.version);
-            used.versions_read += 1;
+        match record.op {
+            Op::Read => used.read(record.version, in_section),
+            Op::Write => used.wrote(record.version, in_section),
+            Op::Release => used.released(),
+            Op::Acquire | Op::Barrier => {}
         }
     }
 

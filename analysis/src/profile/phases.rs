@@ -1,98 +1,143 @@
-//! Barrier phases: how busy each process was from one opening of a barrier to its next.
+//! Barrier phases: how busy each process was from one opening of a barrier to the next of the same
+//! processes.
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, Nanos};
+use dosmos_proto::{ApId, Nanos, VarId};
 use dosmos_trace::record::Record;
 
-/// One phase, gathered when its barrier has opened.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Phase {
-    /// Number of the barrier's opening.
-    pub generation: u32,
-    /// From the last opening of the barrier before until this one.
-    pub length: Nanos,
-    /// Time each process was busy: from the opening before until its arrival.
-    pub busy: BTreeMap<ApId, Nanos>,
+/// Largest and mean times over processes, summed over phases, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Σ largest.
+    pub max: f64,
+    /// Σ mean.
+    pub mean: f64,
+    /// Σ over processes of largest − own: time lost to waiting for the slowest.
+    pub lost: f64,
 }
 
-impl Phase {
-    /// (max − mean) / max of busy time; 0 if nobody was busy.
+impl Spread {
+    /// (max − mean) / max; 0 if nobody did anything.
     pub fn imbalance(&self) -> f64 {
-        let (max, mean) = self.max_and_mean();
-        if max > 0.0 { (max - mean) / max } else { 0.0 }
+        (self.max - self.mean) / self.max.max(1.0)
     }
 
-    /// Largest and mean busy time, nanoseconds.
-    pub fn max_and_mean(&self) -> (f64, f64) {
-        let max = self.busy.values().map(|n| n.0).max().unwrap_or(0) as f64;
-        let sum: u64 = self.busy.values().map(|n| n.0).sum();
-        (max, sum as f64 / self.busy.len().max(1) as f64)
+    /// That of one phase.
+    pub fn over(times: impl Iterator<Item = Nanos> + Clone) -> Self {
+        let mut spread = Self::default();
+        spread.add(times);
+        spread
+    }
+
+    fn add(&mut self, times: impl Iterator<Item = Nanos> + Clone) {
+        let max = times.clone().max().unwrap_or_default().0 as f64;
+        let (sum, n) = times.fold((0.0, 0.0), |(s, n), t| (s + t.0 as f64, n + 1.0));
+        self.max += max;
+        self.mean += sum / f64::max(n, 1.0);
+        self.lost += max * n - sum;
     }
 }
 
-/// Sums over the phases of one barrier. Holds one generation at a time, so its size does not grow
+/// What a process's time went to, in all, up to an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Spent {
+    /// In accesses and barriers.
+    pub(super) accesses: Nanos,
+    /// Of that, waiting.
+    pub(super) waiting: Nanos,
+}
+
+/// A process's passage of a barrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Passage {
+    arrived: Nanos,
+    left: Nanos,
+    /// Spent before it arrived, and when it left.
+    before: Spent,
+    after: Spent,
+}
+
+/// Sums over the phases of one set of processes. Holds few openings at a time, so its size does not grow
 /// with the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phases {
     /// Phases gathered.
     pub count: u64,
-    /// Σ max busy time.
-    pub max_busy: f64,
-    /// Σ mean busy time.
-    pub mean_busy: f64,
-    /// Σ (max − busy) over processes: time lost to waiting for the slowest.
-    pub lost: f64,
-    /// Σ busy time by process.
-    pub busy: BTreeMap<ApId, Nanos>,
+    /// Time not waiting: accesses and what is between them.
+    pub busy: Spread,
+    /// Time outside accesses.
+    pub computing: Spread,
+    /// Σ busy and computing time by process.
+    pub by_ap: BTreeMap<ApId, (Nanos, Nanos)>,
     /// Instants of the first and last opening.
     pub span: Option<(Nanos, Nanos)>,
-    left: BTreeMap<ApId, Nanos>,
-    arrived: BTreeMap<u32, BTreeMap<ApId, (Nanos, Nanos)>>,
+    left: BTreeMap<ApId, Passage>,
+    arrived: BTreeMap<(VarId, u32), BTreeMap<ApId, Passage>>,
 }
 
+/// Openings that may be incomplete at a time; beyond that the oldest lost records and is given up.
+const OPEN: usize = 64;
+
 impl Phases {
-    /// Takes one process's passage into account; `members` is how many pass.
-    pub(super) fn passed(&mut self, record: &Record, members: usize) {
-        let generation = record.object.index;
-        let here = self.arrived.entry(generation).or_default();
-        here.insert(record.ap, (record.start, record.end()));
+    /// Takes one process's passage into account; `members` is how many pass, `before` what the process's
+    /// time went to until it arrived.
+    pub(super) fn passed(&mut self, record: &Record, members: usize, before: Spent) {
+        let opening = (record.object.var, record.object.index);
+        let passage = Passage {
+            arrived: record.start,
+            left: record.end(),
+            before,
+            after: Spent {
+                accesses: before.accesses + record.duration,
+                waiting: before.waiting + record.duration,
+            },
+        };
+        let here = self.arrived.entry(opening).or_default();
+        here.insert(record.ap, passage);
         if here.len() >= members {
-            self.close(generation);
+            self.close(opening);
+        } else if self.arrived.len() > OPEN {
+            let first = |(_, here): &(&(VarId, u32), &BTreeMap<ApId, Passage>)| {
+                here.values().map(|p| p.arrived).min()
+            };
+            if let Some((&oldest, _)) = self.arrived.iter().min_by_key(first) {
+                self.arrived.remove(&oldest);
+            }
         }
     }
 
-    fn close(&mut self, generation: u32) {
-        let Some(here) = self.arrived.remove(&generation) else {
+    fn close(&mut self, opening: (VarId, u32)) {
+        let Some(here) = self.arrived.remove(&opening) else {
             return;
         };
-        // Older generations that never filled up lost records: they say nothing.
-        self.arrived.retain(|&g, _| g > generation);
-        let opened = here.values().map(|t| t.1).max().unwrap_or_default();
-        let known = here.keys().all(|ap| self.left.contains_key(ap));
-        if known && !here.is_empty() {
-            let busy: BTreeMap<ApId, Nanos> = here
-                .iter()
-                .map(|(&ap, t)| (ap, t.0 - self.left[&ap]))
+        let opened = here.values().map(|p| p.left).max().unwrap_or_default();
+        if !here.is_empty() && here.keys().all(|ap| self.left.contains_key(ap)) {
+            let phase = here.iter().map(|(ap, p)| (*ap, p, &self.left[ap]));
+            let busy: Vec<(ApId, Nanos)> = phase
+                .clone()
+                .map(|(ap, p, last)| {
+                    let waited = p.before.waiting - last.after.waiting;
+                    (ap, p.arrived - last.left - waited)
+                })
                 .collect();
-            self.add(&busy);
+            let computing: Vec<Nanos> = phase
+                .map(|(_, p, last)| {
+                    let accessed = p.before.accesses - last.after.accesses;
+                    p.arrived - last.left - accessed
+                })
+                .collect();
+            self.count += 1;
+            self.busy.add(busy.iter().map(|b| b.1));
+            self.computing.add(computing.iter().copied());
+            for ((ap, busy), computing) in busy.into_iter().zip(computing) {
+                let sums = self.by_ap.entry(ap).or_default();
+                sums.0 += busy;
+                sums.1 += computing;
+            }
             let from = self.span.map_or(opened, |s| s.0);
             self.span = Some((from, opened));
         }
-        for (ap, (_, left)) in here {
-            self.left.insert(ap, left);
-        }
-    }
-
-    fn add(&mut self, busy: &BTreeMap<ApId, Nanos>) {
-        let max = busy.values().map(|n| n.0).max().unwrap_or(0);
-        let sum: u64 = busy.values().map(|n| n.0).sum();
-        self.count += 1;
-        self.max_busy += max as f64;
-        self.mean_busy += sum as f64 / busy.len() as f64;
-        self.lost += busy.values().map(|n| (max - n.0) as f64).sum::<f64>();
-        for (&ap, &time) in busy {
-            *self.busy.entry(ap).or_default() += time;
-        }
+        self.left.extend(here);
     }
 }

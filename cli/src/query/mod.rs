@@ -18,6 +18,7 @@ use crate::output::{self, Table};
 use crate::sources;
 
 pub(crate) use rows::totals;
+pub(crate) use select::between;
 
 /// An answer in both forms.
 pub(crate) struct Answer {

@@ -49,7 +49,7 @@ pub(super) fn filter(catalog: &Catalog, args: &QueryArgs) -> anyhow::Result<Filt
             .origins
             .push(one_of("origin", name, Origin::ALL, Origin::name)?);
     }
-    filter.range = range(catalog, args)?;
+    filter.range = between(catalog, args.from.as_deref(), args.to.as_deref())?;
     Ok(filter)
 }
 
@@ -112,20 +112,28 @@ fn one_of<T: Copy, const N: usize>(
     })
 }
 
-fn range(catalog: &Catalog, args: &QueryArgs) -> anyhow::Result<Option<TimeRange>> {
-    if args.from.is_none() && args.to.is_none() {
+/// The range of time from `from` to `to`, as people write them; none if neither is given.
+///
+/// # Errors
+/// If one is no time, there is nothing yet to count times from, or the range is empty.
+pub(crate) fn between(
+    catalog: &Catalog,
+    from: Option<&str>,
+    to: Option<&str>,
+) -> anyhow::Result<Option<TimeRange>> {
+    if from.is_none() && to.is_none() {
         return Ok(None);
     }
     let extent = catalog
         .extent
         .context("there is no record yet, so no time to choose")?;
-    let point = |text: &Option<String>, otherwise| match text {
+    let point = |text: Option<&str>, otherwise| match text {
         Some(text) => instant(text, extent.from),
         None => Ok(otherwise),
     };
     let range = TimeRange {
-        from: point(&args.from, extent.from)?,
-        to: point(&args.to, extent.to)?,
+        from: point(from, extent.from)?,
+        to: point(to, extent.to)?,
     };
     if range.from >= range.to {
         bail!("--from is not before --to");

@@ -9,8 +9,8 @@
 /// Additions an exact search may need.
 const EXACT: u64 = 20_000_000;
 
-/// Exchanges a descent makes at most.
-const EXCHANGES: usize = 1_000;
+/// Steps a descent takes at most: exchanges tried × parts concerned × groups.
+const STEPS: u64 = 100_000_000;
 
 /// Differences below this fraction are rounding: nobody moves for them.
 const ROUNDING: f64 = 1e-9;
@@ -123,32 +123,44 @@ impl Assignment {
         }
     }
 
+    /// Exchanges the pair that saves most until none saves anything, or the steps are used up.
     pub(super) fn descend(&self) -> Vec<usize> {
         let mut places = self.places.clone();
         let mut savings = Savings::new(self, &places);
-        let mut saved = savings.total(self);
-        for _ in 0..EXCHANGES {
-            let mut better = None;
+        let used: Vec<Vec<usize>> = (0..places.len()).map(|p| self.used_by(p)).collect();
+        let mut steps = 0;
+        while steps < STEPS {
+            let mut best = (ROUNDING * savings.total(self) + ROUNDING, None);
             for a in 0..places.len() {
                 for b in a + 1..places.len() {
                     if places[a] == places[b] {
                         continue;
                     }
+                    steps += ((used[a].len() + used[b].len()) * self.groups()) as u64;
+                    let by_b_alone = used[b].iter().filter(|v| used[a].binary_search(v).is_err());
+                    let parts = used[a].iter().chain(by_b_alone).copied();
+                    let before = savings.of(self, parts.clone());
                     savings.swap(self, &mut places, (a, b));
-                    let swapped = savings.total(self);
+                    let gained = savings.of(self, parts) - before;
                     savings.swap(self, &mut places, (a, b));
-                    if swapped > saved * (1.0 + ROUNDING) + ROUNDING {
-                        better = Some((a, b));
-                        saved = swapped;
+                    if gained > best.0 {
+                        best = (gained, Some((a, b)));
                     }
                 }
             }
-            match better {
+            match best.1 {
                 Some(pair) => savings.swap(self, &mut places, pair),
                 None => break,
             }
         }
         places
+    }
+
+    /// The parts for which it matters where process `p` is.
+    fn used_by(&self, p: usize) -> Vec<usize> {
+        (0..self.parts())
+            .filter(|&v| self.far[p][v] > self.near[p][v])
+            .collect()
     }
 }
 
@@ -163,13 +175,20 @@ struct Search {
 struct Savings {
     /// Part-major: part × group.
     sums: Vec<f64>,
+    /// By process: the parts for which it matters where it is, and how much.
+    weights: Vec<Vec<(usize, f64)>>,
 }
 
 impl Savings {
     /// With the first processes at `places`.
     fn new(of: &Assignment, places: &[usize]) -> Self {
+        let weigh = |p: usize| {
+            let weight = |v: usize| (v, of.far[p][v] - of.near[p][v]);
+            (0..of.parts()).map(weight).filter(|w| w.1 > 0.0).collect()
+        };
         let mut savings = Self {
             sums: vec![0.0; of.parts() * of.groups()],
+            weights: (0..of.places.len()).map(weigh).collect(),
         };
         for (process, &g) in places.iter().enumerate() {
             savings.add(of, process, g, 1.0);
@@ -178,8 +197,8 @@ impl Savings {
     }
 
     fn add(&mut self, of: &Assignment, process: usize, g: usize, sign: f64) {
-        for v in 0..of.parts() {
-            self.sums[v * of.groups() + g] += sign * (of.far[process][v] - of.near[process][v]);
+        for &(v, weight) in &self.weights[process] {
+            self.sums[v * of.groups() + g] += sign * weight;
         }
     }
 
@@ -193,15 +212,21 @@ impl Savings {
         }
     }
 
-    /// Σ over parts of what the best group saves.
+    /// Σ over all parts of what the best group saves.
     fn total(&self, of: &Assignment) -> f64 {
-        let each = self.sums.chunks_exact(of.groups().max(1)).enumerate();
-        each.map(|(v, row)| {
-            let own = row[of.owners[v]];
-            let others = row.iter().zip(&of.can_own).filter(|(_, can)| **can);
-            others.map(|(saved, _)| *saved).fold(own, f64::max)
-        })
-        .sum()
+        self.of(of, 0..of.parts())
+    }
+
+    /// Σ over these parts of what the best group saves.
+    fn of(&self, of: &Assignment, parts: impl Iterator<Item = usize>) -> f64 {
+        parts
+            .map(|v| {
+                let row = &self.sums[v * of.groups()..(v + 1) * of.groups()];
+                let own = row[of.owners[v]];
+                let others = row.iter().zip(&of.can_own).filter(|(_, can)| **can);
+                others.map(|(saved, _)| *saved).fold(own, f64::max)
+            })
+            .sum()
     }
 }
 

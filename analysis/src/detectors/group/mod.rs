@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 
+use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::groups::GroupMatrix;
 use crate::patch;
@@ -22,12 +23,6 @@ use tables::{Part, Tables, tables};
 
 /// Fraction of the whole gain below which moving one more part is not worth the words.
 const CRUMB: f64 = 0.01;
-
-pub(super) fn matrix(profile: &Profile, t: &Thresholds) -> GroupMatrix {
-    let tables = tables(profile);
-    let places = proposed_places(&tables, t);
-    tables::matrix(profile, &tables, &places)
-}
 
 /// The best places of the processes; today's unless moving them gains enough over moving owners alone.
 fn proposed_places(tables: &Tables, t: &Thresholds) -> Vec<usize> {
@@ -41,25 +36,37 @@ fn proposed_places(tables: &Tables, t: &Thresholds) -> Vec<usize> {
     }
 }
 
-pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Finding> {
+/// The finding, if there is one, and the matrix behind it. Variables that nobody shares (`unshared`) have no group.
+pub(super) fn detect(
+    profile: &Profile,
+    t: &Thresholds,
+    unshared: &BTreeSet<VarId>,
+) -> (Option<Candidate>, GroupMatrix) {
+    let tables = tables(profile, unshared);
+    let places = proposed_places(&tables, t);
+    let matrix = tables::matrix(profile, &tables, &places);
     if profile.catalog.topology.groups.len() < 2 {
-        return Vec::new();
+        return (None, matrix);
     }
-    let tables = tables(profile);
     let problem = &tables.assignment;
     let now = problem.cost_today();
-    let places = proposed_places(&tables, t);
     let moves = moves(profile, &tables, &places);
     let saved: f64 = if places == problem.places {
         moves.iter().map(|m| m.saved).sum()
     } else {
         now - problem.cost(&places)
     };
-    let lost = profile.fraction(saved);
+    let lost = profile.fraction(profile.scaled(saved));
     if saved < t.assignment_gain * now || now <= 0.0 || lost < t.worth_saying {
-        return Vec::new();
+        return (None, matrix);
     }
-    vec![describe(profile, &tables, &places, &moves, (now, saved))]
+    let candidate = describe(profile, &tables, &places, &moves, (now, saved));
+    let candidate = Candidate {
+        floor: t.worth_saying,
+        ratio: Some((saved / now, t.assignment_gain)),
+        ..candidate
+    };
+    (Some(candidate), matrix)
 }
 
 /// A part that has a better group.
@@ -120,7 +127,7 @@ fn describe(
     places: &[usize],
     moves: &[Move<'_>],
     (now, saved): (f64, f64),
-) -> Finding {
+) -> Candidate {
     let topology = &profile.catalog.topology;
     let group = |g: usize| topology.group_name(GroupId(g as u32));
     let today = &tables.assignment.places;
@@ -172,9 +179,16 @@ fn describe(
         .collect();
     finding.aps = profile.ap_names(&concerned);
     finding.groups = profile.group_names(&concerned);
-    finding.severity = profile.fraction(saved);
+    finding.severity = profile.fraction(profile.scaled(saved));
     finding.predicted_gain = Some(finding.severity);
     finding.advice = advice.join("; ");
     finding.patch = Some(patch::regroup(profile, &moved, &owners));
-    finding
+    let parts = tables.parts.iter();
+    let touched = parts.filter(|p| moved.iter().any(|(ap, _)| p.uses(*ap) > 0));
+    let concerning: Vec<&Part> = touched.chain(moves.iter().map(|m| m.part)).collect();
+    let objects = concerning.iter().flat_map(|p| p.objects.iter().copied());
+    let records = concerning.iter().map(|p| p.accesses()).sum();
+    let mut candidate = Candidate::new(finding, objects, records, 0.0);
+    candidate.aps = concerned;
+    candidate
 }

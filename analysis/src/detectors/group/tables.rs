@@ -1,9 +1,9 @@
 //! From a profile to the assignment problem.
 //!
-//! An access between processes of one group costs what it costs today, if they are in one group today,
-//! else the mean intra-group access of its operation; between groups the mean inter-group access.
+//! An access to an owner in the group costs the mean local or intra-group access of its operation, reads being
+//! served from copies as often as the versions that were read allow; to one elsewhere, the mean inter-group access.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 use dosmos_trace::meta::OpCounts;
@@ -11,10 +11,13 @@ use dosmos_trace::record::Origin;
 
 use super::assignment::Assignment;
 use crate::groups::{GroupMatrix, MatrixAp, MatrixVariable};
-use crate::profile::{ObjectProfile, Profile, cost_of};
+use crate::profile::{ObjectProfile, Profile};
 
-/// Parts told apart at most; beyond it users are not distinguished any more.
+/// Parts told apart by their users at most; beyond it they are told apart by variable and group only.
 const PARTS: usize = 2_000;
+
+/// Most cells (processes × parts) of the tables; beyond it the parts least used stay where they are.
+const CELLS: usize = 2_000_000;
 
 /// Objects of one variable with the same owner's group and users.
 pub(super) struct Part {
@@ -22,6 +25,7 @@ pub(super) struct Part {
     pub(super) objects: Vec<ObjectId>,
     /// Accesses by memory process.
     pub(super) by_mp: BTreeMap<MpId, u64>,
+    /// By process: accesses, and what they cost from an owner in its group.
     by_ap: BTreeMap<ApId, (OpCounts, f64)>,
 }
 
@@ -32,10 +36,10 @@ pub(super) struct Tables {
     pub(super) parts: Vec<Part>,
 }
 
-pub(super) fn tables(profile: &Profile) -> Tables {
+pub(super) fn tables(profile: &Profile, unshared: &BTreeSet<VarId>) -> Tables {
     let topology = &profile.catalog.topology;
-    let (parts, owners) = parts(profile);
     let aps: Vec<ApId> = profile.aps.keys().copied().collect();
+    let (parts, owners) = parts(profile, unshared, CELLS / aps.len().max(1));
     let places: Vec<usize> = aps
         .iter()
         .map(|&ap| topology.group_of_ap(ap).map_or(0, GroupId::index))
@@ -44,16 +48,12 @@ pub(super) fn tables(profile: &Profile) -> Tables {
     let mut far = near.clone();
     for (p, ap) in aps.iter().enumerate() {
         for (v, part) in parts.iter().enumerate() {
-            let Some((counts, today)) = part.by_ap.get(ap) else {
+            let Some((counts, near_cost)) = part.by_ap.get(ap) else {
                 continue;
             };
-            near[p][v] = if places[p] == owners[v] {
-                *today
-            } else {
-                cost_of(&profile.costs, counts, Origin::Intra)
-            };
+            near[p][v] = *near_cost;
             // Where noise makes a crossing look cheaper than staying, it counts as equal.
-            far[p][v] = cost_of(&profile.costs, counts, Origin::Inter).max(near[p][v]);
+            far[p][v] = profile.costs.of(counts, Origin::Inter).max(near[p][v]);
         }
     }
     let can_own = (0..topology.groups.len() as u32)
@@ -75,11 +75,11 @@ pub(super) fn tables(profile: &Profile) -> Tables {
     }
 }
 
-fn parts(profile: &Profile) -> (Vec<Part>, Vec<usize>) {
+fn parts(profile: &Profile, unshared: &BTreeSet<VarId>, most: usize) -> (Vec<Part>, Vec<usize>) {
     let mut index: BTreeMap<(VarId, usize, Vec<ApId>), usize> = BTreeMap::new();
     let (mut parts, mut owners): (Vec<Part>, Vec<usize>) = (Vec::new(), Vec::new());
     for (&id, object) in &profile.objects {
-        if object.by_ap.is_empty() {
+        if object.by_ap.is_empty() || unshared.contains(&id.var) {
             continue;
         }
         let owner = profile.owner(id).unwrap_or(object.owner);
@@ -102,7 +102,12 @@ fn parts(profile: &Profile) -> (Vec<Part>, Vec<usize>) {
         });
         parts[at].add(profile, id, object, owner);
     }
-    (parts, owners)
+    let mut both: Vec<(Part, usize)> = parts.into_iter().zip(owners).collect();
+    if both.len() > most {
+        both.sort_by_key(|(part, _)| std::cmp::Reverse(part.accesses()));
+        both.truncate(most);
+    }
+    both.into_iter().unzip()
 }
 
 impl Part {
@@ -112,25 +117,19 @@ impl Part {
             *self.by_mp.entry(mp).or_default() += used.fetched.total() + used.optimized;
         }
         for (&ap, used) in &object.by_ap {
-            let home = profile.catalog.topology.ap(ap);
-            let origin = home.map_or(Origin::Inter, |a| profile.origin(a.memory_process, owner));
-            let (counts, today) = self.by_ap.entry(ap).or_default();
+            let home = profile.catalog.topology.ap(ap).map(|a| a.memory_process);
+            let (counts, near) = self.by_ap.entry(ap).or_default();
             counts.add(&used.counts);
-            *today += today_cost(profile, used, origin);
+            *near += match home {
+                Some(mp) if mp == owner => profile.costs.of(&used.counts, Origin::Local),
+                home => {
+                    let here = home.and_then(|mp| object.by_mp.get(&mp));
+                    let fetching = here.map_or(1.0, |h| h.fetching(profile.policy(id.var)));
+                    profile.costs.with_copies(&used.counts, fetching)
+                }
+            };
         }
     }
-}
-
-/// Cost of what a process did to an object as it is today: reads on copies are local.
-fn today_cost(profile: &Profile, used: &crate::profile::ApUse, origin: Origin) -> f64 {
-    let mut fetched = used.counts;
-    let optimized = used.optimized.min(fetched.reads);
-    fetched.reads -= optimized;
-    let copies = OpCounts {
-        reads: optimized,
-        ..OpCounts::default()
-    };
-    cost_of(&profile.costs, &fetched, origin) + cost_of(&profile.costs, &copies, Origin::Local)
 }
 
 /// The group view: variables in place of parts.
@@ -141,10 +140,7 @@ pub(super) fn matrix(profile: &Profile, tables: &Tables, places: &[usize]) -> Gr
     for (v, part) in tables.parts.iter().enumerate() {
         columns.entry(part.variable).or_default().push(v);
     }
-    let uses = |ap: &ApId, v: usize| {
-        let used = tables.parts[v].by_ap.get(ap);
-        used.map_or(0, |(counts, _)| counts.total())
-    };
+    let uses = |ap: &ApId, v: usize| tables.parts[v].uses(*ap);
     // Groups of a variable's parts, most accessed first.
     let ranked = |parts: &[usize], group: &dyn Fn(usize) -> usize| {
         let mut weights: BTreeMap<usize, u64> = BTreeMap::new();
@@ -194,6 +190,17 @@ pub(super) fn matrix(profile: &Profile, tables: &Tables, places: &[usize]) -> Gr
 }
 
 impl Part {
+    /// Accesses by a process.
+    pub(super) fn uses(&self, ap: ApId) -> u64 {
+        let used = self.by_ap.get(&ap);
+        used.map_or(0, |(counts, _)| counts.total())
+    }
+
+    /// Accesses by all.
+    pub(super) fn accesses(&self) -> u64 {
+        self.by_ap.values().map(|(counts, _)| counts.total()).sum()
+    }
+
     /// The application processes that use it.
     pub(super) fn users(&self) -> impl Iterator<Item = ApId> {
         self.by_ap.keys().copied()

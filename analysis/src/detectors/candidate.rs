@@ -1,0 +1,42 @@
+//! What a detector hands over: a finding, and what decides whether it stands.
+
+use std::collections::BTreeSet;
+
+use dosmos_proto::{ApId, ObjectId};
+
+use crate::finding::Finding;
+
+/// A finding, before it is known whether another one explains it or what was not recorded could.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) finding: Finding,
+    /// The objects it is about; empty: none in particular.
+    pub(super) objects: BTreeSet<ObjectId>,
+    /// The application processes it is about.
+    pub(super) aps: BTreeSet<ApId>,
+    /// Records its figures come from.
+    pub(super) records: u64,
+    /// Severity below which it would not have been made.
+    pub(super) floor: f64,
+    /// A ratio it rests on, and the threshold of that: what records that are lacking could overturn.
+    pub(super) ratio: Option<(f64, f64)>,
+}
+
+impl Candidate {
+    /// About these objects, resting on so many records.
+    pub(super) fn new(
+        finding: Finding,
+        objects: impl IntoIterator<Item = ObjectId>,
+        records: u64,
+        floor: f64,
+    ) -> Self {
+        Self {
+            finding,
+            objects: objects.into_iter().collect(),
+            aps: BTreeSet::new(),
+            records,
+            floor,
+            ratio: None,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! One cause, one finding: what another finding explains is listed under that one's evidence.
+//!
+//! | cause | explains | where |
+//! |---|---|---|
+//! | deadlock | bottleneck, ping-pong, imbalance | a common object or process |
+//! | false sharing | ping-pong, bottleneck, policy mismatch, misplaced owner | a common object |
+//! | no sharing | misplaced owner, policy mismatch | a common object |
+//! | ping-pong between two | bottleneck, policy mismatch | a common object |
+//! | bottleneck | ping-pong among more than two, policy mismatch | a common object |
+//! | bad group | misplaced owner, policy mismatch | a common object |
+//!
+//! (Bad group leaves variables without sharing out from the start, and imbalance counts neither waiting
+//! for locks nor the way to other processes as work.)
+
+use serde_json::json;
+
+use super::candidate::Candidate;
+use crate::finding::Kind;
+
+/// Moves explained candidates into the evidence of what explains them.
+pub(super) fn explain(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut standing: Vec<Candidate> = Vec::new();
+    // Causes first, so that a symptom finds its cause standing.
+    candidates.sort_by_key(rank);
+    for candidate in candidates {
+        match standing.iter_mut().find(|c| explains(c, &candidate)) {
+            Some(cause) => add_symptom(cause, &candidate),
+            None => standing.push(candidate),
+        }
+    }
+    standing
+}
+
+/// Place in the order of causes.
+fn rank(c: &Candidate) -> usize {
+    match c.finding.kind {
+        Kind::Deadlock => 0,
+        Kind::FalseSharing => 1,
+        Kind::NoSharing => 2,
+        Kind::PingPong if c.aps.len() <= 2 => 3,
+        Kind::Bottleneck => 4,
+        Kind::PingPong => 5,
+        Kind::BadGroup => 6,
+        Kind::MisplacedOwner => 7,
+        Kind::PolicyMismatch => 8,
+        Kind::Imbalance => 9,
+    }
+}
+
+fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
+    use Kind::*;
+    let kinds: &[Kind] = match cause.finding.kind {
+        Deadlock => &[Bottleneck, PingPong, Imbalance],
+        FalseSharing => &[PingPong, Bottleneck, PolicyMismatch, MisplacedOwner],
+        NoSharing => &[MisplacedOwner, PolicyMismatch],
+        PingPong => &[Bottleneck, PolicyMismatch],
+        Bottleneck => &[PingPong, PolicyMismatch],
+        BadGroup => &[MisplacedOwner, PolicyMismatch],
+        MisplacedOwner | PolicyMismatch | Imbalance => &[],
+    };
+    let meets = !cause.objects.is_disjoint(&symptom.objects)
+        || symptom.objects.is_empty() && !cause.aps.is_disjoint(&symptom.aps);
+    kinds.contains(&symptom.finding.kind) && meets
+}
+
+fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {
+    let listed = json!({
+        "kind": symptom.finding.kind,
+        "subject": symptom.finding.subject(),
+        "severity": symptom.finding.severity,
+    });
+    let evidence = &mut cause.finding.evidence;
+    let list = evidence.entry("symptoms").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut() {
+        list.push(listed);
+    }
+}

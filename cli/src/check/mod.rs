@@ -1,0 +1,110 @@
+//! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
+//!
+//! Exit status: 0 if nothing was found that `--fail-on` and `--baseline` ask for, 1 if something was, 2 if the
+//! question could not be answered. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
+//! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one. Documented in
+//! `docs/guide/findings.md`.
+
+mod baseline;
+mod fail_on;
+mod show;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use dosmos_analysis::{Analysis, Finding, ProfileBuilder, Thresholds, conclude};
+use dosmos_trace::query::{Completeness, TimeRange, TraceSource};
+use dosmos_visualizer::source::Fused;
+use serde::Serialize;
+
+use crate::args::{CheckArgs, Format};
+use crate::query::{between, lacking};
+use crate::{output, records, sources};
+
+use baseline::{Baseline, Change};
+pub(crate) use fail_on::FailOn;
+
+/// A finding, and what became of it since the baseline.
+#[derive(Debug, Serialize)]
+struct Judged<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    change: Option<Change>,
+}
+
+/// An answer: that of the analysis, with its findings judged.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    complete: f64,
+    from_ns: u64,
+    to_ns: u64,
+    findings: Vec<Judged<'a>>,
+    withheld: &'a [dosmos_analysis::Withheld],
+}
+
+pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    let thresholds = thresholds(args.thresholds.as_deref())?;
+    let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    let source = Fused::new(sources::open(&args.sources).await?.sources);
+    let times = (args.from.as_deref(), args.to.as_deref());
+    let (analysis, completeness) = analyse(&source, times, &thresholds).await?;
+    let judge = |finding| Judged {
+        finding,
+        change: baseline.as_ref().map(|b| b.change(finding, &thresholds)),
+    };
+    let answer = Answer {
+        complete: analysis.complete,
+        from_ns: analysis.from_ns,
+        to_ns: analysis.to_ns,
+        findings: analysis.findings.iter().map(judge).collect(),
+        withheld: &analysis.withheld,
+    };
+    for line in lacking(&completeness) {
+        output::note(&format!("incomplete: {line}"));
+    }
+    match args.format {
+        Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
+        Format::Csv => output::text(&show::table(&answer).render(Format::Csv)),
+        Format::Table => output::text(&show::report(&answer)),
+    }
+    let fails = |judged: &Judged<'_>| {
+        judged.change != Some(Change::Known) && fail_on::any(&args.fail_on, judged.finding)
+    };
+    Ok(ExitCode::from(u8::from(answer.findings.iter().any(fails))))
+}
+
+/// The analysis of a source, over a range of time or over all of it.
+///
+/// # Errors
+/// If the source does not answer, or the times make no sense.
+pub(crate) async fn analyse(
+    source: &dyn TraceSource,
+    (from, to): (Option<&str>, Option<&str>),
+    thresholds: &Thresholds,
+) -> anyhow::Result<(Analysis, Completeness)> {
+    let catalog = source.catalog().await?;
+    let range: Option<TimeRange> = between(&catalog, from, to)?;
+    let completeness = catalog.completeness.clone();
+    let mut builder = ProfileBuilder::new(catalog.clone());
+    records::each(source, &catalog, range, |record| builder.add(record)).await?;
+    Ok((conclude(&builder.finish(range), thresholds), completeness))
+}
+
+/// Thresholds from a file; the defaults without one.
+///
+/// # Errors
+/// Names the file, and in it the line and the key.
+pub(crate) fn thresholds(file: Option<&Path>) -> anyhow::Result<Thresholds> {
+    let Some(file) = file else {
+        return Ok(Thresholds::default());
+    };
+    let named = || file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(named)?;
+    let thresholds: Thresholds = toml::from_str(&text).with_context(named)?;
+    thresholds
+        .check()
+        .map_err(anyhow::Error::msg)
+        .with_context(named)?;
+    Ok(thresholds)
+}

@@ -1,0 +1,133 @@
+//! Findings for people: a line each, then what to do, on what evidence, and as what change.
+
+use serde_json::Value;
+
+use super::{Answer, Change, Judged};
+use crate::args::Format;
+use crate::output::Table;
+
+/// One row a finding.
+pub(super) fn table(answer: &Answer<'_>) -> Table {
+    let mut headers = vec!["lost", "gain", "kind", "what", "who", "complete"];
+    let against_baseline = answer.findings.iter().any(|j| j.change.is_some());
+    if against_baseline {
+        headers.push("change");
+    }
+    let mut table = Table::new(&headers);
+    for judged in &answer.findings {
+        let f = judged.finding;
+        let mut cells = vec![
+            percent(f.severity),
+            f.predicted_gain.map_or("-".to_owned(), percent),
+            f.kind.to_string(),
+            f.subject(),
+            f.aps.join(" "),
+            percent(f.completeness),
+        ];
+        if against_baseline {
+            cells.push(change(judged.change).to_owned());
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// Everything: the table, and below it each finding in words.
+pub(super) fn report(answer: &Answer<'_>) -> String {
+    let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
+    let mut text = match answer.findings.len() {
+        0 => format!("nothing found in {seconds:.3} s"),
+        1 => format!("1 finding in {seconds:.3} s"),
+        n => format!("{n} findings in {seconds:.3} s"),
+    };
+    if answer.complete < 1.0 {
+        text += &format!(" ({} of the accesses recorded)", percent(answer.complete));
+    }
+    text.push('\n');
+    if !answer.findings.is_empty() {
+        text.push('\n');
+        text += &table(answer).render(Format::Table);
+    }
+    for judged in &answer.findings {
+        text += &in_words(judged);
+    }
+    if !answer.withheld.is_empty() {
+        text += "\nwithheld, since what was not recorded could explain it:\n";
+        for w in answer.withheld {
+            text += &format!("  {} of {}: {}\n", w.kind, w.subject, w.why);
+        }
+    }
+    text
+}
+
+fn in_words(judged: &Judged<'_>) -> String {
+    let f = judged.finding;
+    let mut text = format!(
+        "\n{} of {}: {:.3} s of process time\n",
+        f.kind,
+        f.subject(),
+        f.lost_ns as f64 / 1e9
+    );
+    text += &format!("  advice    {}\n", f.advice);
+    let full = |v: &Value| v.as_array().is_none_or(|items| !items.is_empty());
+    let evidence = f.evidence.iter().filter(|(_, v)| full(v));
+    let evidence: Vec<String> = evidence.map(|(k, v)| said(k, v)).collect();
+    text += &format!("  evidence  {}\n", evidence.join(", "));
+    for (i, line) in f.patch.iter().flat_map(|p| p.lines()).enumerate() {
+        let head = if i == 0 { "patch" } else { "" };
+        text += &format!("  {head:10}{line}\n");
+    }
+    text
+}
+
+/// A number of the evidence, times in a unit one can read.
+fn said(key: &str, value: &Value) -> String {
+    let name = |key: &str| key.replace('_', " ");
+    match (key.strip_suffix("_ns"), value) {
+        (Some(key), Value::Number(n)) => {
+            let ns = n.as_f64().unwrap_or(0.0);
+            format!("{} {:.3} ms", name(key), ns / 1e6)
+        }
+        (Some(key), Value::Object(map)) => {
+            let each: Vec<String> = map
+                .iter()
+                .map(|(k, v)| said(&format!("{k}_ns"), v))
+                .collect();
+            format!("{}: {}", name(key), each.join("; "))
+        }
+        (_, Value::Number(n)) if n.is_f64() => {
+            format!("{} {:.2}", name(key), n.as_f64().unwrap_or(0.0))
+        }
+        (_, Value::String(text)) => format!("{} {text}", name(key)),
+        (_, Value::Array(items)) => {
+            let each: Vec<String> = items.iter().map(plain).collect();
+            format!("{}: {}", name(key), each.join("; "))
+        }
+        (_, other) => format!("{} {other}", name(key)),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(map) => {
+            let each: Vec<String> = map.values().map(plain).collect();
+            each.join(" ")
+        }
+        Value::Number(n) if n.is_f64() => format!("{:.3}", n.as_f64().unwrap_or(0.0)),
+        other => other.to_string(),
+    }
+}
+
+fn change(change: Option<Change>) -> &'static str {
+    match change {
+        Some(Change::New) => "new",
+        Some(Change::Worse) => "worse",
+        Some(Change::Known) => "known",
+        None => "",
+    }
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", 100.0 * fraction)
+}

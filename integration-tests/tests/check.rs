@@ -1,0 +1,145 @@
+//! `dosmos check` on real runs: the programs of figures 8 to 11 of the DOSMOS-Trace paper, bad and cured.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_integration_tests::{Lab, said};
+use serde_json::Value;
+
+/// A run of a built-in program on the demo's cluster: two groups of two memory processes.
+fn demo(app: &str) -> Lab {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let headless = ["demo", "--headless", "--seconds", "1", "--run-dir", "run"];
+    let output = lab.dosmos(&[&headless[..], &["--app", app]].concat());
+    assert!(output.status.success(), "{app}: {}", said(&output));
+    lab
+}
+
+/// Exit status and answer of `dosmos check` on the run.
+fn check(lab: &Lab, args: &[&str]) -> (i32, Value) {
+    let question = ["check", "--run-dir", "run", "--format", "json"];
+    let output = lab.dosmos(&[&question[..], args].concat());
+    let answer =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(&output)));
+    (output.status.code().unwrap(), answer)
+}
+
+fn kinds(answer: &Value) -> Vec<&str> {
+    let findings = answer["findings"].as_array().unwrap();
+    findings
+        .iter()
+        .map(|f| f["kind"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_bad_group_is_named_and_its_patch_cures_it() {
+    let lab = demo("bad-group");
+    let (code, answer) = check(&lab, &[]);
+    assert_eq!((code, kinds(&answer)), (1, vec!["bad-group"]), "{answer:#}");
+    let finding = &answer["findings"][0];
+    assert!(finding["severity"].as_f64().unwrap() > 0.05, "{finding:#}");
+    let patch = finding["patch"].as_str().unwrap();
+    // Only tables to add: the cluster file with them is a cluster file.
+    let added: Option<String> = patch
+        .lines()
+        .map(|l| Some(l.strip_prefix('+')?.to_owned() + "\n"))
+        .collect();
+    let file = std::fs::read_to_string(lab.path().join("run/cluster.toml")).unwrap();
+    lab.cluster(&(file + &added.unwrap()));
+    std::fs::remove_dir_all(lab.path().join("run")).unwrap();
+    lab.must_up(&["bad-group", "--rounds", "20"]);
+    let (_, answer) = check(&lab, &[]);
+    assert!(!kinds(&answer).contains(&"bad-group"), "{answer:#}");
+    let reads = lab.query(&["histogram", "--op", "read"]);
+    assert_eq!(reads["total"]["inter"], 0, "{reads}");
+}
+
+#[test]
+fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
+    let lab = demo("ping-pong");
+    let (code, answer) = check(&lab, &[]);
+    assert_eq!((code, kinds(&answer)), (1, vec!["ping-pong"]), "{answer:#}");
+    let finding = &answer["findings"][0];
+    assert_eq!(finding["variable"], "ball");
+    assert_eq!(finding["aps"], serde_json::json!(["ap0", "ap1"]));
+    assert_eq!(finding["completeness"], 1.0);
+    assert_eq!(finding["change"], Value::Null);
+    // What is asked for decides.
+    assert_eq!(check(&lab, &["--fail-on", "deadlock,99%"]).0, 0);
+    assert_eq!(
+        check(
+            &lab,
+            &["--fail-on", "deadlock", "--fail-on", "ping-pong:1%"]
+        )
+        .0,
+        1
+    );
+    // Known is not new.
+    std::fs::write(lab.path().join("base.json"), answer.to_string()).unwrap();
+    let (code, again) = check(&lab, &["--baseline", "base.json"]);
+    assert_eq!(
+        (code, &again["findings"][0]["change"]),
+        (0, &"known".into())
+    );
+    std::fs::write(lab.path().join("base.json"), r#"{"findings":[]}"#).unwrap();
+    let (code, again) = check(&lab, &["--baseline", "base.json"]);
+    assert_eq!((code, &again["findings"][0]["change"]), (1, &"new".into()));
+    // Thresholds from a file; people's format.
+    let toml = lab.path().join("t.toml");
+    std::fs::write(&toml, "ping_pong_hand_overs = 1000000000\n").unwrap();
+    let (code, answer) = check(&lab, &["--thresholds", "t.toml"]);
+    assert_eq!(
+        (code, kinds(&answer).contains(&"ping-pong")),
+        (0, false),
+        "{answer:#}"
+    );
+    let output = lab.dosmos(&["check", "--run-dir", "run"]);
+    let text = said(&output);
+    assert!(
+        text.contains("ap0 and ap1 take ball[0] from each other"),
+        "{text}"
+    );
+    for (args, expected) in [
+        (&["--fail-on", "pingpong"][..], "is no kind of finding"),
+        (&["--baseline", "t.toml"], "is no answer of"),
+        (&["--from", "+1h"], "--from is not before --to"),
+    ] {
+        fails(&lab, args, expected);
+    }
+    std::fs::write(&toml, "ping_pong_handovers = 3\n").unwrap();
+    fails(
+        &lab,
+        &["--thresholds", "t.toml"],
+        "unknown field `ping_pong_handovers`",
+    );
+    std::fs::write(&toml, "imbalance = 20\n").unwrap();
+    fails(
+        &lab,
+        &["--thresholds", "t.toml"],
+        "it is a fraction, 0 to 1",
+    );
+}
+
+fn fails(lab: &Lab, args: &[&str], expected: &str) {
+    let output = lab.dosmos(&[&["check", "--run-dir", "run"][..], args].concat());
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert!(said.contains(expected), "{args:?}: {said}");
+}
+
+#[test]
+fn cured_programs_raise_nothing() {
+    for app in ["good-group", "ping-pong-split", "sor"] {
+        let lab = demo(app);
+        let (code, answer) = check(&lab, &[]);
+        assert!(answer["complete"].as_f64().unwrap() > 0.0);
+        // Which of its processes a busy machine lets run longest is not the program's doing.
+        let mut found = kinds(&answer);
+        found.retain(|kind| *kind != "imbalance");
+        assert!(found.is_empty(), "{app}: {answer:#}");
+        assert!(
+            code == 0 || kinds(&answer) == ["imbalance"],
+            "{app}: {code}"
+        );
+    }
+}
