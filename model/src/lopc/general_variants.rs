@@ -17,9 +17,12 @@ pub const MAX_MVA_THREADS: usize = 16;
 ///
 /// R_q of the output is the mean over the requests that reach the node.
 ///
+/// For C² < 1 the form can ask a busy node for more than all of its time (ten threads that only ask one
+/// node, C² = 0: U = 1.04) and has no solution then; plain [`super::general::solve`] has.
+///
 /// # Errors
 /// [`ModelError::Shape`] or [`ModelError::Invalid`] for a bad input,
-/// [`ModelError::NotConverged`] if the solver used up its budget.
+/// [`ModelError::NotConverged`] where there is no solution or the solver used up its budget.
 pub fn bard_schweitzer(input: &GeneralInput) -> Result<(GeneralOutput, SolveStats), ModelError> {
     input.validate()?;
     let equations = Schweitzer {

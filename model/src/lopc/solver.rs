@@ -18,6 +18,8 @@ const ROUNDING_FLOOR: f64 = 1e-10;
 /// Mismatch below which Newton takes over in the first round; if it stalls there, later rounds
 /// substitute to the end.
 const NEWTON_READY: f64 = 1e-3;
+/// Steps in a row that win less than a hundredth before Newton gives up: it crawls along a pole then.
+const NEWTON_PATIENCE: usize = 5;
 /// Substitution steps before Newton takes over regardless.
 const FIRST_BUDGET: usize = 100;
 /// Rounds of substitution and Newton, each with ten times the substitution budget of the last.
@@ -161,8 +163,9 @@ fn substitute(
 /// Newton in log X, each step halved until feasible and the largest mismatch falls.
 fn newton(equations: &impl CycleEquations, mut point: Point, stats: &mut SolveStats) -> Point {
     let n = point.log_x.len();
+    let mut slow = 0;
     for _ in 0..100 {
-        if point.residual < TOLERANCE {
+        if point.residual < TOLERANCE || slow > NEWTON_PATIENCE {
             break;
         }
         stats.newton_steps += 1;
@@ -174,7 +177,14 @@ fn newton(equations: &impl CycleEquations, mut point: Point, stats: &mut SolveSt
             break;
         }
         match shortened(equations, &point, &step) {
-            Some(next) => point = next,
+            Some(next) => {
+                slow = if next.residual > 0.99 * point.residual {
+                    slow + 1
+                } else {
+                    0
+                };
+                point = next;
+            }
             None => break,
         }
     }

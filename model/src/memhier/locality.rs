@@ -55,11 +55,14 @@ impl Locality {
     /// references to disk though the data fit into memory.
     #[must_use]
     pub fn cut_tail(&self, x: f64, processors: f64, x_max: f64) -> f64 {
-        if processors * x >= x_max {
+        let spread = processors * x;
+        if spread >= x_max {
             return 0.0;
         }
-        let beyond = self.tail(x_max, 1.0);
-        ((self.tail(x, processors) - beyond) / self.cdf(x_max, 1.0)).clamp(0.0, 1.0)
+        // t(x) − t(x_max) as a product: the difference would lose its digits.
+        let ratio = ((x_max - spread) / (self.beta + spread)).ln_1p();
+        let before = -(-(self.alpha - 1.0) * ratio).exp_m1();
+        (self.tail(x, processors) * before / self.cdf(x_max, 1.0)).clamp(0.0, 1.0)
     }
 }
 
