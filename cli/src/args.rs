@@ -2,6 +2,7 @@
 
 mod findings;
 mod model;
+mod store;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use findings::CheckArgs;
 pub(crate) use model::{DocumentArgs, ModelCommand};
+pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
 
 /// Watch what a parallel program does with its shared variables.
 #[derive(Debug, Parser)]
@@ -65,6 +67,10 @@ pub(crate) enum BenchCommand {
     Intrusion(IntrusionArgs),
     /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)
     Kernels(KernelsArgs),
+    /// The trace store on the reference workload: bytes a record, records a second, beside other ways of storing
+    Store(BenchStoreArgs),
+    /// Time of each kind of question to a large trace store
+    Query(BenchQueryArgs),
 }
 
 #[derive(Debug, Args)]

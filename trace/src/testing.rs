@@ -36,6 +36,6 @@ pub(crate) fn records() -> impl Strategy<Value = Record> {
         peer: MpId(who.4),
         bytes: rest.0,
         version: rest.1,
-        range: rest.2,
+        range: (rest.2.0.min(rest.2.1), rest.2.0.max(rest.2.1)),
     })
 }

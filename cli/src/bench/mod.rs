@@ -5,6 +5,8 @@
 mod intrusion;
 mod kernels;
 mod latency;
+mod query;
+mod store;
 
 use anyhow::{Context, bail};
 use dosmos_proto::ApId;
@@ -19,6 +21,8 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Latency(args) => latency::run(args).await,
         BenchCommand::Intrusion(args) => intrusion::run(args).await,
         BenchCommand::Kernels(args) => kernels::run(args).await,
+        BenchCommand::Store(args) => store::run(&args),
+        BenchCommand::Query(args) => query::run(&args).await,
     }
 }
 

@@ -2,7 +2,7 @@
 //! hot path looks up two bits.
 
 use dosmos_proto::{Topology, VarId, Variable};
-use dosmos_trace::selection::{Mode, Selection};
+use dosmos_trace::selection::{Mode, Selection, glob};
 use dosmos_trace::{Op, Record};
 
 use crate::core::FastMap;
@@ -104,7 +104,7 @@ impl Filter {
 }
 
 fn chosen(patterns: &[String], name: &str) -> bool {
-    patterns.is_empty() || patterns.iter().any(|p| glob_match::glob_match(p, name))
+    patterns.is_empty() || patterns.iter().any(|p| glob(p, name))
 }
 
 #[cfg(test)]
@@ -147,6 +147,14 @@ mod tests {
             ..all()
         };
         assert_eq!(kept(sampled), [4, 5, 10, 11]);
+        let all_of_the_ocean = Filter::new(
+            Selection {
+                variables: vec!["ocean*".into()],
+                ..all()
+            },
+            &t,
+        );
+        assert!(chosen(&all_of_the_ocean.selection.variables, "ocean/h[3]"));
         let off = Selection {
             mode: Mode::Counters,
             ..all()

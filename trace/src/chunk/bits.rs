@@ -1,92 +1,216 @@
-//! Columns of integers as blocks of bit-packed differences to the block's minimum.
+//! Columns of integers in few bits: differences to a block's minimum, bit-packed, with the few that need
+//! many more bits than the rest set apart (patched frame of reference).
 //!
-//! A block holds up to [`BLOCK`] values: the minimum (LEB128), the width in bits (one byte), then the
-//! differences, packed least significant bit first and padded to a whole byte.
+//! A column begins with a byte that says how it is stored: all values equal (the value), nearly all
+//! zero (the others, each after its distance from the one before), or blocks of [`BLOCK`] values. A block:
+//! its minimum, the width of the packed part (0 to 32 bits), the number of exceptions, the packed part,
+//! the exceptions' positions (a byte each), and what of each exception lies above the width. Integers outside
+//! the packed part are LEB128.
+
+use bitpacking::{BitPacker, BitPacker4x};
 
 use super::ChunkError;
 
-/// Values in a block. One outlier widens its own block only.
-pub(super) const BLOCK: usize = 256;
+/// Values in a block. An outlier costs its block a few bytes and the others nothing.
+pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
-/// Most bytes that `count` packed values can take.
-pub(super) fn packed_bound(count: usize) -> usize {
-    count.div_ceil(BLOCK) * (10 + 1) + count * 8
+/// Widest packed part.
+const MOST_BITS: usize = 32;
+/// One value in so many, at most, is not zero where a column is stored as its values that are not.
+const SPARSE: usize = 48;
+
+const CONSTANT: u8 = 0;
+const FEW: u8 = 1;
+const BLOCKS: u8 = 2;
+const SIGNED_BLOCKS: u8 = 3;
+
+/// Whether values are to be taken as signed: where they are small differences, some below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Unsigned,
+    Signed,
 }
 
-/// Appends `values`, packed.
-pub(super) fn pack(values: &[u64], out: &mut Vec<u8>) {
+/// Appends `values`.
+pub(super) fn pack(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
+    let first = values.first().copied().unwrap_or(0);
+    if values.iter().all(|v| *v == first) {
+        out.push(CONSTANT);
+        put(first, out);
+        return;
+    }
+    let others = values.iter().filter(|v| **v != 0).count();
+    if others <= values.len() / SPARSE {
+        pack_few(values, out);
+        return;
+    }
+    out.push(match sign {
+        Sign::Unsigned => BLOCKS,
+        Sign::Signed => SIGNED_BLOCKS,
+    });
+    let packer = BitPacker4x::new();
     for block in values.chunks(BLOCK) {
-        let low = block.iter().copied().min().unwrap_or(0);
-        let spread = block.iter().map(|v| v - low).fold(0, |a, b| a | b);
-        let width = 64 - spread.leading_zeros();
-        put_leb128(low, out);
-        out.push(width as u8);
-        let (mut pending, mut bits) = (0u128, 0);
-        for value in block {
-            pending |= u128::from(value - low) << bits;
-            bits += width;
-            while bits >= 8 {
-                out.push(pending as u8);
-                pending >>= 8;
-                bits -= 8;
-            }
-        }
-        if bits > 0 {
-            out.push(pending as u8);
-        }
+        pack_block(packer, block, sign, out);
     }
 }
 
-/// The `count` values packed in `bytes`, which must hold nothing else.
-pub(super) fn unpack(mut bytes: &[u8], count: usize) -> Result<Vec<u64>, ChunkError> {
-    let damaged = || ChunkError::Damaged("packed column");
-    // Two bytes a block at least: a claimed count cannot make us allocate more than the input allows.
-    if count.div_ceil(BLOCK) * 2 > bytes.len() {
-        return Err(damaged());
+fn pack_few(values: &[u64], out: &mut Vec<u8>) {
+    out.push(FEW);
+    let mut next = 0;
+    for (i, &value) in values.iter().enumerate().filter(|(_, v)| **v != 0) {
+        put((i - next) as u64, out);
+        put(zigzag(value), out);
+        next = i + 1;
     }
-    let mut values = Vec::with_capacity(count);
-    while values.len() < count {
-        let here = BLOCK.min(count - values.len());
-        let low = take_leb128(&mut bytes).ok_or_else(damaged)?;
-        let (&width, rest) = bytes.split_first().ok_or_else(damaged)?;
-        if width > 64 {
-            return Err(damaged());
+}
+
+fn pack_block(packer: BitPacker4x, block: &[u64], sign: Sign, out: &mut Vec<u8>) {
+    let low = match sign {
+        Sign::Unsigned => block.iter().copied().min().unwrap_or(0),
+        Sign::Signed => block.iter().map(|v| *v as i64).min().unwrap_or(0) as u64,
+    };
+    let mut lengths = [0u8; 65];
+    for value in block {
+        lengths[bits(value.wrapping_sub(low))] += 1;
+    }
+    let width = best_width(&lengths);
+    let mask = low_bits(width);
+    let mut packed = [0u32; BLOCK];
+    let mut positions = [0u8; BLOCK];
+    let mut exceptions = 0;
+    for (i, (value, packed)) in block.iter().zip(&mut packed).enumerate() {
+        let difference = value.wrapping_sub(low);
+        *packed = (difference & mask) as u32;
+        positions[exceptions] = i as u8;
+        exceptions += usize::from(difference > mask);
+    }
+    put(
+        if sign == Sign::Signed {
+            zigzag(low)
+        } else {
+            low
+        },
+        out,
+    );
+    out.push(width as u8);
+    out.push(exceptions as u8);
+    let at = out.len();
+    out.resize(at + BLOCK * width / 8, 0);
+    packer.compress(&packed, &mut out[at..], width as u8);
+    out.extend_from_slice(&positions[..exceptions]);
+    for &i in &positions[..exceptions] {
+        put(block[usize::from(i)].wrapping_sub(low) >> width, out);
+    }
+}
+
+/// The width that makes the block shortest, from how many values have how many bits.
+fn best_width(lengths: &[u8; 65]) -> usize {
+    let widest = lengths.iter().rposition(|n| *n > 0).unwrap_or(0);
+    let mut best = (usize::MAX, 0);
+    // From the widest down: below a width at which half of the values are exceptions nothing is gained.
+    for width in (0..=widest.min(MOST_BITS)).rev() {
+        let (mut apart, mut bytes) = (0, BLOCK * width / 8);
+        for (length, &n) in lengths.iter().enumerate().take(widest + 1).skip(width + 1) {
+            apart += usize::from(n);
+            bytes += usize::from(n) * (1 + (length - width).div_ceil(7));
         }
-        let length = (here * usize::from(width)).div_ceil(8);
-        let (packed, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        unpack_block(packed, u32::from(width), low, here, &mut values);
-        bytes = rest;
+        best = best.min((bytes, width));
+        if apart > BLOCK / 2 && widest <= MOST_BITS {
+            break;
+        }
     }
+    best.1
+}
+
+fn bits(value: u64) -> usize {
+    64 - value.leading_zeros() as usize
+}
+
+fn low_bits(width: usize) -> u64 {
+    (1u64 << width) - 1
+}
+
+/// The `count` values in `bytes`, which must hold nothing else.
+pub(super) fn unpack(mut bytes: &[u8], count: usize) -> Result<Vec<u64>, ChunkError> {
+    let values = unpack_some(&mut bytes, count).ok_or(ChunkError::Damaged("packed column"))?;
     if bytes.is_empty() {
         Ok(values)
     } else {
-        Err(damaged())
+        Err(ChunkError::Damaged("packed column"))
     }
 }
 
-fn unpack_block(packed: &[u8], width: u32, low: u64, count: usize, values: &mut Vec<u64>) {
-    if width == 0 {
-        values.resize(values.len() + count, low);
-        return;
+fn unpack_some(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
+    let sign = match take_byte(bytes)? {
+        CONSTANT => return Some(vec![take(bytes)?; count]),
+        FEW => return unpack_few(bytes, count),
+        BLOCKS => Sign::Unsigned,
+        SIGNED_BLOCKS => Sign::Signed,
+        _ => return None,
+    };
+    let mut values = vec![0; count];
+    let packer = BitPacker4x::new();
+    for block in values.chunks_mut(BLOCK) {
+        unpack_block(packer, bytes, sign, block)?;
     }
-    let mask = u64::MAX >> (64 - width);
-    let (mut pending, mut bits) = (0u128, 0);
-    let mut input = packed.chunks(8);
-    for _ in 0..count {
-        if bits < width {
-            let next = input.next().unwrap_or_default();
-            let mut word = [0; 8];
-            word[..next.len()].copy_from_slice(next);
-            pending |= u128::from(u64::from_le_bytes(word)) << bits;
-            bits += 64;
-        }
-        values.push(low.wrapping_add(pending as u64 & mask));
-        pending >>= width;
-        bits -= width;
-    }
+    Some(values)
 }
 
-fn put_leb128(mut value: u64, out: &mut Vec<u8>) {
+fn unpack_few(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
+    let mut values = vec![0; count];
+    let mut next = 0usize;
+    while !bytes.is_empty() {
+        let at = next.checked_add(usize::try_from(take(bytes)?).ok()?)?;
+        *values.get_mut(at)? = unzigzag(take(bytes)?);
+        next = at + 1;
+    }
+    Some(values)
+}
+
+fn unpack_block(
+    packer: BitPacker4x,
+    bytes: &mut &[u8],
+    sign: Sign,
+    block: &mut [u64],
+) -> Option<()> {
+    let low = take(bytes)?;
+    let low = if sign == Sign::Signed {
+        unzigzag(low)
+    } else {
+        low
+    };
+    let width = usize::from(take_byte(bytes)?);
+    if width > MOST_BITS {
+        return None;
+    }
+    let exceptions = usize::from(take_byte(bytes)?);
+    let (packed, rest) = bytes.split_at_checked(BLOCK * width / 8)?;
+    let (positions, rest) = rest.split_at_checked(exceptions)?;
+    *bytes = rest;
+    let mut differences = [0u32; BLOCK];
+    packer.decompress(packed, &mut differences, width as u8);
+    for (value, difference) in block.iter_mut().zip(&differences) {
+        *value = low.wrapping_add(u64::from(*difference));
+    }
+    for &at in positions {
+        let above = take(bytes)? << width;
+        let value = block.get_mut(usize::from(at))?;
+        *value = value.wrapping_add(above);
+    }
+    Some(())
+}
+
+/// Small numbers for values near zero, above and below.
+pub(super) fn zigzag(value: u64) -> u64 {
+    let value = value as i64;
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+pub(super) fn unzigzag(value: u64) -> u64 {
+    (value >> 1) ^ (value & 1).wrapping_neg()
+}
+
+pub(super) fn put(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -94,11 +218,10 @@ fn put_leb128(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
+        let byte = take_byte(bytes)?;
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(value);
@@ -107,27 +230,10 @@ fn take_leb128(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Differences to the value before, small if values rise or fall slowly.
-pub(super) fn delta(values: &[u64]) -> Vec<u64> {
-    let mut before = 0;
-    values
-        .iter()
-        .map(|&v| {
-            let difference = v.wrapping_sub(before) as i64;
-            before = v;
-            ((difference << 1) ^ (difference >> 63)) as u64
-        })
-        .collect()
-}
-
-/// Undoes [`delta`] in place.
-pub(super) fn undelta(values: &mut [u64]) {
-    let mut before = 0u64;
-    for v in values {
-        let difference = (*v >> 1) as i64 ^ -((*v & 1) as i64);
-        before = before.wrapping_add(difference as u64);
-        *v = before;
-    }
+pub(super) fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(byte)
 }
 
 #[cfg(test)]
@@ -139,27 +245,40 @@ mod tests {
         prop_oneof![
             prop::collection::vec(any::<u64>(), 0..600),
             prop::collection::vec(0u64..1000, 0..600),
+            prop::collection::vec(prop_oneof![20 => 0u64..1000, 1 => any::<u64>()], 0..600),
+            prop::collection::vec(prop_oneof![99 => Just(0u64), 1 => any::<u64>()], 0..600),
+            prop::collection::vec((-50i64..50).prop_map(|v| v as u64), 0..600),
             prop::collection::vec(Just(7u64), 0..600),
         ]
     }
 
     proptest! {
         #[test]
-        fn packing_reads_back(values in columns()) {
+        fn packing_reads_back(values in columns(), signed in any::<bool>()) {
+            let sign = if signed { Sign::Signed } else { Sign::Unsigned };
             let mut bytes = Vec::new();
-            pack(&values, &mut bytes);
-            prop_assert!(bytes.len() <= packed_bound(values.len()));
-            prop_assert_eq!(unpack(&bytes, values.len()).unwrap(), values.clone());
-            let mut there_and_back = delta(&values);
-            undelta(&mut there_and_back);
-            prop_assert_eq!(there_and_back, values);
+            pack(&values, sign, &mut bytes);
+            prop_assert_eq!(unpack(&bytes, values.len()).unwrap(), values);
         }
 
         #[test]
-        fn any_bytes_give_values_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300), count in 0usize..100_000) {
+        fn any_bytes_give_values_or_an_error(mut bytes in prop::collection::vec(any::<u8>(), 1..300), mode in 0u8..5, count in 0usize..9_000) {
+            bytes[0] = mode;
             if let Ok(values) = unpack(&bytes, count) {
                 prop_assert_eq!(values.len(), count);
             }
         }
+    }
+
+    #[test]
+    fn a_few_outliers_widen_nothing() {
+        let mut values: Vec<u64> = (0..1024).map(|i| i * 37 % 256).collect();
+        let mut plain = Vec::new();
+        pack(&values, Sign::Unsigned, &mut plain);
+        values[500] = u64::MAX;
+        let mut patched = Vec::new();
+        pack(&values, Sign::Unsigned, &mut patched);
+        assert!(plain.len() < 1024 + 8 * 4 + 1, "{}", plain.len());
+        assert!(patched.len() < plain.len() + 14, "{}", patched.len());
     }
 }

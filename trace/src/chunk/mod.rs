@@ -1,26 +1,39 @@
 //! Chunks: up to [`MOST_RECORDS`] records as compressed columns, and a summary of each.
 //!
-//! Layout, little-endian: magic `DSC1`, number of records (u32), number of columns (u8), then for each
-//! column its length in bytes (u32), its length unpacked (u32; equal if not compressed) and CRC32; the
-//! CRC32 of all that; then the columns. A reader decodes only the columns it needs, checks only
-//! those, and never allocates by a length the chunk merely claims.
+//! Layout, little-endian: magic `DSC2`, number of records (u32), number of columns (u8), then for each
+//! column its length in bytes (u32) and CRC32; the CRC32 of all that; then the columns, in the order of
+//! [`Column::ALL`]. A reader decodes only the columns it needs, checks only those, and never allocates by
+//! a length the chunk merely claims.
+//!
+//! Four ways of storing a column (`bits.rs` and `symbols.rs` have the bytes):
+//! * few different values (kind, object, application process): the values, and each record's number of its own;
+//! * start: the first, then differences;
+//! * times (duration, wait, service): in order of the records' kind, since like operations take like
+//!   times, and those that cannot wait never do. Of a duration, what is left without the longer of
+//!   wait and service;
+//! * what hardly changes for one object or process (`mp`, `peer`, bytes, version, range): differences to the
+//!   record before of the same object (and operation) or process.
 
 mod bits;
+mod encode;
 mod summary;
+mod symbols;
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 
-use crate::record::Record;
-use crate::wire::{kind_from, kind_of};
+use crate::record::{Flags, Op, Origin, Record, Side};
+use crate::wire::kind_from;
 
-pub use summary::{Cell, Summary};
+pub use encode::{Encoded, Encoder};
+pub use summary::{Summary, Tally};
+pub use symbols::Symbols;
 
 /// Most records in a chunk: some 16 to 60 KiB encoded, which suits the store's engine.
 pub const MOST_RECORDS: usize = 8192;
 
-const MAGIC: &[u8; 4] = b"DSC1";
+const MAGIC: &[u8; 4] = b"DSC2";
 const COLUMNS: usize = Column::ALL.len();
-const COLUMN_HEADER: usize = 12;
+const COLUMN_HEADER: usize = 8;
 const HEADER: usize = 4 + 4 + 1 + COLUMNS * COLUMN_HEADER + 4;
 
 /// Why bytes are no chunk.
@@ -39,14 +52,13 @@ pub enum ChunkError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of a record
 pub enum Column {
+    Kind,
+    Object,
+    Ap,
     Start,
     Duration,
     Wait,
     Service,
-    Kind,
-    Variable,
-    Object,
-    Ap,
     Mp,
     Peer,
     Bytes,
@@ -57,15 +69,14 @@ pub enum Column {
 
 impl Column {
     /// All of them, in the order they are stored.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
+        Self::Kind,
+        Self::Object,
+        Self::Ap,
         Self::Start,
         Self::Duration,
         Self::Wait,
         Self::Service,
-        Self::Kind,
-        Self::Variable,
-        Self::Object,
-        Self::Ap,
         Self::Mp,
         Self::Peer,
         Self::Bytes,
@@ -73,70 +84,67 @@ impl Column {
         Self::First,
         Self::Length,
     ];
-
-    fn of(self, r: &Record) -> u64 {
-        match self {
-            Self::Start => r.start.0,
-            Self::Duration => r.duration.0,
-            Self::Wait => r.wait.0,
-            Self::Service => r.service.0,
-            Self::Kind => kind_of(r).into(),
-            Self::Variable => r.object.var.0.into(),
-            Self::Object => r.object.index.into(),
-            Self::Ap => r.ap.0.into(),
-            Self::Mp => r.mp.0.into(),
-            Self::Peer => r.peer.0.into(),
-            Self::Bytes => r.bytes.into(),
-            Self::Version => r.version,
-            Self::First => r.range.0.into(),
-            Self::Length => r.range.1.wrapping_sub(r.range.0).into(),
-        }
-    }
-
-    /// Stored as differences to the record before.
-    fn is_delta(self) -> bool {
-        matches!(self, Self::Start)
-    }
 }
 
-/// Encodes at most [`MOST_RECORDS`] records.
+/// What kind of record it is: all that has few values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// What was done.
+    pub op: Op,
+    /// Who made the record.
+    pub side: Side,
+    /// How far it went.
+    pub origin: Origin,
+    /// What else is to be said.
+    pub flags: Flags,
+}
+
+/// Encodes at most [`MOST_RECORDS`] records; of many chunks, [`Encoder`] is quicker.
 ///
 /// # Panics
 /// If there are more: the caller cuts them.
 pub fn encode(records: &[Record]) -> Vec<u8> {
-    assert!(
-        records.len() <= MOST_RECORDS,
-        "a chunk holds {MOST_RECORDS} records"
-    );
-    let mut header = Vec::with_capacity(HEADER);
-    header.extend_from_slice(MAGIC);
-    header.extend_from_slice(&(records.len() as u32).to_le_bytes());
-    header.push(COLUMNS as u8);
-    let mut body = Vec::new();
-    let mut packed = Vec::new();
-    for column in Column::ALL {
-        let values: Vec<u64> = records.iter().map(|r| column.of(r)).collect();
-        packed.clear();
-        if column.is_delta() {
-            bits::pack(&bits::delta(&values), &mut packed);
-        } else {
-            bits::pack(&values, &mut packed);
+    Encoder::new().encode(records).bytes
+}
+
+/// What a column's values are compared with: for each record, the number of a context.
+struct Contexts {
+    of: Vec<u32>,
+    count: usize,
+}
+
+impl Contexts {
+    fn of<T>(symbols: &Symbols<T>) -> Self {
+        Self {
+            of: symbols.of.iter().map(|s| u32::from(*s)).collect(),
+            count: symbols.values.len(),
         }
-        // Compression that fails or does not pay leaves the packed bytes as they are.
-        let compressed = zstd::bulk::compress(&packed, 1).ok();
-        let stored = match &compressed {
-            Some(c) if c.len() < packed.len() => c,
-            _ => &packed,
-        };
-        header.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-        header.extend_from_slice(&(packed.len() as u32).to_le_bytes());
-        header.extend_from_slice(&crc32fast::hash(stored).to_le_bytes());
-        body.extend_from_slice(stored);
     }
-    let checksum = crc32fast::hash(&header);
-    header.extend_from_slice(&checksum.to_le_bytes());
-    header.extend_from_slice(&body);
-    header
+
+    /// The same objects, each operation apart.
+    fn by_op<T, K>(objects: &Symbols<T>, kinds: &Symbols<K>, op: impl Fn(&K) -> Op) -> Self {
+        let ops: Vec<u32> = kinds.values.iter().map(|k| op(k) as u32).collect();
+        let pairs = objects.of.iter().zip(&kinds.of);
+        Self {
+            of: pairs
+                .map(|(o, k)| u32::from(*o) * 8 + ops[usize::from(*k)])
+                .collect(),
+            count: objects.values.len() * 8,
+        }
+    }
+}
+
+/// Where each kind's records begin if they are put in order of their kind.
+fn kind_places<T>(kinds: &Symbols<T>) -> Vec<usize> {
+    let mut counts = vec![0; kinds.values.len()];
+    for &kind in &kinds.of {
+        counts[usize::from(kind)] += 1;
+    }
+    let mut before = 0;
+    for count in &mut counts {
+        (*count, before) = (before, before + *count);
+    }
+    counts
 }
 
 /// A chunk whose header has been checked.
@@ -149,7 +157,6 @@ pub struct Chunk<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Stored<'a> {
     bytes: &'a [u8],
-    unpacked: usize,
     checksum: u32,
 }
 
@@ -185,8 +192,7 @@ impl<'a> Chunk<'a> {
             body = rest;
             *column = Stored {
                 bytes: here,
-                unpacked: word(at + 4) as usize,
-                checksum: word(at + 8),
+                checksum: word(at + 4),
             };
         }
         if body.is_empty() {
@@ -206,31 +212,130 @@ impl<'a> Chunk<'a> {
         self.count == 0
     }
 
-    /// The values of one column.
+    /// Bytes of a column as stored.
+    pub fn size_of(&self, column: Column) -> usize {
+        self.columns[column as usize].bytes.len()
+    }
+
+    fn checked(&self, column: Column) -> Result<&'a [u8], ChunkError> {
+        let stored = self.columns[column as usize];
+        if crc32fast::hash(stored.bytes) == stored.checksum {
+            Ok(stored.bytes)
+        } else {
+            Err(ChunkError::Damaged("column"))
+        }
+    }
+
+    /// Compares all checksums, decoding nothing.
     ///
     /// # Errors
-    /// If its checksum or structure do not hold.
-    pub fn column(&self, column: Column) -> Result<Vec<u64>, ChunkError> {
-        let stored = self.columns[column as usize];
-        let damaged = || ChunkError::Damaged("column");
-        if crc32fast::hash(stored.bytes) != stored.checksum
-            || stored.unpacked > bits::packed_bound(self.count)
-        {
-            return Err(damaged());
-        }
-        let unpacked;
-        let bytes = if stored.bytes.len() == stored.unpacked {
-            stored.bytes
-        } else {
-            unpacked =
-                zstd::bulk::decompress(stored.bytes, stored.unpacked).map_err(|_| damaged())?;
-            &unpacked
-        };
-        let mut values = bits::unpack(bytes, self.count)?;
-        if column.is_delta() {
-            bits::undelta(&mut values);
+    /// If one does not hold.
+    pub fn verify(&self) -> Result<(), ChunkError> {
+        Column::ALL
+            .into_iter()
+            .try_for_each(|column| self.checked(column).map(|_| ()))
+    }
+
+    /// When each record starts.
+    ///
+    /// # Errors
+    /// If the column is damaged. So for all other columns.
+    pub fn starts(&self) -> Result<Vec<u64>, ChunkError> {
+        let mut values = bits::unpack(self.checked(Column::Start)?, self.count)?;
+        let mut before = 0u64;
+        for value in &mut values {
+            before = before.wrapping_add(*value);
+            *value = before;
         }
         Ok(values)
+    }
+
+    /// The kind of each record.
+    #[allow(missing_docs, clippy::missing_errors_doc)]
+    pub fn kinds(&self) -> Result<Symbols<Kind>, ChunkError> {
+        let symbols = symbols::take(self.checked(Column::Kind)?, self.count)?;
+        symbols.map(|kind| {
+            let damaged = ChunkError::Damaged("record kind");
+            let kind = u32::try_from(kind).map_err(|_| damaged.clone())?;
+            let (op, side, origin, flags) = kind_from(kind).map_err(|_| damaged)?;
+            Ok(Kind {
+                op,
+                side,
+                origin,
+                flags,
+            })
+        })
+    }
+
+    /// The object of each record.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn objects(&self) -> Result<Symbols<ObjectId>, ChunkError> {
+        let symbols = symbols::take(self.checked(Column::Object)?, self.count)?;
+        symbols.map(|o| Ok(ObjectId::from_wire(o)))
+    }
+
+    /// The application process of each record.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn aps(&self) -> Result<Symbols<ApId>, ChunkError> {
+        let symbols = symbols::take(self.checked(Column::Ap)?, self.count)?;
+        symbols.map(|ap| Ok(ApId(ap as u32)))
+    }
+
+    /// One of the times, in the order of the records.
+    fn times(&self, column: Column, kinds: &Symbols<Kind>) -> Result<Vec<u64>, ChunkError> {
+        let by_kind = bits::unpack(self.checked(column)?, self.count)?;
+        let mut places = kind_places(kinds);
+        let in_order = kinds.of.iter().map(|&kind| {
+            let place = &mut places[usize::from(kind)];
+            *place += 1;
+            by_kind[*place - 1]
+        });
+        Ok(in_order.collect())
+    }
+
+    /// Waits, and durations, of all records.
+    ///
+    /// # Errors
+    /// If a column is damaged.
+    pub fn waits_and_durations(
+        &self,
+        kinds: &Symbols<Kind>,
+    ) -> Result<(Vec<u64>, Vec<u64>), ChunkError> {
+        let waits = self.times(Column::Wait, kinds)?;
+        let services = self.times(Column::Service, kinds)?;
+        let durations = self.durations(kinds, &waits, &services)?;
+        Ok((waits, durations))
+    }
+
+    fn durations(
+        &self,
+        kinds: &Symbols<Kind>,
+        waits: &[u64],
+        services: &[u64],
+    ) -> Result<Vec<u64>, ChunkError> {
+        let mut durations = self.times(Column::Duration, kinds)?;
+        for ((duration, wait), service) in durations.iter_mut().zip(waits).zip(services) {
+            *duration = duration.wrapping_add(*wait.max(service));
+        }
+        Ok(durations)
+    }
+
+    /// A column of what hardly changes in a context.
+    fn hardly_changing(&self, column: Column, contexts: &Contexts) -> Result<Vec<u64>, ChunkError> {
+        let mut values = bits::unpack(self.checked(column)?, self.count)?;
+        let mut last = vec![0u64; contexts.count];
+        for (value, &context) in values.iter_mut().zip(&contexts.of) {
+            let last = &mut last[context as usize];
+            *last = last.wrapping_add(*value);
+            *value = *last;
+        }
+        Ok(values)
+    }
+
+    /// The version of each record's object.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn versions(&self, objects: &Symbols<ObjectId>) -> Result<Vec<u64>, ChunkError> {
+        self.hardly_changing(Column::Version, &Contexts::of(objects))
     }
 
     /// All records.
@@ -238,36 +343,41 @@ impl<'a> Chunk<'a> {
     /// # Errors
     /// If a column is damaged or a record means nothing.
     pub fn records(&self) -> Result<Vec<Record>, ChunkError> {
-        let mut columns: [Vec<u64>; COLUMNS] = Default::default();
-        for (column, values) in Column::ALL.into_iter().zip(&mut columns) {
-            *values = self.column(column)?;
-        }
-        let at = |c: Column, i: usize| columns[c as usize][i];
+        let (kinds, objects, aps) = (self.kinds()?, self.objects()?, self.aps()?);
+        let starts = self.starts()?;
+        let waits = self.times(Column::Wait, &kinds)?;
+        let services = self.times(Column::Service, &kinds)?;
+        let durations = self.durations(&kinds, &waits, &services)?;
+        let by_ap = Contexts::of(&aps);
+        let by_object = Contexts::of(&objects);
+        let by_op = Contexts::by_op(&objects, &kinds, |k| k.op);
+        let mps = self.hardly_changing(Column::Mp, &by_ap)?;
+        let peers = self.hardly_changing(Column::Peer, &by_object)?;
+        let bytes = self.hardly_changing(Column::Bytes, &by_op)?;
+        let versions = self.hardly_changing(Column::Version, &by_object)?;
+        let firsts = self.hardly_changing(Column::First, &by_op)?;
+        let lengths = self.hardly_changing(Column::Length, &by_op)?;
         (0..self.count)
             .map(|i| {
-                let kind = at(Column::Kind, i) as u32;
-                let (op, side, origin, flags) =
-                    kind_from(kind).map_err(|_| ChunkError::Damaged("record kind"))?;
-                let first = at(Column::First, i) as u32;
+                let kind = kinds.at(i);
+                let first = firsts[i] as u32;
+                let end = first.checked_add(lengths[i] as u32);
                 Ok(Record {
-                    start: Nanos(at(Column::Start, i)),
-                    duration: Nanos(at(Column::Duration, i)),
-                    wait: Nanos(at(Column::Wait, i)),
-                    service: Nanos(at(Column::Service, i)),
-                    op,
-                    side,
-                    origin,
-                    flags,
-                    object: ObjectId::new(
-                        VarId(at(Column::Variable, i) as u32),
-                        at(Column::Object, i) as u32,
-                    ),
-                    ap: ApId(at(Column::Ap, i) as u32),
-                    mp: MpId(at(Column::Mp, i) as u32),
-                    peer: MpId(at(Column::Peer, i) as u32),
-                    bytes: at(Column::Bytes, i) as u32,
-                    version: at(Column::Version, i),
-                    range: (first, first.wrapping_add(at(Column::Length, i) as u32)),
+                    start: Nanos(starts[i]),
+                    duration: Nanos(durations[i]),
+                    wait: Nanos(waits[i]),
+                    service: Nanos(services[i]),
+                    op: kind.op,
+                    side: kind.side,
+                    origin: kind.origin,
+                    flags: kind.flags,
+                    object: objects.at(i),
+                    ap: aps.at(i),
+                    mp: MpId(mps[i] as u32),
+                    peer: MpId(peers[i] as u32),
+                    bytes: bytes[i] as u32,
+                    version: versions[i],
+                    range: (first, end.ok_or(ChunkError::Damaged("record range"))?),
                 })
             })
             .collect()
@@ -278,6 +388,7 @@ impl<'a> Chunk<'a> {
 mod tests {
     use super::*;
     use crate::testing::records;
+    use dosmos_proto::VarId;
     use proptest::prelude::*;
 
     /// Four processes that sweep over the rows of a grid and meet at a barrier, as SOR does.

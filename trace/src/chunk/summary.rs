@@ -1,18 +1,37 @@
-//! What a chunk holds, without decoding it: enough to answer histograms and to skip it.
+//! What a chunk holds, without decoding it: enough to answer histograms and coarse histories, and to skip it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, Nanos, VarId};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use serde::{Deserialize, Serialize};
 
+use super::Symbols;
+use super::symbols::Interner;
 use crate::query::{Filter, OriginCounts, TimeRange};
 use crate::record::{Op, Origin, Record};
+use crate::wire::kind_of;
 
-/// Accesses of one kind in a chunk.
+/// Accesses of one kind, by one variable or application process: 6 bytes, as there are hundreds a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
-    /// The variable (or barrier).
-    pub variable: VarId,
+struct Cell {
+    /// Position in the list of variables, or of application processes.
+    who: u16,
+    /// Operation, origin, served from a copy.
+    kind: u8,
+    /// One less than how many: a chunk has up to 2^13.
+    more: u16,
+}
+
+/// The time that the accesses of a cell waited, if they did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Waited {
+    cell: u16,
+    ns: u64,
+}
+
+/// What a filter finds in a chunk, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
     /// What was done.
     pub op: Op,
     /// How far it went.
@@ -20,7 +39,13 @@ pub struct Cell {
     /// Served from a copy.
     pub optimized: bool,
     /// How often.
-    pub count: u32,
+    pub count: u64,
+    /// Waiting time, summed.
+    pub wait: Nanos,
+    /// The variable, or if the filter asks for processes the first one there is.
+    pub variable: VarId,
+    /// The application process, or if the filter asks for variables the first one there is.
+    pub ap: ApId,
 }
 
 /// What a chunk holds.
@@ -32,84 +57,265 @@ pub struct Summary {
     pub end: Nanos,
     /// All records: owners', failed ones and notices too.
     pub records: u32,
-    /// Completed accesses, each counted once.
-    pub cells: Vec<Cell>,
-    /// Variables of all records.
-    pub variables: Vec<VarId>,
-    /// Application processes of all records.
+    /// Variables of all records, in order; with the object, if it is the same in all of them.
+    pub variables: Vec<(VarId, Option<u32>)>,
+    /// Application processes of all records, in order.
     pub aps: Vec<ApId>,
+    /// Completed accesses, each counted once, by variable, and again by application process.
+    by_variable: Vec<Cell>,
+    by_ap: Vec<Cell>,
+    variable_waits: Vec<Waited>,
+    ap_waits: Vec<Waited>,
 }
 
+/// Bits of a cell's kind that are not the operation.
+const ORIGIN_SHIFT: u8 = 3;
+const OPTIMIZED: u8 = 1 << 5;
+/// Kinds a cell can have.
+const KINDS: usize = 64;
+
 impl Summary {
-    /// The summary of `records`; none if there are none.
+    /// The summary of at most [`MOST_RECORDS`](super::MOST_RECORDS) records; none if there are none.
     pub fn of(records: &[Record]) -> Option<Self> {
-        let from = records.iter().map(|r| r.start).min()?;
-        let last = records.iter().map(|r| r.start).max()?;
-        let mut cells: BTreeMap<(VarId, Op, Origin, bool), u32> = BTreeMap::new();
-        let (mut variables, mut aps) = (BTreeSet::new(), BTreeSet::new());
+        let [mut kinds, mut objects, mut aps] = std::array::from_fn(|_| Interner::new());
+        kinds.take(records.iter().map(|r| kind_of(r).into()));
+        objects.take(records.iter().map(|r| r.object.to_wire()));
+        aps.take(records.iter().map(|r| r.ap.0.into()));
+        Self::with_symbols(records, &kinds.symbols, &objects.symbols, &aps.symbols)
+    }
+
+    /// The same, where the records' symbols are known.
+    pub(super) fn with_symbols(
+        records: &[Record],
+        kinds: &Symbols<u64>,
+        objects: &Symbols<u64>,
+        aps: &Symbols<u64>,
+    ) -> Option<Self> {
+        let (mut from, mut last, mut end) = (Nanos::MAX, Nanos::ZERO, Nanos::ZERO);
         for r in records {
-            variables.insert(r.object.var);
-            aps.insert(r.ap);
-            if r.is_access() {
-                let key = (r.object.var, r.op, r.origin, r.flags.optimized);
-                *cells.entry(key).or_default() += 1;
+            from = from.min(r.start);
+            last = last.max(r.start);
+            end = end.max(r.end());
+        }
+        // Objects are in order, so those of a variable stand together.
+        let mut variables: Vec<(VarId, Option<u32>)> = Vec::new();
+        let mut variable_of = Vec::with_capacity(objects.values.len());
+        for object in objects.values.iter().map(|o| ObjectId::from_wire(*o)) {
+            match variables.last_mut() {
+                Some((variable, only)) if *variable == object.var => *only = None,
+                _ => variables.push((object.var, Some(object.index))),
+            }
+            variable_of.push(variables.len() - 1);
+        }
+        let mut by_variable = Sums::new(variables.len());
+        let mut by_ap = Sums::new(aps.values.len());
+        let kind_of_cell: Vec<Option<usize>> = kinds.values.iter().map(|k| cell_kind(*k)).collect();
+        for (i, r) in records.iter().enumerate() {
+            if let Some(kind) = kind_of_cell[usize::from(kinds.of[i])] {
+                by_variable.add(variable_of[usize::from(objects.of[i])], kind, r.wait);
+                by_ap.add(usize::from(aps.of[i]), kind, r.wait);
             }
         }
-        Some(Self {
+        let ((by_variable, variable_waits), (by_ap, ap_waits)) =
+            (by_variable.cells(), by_ap.cells());
+        (!records.is_empty()).then_some(Self {
             starts: TimeRange {
                 from,
                 to: last + Nanos(1),
             },
-            end: records.iter().map(Record::end).max()?,
+            end,
             records: records.len() as u32,
-            cells: cells
-                .into_iter()
-                .map(|((variable, op, origin, optimized), count)| Cell {
-                    variable,
-                    op,
-                    origin,
-                    optimized,
-                    count,
-                })
-                .collect(),
-            variables: variables.into_iter().collect(),
-            aps: aps.into_iter().collect(),
+            variables,
+            aps: aps.values.iter().map(|ap| ApId(*ap as u32)).collect(),
+            by_variable,
+            by_ap,
+            variable_waits,
+            ap_waits,
         })
     }
 
     /// Whether the chunk may hold a record that `filter` matches.
     pub fn may_match(&self, filter: &Filter) -> bool {
         let overlaps = |r: TimeRange| self.starts.from < r.to && r.from < self.starts.to;
-        let has = |v: &VarId| self.variables.binary_search(v).is_ok();
+        let has = |v: &VarId| self.variable(*v).is_some();
         let by = |a: &ApId| self.aps.binary_search(a).is_ok();
         filter.range.is_none_or(overlaps)
             && (filter.variables.is_empty() || filter.variables.iter().any(has))
             && (filter.aps.is_empty() || filter.aps.iter().any(by))
     }
 
-    /// Whether the cells tell how many accesses `filter` matches, its range aside.
+    fn variable(&self, variable: VarId) -> Option<&(VarId, Option<u32>)> {
+        let at = self.variables.binary_search_by_key(&variable, |v| v.0);
+        at.ok().map(|at| &self.variables[at])
+    }
+
+    /// Whether [`tallies`](Self::tallies) can tell what `filter` finds, its range aside.
     pub fn can_count(&self, filter: &Filter) -> bool {
-        let all_by_these = filter.aps.is_empty() || self.aps.iter().all(|a| filter.aps.contains(a));
-        filter.object.is_none() && !filter.everything && all_by_these
+        !filter.everything && self.object_is_known(filter) && self.columns_of(filter).is_some()
+    }
+
+    /// Whether all records of the variables asked for are of the object asked for.
+    fn object_is_known(&self, filter: &Filter) -> bool {
+        let only = |v: &VarId| {
+            self.variable(*v)
+                .is_none_or(|(_, only)| *only == filter.object)
+        };
+        filter.object.is_none() || !filter.variables.is_empty() && filter.variables.iter().all(only)
+    }
+
+    /// The cells that know what `filter` asks for: whether they are those by application process.
+    fn columns_of(&self, filter: &Filter) -> Option<bool> {
+        let all_aps = filter.aps.is_empty() || self.aps.iter().all(|a| filter.aps.contains(a));
+        let all_variables = filter.variables.is_empty()
+            || self
+                .variables
+                .iter()
+                .all(|v| filter.variables.contains(&v.0));
+        match (all_aps, all_variables) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => None,
+        }
+    }
+
+    /// What `filter` finds, its range aside. Nothing unless [`can_count`](Self::can_count).
+    pub fn tallies(&self, filter: &Filter, mut each: impl FnMut(Tally)) {
+        let Some(by_ap) = self.columns_of(filter) else {
+            return;
+        };
+        let (cells, waits) = if by_ap {
+            (&self.by_ap, &self.ap_waits)
+        } else {
+            (&self.by_variable, &self.variable_waits)
+        };
+        let wanted: Vec<bool> = if by_ap {
+            self.aps.iter().map(|a| filter.aps.contains(a)).collect()
+        } else {
+            let of =
+                |v: &(VarId, _)| filter.variables.is_empty() || filter.variables.contains(&v.0);
+            self.variables.iter().map(of).collect()
+        };
+        let mut kinds = [None; KINDS];
+        for (kind, entry) in (0u8..).zip(&mut kinds) {
+            *entry = kind_of_number(kind).filter(|(op, origin, _)| {
+                (filter.ops.is_empty() || filter.ops.contains(op))
+                    && (filter.origins.is_empty() || filter.origins.contains(origin))
+            });
+        }
+        let variable = |at: usize| self.variables.get(at).map(|v| v.0).unwrap_or_default();
+        let ap = |at: usize| self.aps.get(at).copied().unwrap_or_default();
+        let mut waits = waits.iter().peekable();
+        for (number, cell) in (0u16..).zip(cells) {
+            let waited = waits.next_if(|w| w.cell == number);
+            let who = usize::from(cell.who);
+            let kind = kinds.get(usize::from(cell.kind)).copied().flatten();
+            if let Some((op, origin, optimized)) = kind
+                && wanted.get(who).copied().unwrap_or(false)
+            {
+                each(Tally {
+                    op,
+                    origin,
+                    optimized,
+                    count: u64::from(cell.more) + 1,
+                    wait: Nanos(waited.map_or(0, |w| w.ns)),
+                    variable: variable(if by_ap { 0 } else { who }),
+                    ap: ap(if by_ap { who } else { 0 }),
+                });
+            }
+        }
     }
 
     /// The accesses that `filter` matches, its range aside. Only if [`can_count`](Self::can_count).
     pub fn count(&self, filter: &Filter) -> OriginCounts {
         let mut counts = OriginCounts::default();
-        for cell in &self.cells {
-            let wanted = (filter.variables.is_empty() || filter.variables.contains(&cell.variable))
-                && (filter.ops.is_empty() || filter.ops.contains(&cell.op))
-                && (filter.origins.is_empty() || filter.origins.contains(&cell.origin));
-            if wanted {
-                let count = u64::from(cell.count);
-                match cell.origin {
-                    Origin::Local => counts.local += count,
-                    Origin::Intra => counts.intra += count,
-                    Origin::Inter => counts.inter += count,
-                }
-                counts.optimized += if cell.optimized { count } else { 0 };
+        self.tallies(filter, |t| {
+            match t.origin {
+                Origin::Local => counts.local += t.count,
+                Origin::Intra => counts.intra += t.count,
+                Origin::Inter => counts.inter += t.count,
             }
-        }
+            counts.optimized += if t.optimized { t.count } else { 0 };
+        });
         counts
+    }
+
+    /// Bytes it takes in memory.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&self.variables[..])
+            + size_of_val(&self.aps[..])
+            + size_of_val(&self.by_variable[..])
+            + size_of_val(&self.by_ap[..])
+            + size_of_val(&self.variable_waits[..])
+            + size_of_val(&self.ap_waits[..])
+    }
+}
+
+/// The kind a record's completed accesses are counted under; none if it is none.
+fn cell_kind(kind: u64) -> Option<usize> {
+    let (op, side, origin, flags) = crate::wire::kind_from(kind as u32).ok()?;
+    let access = side == crate::Side::Requester && !flags.failed && !flags.waiting;
+    let optimized = if flags.optimized { OPTIMIZED } else { 0 };
+    access.then_some(usize::from(
+        op as u8 | (origin as u8) << ORIGIN_SHIFT | optimized,
+    ))
+}
+
+fn kind_of_number(kind: u8) -> Option<(Op, Origin, bool)> {
+    let op = Op::from_number(u32::from(kind & 7))?;
+    let origin = Origin::from_number(u32::from(kind >> ORIGIN_SHIFT & 3))?;
+    Some((op, origin, kind & OPTIMIZED != 0))
+}
+
+/// Counts and waits while a summary is made.
+enum Sums {
+    /// A place for every cell there could be.
+    Dense(Vec<(u32, u64)>),
+    /// Where those would be too many.
+    Sparse(BTreeMap<usize, (u32, u64)>),
+}
+
+impl Sums {
+    fn new(whose: usize) -> Self {
+        match whose {
+            0..=1024 => Self::Dense(vec![(0, 0); whose * KINDS]),
+            _ => Self::Sparse(BTreeMap::new()),
+        }
+    }
+
+    fn add(&mut self, who: usize, kind: usize, wait: Nanos) {
+        let at = who * KINDS + kind;
+        let (count, waited) = match self {
+            Self::Dense(sums) => &mut sums[at],
+            Self::Sparse(sums) => sums.entry(at).or_default(),
+        };
+        *count += 1;
+        *waited = waited.saturating_add(wait.0);
+    }
+
+    fn cells(self) -> (Vec<Cell>, Vec<Waited>) {
+        let (mut cells, mut waits) = (Vec::new(), Vec::new());
+        let mut add = |at: usize, (count, ns): (u32, u64)| {
+            if ns > 0 {
+                waits.push(Waited {
+                    cell: cells.len() as u16,
+                    ns,
+                });
+            }
+            cells.push(Cell {
+                who: (at / KINDS) as u16,
+                kind: (at % KINDS) as u8,
+                more: (count - 1) as u16,
+            });
+        };
+        match self {
+            Self::Dense(sums) => {
+                let used = sums.into_iter().enumerate().filter(|(_, s)| s.0 > 0);
+                used.for_each(|(at, sum)| add(at, sum));
+            }
+            Self::Sparse(sums) => sums.into_iter().for_each(|(at, sum)| add(at, sum)),
+        }
+        cells.shrink_to_fit();
+        (cells, waits)
     }
 }

@@ -20,6 +20,8 @@ const MOST_PHASES: usize = 500_000;
 pub(super) struct ChunkRef {
     pub(super) number: u64,
     pub(super) database: usize,
+    /// Its length.
+    pub(super) bytes: u32,
     pub(super) summary: Summary,
 }
 

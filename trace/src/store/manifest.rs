@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 
 /// Version of the layout of a store.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const FILE: &str = "manifest.json";
 
 /// Whose trace a store holds.

@@ -15,6 +15,7 @@
 //! Guarantees: what `commit` returned for survives `kill -9` and power loss; a damaged chunk is skipped,
 //! counted and named; no bytes on disk make a reader panic.
 
+mod coarse;
 mod engine;
 mod index;
 mod keys;
@@ -41,6 +42,7 @@ use crate::record::Record;
 
 pub use manifest::{Identity, Manifest};
 pub use replay::{Item, Recovered};
+pub use scan::Sighting;
 pub use source::StoreSource;
 pub use view::{StoreView, Usage};
 pub use writer::StoreWriter;

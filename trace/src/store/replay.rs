@@ -63,9 +63,10 @@ fn load_database(loaded: &mut Loaded, database: usize, engine: &Engine) -> Resul
         let (number, bytes) = entry?;
         loaded.next = loaded.next.max(number + 1);
         match postcard::from_bytes(&bytes).or_else(|_| summarise(engine, number)) {
-            Ok(summary) => index.chunk(ChunkRef {
+            Ok((bytes, summary)) => index.chunk(ChunkRef {
                 number,
                 database,
+                bytes,
                 summary,
             }),
             Err(why) => index.damaged(number, &why),
@@ -93,11 +94,12 @@ fn load_database(loaded: &mut Loaded, database: usize, engine: &Engine) -> Resul
 }
 
 /// A summary made anew, of a chunk whose own cannot be read.
-fn summarise(engine: &Engine, number: u64) -> Result<Summary, String> {
+fn summarise(engine: &Engine, number: u64) -> Result<(u32, Summary), String> {
     let bytes = engine.get(keys::key(keys::CHUNK, number));
     let bytes = bytes.map_err(|e| e.to_string())?.ok_or("it is not there")?;
     let records = Chunk::open(&bytes).and_then(|c| c.records());
-    Summary::of(&records.map_err(|e| e.to_string())?).ok_or_else(|| "it is empty".to_owned())
+    let summary = Summary::of(&records.map_err(|e| e.to_string())?);
+    Ok((bytes.len() as u32, summary.ok_or("it is empty")?))
 }
 
 /// One entry of the log.

@@ -1,11 +1,10 @@
 //! Looking through one chunk for what a filter matches, decoding no more columns than that needs.
 
-use dosmos_proto::{ApId, Nanos, VarId};
+use dosmos_proto::{Nanos, ObjectId};
 
-use crate::chunk::{Chunk, ChunkError, Column};
-use crate::query::Filter;
-use crate::record::{Flags, Op, Origin, Record, Side};
-use crate::wire::kind_from;
+use crate::chunk::{Chunk, ChunkError, Kind};
+use crate::query::{Filter, HistoryPoint};
+use crate::record::{Op, Origin, Record, Side};
 
 /// What a histogram needs of an access.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +14,66 @@ pub(super) struct Match {
     pub(super) optimized: bool,
 }
 
+/// For each record, whether a filter wants it; which values of a column pass is worked out once each.
+struct Sieve {
+    starts: Vec<u64>,
+    kinds: crate::chunk::Symbols<Kind>,
+    wanted: Vec<bool>,
+}
+
+impl Sieve {
+    /// Of the first `most` records.
+    fn new(chunk: &Chunk<'_>, most: usize, filter: &Filter) -> Result<Self, ChunkError> {
+        let starts = chunk.starts()?;
+        let kinds = chunk.kinds()?;
+        let passes: Vec<bool> = kinds.values.iter().map(|k| of_kind(filter, k)).collect();
+        let mut wanted: Vec<bool> = kinds.of.iter().map(|k| passes[usize::from(*k)]).collect();
+        wanted[most.min(starts.len())..].fill(false);
+        if let Some(range) = filter.range {
+            let inside = starts.iter().map(|s| range.contains(Nanos(*s)));
+            wanted.iter_mut().zip(inside).for_each(|(w, i)| *w &= i);
+        }
+        if !filter.variables.is_empty() || filter.object.is_some() {
+            let objects = chunk.objects()?;
+            let passes: Vec<bool> = objects
+                .values
+                .iter()
+                .map(|o| {
+                    (filter.variables.is_empty() || filter.variables.contains(&o.var))
+                        && filter.object.is_none_or(|i| i == o.index)
+                })
+                .collect();
+            let own = objects.of.iter().map(|o| passes[usize::from(*o)]);
+            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+        }
+        if !filter.aps.is_empty() {
+            let aps = chunk.aps()?;
+            let passes: Vec<bool> = aps.values.iter().map(|a| filter.aps.contains(a)).collect();
+            let own = aps.of.iter().map(|a| passes[usize::from(*a)]);
+            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+        }
+        Ok(Self {
+            starts,
+            kinds,
+            wanted,
+        })
+    }
+
+    /// The positions of the records that are wanted.
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        let wanted = self.wanted.iter().enumerate();
+        wanted.filter(|(_, w)| **w).map(|(i, _)| i)
+    }
+}
+
+/// As [`Record::is_access`] and [`Filter::matches`] have it.
+fn of_kind(filter: &Filter, kind: &Kind) -> bool {
+    let access = kind.side == Side::Requester && !kind.flags.failed && !kind.flags.waiting;
+    (filter.everything || access)
+        && (filter.ops.is_empty() || filter.ops.contains(&kind.op))
+        && (filter.origins.is_empty() || filter.origins.contains(&kind.origin))
+}
+
 /// Hands out what `filter` matches among the first `most` records of a chunk.
 pub(super) fn matches(
     bytes: &[u8],
@@ -22,40 +81,84 @@ pub(super) fn matches(
     filter: &Filter,
     mut each: impl FnMut(Match),
 ) -> Result<(), ChunkError> {
-    let chunk = Chunk::open(bytes)?;
-    let column = |wanted: bool, column| wanted.then(|| chunk.column(column)).transpose();
-    let starts = chunk.column(Column::Start)?;
-    let kinds = chunk.column(Column::Kind)?;
-    let variables = column(!filter.variables.is_empty(), Column::Variable)?;
-    let objects = column(filter.object.is_some(), Column::Object)?;
-    let aps = column(!filter.aps.is_empty(), Column::Ap)?;
-    let at = |column: &Option<Vec<u64>>, i: usize| column.as_ref().map(|c| c[i] as u32);
-    for (i, (&start, &kind)) in starts.iter().zip(&kinds).enumerate().take(most) {
-        let start = Nanos(start);
-        let (op, side, origin, flags) =
-            kind_from(kind as u32).map_err(|_| ChunkError::Damaged("record kind"))?;
-        let wanted = of_kind(filter, op, side, origin, flags)
-            && filter.range.is_none_or(|r| r.contains(start))
-            && at(&variables, i).is_none_or(|v| filter.variables.contains(&VarId(v)))
-            && at(&objects, i).is_none_or(|o| filter.object == Some(o))
-            && at(&aps, i).is_none_or(|a| filter.aps.contains(&ApId(a)));
-        if wanted {
-            each(Match {
-                start,
-                origin,
-                optimized: flags.optimized,
-            });
-        }
+    let sieve = Sieve::new(&Chunk::open(bytes)?, most, filter)?;
+    for i in sieve.positions() {
+        let kind = &sieve.kinds.values[usize::from(sieve.kinds.of[i])];
+        each(Match {
+            start: Nanos(sieve.starts[i]),
+            origin: kind.origin,
+            optimized: kind.flags.optimized,
+        });
     }
     Ok(())
 }
 
-/// As [`Record::is_access`] and [`Filter::matches`] have it.
-fn of_kind(filter: &Filter, op: Op, side: Side, origin: Origin, flags: Flags) -> bool {
-    let access = side == Side::Requester && !flags.failed && !flags.waiting;
-    (filter.everything || access)
-        && (filter.ops.is_empty() || filter.ops.contains(&op))
-        && (filter.origins.is_empty() || filter.origins.contains(&origin))
+/// One record as a scan sees it: the columns that tell who shares what, and how far away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// When the memory process received the request.
+    pub start: Nanos,
+    /// What was done.
+    pub op: Op,
+    /// How far it went.
+    pub origin: Origin,
+    /// To what.
+    pub object: ObjectId,
+}
+
+/// Hands out what `filter` matches among the first `most` records of a chunk, in the order of the log.
+pub(super) fn sightings(
+    bytes: &[u8],
+    most: usize,
+    filter: &Filter,
+    mut each: impl FnMut(Sighting),
+) -> Result<(), ChunkError> {
+    let chunk = Chunk::open(bytes)?;
+    let sieve = Sieve::new(&chunk, most, filter)?;
+    let objects = chunk.objects()?;
+    for i in sieve.positions() {
+        let kind = &sieve.kinds.values[usize::from(sieve.kinds.of[i])];
+        each(Sighting {
+            start: Nanos(sieve.starts[i]),
+            op: kind.op,
+            origin: kind.origin,
+            object: objects.at(i),
+        });
+    }
+    Ok(())
+}
+
+/// Hands out the points of a history that `filter` matches among the first `most` records of a chunk.
+pub(super) fn points(
+    bytes: &[u8],
+    most: usize,
+    filter: &Filter,
+    mut each: impl FnMut(HistoryPoint),
+) -> Result<(), ChunkError> {
+    let chunk = Chunk::open(bytes)?;
+    let sieve = Sieve::new(&chunk, most, filter)?;
+    if sieve.positions().next().is_none() {
+        return Ok(());
+    }
+    let (waits, durations) = chunk.waits_and_durations(&sieve.kinds)?;
+    let (objects, aps) = (chunk.objects()?, chunk.aps()?);
+    let versions = chunk.versions(&objects)?;
+    for i in sieve.positions() {
+        let kind = sieve.kinds.at(i);
+        each(HistoryPoint {
+            start: Nanos(sieve.starts[i]),
+            duration: Nanos(durations[i]),
+            wait: Nanos(waits[i]),
+            op: kind.op,
+            origin: kind.origin,
+            optimized: kind.flags.optimized,
+            ap: aps.at(i),
+            object: objects.at(i),
+            version: versions[i],
+            count: 1,
+        });
+    }
+    Ok(())
 }
 
 /// Hands out the records that `filter` matches among the first `most` of a chunk.

@@ -81,6 +81,11 @@ impl StoreSource {
         self.view.identity()
     }
 
+    /// Its records, for whoever reads them on its own thread.
+    pub fn view(&self) -> &StoreView {
+        &self.view
+    }
+
     fn metas(&self) -> Result<&MetaState, QueryError> {
         if let Some(metas) = self.metas.get() {
             return Ok(metas);

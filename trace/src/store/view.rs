@@ -6,7 +6,8 @@ use dosmos_proto::Nanos;
 
 use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
-use super::{keys, scan};
+use super::scan::{self, Sighting};
+use super::{coarse, keys};
 use crate::chunk::ChunkError;
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
@@ -32,6 +33,8 @@ pub struct Usage {
     pub records: u64,
     /// Chunks.
     pub chunks: u64,
+    /// Bytes of the chunks as encoded.
+    pub encoded: u64,
     /// Bytes on disk.
     pub bytes: u64,
 }
@@ -54,6 +57,7 @@ impl StoreView {
         self.read(|index| Usage {
             records: index.records(),
             chunks: index.chunks.len() as u64,
+            encoded: index.chunks.iter().map(|c| u64::from(c.bytes)).sum(),
             bytes: index
                 .databases
                 .iter()
@@ -162,14 +166,18 @@ impl StoreView {
             range: Some(range),
             ..query.filter.clone()
         };
+        let candidates = self.candidates(&filter);
+        if let Some(coarse) = coarse::Coarse::plan(&candidates, &filter, range, query.max_points) {
+            return Ok(self.coarse_history(coarse, &candidates, &filter, range));
+        }
         let mut points = Vec::new();
         let mut matched = 0;
         // Bounded memory however long the run: gathered in between, to four times what is asked for.
         let fine = query.max_points.saturating_mul(4);
-        for chunk in self.candidates(&filter) {
-            self.each_match(&chunk, &filter, |record| {
+        for chunk in candidates {
+            self.each_point(&chunk, &filter, |point| {
                 matched += 1;
-                points.push(HistoryPoint::of(record));
+                points.push(point);
             });
             if points.len() > 4 * fine as usize {
                 points = gather::gather(points, range, fine);
@@ -182,6 +190,28 @@ impl StoreView {
             matched,
             completeness: self.completeness(),
         })
+    }
+
+    /// A history of more than can be decoded while somebody waits: from summaries, and from the records
+    /// only where a chunk lies across an edge of the range.
+    fn coarse_history(
+        &self,
+        mut coarse: coarse::Coarse,
+        candidates: &[Arc<ChunkRef>],
+        filter: &Filter,
+        range: TimeRange,
+    ) -> History {
+        for chunk in candidates {
+            if !coarse.add(&chunk.summary, filter) {
+                self.each_point(chunk, filter, |point| coarse.point(&point));
+            }
+        }
+        History {
+            range,
+            matched: coarse.matched(),
+            points: coarse.points(),
+            completeness: self.completeness(),
+        }
     }
 
     /// Records in order of their start, at most `limit` (0: no limit).
@@ -212,6 +242,17 @@ impl StoreView {
         found
     }
 
+    /// Hands out what `filter` matches, chunk by chunk in the order of the log, decoding only the columns it
+    /// needs: for whoever looks at every record.
+    pub fn scan(&self, filter: &Filter, mut each: impl FnMut(Sighting)) -> Completeness {
+        for chunk in self.candidates(filter) {
+            self.read_chunk(&chunk, |bytes, most| {
+                scan::sightings(bytes, most, filter, &mut each)
+            });
+        }
+        self.completeness()
+    }
+
     /// The range a question is about: its own, else everything there is.
     fn range_of(&self, filter: &Filter) -> Result<TimeRange, QueryError> {
         let nothing = TimeRange {
@@ -236,6 +277,11 @@ impl StoreView {
             let may = |c: &&Arc<ChunkRef>| c.summary.may_match(filter);
             index.chunks.iter().filter(may).cloned().collect()
         })
+    }
+
+    /// Hands out the points of a chunk that match.
+    fn each_point(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(HistoryPoint)) {
+        self.read_chunk(chunk, |bytes, most| scan::points(bytes, most, filter, each));
     }
 
     /// Hands out the records of a chunk that match.

@@ -13,7 +13,7 @@ use super::manifest::{Identity, Manifest, io};
 use super::pieces::{Batch, Tail};
 use super::replay::{self, Recovered};
 use super::{BatchMark, Commit, StoreError, StoreView, keys};
-use crate::chunk::{self, Summary};
+use crate::chunk::Encoder;
 
 /// Size at which the next database is begun, in bytes.
 const ROTATE_AT: u64 = 256 << 20;
@@ -31,6 +31,7 @@ pub struct StoreWriter {
     /// The last chunk of the current database, while it may still grow; its number is `next - 1`.
     tail: Option<Tail>,
     rotate_at: u64,
+    encoder: Encoder,
     marks: BTreeMap<MpId, BatchMark>,
     _lock: DirLock,
 }
@@ -87,6 +88,7 @@ impl StoreWriter {
             next: loaded.next,
             tail: None,
             rotate_at: ROTATE_AT,
+            encoder: Encoder::new(),
             marks: loaded.marks,
             _lock: lock,
         };
@@ -129,13 +131,18 @@ impl StoreWriter {
         let database = self.read_index().databases.len() - 1;
         let mut number = batch.first;
         for piece in &pieces {
-            if let Some(summary) = Summary::of(piece.records) {
-                let bytes = chunk::encode(piece.records);
-                writes.put(keys::key(keys::CHUNK, number), &bytes);
-                writes.put(keys::key(keys::SUMMARY, number), &encode(&summary)?);
+            let encoded = self.encoder.encode(piece.records);
+            if let Some(summary) = encoded.summary {
+                writes.put(keys::key(keys::CHUNK, number), &encoded.bytes);
+                let bytes = encoded.bytes.len() as u32;
+                writes.put(
+                    keys::key(keys::SUMMARY, number),
+                    &encode(&(bytes, &summary))?,
+                );
                 chunks.push(ChunkRef {
                     number,
                     database,
+                    bytes,
                     summary,
                 });
             }

@@ -79,7 +79,7 @@ pub fn encode(records: &[Record]) -> RecordColumns {
 /// The records behind `columns`.
 ///
 /// # Errors
-/// If the columns differ in length or a record's kind means nothing.
+/// If the columns differ in length, a record's kind means nothing, or its range ends before it begins.
 pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
     let c = columns;
     let length = c.kind.len();
@@ -110,6 +110,10 @@ pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
         .map(|i| {
             start = start.wrapping_add(c.start_delta_ns[i] as u64);
             let (op, side, origin, flags) = kind_from(c.kind[i])?;
+            if c.first[i] > c.end[i] {
+                let range = format!("{} to {}", c.first[i], c.end[i]);
+                return Err(Malformed::new("range of elements", range));
+            }
             Ok(Record {
                 start: Nanos(start),
                 duration: Nanos(c.duration_ns[i]),
@@ -150,6 +154,14 @@ mod tests {
         columns.wait_ns.push(1);
         let e = decode(columns).unwrap_err();
         assert!(e.to_string().contains("wait column"), "{e}");
+    }
+
+    #[test]
+    fn ranges_that_end_before_they_begin_are_refused() {
+        let mut columns = encode(&crate::reference::Workload::new(1).take_records(2));
+        (columns.first[1], columns.end[1]) = (3, 2);
+        let e = decode(columns).unwrap_err();
+        assert!(e.to_string().contains("range of elements"), "{e}");
     }
 
     #[test]

@@ -1,0 +1,116 @@
+//! Histories of very many records, from the summaries of their chunks.
+//!
+//! Where a question matches more records than can be decoded while somebody waits, a point stands for
+//! what happened in a slice of time at least a chunk long, by operation and origin. Its number of
+//! accesses and its waiting time are exact; it spans the chunks it comes from. Which process and object it
+//! names is that of the first, as with all gathered points.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dosmos_proto::{Nanos, ObjectId};
+
+use super::index::ChunkRef;
+use super::view::bucket;
+use crate::chunk::Summary;
+use crate::query::{Filter, HistoryPoint, TimeRange, gather};
+use crate::record::{Op, Origin};
+
+/// Records up to which every one is looked at.
+const DECODED: u64 = 1 << 20;
+/// Kinds a slice can have: operations, origins, and reads on copies.
+const KINDS: u32 = 16;
+
+/// A history under way.
+pub(super) struct Coarse {
+    range: TimeRange,
+    slices: u32,
+    most: u32,
+    matched: u64,
+    points: BTreeMap<(usize, Op, Origin, bool), HistoryPoint>,
+}
+
+impl Coarse {
+    /// None if the chunks are few enough to decode, or some cannot be counted without.
+    pub(super) fn plan(
+        chunks: &[Arc<ChunkRef>],
+        filter: &Filter,
+        range: TimeRange,
+        most: u32,
+    ) -> Option<Self> {
+        let records: u64 = chunks.iter().map(|c| u64::from(c.summary.records)).sum();
+        let countable = || chunks.iter().all(|c| c.summary.can_count(filter));
+        if records <= DECODED || records <= u64::from(most) || !countable() {
+            return None;
+        }
+        let (first, last) = extent(chunks)?;
+        Some(Self {
+            range: TimeRange {
+                from: range.from.max(first),
+                to: range.to.min(last),
+            },
+            slices: (most / KINDS).max(1),
+            most,
+            matched: 0,
+            points: BTreeMap::new(),
+        })
+    }
+
+    /// Adds what a summary tells. False if the chunk lies across an edge of the range: its points are needed.
+    pub(super) fn add(&mut self, summary: &Summary, filter: &Filter) -> bool {
+        let inside = |r: TimeRange| r.from <= summary.starts.from && summary.starts.to <= r.to;
+        if !filter.range.is_none_or(inside) {
+            return false;
+        }
+        summary.tallies(filter, |t| {
+            self.point(&HistoryPoint {
+                start: summary.starts.from,
+                duration: summary.end - summary.starts.from,
+                wait: t.wait,
+                op: t.op,
+                origin: t.origin,
+                optimized: t.optimized,
+                ap: t.ap,
+                object: ObjectId::new(t.variable, filter.object.unwrap_or(0)),
+                version: 0,
+                count: t.count,
+            });
+        });
+        true
+    }
+
+    /// Adds a point.
+    pub(super) fn point(&mut self, point: &HistoryPoint) {
+        let slice = bucket(self.range, self.slices, point.start).unwrap_or(0);
+        let key = (slice, point.op, point.origin, point.optimized);
+        self.matched += point.count;
+        let sum = self.points.entry(key).or_insert(HistoryPoint {
+            count: 0,
+            wait: Nanos::ZERO,
+            ..*point
+        });
+        let end = (sum.start + sum.duration).max(point.start + point.duration);
+        sum.start = sum.start.min(point.start);
+        sum.duration = end - sum.start;
+        sum.wait += point.wait;
+        sum.count += point.count;
+        sum.version = sum.version.max(point.version);
+    }
+
+    /// Accesses behind the points.
+    pub(super) fn matched(&self) -> u64 {
+        self.matched
+    }
+
+    /// The points, in order of their start.
+    pub(super) fn points(self) -> Vec<HistoryPoint> {
+        let (range, most) = (self.range, self.most);
+        gather::gather(self.points.into_values().collect(), range, most)
+    }
+}
+
+fn extent(chunks: &[Arc<ChunkRef>]) -> Option<(Nanos, Nanos)> {
+    let first = chunks.iter().map(|c| c.summary.starts.from).min()?;
+    let last = chunks.iter().map(|c| c.summary.starts.to).max()?;
+    Some((first, last))
+}
