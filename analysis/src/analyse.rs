@@ -4,6 +4,9 @@
 //! [`ProfileBuilder`] slice by slice and calls [`conclude`]. The answer serializes as the schema of
 //! `dosmos check --format json`.
 
+use std::collections::BTreeMap;
+
+use dosmos_proto::GroupId;
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Record;
 use serde::Serialize;
@@ -11,7 +14,7 @@ use serde::Serialize;
 use crate::detectors;
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
-use crate::profile::{Profile, ProfileBuilder};
+use crate::profile::{Phases, Profile, ProfileBuilder};
 use crate::thresholds::Thresholds;
 
 /// What is to be analysed: a live window or a whole store.
@@ -49,6 +52,9 @@ pub struct Analysis {
     /// Who uses what, today's assignment to groups against the best one; for the group view.
     #[serde(skip)]
     pub groups: GroupMatrix,
+    /// What happened between the barriers of each group (none: of all); for the report.
+    #[serde(skip)]
+    pub phases: BTreeMap<Option<GroupId>, Phases>,
 }
 
 /// Reads the records once and runs every detector. Never fails: too little data gives no findings.
@@ -70,5 +76,6 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         findings: detected.findings,
         withheld: detected.withheld,
         groups: detected.groups,
+        phases: profile.barriers.clone(),
     }
 }

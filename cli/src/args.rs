@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Query(QueryArgs),
     /// Say what is wrong with the sharing, what it costs, and what to change (exit status 1 if anything)
     Check(CheckArgs),
+    /// Write one HTML page on a run: findings, advice, diagrams
+    Report(ReportArgs),
     /// Predict with a performance model: contention, DSM phases, memory hierarchies
     Model {
         #[command(subcommand)]
@@ -187,6 +189,27 @@ pub(crate) struct SourceArgs {
     /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
     #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+    /// Thresholds of the findings, as for `check`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Title of the page [default: what was asked]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Variables with diagrams of their own
+    #[arg(long, default_value_t = 4)]
+    pub(crate) variables: usize,
+    /// Processes with a history
+    #[arg(long, default_value_t = 2)]
+    pub(crate) processes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

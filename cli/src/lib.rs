@@ -22,6 +22,7 @@ mod node;
 mod output;
 mod query;
 mod records;
+mod report;
 mod sources;
 mod top;
 mod up;
@@ -59,6 +60,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Up(args) => block_on(up::run(args)),
         Command::Node(args) => block_on(node::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),

@@ -52,6 +52,11 @@ impl Color {
         }
     }
 
+    /// The CSS variable that holds it.
+    pub(crate) fn variable(self) -> String {
+        format!("var(--plot-{})", PALETTE[self.index()].0)
+    }
+
     /// The number it is drawn in.
     pub(crate) fn rgb(self) -> RGBColor {
         RGBColor(1, 2, self.index() as u8)

@@ -5,11 +5,13 @@
 //!   sources asked as one; [`source::Memory`], records at hand (tests, previews).
 //! * [`state`]: what the terminal shows. Pure: events and answers in, requests out.
 //! * [`view`]: state drawn to a frame. Pure.
+//! * [`report`]: a run as one page.
 //! * [`tui`]: the loop around both, with the terminal, the signals and the polling.
 //!
 //! Invariant: a source that does not answer makes what is shown incomplete, and says so on every
 //! screen; it never makes it wrong, and never stops the rest.
 
+pub mod report;
 pub mod source;
 pub mod state;
 pub mod tui;

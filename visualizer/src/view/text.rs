@@ -143,10 +143,14 @@ pub fn percent(part: u64, all: u64) -> String {
     }
 }
 
-/// Words for a number of things: `1 object`, `3 objects`.
+/// Words for a number of things: `1 object`, `3 objects`, `3 processes`.
 pub fn plural(n: u64, thing: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{} {thing}{s}", count(n))
+    let ending = match thing {
+        _ if n == 1 => "",
+        hissing if hissing.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{ending}", count(n))
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! The document.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Block, Cell, Page, Table};
+use crate::{Chart, theme};
+
+const STYLE: &str = include_str!("page.css");
+
+pub(super) fn document(page: &Page) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (page.title) }
+                (PreEscaped(theme::style()))
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (page.title) }
+                    p.subtitle { (page.subtitle) }
+                    @if page.sections.len() > 2 {
+                        nav {
+                            @for (i, section) in page.sections.iter().enumerate() {
+                                a href={ "#s" (i) } { (section.heading) }
+                            }
+                        }
+                    }
+                }
+                main {
+                    @for (i, section) in page.sections.iter().enumerate() {
+                        section id={ "s" (i) } {
+                            h2 { (section.heading) }
+                            (blocks(&section.blocks))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn blocks(all: &[Block]) -> Markup {
+    html! { @for block in all { (one(block)) } }
+}
+
+fn one(block: &Block) -> Markup {
+    match block {
+        Block::Text(text) => html! { p { (text) } },
+        Block::Warning(text) => html! { p.warning role="note" { (text) } },
+        Block::Verbatim(text) => html! { pre { (text) } },
+        Block::Tiles(tiles) => html! {
+            dl.tiles {
+                @for (name, value, of) in tiles {
+                    div { dt { (name) } dd { (value) } dd.of { (of) } }
+                }
+            }
+        },
+        Block::Chart(chart, caption) => picture(chart, caption),
+        Block::Table(table) => rows(table),
+        Block::Card {
+            heading,
+            badge,
+            color,
+            blocks: inside,
+        } => html! {
+            article style={ "border-left-color:" (color.variable()) } {
+                h3 { (heading) @if !badge.is_empty() { span.badge { (badge) } } }
+                (blocks(inside))
+            }
+        },
+        Block::Details {
+            summary,
+            blocks: inside,
+        } => html! {
+            details { summary { (summary) } (blocks(inside)) }
+        },
+    }
+}
+
+fn picture(chart: &Chart, caption: &str) -> Markup {
+    html! {
+        figure {
+            @match chart.svg() {
+                Ok(svg) => (PreEscaped(svg)),
+                Err(why) => p.nothing { (why) },
+            }
+            @if !caption.is_empty() { figcaption { (caption) } }
+        }
+    }
+}
+
+fn rows(table: &Table) -> Markup {
+    let numeric: Vec<bool> = (0..table.headers.len())
+        .map(|i| {
+            let mut cells = table.rows.iter().filter_map(|r| r.get(i));
+            !table.rows.is_empty() && cells.all(Cell::is_number)
+        })
+        .collect();
+    let class = |i: usize| numeric.get(i).copied().unwrap_or(false).then_some("n");
+    html! {
+        div.table {
+            table {
+                thead {
+                    tr { @for (i, h) in table.headers.iter().enumerate() { th class=[class(i)] { (h) } } }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (i, cell) in row.iter().enumerate() {
+                                td class=[class(i)] style=[ground(cell)] { (cell.text) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn ground(cell: &Cell) -> Option<String> {
+    let (color, share) = cell.shade?;
+    let percent = (share.clamp(0.0, 1.0) * 60.0).round();
+    (percent > 0.0).then(|| {
+        format!(
+            "background:color-mix(in srgb,{} {percent}%,transparent)",
+            color.variable()
+        )
+    })
+}

@@ -1,0 +1,38 @@
+//! Pages as a browser gets them.
+
+use dosmos_plot::{Axis, Block, Cell, Chart, Color, Page, Table};
+
+#[test]
+fn a_page_holds_everything_and_escapes_words() {
+    let mut table = Table::new(["name", "n"]);
+    table.row([Cell::from("a<b"), Cell::shaded("12", Color::Inter, 0.5)]);
+    let line = Chart::new("curve", Axis::new("x"), Axis::new("y")).line(
+        "f",
+        Color::Series(0),
+        vec![(0.0, 1.0), (1.0, 2.0)],
+    );
+    let nothing = Chart::new("empty", Axis::new("x"), Axis::new("y"));
+    let mut page = Page::new("T & T", "sub");
+    page.section(
+        "One",
+        vec![Block::Table(table), Block::chart(line, "words")],
+    );
+    page.section(
+        "Two",
+        vec![Block::chart(nothing, ""), Block::Verbatim("<p>".into())],
+    );
+    page.section("Nothing", Vec::new());
+    let html = page.html();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"));
+    assert!(
+        html.contains("T &amp; T")
+            && html.contains("a&lt;b")
+            && html.contains("<pre>&lt;p&gt;</pre>")
+    );
+    assert!(html.contains("color-mix(in srgb,var(--plot-inter) 30%,transparent)"));
+    assert_eq!(html.matches("<svg").count(), 1);
+    assert!(html.contains("empty: there is no point to draw"));
+    assert!(!html.contains("Nothing"), "a section without a block");
+    // Numbers to the right, words to the left.
+    assert!(html.contains("<th>name</th><th class=\"n\">n</th>"));
+}

@@ -1,0 +1,243 @@
+//! The report of a run: one page with what is wrong, what to change, and the diagrams of 001 figures 8 to 11 that
+//! show it.
+//!
+//! [`report`] asks a source and lays out a [`Page`]; it reads each diagram's records, never the whole run.
+//! Invariant: what the data lack stands at the top of the page.
+
+mod figures;
+mod findings;
+mod groups;
+mod lanes;
+mod phases;
+mod summary;
+mod time;
+
+use std::collections::BTreeMap;
+
+use dosmos_analysis::Analysis;
+use dosmos_plot::{Block, Page};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
+use dosmos_trace::Record;
+use dosmos_trace::query::{
+    Catalog, Filter, Histogram, HistogramQuery, MetaObjects, MetaQuery, QueryError, TimeRange,
+    TraceSource,
+};
+
+pub use time::breakdown;
+
+/// What to put on the page.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What was run, as the page's title.
+    pub title: String,
+    /// Show diagrams of so many variables: those of findings first, then the most accessed.
+    pub variables: usize,
+    /// Show the history of so many processes: those of findings first.
+    pub processes: usize,
+    /// Accesses in one history diagram; more cannot be told apart.
+    pub accesses: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            title: "A run".to_owned(),
+            variables: 4,
+            processes: 2,
+            accesses: 120,
+        }
+    }
+}
+
+/// A source with what all parts of the page need of it.
+struct Asked<'a> {
+    source: &'a dyn TraceSource,
+    analysis: &'a Analysis,
+    options: &'a Options,
+    catalog: Catalog,
+    meta: MetaObjects,
+    extent: TimeRange,
+}
+
+/// Lays out the report of what `source` holds, with the findings of `analysis`.
+///
+/// # Errors
+/// If the source has no answer at all. A source that lacks something makes the page say so.
+pub async fn report(
+    source: &dyn TraceSource,
+    analysis: &Analysis,
+    options: &Options,
+) -> Result<Page, QueryError> {
+    let catalog = source.catalog().await?;
+    let nothing = TimeRange {
+        from: Nanos::ZERO,
+        to: Nanos::ZERO,
+    };
+    let asked = Asked {
+        source,
+        analysis,
+        options,
+        meta: source.meta_objects(&MetaQuery::default()).await?,
+        extent: catalog.extent.unwrap_or(nothing),
+        catalog,
+    };
+    let mut page = Page::new(&options.title, summary::subtitle(&asked));
+    page.section("Summary", summary::blocks(&asked).await?);
+    if asked.catalog.extent.is_some() {
+        page.section("Findings", findings::blocks(&asked));
+        page.section("Where the time goes", time::blocks(&asked).await?);
+        page.section("Accesses over time", over_time(&asked).await?);
+        page.section("Variables", variables(&asked).await?);
+        page.section("Processes", processes(&asked).await?);
+        page.section("Groups", groups::blocks(&analysis.groups));
+        page.section("Phases", phases::blocks(&asked));
+    }
+    Ok(page)
+}
+
+async fn over_time(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+    figures::histograms(asked, &Filter::default(), "All variables").await
+}
+
+async fn variables(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+    let mut blocks = vec![figures::table(asked), Block::text(lanes::LEGEND)];
+    for var in asked.interesting_variables() {
+        let filter = Filter {
+            variables: vec![var],
+            ..Filter::default()
+        };
+        let name = asked.catalog.name_of(var);
+        let mut inside = figures::histograms(asked, &filter, &name).await?;
+        let records = asked.closer_look(&filter, asked.moment_of(&name)).await?;
+        inside.extend(lanes::of_variable(asked, &name, &records));
+        blocks.push(card(name, asked.layout_of(var), inside));
+    }
+    Ok(blocks)
+}
+
+async fn processes(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+    let mut blocks = vec![Block::text(lanes::LEGEND)];
+    for ap in asked.interesting_processes() {
+        let filter = Filter {
+            aps: vec![ap],
+            ..Filter::default()
+        };
+        let records = asked.closer_look(&filter, asked.middle()).await?;
+        let name = asked.catalog.topology.ap_name(ap);
+        blocks.extend(lanes::of_process(asked, &name, &records));
+    }
+    Ok(blocks)
+}
+
+fn card(heading: String, badge: String, blocks: Vec<Block>) -> Block {
+    Block::Card {
+        heading,
+        badge,
+        color: dosmos_plot::Color::Faint,
+        blocks,
+    }
+}
+
+impl Asked<'_> {
+    fn middle(&self) -> Nanos {
+        Nanos(self.extent.from.0 / 2 + self.extent.to.0 / 2)
+    }
+
+    /// Where to look at a variable: in the middle of its worst finding, else of the run.
+    fn moment_of(&self, variable: &str) -> Nanos {
+        let about = |f: &&dosmos_analysis::Finding| f.variable.as_deref() == Some(variable);
+        match self.analysis.findings.iter().find(about) {
+            Some(f) => Nanos(f.from_ns / 2 + f.to_ns / 2),
+            None => self.middle(),
+        }
+    }
+
+    /// Accesses that matter, from `moment` on; from earlier on if there are too few after it.
+    async fn closer_look(&self, filter: &Filter, moment: Nanos) -> Result<Vec<Record>, QueryError> {
+        for from in [moment, self.extent.from] {
+            let range = TimeRange {
+                from,
+                to: self.extent.to,
+            };
+            let filter = Filter {
+                range: Some(range),
+                ..filter.clone()
+            };
+            let limit = self.options.accesses;
+            let records = self.source.records(&filter, limit).await?;
+            if records.len() as u64 >= limit / 2 || from == self.extent.from {
+                return Ok(records);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn histogram(&self, filter: &Filter, buckets: u32) -> Result<Histogram, QueryError> {
+        let query = HistogramQuery {
+            filter: filter.clone(),
+            buckets,
+        };
+        self.source.histogram(&query).await
+    }
+
+    /// Accesses by variable, those on copies included.
+    fn accesses(&self) -> BTreeMap<VarId, u64> {
+        let mut sums = BTreeMap::new();
+        for p in &self.meta.primaries {
+            let c = &p.counts;
+            *sums.entry(p.object.var).or_default() +=
+                c.reads + c.writes + c.acquires + c.releases + p.reads_on_copies;
+        }
+        for s in &self.meta.secondaries {
+            *sums.entry(s.object.var).or_default() += s.reads;
+        }
+        sums
+    }
+
+    fn interesting_variables(&self) -> Vec<VarId> {
+        let named = self.analysis.findings.iter().filter_map(|f| {
+            let name = f.variable.as_deref()?;
+            Some(self.catalog.variable(name)?.id)
+        });
+        let mut most: Vec<(u64, VarId)> =
+            self.accesses().into_iter().map(|(v, n)| (n, v)).collect();
+        most.sort_by_key(|&(n, v)| (std::cmp::Reverse(n), v));
+        first_distinct(
+            named.chain(most.into_iter().map(|m| m.1)),
+            self.options.variables,
+        )
+    }
+
+    fn interesting_processes(&self) -> Vec<ApId> {
+        let topology = &self.catalog.topology;
+        let named = self.analysis.findings.iter().flat_map(|f| &f.aps);
+        let named = named.filter_map(|n| topology.find_ap(n));
+        first_distinct(named.chain(topology.aps_in(None)), self.options.processes)
+    }
+
+    fn layout_of(&self, var: VarId) -> String {
+        let variable = self.catalog.variables.iter().find(|v| v.id == var);
+        variable.map_or_else(String::new, |v| v.spec.layout.to_string())
+    }
+
+    fn object_name(&self, object: ObjectId) -> String {
+        let name = self.catalog.name_of(object.var);
+        match self.catalog.variables.iter().find(|v| v.id == object.var) {
+            Some(v) if v.spec.layout.objects() > 1 => format!("{name}[{}]", object.index),
+            _ => name,
+        }
+    }
+}
+
+fn first_distinct<T: PartialEq>(all: impl Iterator<Item = T>, most: usize) -> Vec<T> {
+    let mut kept = Vec::new();
+    for item in all {
+        if kept.len() >= most {
+            break;
+        }
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    kept
+}
