@@ -1,6 +1,7 @@
 //! Declaring variables: shape, split, owners, policy.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use dosmos_proto::variable::check_name;
 use dosmos_proto::wire::{ap_reply::Body as Reply, ap_request::Body as Request};
@@ -29,7 +30,7 @@ pub struct Declaration<H> {
 
 enum Owners {
     Placed(Placement),
-    PerRank,
+    Ranks(Vec<usize>),
 }
 
 impl<H: Handle> Declaration<H> {
@@ -79,8 +80,19 @@ impl<H: Handle> Declaration<H> {
     /// Object `i` belongs to the memory process of the application process of rank `i`: each process
     /// has its part of the variable at hand.
     pub fn owner_per_rank(self) -> Self {
+        let ranks = 0..self.dsm.size();
+        self.owner_ranks(ranks)
+    }
+
+    /// All objects belong to the memory process of the application process of rank `rank`.
+    pub fn owner_rank(self, rank: usize) -> Self {
+        self.owner_ranks([rank])
+    }
+    /// Object `i` belongs to the memory process of the application process of the `i`-th of these ranks; a
+    /// shorter list repeats.
+    pub fn owner_ranks(self, ranks: impl IntoIterator<Item = usize>) -> Self {
         Self {
-            owners: Owners::PerRank,
+            owners: Owners::Ranks(ranks.into_iter().collect()),
             ..self
         }
     }
@@ -132,10 +144,7 @@ impl<H: Handle> Declaration<H> {
     fn placement(&self) -> Result<Placement, Malformed> {
         let placement = match &self.owners {
             Owners::Placed(placement) => placement.clone(),
-            Owners::PerRank => {
-                let homes = self.dsm.homes().iter();
-                Placement::Explicit(homes.map(ToString::to_string).collect())
-            }
+            Owners::Ranks(ranks) => Placement::Explicit(names(self.dsm.homes(), ranks)?),
         };
         match &placement {
             Placement::Explicit(names) if names.is_empty() => Err(Malformed::new(
@@ -145,6 +154,21 @@ impl<H: Handle> Declaration<H> {
             _ => Ok(placement),
         }
     }
+}
+
+/// The memory processes of the application processes of these ranks.
+fn names(homes: &[Arc<str>], ranks: &[usize]) -> Result<Vec<String>, Malformed> {
+    let name = |rank: &usize| match homes.get(*rank) {
+        Some(name) => Ok(name.to_string()),
+        None => Err(Malformed::new(
+            "placement",
+            format!(
+                "there is no application process of rank {rank}; there are {}",
+                homes.len()
+            ),
+        )),
+    };
+    ranks.iter().map(name).collect()
 }
 
 impl<T: Element> Declaration<Vector<T>> {
@@ -186,4 +210,17 @@ pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, subject: Subject, body: Reques
         let variable = Declared::try_from(variable).map_err(nonsense)?;
         H::of(Variable::new(session, variable)?)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_become_the_memory_processes_that_serve_them() {
+        let homes = ["a", "b", "b"].map(Arc::from);
+        assert_eq!(names(&homes, &[0, 2, 0]).unwrap(), ["a", "b", "a"]);
+        let error = names(&homes, &[0, 3]).unwrap_err().to_string();
+        assert!(error.contains("rank 3; there are 3"), "{error}");
+    }
 }
