@@ -8,8 +8,8 @@ use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
 use crate::{
-    barnes, counts, exclusive, fft, groups, is, kernels, latency, litmus, output, ping_pong,
-    random, sor, spmv, suite, water, workpile,
+    barnes, counts, edge, exclusive, fft, groups, is, kernels, latency, litmus, lu, output,
+    ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
 };
 
 /// A program.
@@ -65,6 +65,20 @@ const CATALOG: &[App] = &[
     ),
     app::<workpile::Workpile>("workpile", "clients that fetch chunks of work from servers"),
     app::<fft::Fft>("fft", "six-step Fourier transform: a matrix is transposed"),
+    app::<lu::Lu>("lu", "LU decomposition of a matrix dealt out in blocks"),
+    app::<sphere::Sphere>(
+        "sphere",
+        "shallow water on a sphere split by latitude; writes a PNG",
+    ),
+    app::<radix::Radix>("radix", "radix sort with histograms and prefix sums"),
+    app::<raytrace::Raytrace>(
+        "raytrace",
+        "ray tracing of tiles that are stolen; writes a PNG",
+    ),
+    app::<edge::Edge>(
+        "edge",
+        "edge detection on a picture split by rows; writes a PNG",
+    ),
     app::<groups::Bad>("bad-group", "readers in one group, the owner in another"),
     app::<groups::Good>("good-group", "bad-group, cured: owner and readers together"),
     app::<ping_pong::Shared>("ping-pong", "two processes take turns at one variable"),

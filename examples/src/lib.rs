@@ -12,6 +12,11 @@
 //! | [`workpile`] | clients that fetch work from servers |
 //! | [`fft`] | a matrix transposed: six-step Fourier transform |
 //! | [`sor`] | a kernel with neighbours: bands of a matrix, edges exchanged, barriers |
+//! | [`sphere`] | the same with three fields: the shallow water equations |
+//! | [`lu`] | blocks written once, then read by a row and a column of processes: LU decomposition |
+//! | [`radix`] | everyone reads a part of everyone's: radix sort |
+//! | [`raytrace`] | work that is stolen; a scene that all read; a picture |
+//! | [`edge`] | halos, and a global decision to go on or halt; a picture |
 //! | [`groups`] | `bad-group`, `good-group`: an owner far from its readers, and near |
 //! | [`ping_pong`] | `ping-pong`, `ping-pong-split`: one variable between two writers, and its cure |
 //! | [`litmus`] | the consistency contract, tried out |
@@ -26,8 +31,10 @@ mod common;
 mod counts;
 mod error;
 mod output;
+mod picture;
 
 pub mod barnes;
+pub mod edge;
 pub mod exclusive;
 pub mod fft;
 pub mod groups;
@@ -35,9 +42,13 @@ pub mod is;
 pub mod kernels;
 pub mod latency;
 pub mod litmus;
+pub mod lu;
 pub mod ping_pong;
+pub mod radix;
 pub mod random;
+pub mod raytrace;
 pub mod sor;
+pub mod sphere;
 pub mod spmv;
 pub mod suite;
 pub mod water;

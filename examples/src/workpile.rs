@@ -18,7 +18,7 @@ use dsm_lib::{Dsm, Matrix, Object, Vector};
 use rand::RngExt;
 
 use crate::app::{Program, patient, wrong};
-use crate::common::{dice, home, seconds, unit};
+use crate::common::{dice, seconds, unit};
 use crate::error::{Error, Result};
 
 /// The arguments of the program.
@@ -148,7 +148,7 @@ impl Shared {
             piles: dsm
                 .vector("workpile.piles", piles)
                 .split(piles)
-                .owners((0..piles).map(|pile| home(dsm, clients + pile)))
+                .owner_ranks((0..piles).map(|pile| (clients + pile).min(dsm.size() - 1)))
                 .declare()?,
             results: dsm
                 .matrix("workpile.results", dsm.size(), WAITED + 1)

@@ -43,7 +43,6 @@ fn sor_by_the_clock_stops_everywhere_in_the_same_iteration() {
 /// What the applications do by other arguments than those of the whole-system test.
 #[test]
 fn applications_verify_whatever_their_options() {
-    let cluster = nested();
     for (name, args) in [
         ("spmv", "--rows 30 --per-row 4 --gets --iterations 3"),
         ("workpile", "--chunks 20 --work 50 --locks --servers 2"),
@@ -54,8 +53,18 @@ fn applications_verify_whatever_their_options() {
         ),
         ("barnes", "--bodies 20 --theta 0 --iterations 2"),
         ("fft", "--side 16 --iterations 0"),
+        ("lu", "--n 20 --block 20"),
+        ("lu", "--n 7 --block 1 --seconds 0.1"),
+        ("radix", "--keys 100 --bits 16 --seconds 0.1"),
+        ("sphere", "--rows 7 --columns 9 --seconds 0.1"),
+        ("sphere", "--rows 6 --columns 3 --iterations 0"),
+        ("raytrace", "--rows 9 --columns 7 --tile 9 --depth 0"),
+        ("raytrace", "--rows 16 --columns 24 --tile 2 --seconds 0.1"),
+        ("edge", "--rows 32 --columns 1 --threshold 1"),
+        ("edge", "--rows 40 --columns 30 --seconds 0.1"),
     ] {
-        let said = cluster.run(name, args);
+        // A cluster each: variables stay, and another size would be another declaration.
+        let said = nested().run(name, args);
         assert!(said[0].contains("equal to"), "{}", said[0]);
         assert!(said[1..].iter().all(String::is_empty), "{said:?}");
     }
@@ -63,20 +72,48 @@ fn applications_verify_whatever_their_options() {
 
 #[test]
 fn applications_say_which_argument_is_wrong() {
-    let cluster = single(2);
     for (name, args, about) in [
         ("is", "--buckets 1", "--buckets"),
         ("spmv", "--rows 4", "--per-row"),
         ("workpile", "--servers 2", "--servers"),
         ("fft", "--side 12", "--side"),
         ("water", "--blocks 0", "--blocks"),
+        ("lu", "--block 193", "--block"),
+        ("radix", "--keys 1", "--keys"),
+        ("sphere", "--columns 2", "--columns"),
+        ("raytrace", "--tile 0", "--tile"),
+        ("edge", "--rows 7", "rows"),
         ("suite", "suite", "suite"),
     ] {
-        for said in cluster.try_run(name, args) {
+        for said in single(2).try_run(name, args) {
             let error = said.unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(about), "{error}");
         }
     }
+}
+
+#[test]
+fn pictures_are_written_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name| dir.path().join(name).display().to_string();
+    let (scene, edges) = (path("scene.png"), path("edges.png"));
+    let cluster = demo();
+    cluster.run(
+        "raytrace",
+        &format!("--rows 32 --columns 48 --output {scene}"),
+    );
+    let said = cluster.run("edge", &format!("--input {scene} --output {edges}"));
+    assert!(said[0].contains("32 x 48 pixels"), "{said:?}");
+    // Another cluster: a picture of another size would be another declaration.
+    let said = demo().run("edge", &format!("--input {edges} --threshold 1000"));
+    assert!(said[0].contains("32 x 48 pixels"), "{said:?}");
+    demo().run("sphere", &format!("--rows 4 --columns 5 --output {scene}"));
+    let none = demo().try_run("edge", &format!("--input {}", path("none.png")));
+    let errors: Vec<String> = none
+        .into_iter()
+        .map(|s| s.unwrap_err().to_string())
+        .collect();
+    assert!(errors[0].contains("none.png"), "{errors:?}");
 }
 
 #[test]

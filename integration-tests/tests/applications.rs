@@ -13,6 +13,11 @@ const APPLICATIONS: &[&str] = &[
     "spmv --rows 40 --per-row 6 --iterations 6",
     "workpile --chunks 40 --work 200",
     "fft --side 8 --iterations 4",
+    "lu --n 21 --block 5 --iterations 2",
+    "radix --keys 700 --bits 7 --iterations 2",
+    "sphere --rows 9 --columns 12 --iterations 12 --check 4",
+    "raytrace --rows 20 --columns 28 --tile 6 --depth 1 --iterations 2",
+    "edge --rows 24 --columns 20 --levels 5 --iterations 2",
     "sor --rows 20 --columns 12 --iterations 5",
 ];
 

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dsm_lib::{CopyPolicy, Dsm, Vector};
 
-use super::home;
 use crate::app::patient;
 use crate::error::Result;
 
@@ -30,7 +29,7 @@ impl Pace {
         let stop = dsm
             .vector::<bool>(&format!("{program}.stop"), 2)
             .split(2)
-            .owner(home(&dsm, 0))
+            .owner_rank(0)
             .policy(CopyPolicy::Update)
             .declare()?;
         for flag in stop.objects().filter(|_| dsm.rank() == 0) {

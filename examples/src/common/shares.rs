@@ -32,12 +32,6 @@ pub(crate) fn enough(
     )))
 }
 
-/// The memory process of process `rank`; of the last one for ranks beyond.
-pub(crate) fn home(dsm: &Dsm, rank: usize) -> &str {
-    let homes = dsm.homes();
-    homes.get(rank).or(homes.last()).map_or("", |name| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

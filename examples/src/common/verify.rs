@@ -16,6 +16,11 @@ impl Bits for f64 {
         self.to_bits()
     }
 }
+impl Bits for u8 {
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+}
 impl Bits for u32 {
     fn bits(self) -> u64 {
         u64::from(self)

@@ -18,7 +18,7 @@ use clap::Args;
 use dsm_lib::{Dsm, Matrix};
 
 use crate::app::{Program, wrong};
-use crate::common::{Pace, dice, enough, home, share, unit};
+use crate::common::{Pace, dice, enough, share, unit};
 use crate::error::{Error, Result};
 use kernel::{Complex, Transform, sequential};
 
@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
             let widest = share(side, size, 0).len();
             dsm.matrix::<f64>(name, side, 2 * widest * size)
                 .split_blocks(size, size)
-                .owners((0..size * size).map(|block| home(dsm, block / size)))
+                .owner_ranks((0..size * size).map(|block| block / size))
                 .declare()
         };
         Ok(Self {

@@ -13,7 +13,7 @@ use clap::Args;
 use dsm_lib::{CopyPolicy, Dsm, Matrix, Object, Vector};
 
 use crate::app::Program;
-use crate::common::{Pace, home, same_bits};
+use crate::common::{Edges, Pace, same_bits};
 use crate::error::{Error, Result};
 pub use kernel::sequential;
 use kernel::{Band, Colour};
@@ -81,9 +81,8 @@ impl Sor {
 /// The shared variables.
 struct Shared {
     grid: Matrix<f64>,
-    /// Rows `2 r` and `2 r + 1`: the first and last row of process `r`, as of the last half sweep of
-    /// a colour.
-    edges: [Matrix<f64>; 2],
+    /// The bands' first and last rows, as of the last half sweep of each colour.
+    edges: [Edges<f64>; 2],
     /// The iteration of the last check, and the largest change in it.
     change: Vector<f64>,
 }
@@ -94,15 +93,7 @@ impl Shared {
             true => CopyPolicy::Invalidate,
             false => CopyPolicy::Update,
         };
-        let homes = dsm.homes().iter();
-        let homes: Vec<&str> = homes.flat_map(|h| [&**h, &**h]).collect();
-        let edges = |name| {
-            dsm.matrix::<f64>(name, 2 * dsm.size(), sor.columns)
-                .split_rows(2 * dsm.size())
-                .owners(homes.iter().copied())
-                .policy(policy)
-                .declare()
-        };
+        let edges = |name| Edges::declare(dsm, name, sor.columns, policy);
         Ok(Self {
             grid: dsm
                 .matrix("sor.grid", sor.rows, sor.columns)
@@ -110,7 +101,7 @@ impl Shared {
                 .owner_per_rank()
                 .declare()?,
             edges: [edges("sor.red-edges")?, edges("sor.black-edges")?],
-            change: dsm.vector("sor.change", 2).owner(home(dsm, 0)).declare()?,
+            change: dsm.vector("sor.change", 2).owner_rank(0).declare()?,
         })
     }
 }
@@ -147,7 +138,7 @@ impl<'a> Worker<'a> {
     fn iterate(&self) -> Result<usize> {
         let initial = self.band.initial();
         self.values.write(&initial)?;
-        self.tell_edges(Colour::Black, &initial)?;
+        self.shared.edges[Colour::Black as usize].tell(&initial)?;
         let mut clock = self.sor.pace.start(self.dsm, "sor", 100)?;
         while clock.runs() {
             let red = self.half_sweep(Colour::Red)?;
@@ -166,37 +157,18 @@ impl<'a> Worker<'a> {
             Colour::Red => Colour::Black,
             Colour::Black => Colour::Red,
         };
-        let rank = self.dsm.rank();
-        // The neighbours' nearest rows: both requests are under way at once.
-        let above = rank.checked_sub(1).map(|up| self.edge(other, up, 1));
-        let below = (rank + 1 < self.dsm.size()).then(|| self.edge(other, rank + 1, 0));
-        let above = above.transpose()?.map(|o| o.read_async());
-        let below = below.transpose()?.map(|o| o.read_async());
-        let mut values = self.values.read()?.into_vec();
-        let above = above.map_or(Ok(Vec::new()), |c| c.wait().map(dsm_lib::View::into_vec))?;
-        let below = below.map_or(Ok(Vec::new()), |c| c.wait().map(dsm_lib::View::into_vec))?;
+        // All three requests are under way at once.
+        let values = self.values.read_async();
+        let [above, below] = self.shared.edges[other as usize].neighbours()?;
+        let (above, below) = (above.unwrap_or_default(), below.unwrap_or_default());
+        let mut values = values.wait()?.into_vec();
 
         let change = self
             .band
             .sweep(colour, self.sor.omega, &mut values, &above, &below);
         self.values.write(&values)?;
-        self.tell_edges(colour, &values)?;
+        self.shared.edges[colour as usize].tell(&values)?;
         Ok(change)
-    }
-
-    /// The first (0) or last (1) row of process `rank`, as of the last half sweep of `colour`.
-    fn edge(&self, colour: Colour, rank: usize, which: usize) -> Result<Object<f64>> {
-        Ok(self.shared.edges[colour as usize].object(2 * rank + which)?)
-    }
-
-    fn tell_edges(&self, colour: Colour, values: &[f64]) -> Result<()> {
-        let rank = self.dsm.rank();
-        let last = values.len() - self.band.columns;
-        let first = self
-            .edge(colour, rank, 0)?
-            .write_async(&values[..self.band.columns]);
-        self.edge(colour, rank, 1)?.write(&values[last..])?;
-        Ok(first.wait()?)
     }
 
     /// The largest change in this iteration, over all processes: whoever comes first starts afresh.

@@ -20,7 +20,7 @@ use clap::Args;
 use dsm_lib::{CopyPolicy, Dsm, Matrix};
 
 use crate::app::Program;
-use crate::common::{Pace, enough, home, same_bits, share};
+use crate::common::{Pace, enough, same_bits, share};
 use crate::error::{Error, Result};
 use kernel::{Cube, Force, Vector};
 
@@ -110,7 +110,7 @@ impl<'a> Worker<'a> {
             forces: dsm
                 .matrix("water.forces", rows * blocks * size, 3)
                 .split_rows(blocks * size)
-                .owners((0..blocks * size).map(|block| home(dsm, block / blocks)))
+                .owner_ranks((0..blocks * size).map(|block| block / blocks))
                 .declare()?,
             blocks,
             mine,
