@@ -1,10 +1,12 @@
 //! `dosmos demo`: a cluster of two groups on this machine, an example program on it, and the terminal.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_examples::App;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
 use dosmos_visualizer::source::{Fused, RemoteSource};
@@ -48,12 +50,9 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         TERMINAL_SECONDS
     });
     let program = std::env::current_exe().context("where is this program?")?;
+    let picture = run_dir.path().join(format!("{}.png", app.name));
     let mut command = vec![program.display().to_string(), "app".into(), app.name.into()];
-    let timed = ["--seconds".to_owned(), seconds.to_string()];
-    if app.accepts(&timed) {
-        command.extend(timed);
-    }
-    command.extend(args.args);
+    command.extend(with_defaults(app, args.args, seconds, &picture));
     let mut signals = Signals::new()?;
     let shown = run_dir.shown();
     let mut running = tokio::select! {
@@ -79,6 +78,9 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     for failure in &failures {
         output::error(failure);
     }
+    if picture.exists() {
+        output::text(&format!("its picture:       {shown}/{}.png\n", app.name));
+    }
     output::text(&format!(
         "look at it again:  dosmos top --run-dir {shown}\nask it:            dosmos query variables --run-dir {shown}\n"
     ));
@@ -87,6 +89,22 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The program's arguments, and a time and a picture if it knows these and nothing is said about them.
+fn with_defaults(app: &App, mut args: Vec<String>, seconds: u64, picture: &Path) -> Vec<String> {
+    for (option, value) in [
+        ("--seconds", seconds.to_string()),
+        ("--output", picture.display().to_string()),
+    ] {
+        let mut more = args.clone();
+        more.extend([option.to_owned(), value]);
+        // An option given twice is refused.
+        if app.accepts(&more) {
+            args = more;
+        }
+    }
+    args
 }
 
 async fn headless(
