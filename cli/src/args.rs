@@ -73,6 +73,8 @@ pub(crate) enum BenchCommand {
     Store(BenchStoreArgs),
     /// Time of each kind of question to a large trace store
     Query(BenchQueryArgs),
+    /// What the papers claim of the contention models, reproduced by simulation
+    Models(ModelsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -121,6 +123,16 @@ pub(crate) struct KernelsArgs {
     /// Measurements of each point; medians and spread are taken over them
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Cycles measured in each simulation
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) cycles: u64,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -4,11 +4,15 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use dosmos_model::lopc::{GeneralInput, HomogeneousInput, general, homogeneous};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use dosmos_model::lopc::{
+    ClientServerInput, GeneralInput, HomogeneousInput, client_server, general, homogeneous,
+};
+use dosmos_model::memhier::{Machine, Mode, StackDistances, estimate};
+use dosmos_model::sim::{Distribution, SimInput, simulate};
 
 /// All-to-any traffic between `n` nodes, a little of it to a hot spot.
-fn hot_spot(n: usize) -> GeneralInput {
+fn hot_spot(n: usize, work: f64) -> GeneralInput {
     let row = |i: usize| {
         let share = |k: usize| if k == i { 0.0 } else { 0.9 / (n - 1) as f64 };
         (0..n)
@@ -17,7 +21,19 @@ fn hot_spot(n: usize) -> GeneralInput {
     };
     GeneralInput {
         visits: (0..n).map(row).collect(),
-        work: vec![Some(1000.0); n],
+        work: vec![Some(work); n],
+        handler: 200.0,
+        latency: 6.0,
+        c2: 1.0,
+        protocol_processor: false,
+    }
+}
+
+/// 32 nodes as in the paper's validation.
+fn validation(work: f64) -> HomogeneousInput {
+    HomogeneousInput {
+        processors: 32,
+        work,
         handler: 200.0,
         latency: 6.0,
         c2: 1.0,
@@ -26,22 +42,82 @@ fn hot_spot(n: usize) -> GeneralInput {
 }
 
 fn solvers(c: &mut Criterion) {
-    let input = HomogeneousInput {
-        processors: 32,
-        work: 1000.0,
-        handler: 200.0,
-        latency: 6.0,
-        c2: 1.0,
-        protocol_processor: false,
-    };
+    let input = validation(1000.0);
     c.bench_function("LoPC homogeneous", |b| {
         b.iter(|| homogeneous::solve(black_box(&input)).unwrap());
     });
-    let input = hot_spot(64);
+    let pile = ClientServerInput {
+        processors: 32,
+        servers: 5.0,
+        work: 500.0,
+        handler: 131.0,
+        latency: 6.0,
+        c2: 1.0,
+    };
+    c.bench_function("LoPC client-server optimum", |b| {
+        b.iter(|| client_server::optimum(black_box(&pile)).unwrap());
+    });
+    let spot = hot_spot(64, 1000.0);
     c.bench_function("LoPC general, 64 nodes", |b| {
-        b.iter(|| general::solve(black_box(&input)).unwrap());
+        b.iter(|| general::solve(black_box(&spot)).unwrap());
+    });
+    // Nobody computes: the hot node is all but saturated.
+    let worse = hot_spot(64, 0.0);
+    c.bench_function("LoPC general, 64 nodes, no work", |b| {
+        b.iter(|| general::solve(black_box(&worse)).unwrap());
+    });
+    let machine = Machine::configuration("C15", "FFT").unwrap();
+    c.bench_function("memory hierarchy, closed", |b| {
+        b.iter(|| estimate(black_box(&machine), Mode::Closed).unwrap());
     });
 }
 
-criterion_group!(benches, solvers);
+/// Events a second on one core.
+fn simulator(c: &mut Criterion) {
+    let mut group = c.benchmark_group("simulator, events");
+    group.sample_size(10);
+    let all_to_any = SimInput::homogeneous(&HomogeneousInput {
+        c2: 0.0,
+        ..validation(1000.0)
+    });
+    let exponential = SimInput {
+        work: Distribution::Exponential,
+        c2: 1.0,
+        ..all_to_any.clone()
+    };
+    let uneven = SimInput::general(&hot_spot(64, 1000.0));
+    for (name, input) in [
+        ("32 nodes, constant times", all_to_any),
+        ("32 nodes, exponential times", exponential),
+        ("64 nodes, hot spot", uneven),
+    ] {
+        let events = simulate(&input).unwrap().events;
+        group.throughput(Throughput::Elements(events));
+        group.bench_function(name, |b| {
+            b.iter(|| simulate(black_box(&input)).unwrap());
+        });
+    }
+    group.finish();
+}
+
+/// References a second, over 100,000 items.
+fn distances(c: &mut Criterion) {
+    const REFERENCES: u64 = 1_000_000;
+    let mut group = c.benchmark_group("stack distances, references");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(REFERENCES));
+    group.bench_function("100,000 items", |b| {
+        b.iter(|| {
+            let mut distances = StackDistances::default();
+            let mut item: u64 = 1;
+            for _ in 0..REFERENCES {
+                item = item.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                black_box(distances.push((item >> 33) % 100_000));
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, solvers, simulator, distances);
 criterion_main!(benches);

@@ -5,6 +5,7 @@
 mod intrusion;
 mod kernels;
 mod latency;
+mod models;
 mod query;
 mod store;
 
@@ -23,6 +24,7 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Kernels(args) => kernels::run(args).await,
         BenchCommand::Store(args) => store::run(&args),
         BenchCommand::Query(args) => query::run(&args).await,
+        BenchCommand::Models(args) => models::run(&args),
     }
 }
 
