@@ -3,6 +3,7 @@
 mod findings;
 mod model;
 mod store;
+mod trade;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use findings::CheckArgs;
 pub(crate) use model::{DocumentArgs, ModelCommand};
 pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
+pub(crate) use trade::{ExportArgs, ExportFormat, ImportArgs};
 
 /// Watch what a parallel program does with its shared variables.
 #[derive(Debug, Parser)]
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Write one HTML page on a run: findings, advice, diagrams
     Report(ReportArgs),
+    /// Write a trace for other tools: JSONL, CSV, Perfetto or Parquet
+    Export(ExportArgs),
+    /// Make a trace store of a JSONL file (docs/guide/interchange.md)
+    Import(ImportArgs),
     /// Predict with a performance model: contention, DSM phases, memory hierarchies
     Model {
         #[command(subcommand)]
@@ -251,13 +257,9 @@ pub(crate) enum Question {
     Breakdown,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct QueryArgs {
-    /// What to ask for
-    #[arg(value_enum)]
-    pub(crate) question: Question,
-    #[command(flatten)]
-    pub(crate) sources: SourceArgs,
+/// Which records.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SelectArgs {
     /// Only these variables; `NAME[INDEX]` for one object
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) var: Vec<String>,
@@ -276,6 +278,17 @@ pub(crate) struct QueryArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// What to ask for
+    #[arg(value_enum)]
+    pub(crate) question: Question,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
     /// Buckets of a histogram
     #[arg(long, default_value_t = 20)]
     pub(crate) buckets: u32,

@@ -5,6 +5,7 @@
 //! * `check`: findings, for people and for CI.
 //! * `model`: performance models, from documents to predictions.
 //! * `sources`, `query`, `top`: asking running event managers and stores.
+//! * `trade`: traces to and from other tools.
 //! * `output`: the only place that prints.
 //!
 //! Errors go to standard error and exit with 2; a program that ran and failed exits with 1.
@@ -25,6 +26,7 @@ mod records;
 mod report;
 mod sources;
 mod top;
+mod trade;
 mod up;
 
 use std::process::ExitCode;
@@ -63,6 +65,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
+        Command::Export(args) => trade::export::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => trade::import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Config {
             command: ConfigCommand::Check { file },

@@ -1,6 +1,6 @@
 //! Everything that is printed: results to standard output, the rest to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use crate::args::Format;
 
@@ -13,6 +13,19 @@ pub(crate) fn text(text: &str) {
 /// Says how things go.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Where results go that are written piece by piece.
+pub(crate) fn stdout() -> impl Write + Send {
+    io::stdout()
+}
+
+/// Shows how far long work is: one line that the next replaces. Only on a terminal.
+pub(crate) fn progress(text: &str) {
+    let mut err = io::stderr().lock();
+    if err.is_terminal() {
+        let _ = write!(err, "\r\x1b[K{text}").and_then(|()| err.flush());
+    }
 }
 
 /// Says what went wrong.

@@ -49,6 +49,33 @@ pub(crate) async fn open(args: &SourceArgs) -> anyhow::Result<Opened> {
     })
 }
 
+/// Store directories, of runs that have ended: those named, else all of a run, else of the latest.
+pub(crate) fn stores(
+    named: &[PathBuf],
+    run_dir: Option<&Path>,
+) -> anyhow::Result<Vec<StoreSource>> {
+    let dirs = match run_dir {
+        Some(dir) => store_dirs(dir)?,
+        None if named.is_empty() => store_dirs(&latest()?)?,
+        None => named.to_vec(),
+    };
+    let open = |dir: &PathBuf| StoreSource::open(dir).map_err(anyhow::Error::from);
+    dirs.iter().map(open).collect()
+}
+
+/// The store directories of a run.
+fn store_dirs(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let stores = run.join("store");
+    let entries = std::fs::read_dir(&stores)
+        .with_context(|| format!("{} is no run directory", run.display()))?;
+    let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    if dirs.is_empty() {
+        bail!("{} has no trace store", stores.display());
+    }
+    dirs.sort();
+    Ok(dirs)
+}
+
 fn latest() -> anyhow::Result<PathBuf> {
     let latest = Path::new(crate::launch::RUNS).join("latest");
     if !latest.exists() {
@@ -62,14 +89,9 @@ fn latest() -> anyhow::Result<PathBuf> {
 
 /// All event managers of a run: live where they answer, else their stores.
 async fn of_run(dir: &Path) -> anyhow::Result<Vec<Arc<dyn TraceSource>>> {
-    let stores = dir.join("store");
-    let entries = std::fs::read_dir(&stores)
-        .with_context(|| format!("{} is no run directory", dir.display()))?;
-    let mut names: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-    names.sort();
     let book = AddressBook::new(Default::default(), Some(dir));
     let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
-    for store in names {
+    for store in store_dirs(dir)? {
         let name = store
             .file_name()
             .unwrap_or_default()
@@ -81,9 +103,6 @@ async fn of_run(dir: &Path) -> anyhow::Result<Vec<Arc<dyn TraceSource>>> {
             }
             _ => sources.push(store_or_its_writer(&store).await?),
         }
-    }
-    if sources.is_empty() {
-        bail!("{} has no trace store", stores.display());
     }
     Ok(sources)
 }

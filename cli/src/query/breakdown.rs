@@ -13,7 +13,7 @@ pub(super) async fn answer(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let wanted = select::filter(catalog, args)?.aps;
+    let wanted = select::filter(catalog, &args.select, false)?.aps;
     let breakdown = source.breakdown().await?;
     let rows: Vec<PhaseTimes> = if args.all {
         breakdown.phases.clone()

@@ -7,7 +7,7 @@
 mod breakdown;
 mod rows;
 
-mod select;
+pub(crate) mod select;
 
 use dosmos_trace::query::{Completeness, TraceSource};
 use dosmos_visualizer::source::Fused;

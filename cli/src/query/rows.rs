@@ -73,7 +73,7 @@ pub(super) async fn variables(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let query = select::meta_query(catalog, args)?;
+    let query = select::meta_query(catalog, &args.select)?;
     let (totals, completeness) = totals(source, &query).await?;
     let mut table = Table::new(&[
         "variable",
@@ -278,7 +278,7 @@ pub(super) async fn meta(
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
     let metas = source
-        .meta_objects(&select::meta_query(catalog, args)?)
+        .meta_objects(&select::meta_query(catalog, &args.select)?)
         .await?;
     let t = &catalog.topology;
     let name = |o: ObjectId| format!("{}[{}]", catalog.name_of(o.var), o.index);
@@ -351,7 +351,7 @@ pub(super) async fn histogram(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, args)?;
+    let filter = select::filter(catalog, &args.select, args.all)?;
     let h = source
         .histogram(&HistogramQuery {
             filter,
@@ -384,7 +384,7 @@ pub(super) async fn history(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, args)?;
+    let filter = select::filter(catalog, &args.select, args.all)?;
     let h = source
         .history(&HistoryQuery {
             filter,
@@ -428,7 +428,7 @@ pub(super) async fn events(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, args)?;
+    let filter = select::filter(catalog, &args.select, args.all)?;
     let records = source.records(&filter, args.limit.into()).await?;
     let zero = catalog.extent.map_or(Nanos::ZERO, |e| e.from);
     let t = &catalog.topology;

@@ -6,12 +6,16 @@ use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::query::{Catalog, Filter, MetaQuery, TimeRange};
 use dosmos_trace::record::{Op, Origin};
 
-use crate::args::QueryArgs;
+use crate::args::SelectArgs;
 
 /// The records the command line asks for.
-pub(super) fn filter(catalog: &Catalog, args: &QueryArgs) -> anyhow::Result<Filter> {
+pub(crate) fn filter(
+    catalog: &Catalog,
+    args: &SelectArgs,
+    everything: bool,
+) -> anyhow::Result<Filter> {
     let mut filter = Filter {
-        everything: args.all,
+        everything,
         ..Filter::default()
     };
     for name in &args.var {
@@ -54,7 +58,7 @@ pub(super) fn filter(catalog: &Catalog, args: &QueryArgs) -> anyhow::Result<Filt
 }
 
 /// The meta-objects the command line asks for.
-pub(super) fn meta_query(catalog: &Catalog, args: &QueryArgs) -> anyhow::Result<MetaQuery> {
+pub(super) fn meta_query(catalog: &Catalog, args: &SelectArgs) -> anyhow::Result<MetaQuery> {
     let mut query = MetaQuery::default();
     for name in &args.var {
         match variable(catalog, name)? {

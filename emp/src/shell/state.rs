@@ -314,7 +314,7 @@ impl State {
                 self.metas.declare(variable);
                 self.variables.insert(variable.id, variable.clone());
             }
-            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) => {}
+            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_) => {}
         }
     }
 

@@ -33,7 +33,8 @@ pub struct MetaState {
 #[derive(Clone, Debug)]
 struct Primary {
     meta: PrimaryMeta,
-    held: Option<Section>,
+    /// The section under way; more than one where the records stand in another order than that of the grants.
+    held: Vec<Section>,
     /// For each memory process: reads that made a copy there, less those that contents said were undone.
     /// Positive: it has a copy. Both sides count the same reads, so it does not matter which of the two
     /// is heard first.
@@ -160,41 +161,37 @@ impl MetaState {
         meta.by_origin[record.origin as usize - 1].count(record.op);
         meta.by_ap.entry(record.ap).or_default().count(record.op);
         meta.version = meta.version.max(record.version);
-        let section = primary.held.filter(|held| held.ap == record.ap);
+        let section = primary.held.iter().position(|held| held.ap == record.ap);
         match record.op {
             Op::Read => {
-                let wrote = section.is_some_and(|held| held.wrote);
+                let wrote = section.is_some_and(|at| primary.held[at].wrote);
                 if record.side == Side::Owner && makes_a_copy(record, wrote) {
                     primary.copy_made(record.mp, record.flags.sampled);
                 }
             }
             Op::Write => {
                 push_bounded(&mut meta.last_writes, access);
-                primary.held = match section {
-                    Some(held) => Some(Section {
-                        wrote: true,
-                        ..held
-                    }),
-                    None => primary.held,
-                };
+                if let Some(at) = section {
+                    primary.held[at].wrote = true;
+                }
             }
             Op::Acquire => {
                 push_bounded(&mut meta.last_acquires, access);
                 meta.wait += record.wait;
                 meta.wait_sketch.count(record.wait);
                 tell_wait(&mut meta.delayed_acquires, record);
-                primary.held = Some(Section {
+                primary.held.retain(|held| held.ap != record.ap);
+                primary.held.push(Section {
                     ap: record.ap,
                     since: record.end(),
                     wrote: false,
                 });
             }
             Op::Release => {
-                if let Some(held) = section {
-                    let time = record.start - held.since;
+                if let Some(at) = section {
+                    let time = record.start - primary.held.swap_remove(at).since;
                     meta.hold += time;
                     meta.hold_sketch.count(time);
-                    primary.held = None;
                 }
             }
             Op::Barrier => {}
@@ -255,6 +252,12 @@ impl MetaState {
         if content.dropped {
             primary.copy_gone(content.copy_at, content.fetches);
         }
+    }
+
+    /// Memory processes that hold a copy of `object` now, as far as is known here.
+    pub fn copies_of(&self, object: ObjectId) -> Vec<MpId> {
+        let primary = self.primaries.get(&object);
+        primary.map(|p| p.now().copies_at).unwrap_or_default()
     }
 
     /// Number of the last content received from `from`.
@@ -356,7 +359,7 @@ impl MetaState {
                 hold_sketch: Sketch::default(),
                 version: 0,
             },
-            held: None,
+            held: Vec::new(),
             copies: BTreeMap::new(),
         });
         if let Some(owner) = owner {

@@ -336,3 +336,19 @@ proptest! {
         prop_assert_eq!(sketch.total(), values.len() as u64);
     }
 }
+
+#[test]
+fn two_sections_are_both_held_though_the_second_grant_is_told_before_the_first_release() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let at = |mp, start, op| Record {
+        start: Nanos(start),
+        ..record(op, mp, Side::Owner)
+    };
+    owner.apply(&at(0, 100, Op::Acquire));
+    owner.apply(&at(1, 200, Op::Acquire));
+    owner.apply(&at(0, 150, Op::Release));
+    owner.apply(&at(1, 300, Op::Release));
+    let meta = &all(&owner).primaries[0];
+    // Grants at 110 and 210.
+    assert_eq!(meta.hold, Nanos(40 + 90));
+}

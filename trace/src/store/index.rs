@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, VarId, Variable};
 
 use super::engine::Engine;
-use super::{Event, RecordingCounters};
+use super::{Event, Imported, RecordingCounters};
 use crate::chunk::Summary;
 use crate::query::{BarrierName, Completeness, TimeRange};
 
@@ -33,6 +33,8 @@ pub(super) struct Index {
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
     pub(super) counters: BTreeMap<(MpId, u64), RecordingCounters>,
+    /// What the file said that the records come from, if they do.
+    pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
     pub(super) phases: BTreeMap<(ApId, u64), PhaseTimes>,
     /// What is wrong with which chunk.
@@ -58,6 +60,7 @@ impl Index {
             } => {
                 self.counters.insert((*mp, *incarnation), *counters);
             }
+            Event::Imported(imported) => self.imported = Some(imported.clone()),
             Event::Times(piece) => self.times(piece),
             Event::HandOver(_) | Event::Received { .. } => {}
         }
@@ -127,6 +130,9 @@ impl Index {
             }
         }
         c.recorded += c.dropped;
+        if let Some(imported) = &self.imported {
+            c.merge(&imported.lacking);
+        }
         c
     }
 

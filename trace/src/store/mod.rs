@@ -17,6 +17,7 @@
 
 mod coarse;
 mod engine;
+mod imported;
 mod index;
 mod keys;
 mod lock;
@@ -25,6 +26,7 @@ mod pieces;
 mod replay;
 mod scan;
 mod source;
+mod stream;
 mod view;
 mod writer;
 
@@ -40,6 +42,7 @@ use crate::meta::{HandOver, SecondaryContent};
 use crate::query::BarrierName;
 use crate::record::Record;
 
+pub use imported::Imported;
 pub use manifest::{Identity, Manifest};
 pub use replay::{Item, Recovered};
 pub use scan::Sighting;
@@ -103,6 +106,8 @@ pub enum Event {
     },
     /// An application process said where its time went.
     Times(PhaseTimes),
+    /// The records come from a file, not from memory processes.
+    Imported(Imported),
 }
 
 /// What one commit adds to the log.

@@ -1,6 +1,7 @@
 //! Opening what a writer left, and reading its log again from the beginning.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -134,12 +135,25 @@ impl Recovered {
     /// # Errors
     /// If the engine cannot be read.
     pub fn replay(&self, mut each: impl FnMut(Item<'_>)) -> Result<(), StoreError> {
+        self.replay_while(|item| {
+            each(item);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Recovered::replay`], until `each` breaks off.
+    pub(super) fn replay_while(
+        &self,
+        mut each: impl FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let databases = {
             let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
             index.databases.clone()
         };
         for engine in databases {
-            self.replay_database(&engine, &mut each)?;
+            if self.replay_database(&engine, &mut each)?.is_break() {
+                break;
+            }
         }
         Ok(())
     }
@@ -147,8 +161,8 @@ impl Recovered {
     fn replay_database(
         &self,
         engine: &Engine,
-        each: &mut impl FnMut(Item<'_>),
-    ) -> Result<(), StoreError> {
+        each: &mut impl FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
         let mut chunks = engine.all(keys::CHUNK).peekable();
         let mut events = engine.all(keys::EVENTS).peekable();
         loop {
@@ -160,7 +174,7 @@ impl Recovered {
             };
             let (chunk_at, events_at) = (number_of(chunks.peek()), number_of(events.peek()));
             let Some(at) = chunk_at.into_iter().chain(events_at).min() else {
-                return Ok(());
+                return Ok(ControlFlow::Continue(()));
             };
             let records = match chunks.next_if(|c| number_of(Some(c)) == Some(at)) {
                 Some(entry) => self.records(at, &entry?.1),
@@ -170,7 +184,9 @@ impl Recovered {
                 Some(entry) => self.events(at, &entry?.1),
                 None => Vec::new(),
             };
-            interleave(&records, &between, each);
+            if interleave(&records, &between, each).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
     }
 
@@ -195,13 +211,17 @@ impl Recovered {
     }
 }
 
-fn interleave(records: &[Record], events: &[(u32, Event)], each: &mut impl FnMut(Item<'_>)) {
+fn interleave(
+    records: &[Record],
+    events: &[(u32, Event)],
+    each: &mut impl FnMut(Item<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let mut events = events.iter().peekable();
     for (i, record) in records.iter().enumerate() {
         while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
-            each(Item::Event(event));
+            each(Item::Event(event))?;
         }
-        each(Item::Record(record));
+        each(Item::Record(record))?;
     }
-    events.for_each(|(_, event)| each(Item::Event(event)));
+    events.try_for_each(|(_, event)| each(Item::Event(event)))
 }

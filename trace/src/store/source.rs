@@ -23,8 +23,8 @@ use crate::record::Record;
 #[derive(Debug)]
 pub struct StoreSource {
     name: String,
-    view: StoreView,
-    recovered: Recovered,
+    pub(super) view: StoreView,
+    pub(super) recovered: Recovered,
     metas: OnceLock<MetaState>,
     _lock: Option<DirLock>,
     /// Where the databases really are, if the directory itself could not be opened.
@@ -92,7 +92,11 @@ impl StoreSource {
         }
         let identity = self.view.identity();
         let mut state = MetaState::new(identity.topology.clone(), identity.emp);
-        let replayed = self.recovered.replay(|item| replay_into(&mut state, item));
+        let mut alone = self.completed_fold();
+        let replayed = self.recovered.replay(|item| match &mut alone {
+            Some(fold) => fold.take(&mut state, item),
+            None => replay_into(&mut state, item),
+        });
         replayed.map_err(|e| QueryError::Unavailable {
             source_name: self.name.clone(),
             why: e.to_string(),
@@ -128,7 +132,7 @@ fn open_databases(dir: &Path) -> Result<Opened, StoreError> {
     }
 }
 
-fn replay_into(state: &mut MetaState, item: Item<'_>) {
+pub(super) fn replay_into(state: &mut MetaState, item: Item<'_>) {
     match item {
         Item::Record(record) => state.apply(record),
         Item::Event(Event::HandOver(hand_over)) => {
@@ -139,7 +143,9 @@ fn replay_into(state: &mut MetaState, item: Item<'_>) {
             state.receive(*from, content);
         }
         Item::Event(Event::Variable(variable)) => state.declare(variable),
-        Item::Event(Event::Barrier(_) | Event::Counters { .. } | Event::Times(_)) => {}
+        Item::Event(
+            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_),
+        ) => {}
     }
 }
 

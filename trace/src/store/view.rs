@@ -48,7 +48,7 @@ impl StoreView {
         }
     }
 
-    fn read<T>(&self, with: impl FnOnce(&Index) -> T) -> T {
+    pub(super) fn read<T>(&self, with: impl FnOnce(&Index) -> T) -> T {
         with(&self.index.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -272,7 +272,7 @@ impl StoreView {
         Ok(range)
     }
 
-    fn candidates(&self, filter: &Filter) -> Vec<Arc<ChunkRef>> {
+    pub(super) fn candidates(&self, filter: &Filter) -> Vec<Arc<ChunkRef>> {
         self.read(|index| {
             let may = |c: &&Arc<ChunkRef>| c.summary.may_match(filter);
             index.chunks.iter().filter(may).cloned().collect()
@@ -285,7 +285,7 @@ impl StoreView {
     }
 
     /// Hands out the records of a chunk that match.
-    fn each_match(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(&Record)) {
+    pub(super) fn each_match(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(&Record)) {
         self.read_chunk(chunk, |bytes, most| {
             scan::records(bytes, most, filter, each)
         });

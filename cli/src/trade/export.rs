@@ -1,0 +1,113 @@
+//! `dosmos export`: stores of one run as a file that other tools read.
+
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use dosmos_interchange::csv::Csv;
+use dosmos_interchange::jsonl::Jsonl;
+use dosmos_interchange::{Export, Exported, Run};
+use dosmos_trace::store::StoreSource;
+use tempfile::NamedTempFile;
+
+use super::Work;
+use crate::args::{ExportArgs, ExportFormat};
+use crate::query::{lacking, select};
+use crate::{output, sources};
+
+pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
+    let stores = sources::stores(&args.store, args.run_dir.as_deref())?;
+    let file = Target::open(&args.output)?;
+    let mut work = Work::start();
+    let exported = write(&stores, args, &file, &mut work)
+        .with_context(|| args.output.display().to_string())?;
+    file.keep(&args.output)?;
+    let n = exported.records;
+    let path = args.output.display();
+    work.done(&format!("{n} records to {path}: {}", work.rate(n)));
+    for line in lacking(&exported.lacking) {
+        output::note(&format!("incomplete: {line}"));
+    }
+    Ok(())
+}
+
+fn write(
+    stores: &[StoreSource],
+    args: &ExportArgs,
+    file: &Target,
+    work: &mut Work,
+) -> anyhow::Result<Exported> {
+    let catalog = Run::of(stores)?.catalog;
+    let filter = select::filter(&catalog, &args.select, !args.accesses)?;
+    let mut to = exporter(args.format, file.writer()?)?;
+    let exported = dosmos_interchange::export(stores, &filter, &mut *to, |at| {
+        work.at(|| format!("{} of {} records", at.records, at.of))
+    })?;
+    Ok(exported)
+}
+
+fn exporter<'a>(
+    format: ExportFormat,
+    out: Box<dyn Write + Send + 'a>,
+) -> anyhow::Result<Box<dyn Export + 'a>> {
+    let out = BufWriter::with_capacity(1 << 16, out);
+    Ok(match format {
+        ExportFormat::Jsonl => Box::new(Jsonl::new(out)),
+        ExportFormat::Csv => Box::new(Csv::new(out)),
+        ExportFormat::Perfetto | ExportFormat::Parquet => {
+            bail!("this format is not built in yet; choose jsonl or csv")
+        }
+    })
+}
+
+/// Where the file goes: beside its name until it is whole, then there.
+enum Target {
+    Stdout,
+    /// Something that is no file, such as a pipe, is written at once.
+    Direct(File),
+    Beside(NamedTempFile),
+}
+
+impl Target {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        let cannot = || format!("cannot write {}", path.display());
+        if path.is_dir() {
+            bail!("{} is a directory; name a file", path.display());
+        }
+        if path.exists() && !path.is_file() {
+            let file = File::options().write(true).open(path);
+            return Ok(Self::Direct(file.with_context(cannot)?));
+        }
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let beside = tempfile::Builder::new()
+            .prefix(".dosmos-export-")
+            // As any file the user makes: the system takes away what the user's mask says.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent);
+        Ok(Self::Beside(beside.with_context(cannot)?))
+    }
+
+    fn writer(&self) -> anyhow::Result<Box<dyn Write + Send>> {
+        Ok(match self {
+            Self::Stdout => Box::new(output::stdout()),
+            Self::Direct(file) => Box::new(file.try_clone()?),
+            Self::Beside(file) => Box::new(file.as_file().try_clone()?),
+        })
+    }
+
+    fn keep(self, path: &Path) -> anyhow::Result<()> {
+        if let Self::Beside(file) = self {
+            file.persist(path)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! `dosmos import`: a store made of a JSONL file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::Context;
+use dosmos_interchange::jsonl::{self, BadLines};
+
+use super::Work;
+use crate::args::ImportArgs;
+
+pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
+    let (input, size): (Box<dyn BufRead>, Option<u64>) = if args.file == Path::new("-") {
+        (Box::new(io::stdin().lock()), None)
+    } else {
+        let cannot = || format!("cannot read {}", args.file.display());
+        let file = File::open(&args.file).with_context(cannot)?;
+        let meta = file.metadata().with_context(cannot)?;
+        let size = meta.is_file().then_some(meta.len());
+        (Box::new(BufReader::with_capacity(1 << 16, file)), size)
+    };
+    let bad_lines = match args.skip_bad {
+        true => BadLines::Skip,
+        false => BadLines::Refuse,
+    };
+    let mut work = Work::start();
+    let imported = jsonl::import(input, &args.store, bad_lines, |at| {
+        work.at(|| match size {
+            Some(size) if size > 0 => {
+                let percent = at.bytes.saturating_mul(100) / size;
+                format!("{} records, {percent} %", at.records)
+            }
+            _ => format!("{} records, {} lines", at.records, at.lines),
+        })
+    });
+    let imported = imported.with_context(|| args.file.display().to_string())?;
+    let n = imported.records;
+    let store = args.store.display();
+    work.done(&format!("{n} records to {store}: {}", work.rate(n)));
+    if let Some(first) = imported.first_skipped {
+        let skipped = imported.skipped;
+        work.done(&format!("{skipped} bad lines were skipped; {first}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Going through stores and feeding what writes a file.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+
+use dosmos_proto::{ApId, Nanos, ObjectId};
+use dosmos_trace::meta::HandOver;
+use dosmos_trace::query::{Catalog, Completeness, Filter, TimeRange};
+use dosmos_trace::record::{Op, Record};
+use dosmos_trace::store::{Event, Item, StoreError, StoreSource};
+
+use crate::Names;
+
+/// Records between two calls of the progress function.
+const PROGRESS_EVERY: u64 = 1 << 16;
+
+/// What is exported: the stores of one run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Processes and variables of all stores together.
+    pub catalog: Catalog,
+    /// Their names.
+    pub names: Names,
+    /// Start of the run: where it came from a file, what that said, else the start of its first record.
+    pub start: Nanos,
+    /// End of the run.
+    pub end: Nanos,
+    /// Whether the owners' records are there too.
+    pub owner_records: bool,
+}
+
+/// How far an export is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Records written.
+    pub records: u64,
+    /// Records in the stores; a filter may let fewer pass.
+    pub of: u64,
+}
+
+/// What was exported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// Records written.
+    pub records: u64,
+    /// What the stores lack, as far as they have been read.
+    pub lacking: Completeness,
+}
+
+/// Something that writes a trace to a file, piece by piece.
+pub trait Export {
+    /// The run; once, first.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn begin(&mut self, run: &Run) -> io::Result<()>;
+
+    /// A record. `pending`: a notice of waiting that nothing followed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn record(&mut self, run: &Run, record: &Record, pending: bool) -> io::Result<()>;
+
+    /// A copy's secondary meta-object was handed over; only if everything is exported.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn hand_over(&mut self, _run: &Run, _hand_over: &HandOver) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The end, with what is lacking.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn end(&mut self, run: &Run, lacking: &Completeness) -> io::Result<()>;
+}
+
+/// Why there is no export.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// Nothing to export.
+    #[error("no store is named; give --store DIR")]
+    NoStore,
+    /// The stores do not belong together.
+    #[error("{second} is not of the run that {first} is of; export them one by one")]
+    DifferentRuns {
+        /// A store.
+        first: String,
+        /// One of another run.
+        second: String,
+    },
+    /// A store is named twice, or was copied.
+    #[error("two of the stores are of event manager {0}; name each store once")]
+    Twice(String),
+    /// A store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file cannot be written.
+    #[error("cannot write: {0}")]
+    Write(#[from] io::Error),
+    /// It was asked to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Run {
+    /// The run that these stores are of.
+    ///
+    /// # Errors
+    /// If there is none, a store twice, or they are of different runs.
+    pub fn of(stores: &[StoreSource]) -> Result<Self, ExportError> {
+        let (first, rest) = stores.split_first().ok_or(ExportError::NoStore)?;
+        let mut catalog = first.describe();
+        let imported = first.imported();
+        for store in rest {
+            let other = store.describe();
+            let names = |c: &Catalog| c.event_managers.join(" ");
+            if other.topology != catalog.topology || imported.is_some() {
+                return Err(ExportError::DifferentRuns {
+                    first: names(&catalog),
+                    second: names(&other),
+                });
+            }
+            let known = |name: &&String| catalog.event_managers.contains(*name);
+            if let Some(twice) = other.event_managers.iter().find(known) {
+                return Err(ExportError::Twice(twice.clone()));
+            }
+            merge(&mut catalog, other);
+        }
+        let extent = catalog.extent.unwrap_or(TimeRange {
+            from: Nanos::ZERO,
+            to: Nanos::ZERO,
+        });
+        Ok(Self {
+            names: Names::of(&catalog),
+            start: imported.as_ref().map_or(extent.from, |i| i.start),
+            end: imported.as_ref().and_then(|i| i.end).unwrap_or(extent.to),
+            owner_records: imported.is_none_or(|i| i.owner_records),
+            catalog,
+        })
+    }
+
+    /// An instant as nanoseconds since the start of the run.
+    pub fn since_start(&self, at: Nanos) -> u64 {
+        (at - self.start).0
+    }
+
+    /// What is lacking, as far as `stores` have been read.
+    fn lacking(&self, stores: &[StoreSource]) -> Completeness {
+        let mut lacking = Completeness::default();
+        for store in stores {
+            lacking.merge(&store.completeness());
+        }
+        for emp in &self.catalog.topology.event_managers {
+            let known = |list: &[String]| list.contains(&emp.name);
+            if !known(&self.catalog.event_managers) && !known(&lacking.missing) {
+                lacking.missing.push(emp.name.clone());
+            }
+        }
+        lacking
+    }
+}
+
+fn merge(catalog: &mut Catalog, other: Catalog) {
+    for variable in other.variables {
+        if !catalog.variables.iter().any(|v| v.id == variable.id) {
+            catalog.variables.push(variable);
+        }
+    }
+    for barrier in other.barriers {
+        if !catalog.barriers.iter().any(|b| b.id == barrier.id) {
+            catalog.barriers.push(barrier);
+        }
+    }
+    catalog.extent = match (catalog.extent, other.extent) {
+        (Some(a), Some(b)) => Some(TimeRange {
+            from: a.from.min(b.from),
+            to: a.to.max(b.to),
+        }),
+        (a, b) => a.or(b),
+    };
+    catalog.event_managers.extend(other.event_managers);
+    catalog.records += other.records;
+}
+
+/// Writes what `filter` matches of `stores` (all of one run), store by store, each in the order of its
+/// log. `progress` is called now and then and may break off. Memory does not grow with the number of
+/// records.
+///
+/// # Errors
+/// If the stores do not belong together or cannot be read, or the file cannot be written.
+pub fn export(
+    stores: &[StoreSource],
+    filter: &Filter,
+    to: &mut dyn Export,
+    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Exported, ExportError> {
+    let run = Run::of(stores)?;
+    let pending = Pending::of(stores, filter)?;
+    to.begin(&run)?;
+    let mut at = Progress {
+        records: 0,
+        of: run.catalog.records,
+    };
+    for store in stores {
+        let mut outcome = Ok(());
+        store.scan(filter, |item| {
+            let written = match item {
+                Item::Record(record) => {
+                    at.records += 1;
+                    to.record(&run, record, pending.is(record))
+                }
+                Item::Event(Event::HandOver(hand_over)) => to.hand_over(&run, hand_over),
+                Item::Event(_) => Ok(()),
+            };
+            let stop = at.records.is_multiple_of(PROGRESS_EVERY) && progress(at).is_break();
+            outcome = match written {
+                Err(e) => Err(e.into()),
+                Ok(()) if stop => Err(ExportError::Stopped),
+                Ok(()) => return ControlFlow::Continue(()),
+            };
+            ControlFlow::Break(())
+        })?;
+        outcome?;
+    }
+    let lacking = run.lacking(stores);
+    to.end(&run, &lacking)?;
+    let _ = progress(at);
+    Ok(Exported {
+        records: at.records,
+        lacking,
+    })
+}
+
+/// The notices of waiting that no grant, and no refusal, followed.
+#[derive(Debug, Default)]
+struct Pending {
+    /// Of each process and object: the start of the last notice, the end of what came of one.
+    last: HashMap<(ApId, ObjectId), (Nanos, Option<Nanos>)>,
+}
+
+impl Pending {
+    fn of(stores: &[StoreSource], filter: &Filter) -> Result<Self, StoreError> {
+        let mut pending = Self::default();
+        if !filter.everything {
+            return Ok(pending);
+        }
+        let waits = Filter {
+            ops: vec![Op::Acquire],
+            range: None,
+            origins: Vec::new(),
+            ..filter.clone()
+        };
+        for store in stores {
+            store.scan(&waits, |item| {
+                if let Item::Record(record) = item {
+                    pending.take(record);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        pending
+            .last
+            .retain(|_, (notice, settled)| settled.is_none_or(|end| end < *notice));
+        Ok(pending)
+    }
+
+    fn take(&mut self, record: &Record) {
+        let key = (record.ap, record.object);
+        if record.flags.waiting {
+            let last = self.last.entry(key).or_insert((record.start, None));
+            last.0 = last.0.max(record.start);
+        } else if let Some((_, settled)) = self.last.get_mut(&key) {
+            *settled = (*settled).max(Some(record.end()));
+        }
+    }
+
+    fn is(&self, record: &Record) -> bool {
+        record.flags.waiting
+            && self
+                .last
+                .get(&(record.ap, record.object))
+                .is_some_and(|(start, _)| *start == record.start)
+    }
+}

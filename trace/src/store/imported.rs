@@ -1,0 +1,90 @@
+//! Stores whose records come from a file: what the file said of them, and how meta-objects are made of
+//! records that tell only what applications did.
+
+use std::collections::HashSet;
+
+use dosmos_proto::{CopyPolicy, EmpId, Nanos, VarId};
+use serde::{Deserialize, Serialize};
+
+use super::source::replay_into;
+use super::{Event, Item};
+use crate::meta::{HandOver, MetaState};
+use crate::query::Completeness;
+use crate::record::{Flags, Op, Origin, Record, Side};
+
+/// What a file said of the records that a store was made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Start of the run; times in the file count from it.
+    pub start: Nanos,
+    /// End of the run, if it was said.
+    pub end: Option<Nanos>,
+    /// The owners' records are among them. If not, owners and copies are worked out from the requesters'.
+    pub owner_records: bool,
+    /// What was lacking already; its `recorded` counts only what is not in this store.
+    pub lacking: Completeness,
+}
+
+/// The fold of records without those of the owners: every remote access is also counted at its owner,
+/// an acquire that waited counts as delayed, and a release ends the copies, or renews them where that is
+/// the variable's policy.
+#[derive(Debug, Default)]
+pub(super) struct CompletedFold {
+    updated: HashSet<VarId>,
+}
+
+impl CompletedFold {
+    /// Takes one entry of the log into account.
+    pub(super) fn take(&mut self, state: &mut MetaState, item: Item<'_>) {
+        match item {
+            Item::Record(record) => self.record(state, record),
+            Item::Event(event) => {
+                if let Event::Variable(variable) = event
+                    && variable.spec.policy == CopyPolicy::Update
+                {
+                    self.updated.insert(variable.id);
+                }
+                replay_into(state, item);
+            }
+        }
+    }
+
+    fn record(&self, state: &mut MetaState, record: &Record) {
+        if !record.is_access() || record.op == Op::Barrier {
+            state.apply(record);
+            return;
+        }
+        if record.op == Op::Acquire && record.wait > Nanos::ZERO {
+            state.apply(&Record {
+                wait: Nanos::ZERO,
+                flags: Flags {
+                    waiting: true,
+                    ..record.flags
+                },
+                ..*record
+            });
+        }
+        state.apply(record);
+        if record.origin != Origin::Local && !record.flags.optimized {
+            state.apply(&Record {
+                side: Side::Owner,
+                ..*record
+            });
+        }
+        if record.op == Op::Release {
+            self.end_copies(state, record);
+        }
+    }
+
+    fn end_copies(&self, state: &mut MetaState, release: &Record) {
+        for copy_at in state.copies_of(release.object) {
+            // An imported store has one event manager, so nothing is due to another.
+            let _ = state.hand_over(&HandOver {
+                object: release.object,
+                copy_at,
+                primary_emp: EmpId(0),
+                dropped: !self.updated.contains(&release.object.var),
+            });
+        }
+    }
+}
