@@ -1,15 +1,48 @@
-//! Time of the solvers: `cargo bench -p dosmos-model`.
+//! Time of the solvers and the simulator: `cargo bench -p dosmos-model`.
+//!
+//! CPU time of the thread, not time of day: the code waits for nothing, and other programs on the machine
+//! shall not be part of the figures.
 
 #![allow(missing_docs, clippy::unwrap_used)] // what criterion's macros make; a benchmark may
 
 use std::hint::black_box;
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dosmos_model::lopc::{
     ClientServerInput, GeneralInput, HomogeneousInput, client_server, general, homogeneous,
 };
 use dosmos_model::memhier::{Machine, Mode, StackDistances, estimate};
 use dosmos_model::sim::{Distribution, SimInput, simulate};
+
+/// CPU time of this thread.
+struct CpuTime;
+
+impl Measurement for CpuTime {
+    type Intermediate = ThreadTime;
+    type Value = Duration;
+
+    fn start(&self) -> ThreadTime {
+        ThreadTime::now()
+    }
+    fn end(&self, start: ThreadTime) -> Duration {
+        start.elapsed()
+    }
+    fn add(&self, a: &Duration, b: &Duration) -> Duration {
+        *a + *b
+    }
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
 
 /// All-to-any traffic between `n` nodes, a little of it to a hot spot.
 fn hot_spot(n: usize, work: f64) -> GeneralInput {
@@ -41,7 +74,7 @@ fn validation(work: f64) -> HomogeneousInput {
     }
 }
 
-fn solvers(c: &mut Criterion) {
+fn solvers(c: &mut Criterion<CpuTime>) {
     let input = validation(1000.0);
     c.bench_function("LoPC homogeneous", |b| {
         b.iter(|| homogeneous::solve(black_box(&input)).unwrap());
@@ -73,7 +106,7 @@ fn solvers(c: &mut Criterion) {
 }
 
 /// Events a second on one core.
-fn simulator(c: &mut Criterion) {
+fn simulator(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("simulator, events");
     group.sample_size(10);
     let all_to_any = SimInput::homogeneous(&HomogeneousInput {
@@ -101,7 +134,7 @@ fn simulator(c: &mut Criterion) {
 }
 
 /// References a second, over 100,000 items.
-fn distances(c: &mut Criterion) {
+fn distances(c: &mut Criterion<CpuTime>) {
     const REFERENCES: u64 = 1_000_000;
     let mut group = c.benchmark_group("stack distances, references");
     group.sample_size(10);
@@ -119,5 +152,9 @@ fn distances(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, solvers, simulator, distances);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime);
+    targets = solvers, simulator, distances
+}
 criterion_main!(benches);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::costs::Costs;
-use crate::error::{ModelError, non_negative};
+use crate::error::{ModelError, finite_result, non_negative};
 
 /// A barrier as measured; sizes in bytes, times in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,7 +78,9 @@ impl Barrier {
     /// As [`Barrier::validate`].
     pub fn cost(&self, procs: usize, costs: &Costs) -> Result<BarrierCost, ModelError> {
         self.validate("")?;
-        Ok(self.checked_cost(procs, costs))
+        let cost = self.checked_cost(procs, costs);
+        finite_result("total", cost.total)?;
+        Ok(cost)
     }
 
     pub(super) fn checked_cost(&self, procs: usize, costs: &Costs) -> BarrierCost {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::costs::Costs;
-use crate::error::{ModelError, invalid, non_negative};
+use crate::error::{ModelError, finite_result, invalid, non_negative};
 
 /// Delivery of a signal to a remote processor, as measured.
 fn default_signal() -> f64 {
@@ -129,7 +129,9 @@ impl Fault {
     /// As [`Fault::validate`].
     pub fn cost(&self, costs: &Costs) -> Result<FaultCost, ModelError> {
         self.validate("")?;
-        Ok(self.checked_cost(costs))
+        let cost = self.checked_cost(costs);
+        finite_result("total", cost.total)?;
+        Ok(cost)
     }
 
     pub(super) fn checked_cost(&self, costs: &Costs) -> FaultCost {
@@ -286,7 +288,9 @@ impl Empty {
     /// As [`Empty::validate`].
     pub fn cost(&self, costs: &Costs) -> Result<EmptyCost, ModelError> {
         self.validate("")?;
-        Ok(self.checked_cost(costs))
+        let cost = self.checked_cost(costs);
+        finite_result("total", cost.total)?;
+        Ok(cost)
     }
 
     pub(super) fn checked_cost(&self, costs: &Costs) -> EmptyCost {
@@ -405,7 +409,9 @@ impl Lock {
     /// As [`Lock::validate`].
     pub fn cost(&self, costs: &Costs) -> Result<LockCost, ModelError> {
         self.validate("")?;
-        Ok(self.checked_cost(costs))
+        let cost = self.checked_cost(costs);
+        finite_result("total", cost.total)?;
+        Ok(cost)
     }
 
     pub(super) fn checked_cost(&self, costs: &Costs) -> LockCost {

@@ -141,23 +141,24 @@ impl ClientServerInput {
         self.work + 2.0 * self.latency + 2.0 * self.handler
     }
 
-    fn output(&self, server: f64) -> ClientServerOutput {
+    fn output(&self, server: f64) -> Result<ClientServerOutput, ModelError> {
         let clients = f64::from(self.processors) - self.servers;
         let cycle = self.work + 2.0 * self.latency + self.handler + server;
-        let throughput = clients / cycle;
-        ClientServerOutput {
+        let throughput = finite_result("X", clients / cycle)?;
+        Ok(ClientServerOutput {
             throughput,
             cycle,
             server,
-            server_queue: throughput * server / self.servers,
-            server_utilisation: throughput * self.handler / self.servers,
+            server_queue: finite_result("Qs", throughput * server / self.servers)?,
+            server_utilisation: finite_result("Us", throughput * self.handler / self.servers)?,
             clients,
             servers: self.servers,
             compute: self.work,
             reply: self.handler,
             logp_cycle: self.logp_cycle(),
-            contention: server - self.handler,
-        }
+            // Nothing but rounding makes it negative.
+            contention: (server - self.handler).max(0.0),
+        })
     }
 }
 
@@ -173,7 +174,7 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
     input.validate()?;
     let (so, k) = (input.handler, kappa(input.c2));
     if so == 0.0 {
-        return Ok(input.output(0.0));
+        return input.output(0.0);
     }
     // In units of S_o, which keeps the squares in range.
     let rest = (input.work + 2.0 * input.latency + so) / so;
@@ -191,7 +192,7 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
     };
     let server = so * (1.0 + k * utilisation) / idle;
     finite_result("Rs", server)?;
-    Ok(input.output(server))
+    input.output(server)
 }
 
 /// MVA on the number of clients: R_s = S_o (1 + Q + κU) with Q, U from one client fewer.
@@ -223,7 +224,7 @@ pub fn mva(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError> 
         utilisation = per_server * so;
         population += 1.0;
     }
-    Ok(input.output(server))
+    input.output(server)
 }
 
 /// The number of servers with the highest throughput, as a real and as a whole number.

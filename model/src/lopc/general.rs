@@ -166,7 +166,7 @@ impl GeneralInput {
     }
 
     /// Completes an output from node quantities; lists are by node, `cycle` by node too.
-    pub(super) fn output(&self, parts: NodeParts) -> GeneralOutput {
+    pub(super) fn output(&self, parts: NodeParts) -> Result<GeneralOutput, ModelError> {
         let n = self.nodes();
         let by_thread = |f: &dyn Fn(usize) -> f64| -> Vec<Option<f64>> {
             (0..n).map(|i| self.work[i].map(|_| f(i))).collect()
@@ -175,11 +175,12 @@ impl GeneralInput {
             .map(|i| self.work[i].map_or(0.0, |_| 1.0 / parts.cycle[i]))
             .collect();
         let logp = by_thread(&|i| self.logp_cycle_of(i, self.work_of(i)));
-        GeneralOutput {
+        let output = GeneralOutput {
             cycle: by_thread(&|i| parts.cycle[i]),
             compute: by_thread(&|i| parts.compute[i]),
             reply: by_thread(&|i| parts.reply[i]),
-            contention: by_thread(&|i| parts.cycle[i] - logp[i].unwrap_or(0.0)),
+            // Nothing but rounding makes it negative.
+            contention: by_thread(&|i| (parts.cycle[i] - logp[i].unwrap_or(0.0)).max(0.0)),
             logp_cycle: logp,
             total_throughput: throughput.iter().sum(),
             request: parts.request,
@@ -188,7 +189,30 @@ impl GeneralInput {
             request_utilisation: parts.request_utilisation,
             reply_utilisation: throughput.iter().map(|x| x * self.handler).collect(),
             throughput,
+        };
+        output.check()?;
+        Ok(output)
+    }
+}
+
+impl GeneralOutput {
+    /// Refuses what overflowed.
+    fn check(&self) -> Result<(), ModelError> {
+        finite_result("X_total", self.total_throughput)?;
+        for (name, list) in [
+            ("Rq", &self.request),
+            ("Qq", &self.request_queue),
+            ("Qy", &self.reply_queue),
+            ("Uq", &self.request_utilisation),
+        ] {
+            for (i, &value) in list.iter().enumerate() {
+                finite_result(&format!("{name}[{i}]"), value)?;
+            }
         }
+        for (i, &value) in self.cycle.iter().enumerate() {
+            finite_result(&format!("R[{i}]"), value.unwrap_or(0.0))?;
+        }
+        Ok(())
     }
 }
 
@@ -223,7 +247,7 @@ pub fn solve_with_stats(input: &GeneralInput) -> Result<(GeneralOutput, SolveSta
     input.validate()?;
     let equations = Bard::new(input);
     let (throughputs, stats) = solver::solve(&equations)?;
-    Ok((equations.output(&throughputs), stats))
+    Ok((equations.output(&throughputs)?, stats))
 }
 
 /// Queue lengths and response times of one node, given a = U_q and b = U_y there.
@@ -288,7 +312,7 @@ impl<'a> Bard<'a> {
         }
     }
 
-    fn output(&self, throughputs: &[f64]) -> GeneralOutput {
+    fn output(&self, throughputs: &[f64]) -> Result<GeneralOutput, ModelError> {
         let n = self.input.nodes();
         let uses = self.utilisations(throughputs);
         let states: Vec<NodeState> = uses

@@ -30,7 +30,7 @@ pub fn bard_schweitzer(input: &GeneralInput) -> Result<(GeneralOutput, SolveStat
         threads: input.threads(),
     };
     let (throughputs, stats) = solver::solve(&equations)?;
-    Ok((equations.output(&throughputs), stats))
+    Ok((equations.output(&throughputs)?, stats))
 }
 
 struct Schweitzer<'a> {
@@ -106,7 +106,9 @@ impl Schweitzer<'_> {
     /// R_w and R_y of the thread of a node.
     fn own(&self, i: usize, seen: &Seen) -> (f64, f64) {
         let so = self.input.handler;
-        let (queue, busy) = (seen.request_queue - seen.own_queue, seen.uq - seen.own_use);
+        // Nothing but rounding makes them negative, where almost all requests are the thread's own.
+        let queue = (seen.request_queue - seen.own_queue).max(0.0);
+        let busy = (seen.uq - seen.own_use).max(0.0);
         let reply = so * (1.0 + queue + kappa(self.input.c2) * busy);
         let work = self.input.work_of(i);
         let compute = if self.input.protocol_processor {
@@ -117,7 +119,7 @@ impl Schweitzer<'_> {
         (compute, reply)
     }
 
-    fn output(&self, throughputs: &[f64]) -> GeneralOutput {
+    fn output(&self, throughputs: &[f64]) -> Result<GeneralOutput, ModelError> {
         let (n, so) = (self.input.nodes(), self.input.handler);
         let seen: Vec<Seen> = (0..n)
             .map(|k| self.node(k, throughputs).unwrap_or_default())
@@ -320,6 +322,6 @@ impl Subsets {
                 input.handler * (1.0 + queue + kappa(input.c2) * usage)
             };
         }
-        Ok(input.output(parts))
+        input.output(parts)
     }
 }

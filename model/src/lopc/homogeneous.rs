@@ -121,12 +121,20 @@ impl HomogeneousInput {
     }
 
     /// Completes the output once the response times are known.
-    pub(super) fn output(&self, compute: f64, request: f64, reply: f64) -> HomogeneousOutput {
+    pub(super) fn output(
+        &self,
+        compute: f64,
+        request: f64,
+        reply: f64,
+    ) -> Result<HomogeneousOutput, ModelError> {
         let so = self.handler;
         let cycle = compute + 2.0 * self.latency + request + reply;
-        // Summed from the parts: R − L would lose its digits where contention is small.
-        let contention = (compute - self.work) + (request - so) + (reply - so);
-        HomogeneousOutput {
+        // Summed from the parts: R − L would lose its digits where contention is small. Nothing but
+        // rounding makes it negative.
+        let contention = ((compute - self.work) + (request - so) + (reply - so)).max(0.0);
+        finite_result("R", cycle)?;
+        finite_result("X", f64::from(self.processors) / cycle)?;
+        Ok(HomogeneousOutput {
             cycle,
             compute,
             request,
@@ -139,7 +147,7 @@ impl HomogeneousInput {
             logp_cycle: self.logp_cycle(),
             contention,
             contention_in_handlers: if so > 0.0 { contention / so } else { 0.0 },
-        }
+        })
     }
 }
 
@@ -173,7 +181,7 @@ pub fn solve(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> 
     };
     let cycle = rising_root(excess, input)?;
     let (compute, request, reply) = input.responses(cycle);
-    Ok(input.output(compute, request, reply))
+    input.output(compute, request, reply)
 }
 
 /// The root of a function that rises from ≤ 0 at L = `logp_cycle`.
@@ -182,7 +190,8 @@ pub(super) fn rising_root(
     input: &HomogeneousInput,
 ) -> Result<f64, ModelError> {
     let lo = input.logp_cycle();
-    let mut hi = lo + 4.0 * input.handler * (1.0 + input.c2);
+    // Contention is at most K(C²) − 2 handlers, which grows as √(1.5 C²).
+    let mut hi = lo + 2.0 * input.handler * (1.0 + (1.0 + input.c2).sqrt());
     while excess(hi) < 0.0 {
         hi = finite_result("R", 2.0 * hi)?;
     }

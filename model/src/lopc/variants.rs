@@ -6,7 +6,7 @@
 
 use super::homogeneous::{HomogeneousInput, HomogeneousOutput, rising_root};
 use super::kappa;
-use crate::error::{ModelError, finite_result, invalid};
+use crate::error::{ModelError, invalid};
 
 /// Above this many threads the recursion is refused: it costs one step a thread.
 const MAX_MVA_THREADS: u32 = 10_000_000;
@@ -29,7 +29,7 @@ pub fn bard_schweitzer(input: &HomogeneousInput) -> Result<HomogeneousOutput, Mo
         input,
     )?;
     let (compute, request, reply) = schweitzer_responses(input, cycle);
-    Ok(input.output(compute, request, reply))
+    input.output(compute, request, reply)
 }
 
 fn schweitzer_responses(input: &HomogeneousInput, cycle: f64) -> (f64, f64, f64) {
@@ -97,7 +97,5 @@ pub fn mva(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
     }
     // P ≥ 2, so there was a last step.
     let (compute, request, reply) = last.unwrap_or_default();
-    let output = input.output(compute, request, reply);
-    finite_result("R", output.cycle)?;
-    Ok(output)
+    input.output(compute, request, reply)
 }

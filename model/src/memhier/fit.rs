@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::locality::Locality;
 use super::stack::StackDistances;
-use crate::error::{ModelError, fraction, invalid, positive};
+use crate::error::{ModelError, finite_result, fraction, invalid, positive};
 
 /// Hit rates to fit, or a trace to take them from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -177,6 +177,7 @@ fn fit_points(
         .map(|&(x, p)| (hit_rate(&locality, x, x_max) - p).abs())
         .collect();
     let squares: f64 = errors.iter().map(|e| e * e).sum();
+    finite_result(field, squares)?;
     Ok(FitOutput {
         alpha: locality.alpha,
         beta: locality.beta,

@@ -245,6 +245,12 @@ impl System {
             finite_result("T", reference)?;
         }
         let instruction = (1.0 / self.hz + self.program.gamma * reference) / self.processors;
+        if answered {
+            finite_result("E", instruction)?;
+        }
+        for (_, utilisation) in util_others.each() {
+            finite_result("util_others", utilisation)?;
+        }
         Ok(Estimate {
             reference: answered.then_some(reference),
             instruction: answered.then_some(instruction),

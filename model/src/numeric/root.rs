@@ -46,7 +46,12 @@ pub(crate) fn bracketed_root(f: impl Fn(f64) -> f64, lo: f64, hi: f64) -> f64 {
         } else {
             0.5
         };
-        t = t.clamp(limit, 1.0 - limit);
+        // Values too far apart for the interpolation.
+        t = if t.is_nan() {
+            0.5
+        } else {
+            t.clamp(limit, 1.0 - limit)
+        };
     }
     if fa.abs() < fb.abs() { a } else { b }
 }

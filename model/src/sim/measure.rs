@@ -212,11 +212,15 @@ fn standard_error(batches: &[Mean]) -> f64 {
         return 0.0;
     }
     let n = batches.len() as f64;
-    let mean = batches.iter().map(|b| b.value()).sum::<f64>() / n;
+    let mean = batches.iter().map(|b| b.value() / n).sum::<f64>();
+    if mean == 0.0 {
+        return 0.0;
+    }
+    // Relative to the mean, so that no square can overflow.
     let variance = batches
         .iter()
-        .map(|b| (b.value() - mean).powi(2))
+        .map(|b| (b.value() / mean - 1.0).powi(2))
         .sum::<f64>()
         / (n - 1.0);
-    (variance / n).sqrt()
+    mean * (variance / n).sqrt()
 }
