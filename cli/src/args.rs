@@ -75,6 +75,8 @@ pub(crate) enum BenchCommand {
     Intrusion(IntrusionArgs),
     /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)
     Kernels(KernelsArgs),
+    /// The experiments of the papers, repeated, beside what the papers print: one page
+    Paper(PaperArgs),
     /// The trace store on the reference workload: bytes a record, records a second, beside other ways of storing
     Store(BenchStoreArgs),
     /// Time of each kind of question to a large trace store
@@ -110,6 +112,28 @@ pub(crate) struct IntrusionArgs {
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PaperArgs {
+    /// Only these experiments (`--list` names them)
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiments: Vec<String>,
+    /// Name the experiments and what they repeat
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Runs of each measurement; medians and spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) runs: usize,
+    /// Little of everything, to see that it works; the figures mean nothing
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE", default_value = "paper.html")]
+    pub(crate) output: PathBuf,
+    /// Also write it as Markdown, with its pictures in a directory of the same name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -305,13 +329,14 @@ pub(crate) struct QueryArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AppArgs {
-    /// Which program
-    #[arg(required_unless_present = "list")]
-    pub(crate) name: Option<String>,
     /// List the programs
     #[arg(long)]
     pub(crate) list: bool,
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) args: Vec<String>,
+    /// Which program, and its arguments (`--help` says which it has)
+    #[arg(
+        value_name = "NAME",
+        trailing_var_arg = true,
+        required_unless_present = "list"
+    )]
+    pub(crate) program: Vec<String>,
 }

@@ -83,8 +83,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
                 }
                 return Ok(ExitCode::SUCCESS);
             }
-            let name = args.name.unwrap_or_default();
-            match dosmos_examples::run(&name, &args.args) {
+            let (name, rest) = args.program.split_first().unzip();
+            match dosmos_examples::run(name.map_or("", String::as_str), rest.unwrap_or_default()) {
                 Ok(()) => Ok(ExitCode::SUCCESS),
                 Err(e) => {
                     output::error(&e.to_string());

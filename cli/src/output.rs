@@ -65,6 +65,15 @@ impl Table {
         }
     }
 
+    /// As a table of a page.
+    pub(crate) fn page(&self) -> dosmos_plot::Block {
+        let mut table = dosmos_plot::Table::new(self.headers.clone());
+        for row in &self.rows {
+            table.row(row.clone());
+        }
+        dosmos_plot::Block::Table(table)
+    }
+
     fn csv(&self) -> String {
         let quote = |cell: &str| {
             if cell.contains([',', '"', '\n', '\r']) {

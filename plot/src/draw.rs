@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use plotters::chart::ChartContext;
+use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::series::DashedLineSeries;
@@ -68,15 +69,13 @@ fn draw(chart: &Chart, x: (f64, f64), y: (f64, f64), text: &mut String) -> Drawn
     let style = |size: u32| (FONT, size).into_font().color(&ink);
     let legend: Vec<(&str, Color)> = chart.layers.iter().filter_map(Layer::legend).collect();
     let small = chart.size.1 < 200;
-    let mut builder = ChartBuilder::on(&root);
+    let area = heading(&root, chart, &legend)?;
+    let mut builder = ChartBuilder::on(&area);
     builder
         .margin(8)
         .margin_right(14)
         .x_label_area_size(if chart.x.label.is_empty() { 24 } else { 40 })
         .y_label_area_size(if chart.y.label.is_empty() { 44 } else { 62 });
-    if !chart.title.is_empty() {
-        builder.caption(&chart.title, style(15));
-    }
     let mut plane = builder.build_cartesian_2d(x.0..x.1, y.0..y.1)?;
     let (tick_x, tick_y) = (|v: &f64| chart.x.tick(*v), |v: &f64| chart.y.tick(*v));
     let named = chart.x.categories.len();
@@ -101,70 +100,89 @@ fn draw(chart: &Chart, x: (f64, f64), y: (f64, f64), text: &mut String) -> Drawn
     for layer in &chart.layers {
         layer_on(&mut plane, chart, layer, y)?;
     }
-    if !legend.is_empty() && !small {
-        plane
-            .configure_series_labels()
-            .border_style(faint)
-            .label_font(style(12))
-            .position(SeriesLabelPosition::UpperRight)
-            .draw()?;
-    }
     drop(plane);
     root.present()?;
     Ok(())
 }
 
-/// Names a series for the legend, with a swatch of its colour.
-macro_rules! labelled {
-    ($series:expr, $label:expr, $color:expr) => {{
-        let series = $series;
-        if !$label.is_empty() {
-            let swatch = $color.rgb();
-            series.label($label.as_str()).legend(move |(x, y)| {
-                Rectangle::new([(x, y - 4), (x + 14, y + 4)], swatch.filled())
-            });
+/// Writes the title, and below it the legend, over as many lines as it takes; returns what is left.
+fn heading<'a>(
+    root: &DrawingArea<SVGBackend<'a>, Shift>,
+    chart: &Chart,
+    legend: &[(&str, Color)],
+) -> Result<DrawingArea<SVGBackend<'a>, Shift>, Box<dyn StdError>> {
+    let ink = Color::Text.rgb();
+    let mut area = root.clone();
+    if !chart.title.is_empty() {
+        area = area.titled(&chart.title, (FONT, 15).into_font().color(&ink))?;
+    }
+    let places = legend_places(legend, chart.size.0 as i32 - LEGEND_LEFT);
+    let Some(&(_, last)) = places.last() else {
+        return Ok(area);
+    };
+    let (strip, rest) = area.split_vertically(last + LEGEND_LINE);
+    for ((label, color), (x, y)) in legend.iter().zip(places) {
+        let x = x + LEGEND_LEFT;
+        let swatch = [(x, y + 4), (x + 12, y + 12)];
+        strip.draw(&Rectangle::new(swatch, color.rgb().filled()))?;
+        let font = (FONT, 12).into_font().color(&ink);
+        strip.draw(&Text::new((*label).to_owned(), (x + 18, y + 2), font))?;
+    }
+    Ok(rest)
+}
+
+const LEGEND_LEFT: i32 = 62;
+const LEGEND_LINE: i32 = 17;
+
+/// Where each entry of a legend begins if lines are `width` wide. Letters are taken to be 7 wide.
+fn legend_places(legend: &[(&str, Color)], width: i32) -> Vec<(i32, i32)> {
+    let (mut x, mut y) = (0, 0);
+    let mut places = Vec::new();
+    for (label, _) in legend {
+        let takes = 34 + 7 * label.chars().count() as i32;
+        if x > 0 && x + takes > width {
+            (x, y) = (0, y + LEGEND_LINE);
         }
-    }};
+        places.push((x, y));
+        x += takes;
+    }
+    places
 }
 
 fn layer_on(plane: &mut Plane<'_, '_>, chart: &Chart, layer: &Layer, y: (f64, f64)) -> Drawn {
     let at = |p: (f64, f64)| place(chart, p);
     match layer {
         Layer::Line {
-            label,
             color,
             points,
             dashed,
+            ..
         } => {
             let points: Vec<_> = points.iter().filter_map(|p| at(*p)).collect();
             let style = color.rgb().stroke_width(2);
             if *dashed {
                 let series = DashedLineSeries::new(points, 6, 4, style);
-                labelled!(plane.draw_series(series)?, label, color);
+                plane.draw_series(series)?;
             } else {
                 let series = LineSeries::new(points, style);
-                labelled!(plane.draw_series(series)?, label, color);
+                plane.draw_series(series)?;
             }
         }
-        Layer::Band {
-            label,
-            color,
-            points,
-        } => {
+        Layer::Band { color, points, .. } => {
             let upper = points.iter().filter_map(|p| at((p.0, p.2)));
             let lower = points.iter().rev().filter_map(|p| at((p.0, p.1)));
             let outline: Vec<_> = upper.chain(lower).collect();
             let area = Polygon::new(outline, color.rgb().mix(0.25));
-            labelled!(plane.draw_series([area])?, label, color);
+            plane.draw_series([area])?;
         }
         Layer::Marks {
-            label,
             color,
             mark,
             points,
+            ..
         } => {
             let points: Vec<_> = points.iter().filter_map(|p| at(*p)).collect();
-            marks_on(plane, *mark, *color, points, label)?;
+            marks_on(plane, *mark, *color, points)?;
         }
         Layer::Errors { color, points } => {
             for &(x, low, high) in points {
@@ -174,18 +192,14 @@ fn layer_on(plane: &mut Plane<'_, '_>, chart: &Chart, layer: &Layer, y: (f64, f6
                 }
             }
         }
-        Layer::Boxes {
-            label,
-            color,
-            boxes,
-        } => {
+        Layer::Boxes { color, boxes, .. } => {
             let corners = boxes.iter().filter_map(|&(a, b, low, high)| {
                 // A bar on a logarithmic axis stands on the bottom of the picture.
                 let (bottom, top) = (at((a, low)), at((b, high))?);
                 let bottom = bottom.unwrap_or((chart.x.place(a)?, y.0));
                 Some(Rectangle::new([bottom, top], color.rgb().filled()))
             });
-            labelled!(plane.draw_series(corners)?, label, color);
+            plane.draw_series(corners)?;
         }
         Layer::Upright { color, x } => {
             if let Some(x) = chart.x.place(*x) {
@@ -197,15 +211,8 @@ fn layer_on(plane: &mut Plane<'_, '_>, chart: &Chart, layer: &Layer, y: (f64, f6
     Ok(())
 }
 
-fn marks_on(
-    plane: &mut Plane<'_, '_>,
-    mark: Mark,
-    color: Color,
-    points: Vec<(f64, f64)>,
-    label: &str,
-) -> Drawn {
+fn marks_on(plane: &mut Plane<'_, '_>, mark: Mark, color: Color, points: Vec<(f64, f64)>) -> Drawn {
     let style = color.rgb();
-    let label = label.to_owned();
     let strokes: &'static [[(i32, i32); 2]] = match mark {
         Mark::Cross => &[[(-3, -3), (3, 3)], [(-3, 3), (3, -3)]],
         Mark::Plus => &[[(-4, 0), (4, 0)], [(0, -4), (0, 4)]],
@@ -214,25 +221,22 @@ fn marks_on(
             let dots = points
                 .into_iter()
                 .map(|p| Circle::new(p, 3, style.filled()));
-            labelled!(plane.draw_series(dots)?, label, color);
+            plane.draw_series(dots)?;
             return Ok(());
         }
         Mark::Square => {
             let squares = points
                 .into_iter()
                 .map(|p| EmptyElement::at(p) + Rectangle::new([(-3, -3), (3, 3)], style.filled()));
-            labelled!(plane.draw_series(squares)?, label, color);
+            plane.draw_series(squares)?;
             return Ok(());
         }
     };
-    for (i, stroke) in strokes.iter().enumerate() {
+    for stroke in strokes {
         let lines = points
             .iter()
             .map(|p| EmptyElement::at(*p) + PathElement::new(stroke.to_vec(), style));
-        let series = plane.draw_series(lines)?;
-        if i == 0 {
-            labelled!(series, label, color);
-        }
+        plane.draw_series(lines)?;
     }
     Ok(())
 }

@@ -41,10 +41,7 @@ pub(crate) async fn run(args: IntrusionArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.rounds == 0 {
         bail!("--runs and --rounds must be 1 at least");
     }
-    let affinity = Affinity::first_processor()?;
-    let measured = measure(&args).await;
-    drop(affinity);
-    let measured = measured?;
+    let measured = measure(&args).await?;
     match args.format {
         Format::Json => {
             let all =
@@ -60,9 +57,11 @@ pub(crate) async fn run(args: IntrusionArgs) -> anyhow::Result<()> {
 }
 
 /// Seconds of each run, by ratio and configuration.
-type Measured = Vec<[Vec<f64>; 4]>;
+pub(super) type Measured = Vec<[Vec<f64>; 4]>;
 
-async fn measure(args: &IntrusionArgs) -> anyhow::Result<Measured> {
+/// Measures; everything runs on the first processor meanwhile.
+pub(super) async fn measure(args: &IntrusionArgs) -> anyhow::Result<Measured> {
+    let _affinity = Affinity::first_processor()?;
     let mut measured: Measured = RATIOS.iter().map(|_| Default::default()).collect();
     // A first run without monitoring tells how long a round takes, and so how long to compute.
     let alone = one_run(0, args.rounds, 0).await?;
@@ -89,7 +88,9 @@ async fn one_run(configuration: usize, rounds: u64, compute_us: u64) -> anyhow::
         }
         Ok(())
     };
-    let said = run_prepared(&cluster(configuration), "bench-intrusion", &app, apart).await?;
+    let said = run_prepared(&cluster(configuration), &app, apart)
+        .await?
+        .said;
     let lines: Vec<Line> = json_lines(&said)?;
     let line = lines.first().context("the program said nothing")?;
     Ok(line.seconds)
@@ -164,7 +165,7 @@ fn paper(ratio: u64, configuration: usize) -> f64 {
         * ((PAPER[configuration] + ratio as f64 * PAPER[0]) / ((1 + ratio) as f64 * PAPER[0]) - 1.0)
 }
 
-fn table(measured: &Measured) -> Table {
+pub(super) fn table(measured: &Measured) -> Table {
     let mut table = Table::new(&[
         "R",
         "configuration",

@@ -104,6 +104,6 @@ async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
         CLUSTER.to_owned()
     };
     let ops = args.ops.to_string();
-    let said = super::run_on(&text, "bench-latency", &["latency", "--ops", &ops]).await?;
+    let said = super::run_on(&text, &["latency", "--ops", &ops]).await?;
     super::json_lines(&said)
 }

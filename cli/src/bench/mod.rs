@@ -6,12 +6,14 @@ mod intrusion;
 mod kernels;
 mod latency;
 mod models;
+mod paper;
 mod query;
 mod store;
 
 use anyhow::{Context, bail};
 use dosmos_proto::ApId;
 use serde::de::DeserializeOwned;
+use tempfile::TempDir;
 
 use crate::args::BenchCommand;
 use crate::config::Cluster;
@@ -22,28 +24,35 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Latency(args) => latency::run(args).await,
         BenchCommand::Intrusion(args) => intrusion::run(args).await,
         BenchCommand::Kernels(args) => kernels::run(args).await,
+        BenchCommand::Paper(args) => paper::run(args).await,
         BenchCommand::Store(args) => store::run(&args),
         BenchCommand::Query(args) => query::run(&args).await,
         BenchCommand::Models(args) => models::run(&args),
     }
 }
 
-/// Runs a built-in program on a cluster of its own; returns what its first process printed.
-async fn run_on(cluster: &str, name: &str, app: &[&str]) -> anyhow::Result<String> {
-    run_prepared(cluster, name, app, |_| Ok(())).await
+/// What is left of a run: what its first process printed, and its directory until this is dropped.
+struct Ran {
+    said: String,
+    dir: TempDir,
 }
 
-/// The same, `prepare` having been called when the cluster was up.
+/// Runs a built-in program on a cluster of its own; returns what its first process printed.
+async fn run_on(cluster: &str, app: &[&str]) -> anyhow::Result<String> {
+    Ok(run_prepared(cluster, app, |_| Ok(())).await?.said)
+}
+
+/// The same, `prepare` having been called when the cluster was up; its directory is kept.
 async fn run_prepared(
     cluster: &str,
-    name: &str,
     app: &[&str],
     prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Ran> {
     let text = cluster;
     let cluster = Cluster::parse(text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let first = cluster.topology.ap_name(ApId(0));
-    let run_dir = RunDir::create(None, name)?;
+    let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
+    let run_dir = RunDir::create(Some(dir.path().to_owned()), "bench")?;
     let file = run_dir.path().join("cluster.toml");
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let mut running = Running::start(cluster, &file, run_dir).await?;
@@ -55,9 +64,14 @@ async fn run_prepared(
     let said = std::fs::read_to_string(running.run_dir.log_path(&first))?;
     running.stop().await;
     if !outcome.failures.is_empty() {
-        bail!("{}", outcome.failures.join("\n"));
+        let kept = dir.keep();
+        bail!(
+            "{}\nits logs: {}",
+            outcome.failures.join("\n"),
+            kept.display()
+        );
     }
-    Ok(said)
+    Ok(Ran { said, dir })
 }
 
 /// The JSON objects in what a program printed.

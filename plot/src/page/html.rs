@@ -94,13 +94,7 @@ fn picture(chart: &Chart, caption: &str) -> Markup {
 }
 
 fn rows(table: &Table) -> Markup {
-    let numeric: Vec<bool> = (0..table.headers.len())
-        .map(|i| {
-            let mut cells = table.rows.iter().filter_map(|r| r.get(i));
-            !table.rows.is_empty() && cells.all(Cell::is_number)
-        })
-        .collect();
-    let class = |i: usize| numeric.get(i).copied().unwrap_or(false).then_some("n");
+    let class = |i: usize| table.numeric(i).then_some("n");
     html! {
         div.table {
             table {

@@ -3,8 +3,10 @@
 //! A [`Page`] says what stands on it, not how it looks. [`Page::html`] makes one document with its styles and
 //! pictures inside: no script, no font, no network. It follows the reader's preference for light or dark,
 //! and prints. All text is escaped.
+//! [`Page::markdown`] gives the same to documents.
 
 mod html;
+mod markdown;
 
 use crate::{Chart, Color};
 
@@ -96,6 +98,12 @@ impl Page {
     pub fn html(&self) -> String {
         html::document(self).into_string()
     }
+
+    /// The same as Markdown. Each chart's number, from 1, and SVG are given to `picture`, which keeps them and
+    /// answers with the link to write.
+    pub fn markdown(&self, mut picture: impl FnMut(usize, &str) -> String) -> String {
+        markdown::document(self, &mut picture)
+    }
 }
 
 impl Block {
@@ -120,6 +128,11 @@ impl Table {
     /// Adds a row.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+    /// Whether column `i` is one of numbers.
+    pub(crate) fn numeric(&self, i: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|r| r.get(i));
+        !self.rows.is_empty() && cells.all(Cell::is_number)
     }
     /// Whether it has no row.
     pub fn is_empty(&self) -> bool {

@@ -58,8 +58,7 @@ fn chart(asked: &Asked<'_>, histogram: &Histogram, op: Op) -> Chart {
     let title = format!("{op:?}s by origin");
     let unit = text::time(Nanos((width * 1e9) as u64));
     let x = Axis::new("time (s)").range(0.0, seconds(asked.extent.length()).max(1e-9));
-    // Room for the legend above the highest bar.
-    let y = Axis::new(format!("per {unit}")).range(0.0, highest.unwrap_or(1) as f64 * 1.4);
+    let y = Axis::new(format!("per {unit}")).range(0.0, highest.unwrap_or(1) as f64 * 1.05);
     let mut chart = Chart::new(title, x, y).size(860, 240);
     for (at, (label, color)) in parts.into_iter().enumerate() {
         let mut boxes = Vec::new();

@@ -1,19 +1,17 @@
 //! What is wrong, worst first: what it costs, what to change, and the numbers behind it.
 
-use dosmos_analysis::Finding;
+use dosmos_analysis::{Analysis, Finding};
 use dosmos_plot::{Block, Color, Table};
 use serde_json::Value;
 
-use super::Asked;
-
-pub(super) fn blocks(asked: &Asked<'_>) -> Vec<Block> {
-    let mut blocks: Vec<Block> = asked.analysis.findings.iter().map(card).collect();
+pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
+    let mut blocks: Vec<Block> = analysis.findings.iter().map(card).collect();
     if blocks.is_empty() {
         blocks.push(Block::text(
             "Nothing found: no shared variable, lock, group or owner costs time that another arrangement would save.",
         ));
     }
-    for withheld in &asked.analysis.withheld {
+    for withheld in &analysis.withheld {
         let (kind, subject, why) = (withheld.kind, &withheld.subject, &withheld.why);
         blocks.push(Block::Warning(format!(
             "Withheld: {kind}, {subject}: {why}"

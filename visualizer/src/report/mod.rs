@@ -52,11 +52,11 @@ impl Default for Options {
 /// A source with what all parts of the page need of it.
 struct Asked<'a> {
     source: &'a dyn TraceSource,
-    analysis: &'a Analysis,
-    options: &'a Options,
     catalog: Catalog,
     meta: MetaObjects,
     extent: TimeRange,
+    /// In one history diagram.
+    accesses: u64,
 }
 
 /// Lays out the report of what `source` holds, with the findings of `analysis`.
@@ -68,65 +68,94 @@ pub async fn report(
     analysis: &Analysis,
     options: &Options,
 ) -> Result<Page, QueryError> {
-    let catalog = source.catalog().await?;
-    let nothing = TimeRange {
-        from: Nanos::ZERO,
-        to: Nanos::ZERO,
-    };
-    let asked = Asked {
-        source,
-        analysis,
-        options,
-        meta: source.meta_objects(&MetaQuery::default()).await?,
-        extent: catalog.extent.unwrap_or(nothing),
-        catalog,
-    };
+    let asked = Asked::of(source, options.accesses).await?;
     let mut page = Page::new(&options.title, summary::subtitle(&asked));
-    page.section("Summary", summary::blocks(&asked).await?);
+    page.section("Summary", summary::blocks(&asked, analysis).await?);
     if asked.catalog.extent.is_some() {
-        page.section("Findings", findings::blocks(&asked));
+        page.section("Findings", findings::blocks(analysis));
         page.section("Where the time goes", time::blocks(&asked).await?);
         page.section("Accesses over time", over_time(&asked).await?);
-        page.section("Variables", variables(&asked).await?);
-        page.section("Processes", processes(&asked).await?);
+        page.section("Variables", variables(&asked, analysis, options).await?);
+        page.section("Processes", processes(&asked, analysis, options).await?);
         page.section("Groups", groups::blocks(&analysis.groups));
-        page.section("Phases", phases::blocks(&asked));
+        page.section("Phases", phases::blocks(&asked, analysis));
     }
     Ok(page)
+}
+
+/// The diagrams of one variable: accesses over time by origin (001 figures 8 and 9), and a closer look from the
+/// middle of the run (001 figure 10). None if there is no such variable.
+///
+/// # Errors
+/// If the source has no answer.
+pub async fn of_variable(source: &dyn TraceSource, name: &str) -> Result<Vec<Block>, QueryError> {
+    let asked = Asked::of(source, Options::default().accesses).await?;
+    match asked.catalog.variable(name).map(|v| v.id) {
+        Some(var) => variable(&asked, var, asked.middle()).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The diagram of one process: a closer look from the middle of the run (001 figure 11).
+///
+/// # Errors
+/// If the source has no answer.
+pub async fn of_process(source: &dyn TraceSource, ap: ApId) -> Result<Option<Block>, QueryError> {
+    let asked = Asked::of(source, Options::default().accesses).await?;
+    process(&asked, ap).await
 }
 
 async fn over_time(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
     figures::histograms(asked, &Filter::default(), "All variables").await
 }
 
-async fn variables(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+async fn variables(
+    asked: &Asked<'_>,
+    analysis: &Analysis,
+    options: &Options,
+) -> Result<Vec<Block>, QueryError> {
     let mut blocks = vec![figures::table(asked), Block::text(lanes::LEGEND)];
-    for var in asked.interesting_variables() {
-        let filter = Filter {
-            variables: vec![var],
-            ..Filter::default()
-        };
+    for var in asked.interesting_variables(analysis, options.variables) {
         let name = asked.catalog.name_of(var);
-        let mut inside = figures::histograms(asked, &filter, &name).await?;
-        let records = asked.closer_look(&filter, asked.moment_of(&name)).await?;
-        inside.extend(lanes::of_variable(asked, &name, &records));
+        let moment = asked.moment_of(&name, analysis);
+        let inside = variable(asked, var, moment).await?;
         blocks.push(card(name, asked.layout_of(var), inside));
     }
     Ok(blocks)
 }
 
-async fn processes(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+async fn variable(asked: &Asked<'_>, var: VarId, at: Nanos) -> Result<Vec<Block>, QueryError> {
+    let filter = Filter {
+        variables: vec![var],
+        ..Filter::default()
+    };
+    let name = asked.catalog.name_of(var);
+    let mut blocks = figures::histograms(asked, &filter, &name).await?;
+    let records = asked.closer_look(&filter, at).await?;
+    blocks.extend(lanes::of_variable(asked, &name, &records));
+    Ok(blocks)
+}
+
+async fn processes(
+    asked: &Asked<'_>,
+    analysis: &Analysis,
+    options: &Options,
+) -> Result<Vec<Block>, QueryError> {
     let mut blocks = vec![Block::text(lanes::LEGEND)];
-    for ap in asked.interesting_processes() {
-        let filter = Filter {
-            aps: vec![ap],
-            ..Filter::default()
-        };
-        let records = asked.closer_look(&filter, asked.middle()).await?;
-        let name = asked.catalog.topology.ap_name(ap);
-        blocks.extend(lanes::of_process(asked, &name, &records));
+    for ap in asked.interesting_processes(analysis, options.processes) {
+        blocks.extend(process(asked, ap).await?);
     }
     Ok(blocks)
+}
+
+async fn process(asked: &Asked<'_>, ap: ApId) -> Result<Option<Block>, QueryError> {
+    let filter = Filter {
+        aps: vec![ap],
+        ..Filter::default()
+    };
+    let records = asked.closer_look(&filter, asked.middle()).await?;
+    let name = asked.catalog.topology.ap_name(ap);
+    Ok(lanes::of_process(asked, &name, &records))
 }
 
 fn card(heading: String, badge: String, blocks: Vec<Block>) -> Block {
@@ -138,15 +167,30 @@ fn card(heading: String, badge: String, blocks: Vec<Block>) -> Block {
     }
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    async fn of(source: &'a dyn TraceSource, accesses: u64) -> Result<Self, QueryError> {
+        let catalog = source.catalog().await?;
+        let nothing = TimeRange {
+            from: Nanos::ZERO,
+            to: Nanos::ZERO,
+        };
+        Ok(Self {
+            source,
+            meta: source.meta_objects(&MetaQuery::default()).await?,
+            extent: catalog.extent.unwrap_or(nothing),
+            catalog,
+            accesses,
+        })
+    }
+
     fn middle(&self) -> Nanos {
         Nanos(self.extent.from.0 / 2 + self.extent.to.0 / 2)
     }
 
     /// Where to look at a variable: in the middle of its worst finding, else of the run.
-    fn moment_of(&self, variable: &str) -> Nanos {
+    fn moment_of(&self, variable: &str, analysis: &Analysis) -> Nanos {
         let about = |f: &&dosmos_analysis::Finding| f.variable.as_deref() == Some(variable);
-        match self.analysis.findings.iter().find(about) {
+        match analysis.findings.iter().find(about) {
             Some(f) => Nanos(f.from_ns / 2 + f.to_ns / 2),
             None => self.middle(),
         }
@@ -163,7 +207,7 @@ impl Asked<'_> {
                 range: Some(range),
                 ..filter.clone()
             };
-            let limit = self.options.accesses;
+            let limit = self.accesses;
             let records = self.source.records(&filter, limit).await?;
             if records.len() as u64 >= limit / 2 || from == self.extent.from {
                 return Ok(records);
@@ -194,25 +238,22 @@ impl Asked<'_> {
         sums
     }
 
-    fn interesting_variables(&self) -> Vec<VarId> {
-        let named = self.analysis.findings.iter().filter_map(|f| {
+    fn interesting_variables(&self, analysis: &Analysis, most: usize) -> Vec<VarId> {
+        let named = analysis.findings.iter().filter_map(|f| {
             let name = f.variable.as_deref()?;
             Some(self.catalog.variable(name)?.id)
         });
-        let mut most: Vec<(u64, VarId)> =
+        let mut busiest: Vec<(u64, VarId)> =
             self.accesses().into_iter().map(|(v, n)| (n, v)).collect();
-        most.sort_by_key(|&(n, v)| (std::cmp::Reverse(n), v));
-        first_distinct(
-            named.chain(most.into_iter().map(|m| m.1)),
-            self.options.variables,
-        )
+        busiest.sort_by_key(|&(n, v)| (std::cmp::Reverse(n), v));
+        first_distinct(named.chain(busiest.into_iter().map(|m| m.1)), most)
     }
 
-    fn interesting_processes(&self) -> Vec<ApId> {
+    fn interesting_processes(&self, analysis: &Analysis, most: usize) -> Vec<ApId> {
         let topology = &self.catalog.topology;
-        let named = self.analysis.findings.iter().flat_map(|f| &f.aps);
+        let named = analysis.findings.iter().flat_map(|f| &f.aps);
         let named = named.filter_map(|n| topology.find_ap(n));
-        first_distinct(named.chain(topology.aps_in(None)), self.options.processes)
+        first_distinct(named.chain(topology.aps_in(None)), most)
     }
 
     fn layout_of(&self, var: VarId) -> String {

@@ -1,5 +1,6 @@
 //! What happens between the openings of a barrier: how long, and who waits for whom.
 
+use dosmos_analysis::Analysis;
 use dosmos_analysis::profile::Phases;
 use dosmos_plot::{Axis, Block, Chart, Color, Table};
 use dosmos_proto::Nanos;
@@ -10,9 +11,8 @@ use crate::view::text;
 /// Processes in a diagram.
 const BARS: usize = 32;
 
-pub(super) fn blocks(asked: &Asked<'_>) -> Vec<Block> {
-    let phases: Vec<_> = asked
-        .analysis
+pub(super) fn blocks(asked: &Asked<'_>, analysis: &Analysis) -> Vec<Block> {
+    let phases: Vec<_> = analysis
         .phases
         .iter()
         .filter(|(_, p)| p.count > 0)
@@ -67,7 +67,7 @@ fn chart(asked: &Asked<'_>, name: &str, p: &Phases) -> Chart {
         })
         .collect();
     let x = Axis::new("").categories(bars.iter().map(|b| b.0.clone()));
-    let y = Axis::new("ms a phase").range(0.0, longest.max(1e-6) * 1.4);
+    let y = Axis::new("ms a phase").range(0.0, longest.max(1e-6) * 1.05);
     let series = [
         (
             "computing",

@@ -1,5 +1,6 @@
 //! The figures at the top, and what the data lack.
 
+use dosmos_analysis::Analysis;
 use dosmos_plot::Block;
 use dosmos_trace::Op;
 use dosmos_trace::query::{Completeness, Filter, OriginCounts, QueryError};
@@ -28,7 +29,10 @@ pub(super) fn subtitle(asked: &Asked<'_>) -> String {
     parts.join(" · ")
 }
 
-pub(super) async fn blocks(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> {
+pub(super) async fn blocks(
+    asked: &Asked<'_>,
+    analysis: &Analysis,
+) -> Result<Vec<Block>, QueryError> {
     let mut blocks: Vec<Block> = lacks(&asked.catalog.completeness)
         .map(Block::Warning)
         .into_iter()
@@ -70,8 +74,8 @@ pub(super) async fn blocks(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> 
         let share = text::percent(part, all.total());
         tiles.push((name.to_owned(), share, "of these accesses".to_owned()));
     }
-    let findings = asked.analysis.findings.len() as u64;
-    let worst = asked.analysis.findings.first();
+    let findings = analysis.findings.len() as u64;
+    let worst = analysis.findings.first();
     tiles.push((
         "Findings".to_owned(),
         findings.to_string(),

@@ -31,7 +31,7 @@ pub(super) async fn blocks(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> 
 /// A bar for each of `bars`: the share of each component of its wall time, in percent.
 pub fn breakdown(title: &str, bars: &[(String, PhaseTimes)]) -> Chart {
     let x = Axis::new("").categories(bars.iter().map(|b| b.0.clone()));
-    let y = Axis::new("% of wall time").range(0.0, 135.0);
+    let y = Axis::new("% of wall time").range(0.0, 100.0);
     let series: Vec<(String, Color, Vec<f64>)> = Component::ALL
         .into_iter()
         .enumerate()

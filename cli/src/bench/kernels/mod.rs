@@ -1,6 +1,6 @@
 //! `dosmos bench kernels`: the sweeps of MAD, SAD and BAD (MODELS D) on real processes.
 
-mod sweeps;
+pub(super) mod sweeps;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -58,14 +58,14 @@ fn list(all: &[Sweep]) {
 }
 
 /// One outcome, with its place in its sweep.
-struct Figure {
-    sweep: &'static str,
-    series: String,
-    x: f64,
-    outcome: Outcome,
+pub(super) struct Figure {
+    pub(super) sweep: &'static str,
+    pub(super) series: String,
+    pub(super) x: f64,
+    pub(super) outcome: Outcome,
 }
 
-async fn measure(sweep: &Sweep, args: &KernelsArgs) -> anyhow::Result<Vec<Figure>> {
+pub(super) async fn measure(sweep: &Sweep, args: &KernelsArgs) -> anyhow::Result<Vec<Figure>> {
     let experiments: Vec<&Experiment> = sweep.points.iter().map(|p| &p.experiment).collect();
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("experiments.json");
@@ -84,7 +84,7 @@ async fn measure(sweep: &Sweep, args: &KernelsArgs) -> anyhow::Result<Vec<Figure
         "--repeats",
         &repeats,
     ];
-    let said = run_on(&cluster(args.max_n + 1), "bench-kernels", &app).await?;
+    let said = run_on(&cluster(args.max_n + 1), &app).await?;
     let outcomes: Vec<Outcome> = json_lines(&said)?;
     let places: HashMap<&str, _> = sweep
         .points
@@ -106,12 +106,12 @@ async fn measure(sweep: &Sweep, args: &KernelsArgs) -> anyhow::Result<Vec<Figure
         .collect()
 }
 
-async fn measure_barriers(most: usize) -> anyhow::Result<Vec<BarrierOutcome>> {
+pub(super) async fn measure_barriers(most: usize) -> anyhow::Result<Vec<BarrierOutcome>> {
     let mut outcomes = Vec::new();
     let mut processes = 2;
     while processes <= most {
         let app = ["kernels", "--barriers", BARRIER_ROUNDS, "--skew", SKEWS];
-        let said = run_on(&cluster(processes), "bench-kernels", &app).await?;
+        let said = run_on(&cluster(processes), &app).await?;
         outcomes.extend(json_lines::<BarrierOutcome>(&said)?);
         processes *= 2;
     }
@@ -180,7 +180,7 @@ fn barrier_item(b: &BarrierOutcome) -> Value {
     })
 }
 
-fn grain_table(figures: &[Figure]) -> Table {
+pub(super) fn grain_table(figures: &[Figure]) -> Table {
     let mut table = Table::new(&[
         "sweep", "series", "x", "N", "T (µs)", "spread", "ξ", "θ", "spread", "words/s",
     ]);
@@ -207,7 +207,7 @@ fn grain_table(figures: &[Figure]) -> Table {
     table
 }
 
-fn barrier_table(barriers: &[BarrierOutcome]) -> Table {
+pub(super) fn barrier_table(barriers: &[BarrierOutcome]) -> Table {
     let mut table = Table::new(&[
         "barrier",
         "processes",

@@ -5,21 +5,21 @@ use dosmos_proto::LockKind;
 
 /// One attribute varied, everything else fixed.
 #[derive(Clone, Debug)]
-pub(super) struct Sweep {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
+pub(in crate::bench) struct Sweep {
+    pub(in crate::bench) name: &'static str,
+    pub(in crate::bench) about: &'static str,
     /// What is varied.
-    pub(super) varied: &'static str,
-    pub(super) points: Vec<Point>,
+    pub(in crate::bench) varied: &'static str,
+    pub(in crate::bench) points: Vec<Point>,
 }
 
 /// One value of it, in one series.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) series: String,
+pub(in crate::bench) struct Point {
+    pub(in crate::bench) series: String,
     /// The value; what cannot be put in numbers is counted from 0.
-    pub(super) x: f64,
-    pub(super) experiment: Experiment,
+    pub(in crate::bench) x: f64,
+    pub(in crate::bench) experiment: Experiment,
 }
 
 impl Sweep {
@@ -92,7 +92,7 @@ const ANYWHERE: Stride = Stride::Anywhere(Random::Random);
 const MANY: usize = 128 * 1024;
 
 /// All sweeps, with `max_n` competitors at most.
-pub(super) fn all(max_n: usize) -> Vec<Sweep> {
+pub(in crate::bench) fn all(max_n: usize) -> Vec<Sweep> {
     let mut sweeps = mad(max_n);
     sweeps.extend(mad_heterogeneous(max_n));
     sweeps.extend(sad(max_n));

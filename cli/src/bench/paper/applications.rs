@@ -1,0 +1,191 @@
+//! Paper 000, figure 1 and table 1: where the applications' time goes, and what more processes gain.
+
+use anyhow::Context;
+use dosmos_plot::{Block, Table};
+use dosmos_proto::PhaseTimes;
+use dosmos_trace::query::{Breakdown, TraceSource};
+use dosmos_visualizer::report;
+use dosmos_visualizer::source::Fused;
+
+use super::{Effort, diagrams};
+use crate::bench::{run_prepared, spread};
+use crate::demo;
+
+/// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
+struct Application {
+    name: &'static str,
+    /// How much of it; with it, the same whatever the number of processes.
+    args: &'static [&'static str],
+    paper: Option<(f64, f64)>,
+}
+
+const fn application(
+    name: &'static str,
+    args: &'static [&'static str],
+    paper: Option<(f64, f64)>,
+) -> Application {
+    Application { name, args, paper }
+}
+
+/// Those of the paper first.
+const APPLICATIONS: [Application; 12] = [
+    application("sor", &["--iterations", "100"], Some((6.9, 6.9))),
+    application("is", &["--iterations", "10"], Some((5.5, 5.5))),
+    application("barnes", &["--iterations", "3"], Some((3.6, 3.8))),
+    application("sphere", &["--iterations", "30"], Some((3.7, 4.0))),
+    application("water", &["--iterations", "3"], Some((3.1, 3.1))),
+    application("raytrace", &["--iterations", "1"], Some((5.6, 5.7))),
+    application("spmv", &["--iterations", "10"], None),
+    application("workpile", &["--chunks", "500", "--servers", "0"], None),
+    application("fft", &["--iterations", "3"], None),
+    application("lu", &["--iterations", "1"], None),
+    application("radix", &["--iterations", "3"], None),
+    application("edge", &["--iterations", "3"], None),
+];
+
+/// Figure 1.
+pub(super) async fn breakdown(effort: Effort) -> anyhow::Result<Vec<Block>> {
+    let mut bars = Vec::new();
+    for app in &APPLICATIONS {
+        let breakdown = run(app, demo::CLUSTER, effort).await?;
+        let mut all: Option<PhaseTimes> = None;
+        for process in computing(&breakdown) {
+            match &mut all {
+                Some(all) => all.join(&process),
+                None => all = Some(process),
+            }
+        }
+        bars.push((app.name.to_owned(), all.context("nobody computed")?));
+    }
+    let chart = report::breakdown(
+        "000 figure 1: execution time by component, 4 processes",
+        &bars,
+    );
+    Ok(vec![Block::chart(
+        chart,
+        "All processes together, between their first and last barrier. Four processes and their memory processes share the \
+         machine's cores: what the paper calls sigio is here in service, the time in which others had the processor. The \
+         paper: busy time is 40 % (Water) to nearly all (SOR); locks weigh in IS, Sphere and Water, faults in Barnes.",
+    )])
+}
+
+/// Table 1.
+pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
+    let mut table = Table::new([
+        "application",
+        "1 process (s)",
+        "2 processes (s)",
+        "speed-up",
+        "spread",
+        "paper, 8, Ethernet",
+        "paper, 8, ATM",
+    ]);
+    for app in &APPLICATIONS {
+        let mut seconds: [Vec<f64>; 2] = Default::default();
+        for _ in 0..effort.runs {
+            for (processes, seconds) in (1..).zip(&mut seconds) {
+                let breakdown = run(app, &cluster(processes), effort).await?;
+                seconds.push(longest(&breakdown));
+            }
+        }
+        let gains = seconds[0]
+            .iter()
+            .zip(&seconds[1])
+            .map(|(one, two)| one / two);
+        let [low, gain, high] = spread(gains.collect());
+        let [one, two] = seconds.map(|s| spread(s)[1]);
+        let printed = |value: Option<f64>| value.map_or("–".to_owned(), |v| v.to_string());
+        table.row([
+            app.name.to_owned(),
+            format!("{one:.3}"),
+            format!("{two:.3}"),
+            format!("{gain:.2}"),
+            format!("{low:.2}–{high:.2}"),
+            printed(app.paper.map(|p| p.0)),
+            printed(app.paper.map(|p| p.1)),
+        ]);
+    }
+    Ok(vec![
+        Block::text(
+            "Time between the first and last barrier, in one group with a memory process for each process. With two processes, \
+             four operating-system processes share the cores.",
+        ),
+        Block::Table(table),
+    ])
+}
+
+async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result<Breakdown> {
+    let mut command = vec![app.name];
+    command.extend(app.args);
+    if let (true, Some(amount)) = (effort.quick, command.get_mut(2)) {
+        *amount = "1";
+    }
+    let ran = run_prepared(cluster, &command, |_| Ok(()))
+        .await
+        .context(app.name)?;
+    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
+    Ok(source.breakdown().await?)
+}
+
+/// Each process's phases but the first and the last: these hold starting and verifying.
+fn computing(breakdown: &Breakdown) -> Vec<PhaseTimes> {
+    let mut processes: Vec<PhaseTimes> = Vec::new();
+    for whole in breakdown.by_process() {
+        let phases: Vec<&PhaseTimes> = breakdown.of(whole.ap).collect();
+        let Some(inner) = phases.get(1..phases.len().saturating_sub(1)) else {
+            continue;
+        };
+        let mut inner = inner.iter();
+        if let Some(first) = inner.next() {
+            let mut sum = **first;
+            inner.for_each(|p| sum.join(p));
+            processes.push(sum);
+        }
+    }
+    processes
+}
+
+fn longest(breakdown: &Breakdown) -> f64 {
+    let walls = computing(breakdown).into_iter().map(|p| p.wall.0);
+    walls.max().unwrap_or(0) as f64 / 1e9
+}
+
+/// One group, an application process at each memory process.
+fn cluster(processes: usize) -> String {
+    let mut text = "name = \"speedup\"\n[defaults]\nlisten = \"unix\"\n[[group]]\nname = \"all\"\n\
+         [[emp]]\nname = \"emp0\"\n"
+        .to_owned();
+    for i in 0..processes {
+        text += &format!(
+            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n\
+             [[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Cluster;
+
+    #[test]
+    fn every_application_exists_and_takes_its_arguments() {
+        for app in &APPLICATIONS {
+            let found = dosmos_examples::catalog()
+                .iter()
+                .find(|a| a.name == app.name);
+            let found = found.unwrap_or_else(|| panic!("{}", app.name));
+            let args: Vec<String> = app.args.iter().map(ToString::to_string).collect();
+            assert!(found.accepts(&args), "{}", app.name);
+        }
+        assert_eq!(
+            Cluster::parse(&cluster(2))
+                .unwrap()
+                .topology
+                .application_processes
+                .len(),
+            2
+        );
+    }
+}
