@@ -173,6 +173,12 @@ pub(crate) struct DemoArgs {
     /// The example program (`dosmos app --list`)
     #[arg(long, default_value = "sor")]
     pub(crate) app: String,
+    /// Groups the processes are in
+    #[arg(long, default_value_t = 2)]
+    pub(crate) groups: usize,
+    /// Application processes, each with a memory process; a group each at least
+    #[arg(long, default_value_t = 4)]
+    pub(crate) processes: usize,
     /// How long the program computes [default: 5 without the terminal, 60 with it]
     #[arg(long)]
     pub(crate) seconds: Option<u64>,

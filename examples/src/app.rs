@@ -27,7 +27,15 @@ pub struct App {
 impl App {
     /// Whether these arguments make sense to it.
     pub fn accepts(&self, args: &[String]) -> bool {
-        (self.check)(self, args).is_ok()
+        self.check(args).is_ok()
+    }
+
+    /// As [`accepts`](Self::accepts).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] says what makes no sense, and what would.
+    pub fn check(&self, args: &[String]) -> Result<()> {
+        (self.check)(self, args)
     }
 }
 

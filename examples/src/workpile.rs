@@ -1,4 +1,4 @@
-//! Work pile: clients that fetch chunks of work from servers (LoPC, §5 of its paper).
+//! Work pile: clients that fetch chunks of work from servers (003, section 5).
 //!
 //! The last `--servers` application processes only lend their memory process: each has a pile, a shared
 //! counter. The others are clients: they choose a server at random, take the next chunk of its pile,
@@ -117,7 +117,7 @@ impl Workpile {
             return Err(wrong(dsm, "workpile", what));
         }
         Ok(format!(
-            "workpile: {chunks} chunks by {} clients and {servers} servers, {:.0} chunks/s, {:.1} us a request; sum equal to that of a sequential run",
+            "workpile: {chunks} chunks by clients {} and servers {servers}, {:.0} chunks/s, {:.1} us a request; sum equal to that of a sequential run",
             dsm.size() - servers,
             chunks as f64 / Duration::from_nanos(nanos).as_secs_f64().max(1e-9),
             waited as f64 / 1e3 / chunks.max(1) as f64

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_integration_tests::Lab;
+use dosmos_integration_tests::{Lab, said};
 
 /// Every application once, small; whoever adds one adds a line.
 const APPLICATIONS: &[&str] = &[
@@ -73,4 +73,33 @@ fn four_in_a_group() {
 #[test]
 fn four_in_two_groups() {
     all_verify(2, 4);
+}
+
+/// As a new user starts them; on the smallest cluster, an iteration each.
+#[test]
+fn each_is_a_demo() {
+    for application in APPLICATIONS {
+        let name = application.split(' ').next().unwrap();
+        let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+        let small = ["--groups", "2", "--processes", "2", "--seconds", "0"];
+        let output = lab.dosmos(&[&["demo", "--headless", "--app", name], &small[..]].concat());
+        let said = said(&output);
+        assert!(output.status.success(), "{name}:\n{said}");
+        assert!(said.contains(&format!("{name}: ")), "{name}:\n{said}");
+        assert!(said.contains("2 groups, 2 memory"), "{name}:\n{said}");
+    }
+}
+
+#[test]
+fn nonsense_is_told_before_anything_starts() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    for (args, about) in [
+        (&["--groups", "3", "--processes", "2"][..], "--groups"),
+        (&["--app", "is", "--", "--kyes", "3"], "--kyes"),
+    ] {
+        let output = lab.dosmos(&[&["demo", "--headless"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(said(&output).contains(about), "{}", said(&output));
+        assert!(!lab.path().join("dosmos-run").exists(), "{args:?}");
+    }
 }

@@ -154,8 +154,9 @@ impl Running {
                     Some(status) if status.success() => app.finish().await,
                     Some(status) => {
                         app.finish().await;
-                        let tail = self.run_dir.last_words(&app.name);
-                        let words = tail.strip_prefix("dosmos: ").unwrap_or(&tail);
+                        let words = self.run_dir.last_words(&app.name);
+                        let words = words.as_deref().unwrap_or("it printed nothing");
+                        let words = words.strip_prefix("dosmos: ").unwrap_or(words);
                         failures.push(format!("{} failed ({status}): {words}", app.name));
                         failed_at.get_or_insert_with(tokio::time::Instant::now);
                     }

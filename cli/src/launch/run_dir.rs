@@ -90,12 +90,13 @@ impl RunDir {
             .join("\n")
     }
 
-    /// What a process said of its failure: its last line that begins as an error does, else its last.
-    pub(crate) fn last_words(&self, name: &str) -> String {
+    /// What a process said at its end: its last line that begins as an error does, else its last; none
+    /// if it printed nothing.
+    pub(crate) fn last_words(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
         let mut lines = text.lines().rev().map(str::trim).filter(|l| !l.is_empty());
-        let last = lines.clone().next().unwrap_or("it printed nothing");
+        let last = lines.clone().next()?;
         let is_error = |l: &&str| l.starts_with("dosmos: ") || l.starts_with("error: ");
-        lines.find(is_error).unwrap_or(last).to_owned()
+        Some(lines.find(is_error).unwrap_or(last).to_owned())
     }
 }

@@ -1,4 +1,8 @@
-//! `dosmos demo`: a cluster of two groups on this machine, an example program on it, and the terminal.
+//! `dosmos demo`: a cluster on this machine, an example program on it, and the terminal.
+//!
+//! The exit code is 0 only if the program has run to its end and verified its result.
+
+mod cluster;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,7 +26,7 @@ use crate::up::Signals;
 
 /// Two groups of two memory processes, each with an application process; a link process and an event
 /// manager a group.
-pub(crate) const CLUSTER: &str = include_str!("demo.toml");
+pub(crate) const CLUSTER: &str = include_str!("../demo.toml");
 
 /// Seconds the program computes if nobody says.
 const HEADLESS_SECONDS: u64 = 5;
@@ -40,15 +44,18 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
             names.join(", ")
         );
     };
-    let cluster = Cluster::parse(CLUSTER).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
-    let run_dir = RunDir::create(args.run_dir, "demo")?;
-    let file = run_dir.path().join("cluster.toml");
-    std::fs::write(&file, CLUSTER).with_context(|| format!("cannot write {}", file.display()))?;
+    let text = cluster::text(args.groups, args.processes)?;
+    let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let seconds = args.seconds.unwrap_or(if args.headless {
         HEADLESS_SECONDS
     } else {
         TERMINAL_SECONDS
     });
+    // Nonsense is told before anything starts.
+    app.check(&args.args)?;
+    let run_dir = RunDir::create(args.run_dir, "demo")?;
+    let file = run_dir.path().join("cluster.toml");
+    std::fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
     let program = std::env::current_exe().context("where is this program?")?;
     let picture = run_dir.path().join(format!("{}.png", app.name));
     let mut command = vec![program.display().to_string(), "app".into(), app.name.into()];
@@ -71,7 +78,11 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let ended = if args.headless {
         headless(&mut running, &command, &*source, signals).await
     } else {
-        in_terminal(&mut running, &command, source, app.name).await
+        let ended = in_terminal(&mut running, &command, source, app.name).await;
+        if ended.as_ref().is_ok_and(|e| e.failures.is_empty()) {
+            repeat_last_words(&running);
+        }
+        ended
     };
     running.stop().await;
     let failures = ended?.failures;
@@ -161,11 +172,21 @@ async fn in_terminal(
     tokio::select! {
         left = &mut terminal => {
             left?;
-            Ok(AppOutcome { failures: Vec::new() })
+            let early = format!("{app} was ended with the terminal, before it had verified its result");
+            Ok(AppOutcome { failures: vec![early] })
         }
         outcome = &mut program => {
             terminal.await?;
             outcome
+        }
+    }
+}
+
+/// What the program printed while the terminal was in the way.
+fn repeat_last_words(running: &Running) {
+    for process in &running.cluster.topology.application_processes {
+        if let Some(words) = running.run_dir.last_words(&process.name) {
+            output::text(&format!("[{}] {words}\n", process.name));
         }
     }
 }
