@@ -1,4 +1,4 @@
-//! An answer as tables: numbers and words first, then the lists, one row a node.
+//! An answer as tables: numbers and words first, then the lists, one row a node, then lists of things.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,14 @@ use crate::output::Table;
 pub(super) fn tables(answer: &Value, format: Format) -> String {
     let mut single = Table::new(&["quantity", "value"]);
     let mut lists: Vec<(String, &Vec<Value>)> = Vec::new();
+    let mut things: Vec<(String, &Vec<Value>)> = Vec::new();
     let mut parts = Vec::new();
     if let Value::Object(fields) = answer {
         let mut any = false;
         flatten("", fields, &mut |name, value| match value {
+            Value::Array(items) if items.first().is_some_and(Value::is_object) => {
+                things.push((name, items));
+            }
             Value::Array(items) if !items.is_empty() => lists.push((name, items)),
             value => {
                 any = true;
@@ -31,7 +35,63 @@ pub(super) fn tables(answer: &Value, format: Format) -> String {
         parts.push(columns(&alike, length, format));
         lists = rest;
     }
+    for (name, items) in things {
+        parts.push(rows(&name, items, format));
+    }
     parts.join("\n")
+}
+
+/// Things of one kind, one a row; the fields of the first are the columns.
+fn rows(name: &str, items: &[Value], format: Format) -> String {
+    let mut headers = vec![name.to_owned()];
+    if let Some(Value::Object(first)) = items.first() {
+        flatten("", first, &mut |field, _| headers.push(field));
+    }
+    let mut table = Table::new(&headers);
+    for (i, item) in items.iter().enumerate() {
+        let mut cells = vec![i.to_string()];
+        if let Value::Object(fields) = item {
+            flatten("", fields, &mut |_, value| cells.push(cell(value)));
+        }
+        table.row(cells);
+    }
+    table.render(format)
+}
+
+/// What the reader asked for comes first, then its parts; the rest follows by name.
+const FIRST: [&str; 27] = [
+    "R",
+    "R_standard_error",
+    "X",
+    "X_total",
+    "Ps_best_int",
+    "X_best_int",
+    "Ps_opt",
+    "X_opt",
+    "E",
+    "T",
+    "total",
+    "time_us",
+    "efficiency",
+    "overhead_us",
+    "alpha",
+    "beta",
+    "R_logp",
+    "contention",
+    "Rw",
+    "Rq",
+    "Ry",
+    "Rs",
+    "Qq",
+    "Qy",
+    "Uq",
+    "Uy",
+    "best",
+];
+
+fn rank(name: &str) -> usize {
+    let position = FIRST.iter().position(|first| *first == name);
+    position.unwrap_or(FIRST.len())
 }
 
 /// Visits every leaf under its dotted name.
@@ -40,6 +100,9 @@ fn flatten<'a>(
     fields: &'a Map<String, Value>,
     visit: &mut impl FnMut(String, &'a Value),
 ) {
+    let mut fields: Vec<_> = fields.iter().collect();
+    // Stable: by name within a rank.
+    fields.sort_by_key(|(name, _)| rank(name));
     for (name, value) in fields {
         let name = format!("{prefix}{name}");
         match value {
@@ -64,6 +127,7 @@ fn columns(lists: &[(String, &Vec<Value>)], length: usize, format: Format) -> St
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
         Value::Number(number) if number.is_f64() => figure(number.as_f64().unwrap_or(f64::NAN)),
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(" "),
@@ -104,6 +168,18 @@ mod tests {
         assert_eq!(
             text,
             "quantity,value\nX,0.25\nsolver.steps,3\n\n#,R,W\n0,1.5,2\n1,-,1.00000e-7\n"
+        );
+    }
+
+    #[test]
+    fn things_are_rows_and_what_was_asked_comes_first() {
+        let answer = json!({
+            "Qq": 1, "R": 2, "list": [{ "n": 1, "E": 3, "saturated": [] }, { "n": 2, "E": 4, "saturated": ["disk"] }]
+        });
+        let text = tables(&answer, Format::Csv).replace("\r\n", "\n");
+        assert_eq!(
+            text,
+            "quantity,value\nR,2\nQq,1\n\nlist,E,n,saturated\n0,3,1,-\n1,4,2,disk\n"
         );
     }
 
