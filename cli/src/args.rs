@@ -153,6 +153,9 @@ pub(crate) struct KernelsArgs {
     /// Measurements of each point; medians and spread are taken over them
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: usize,
+    /// Write the curves of each sweep to DIR/SWEEP.svg
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -1,9 +1,11 @@
 //! `dosmos bench kernels`: the sweeps of MAD, SAD and BAD (MODELS D) on real processes.
 
+pub(super) mod plot;
 pub(super) mod sweeps;
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use dosmos_examples::kernels::{BarrierOutcome, Experiment, Outcome};
@@ -39,7 +41,11 @@ pub(crate) async fn run(args: KernelsArgs) -> anyhow::Result<()> {
     let mut figures = Vec::new();
     for sweep in all.iter().filter(|s| chosen(s.name)) {
         output::note(&format!("{}: {}", sweep.name, sweep.about));
-        figures.extend(measure(sweep, &args).await?);
+        let measured = measure(sweep, &args).await?;
+        if let Some(dir) = &args.plot {
+            write_curves(dir, sweep, &measured)?;
+        }
+        figures.extend(measured);
     }
     let mut barriers = Vec::new();
     if chosen(BARRIERS) {
@@ -47,6 +53,13 @@ pub(crate) async fn run(args: KernelsArgs) -> anyhow::Result<()> {
         barriers = measure_barriers(args.max_n + 1).await?;
     }
     print(args.format, &figures, &barriers)
+}
+
+fn write_curves(dir: &Path, sweep: &Sweep, figures: &[Figure]) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let chart = plot::of_sweep(sweep.name, sweep.about, sweep.varied, figures);
+    let path = dir.join(format!("{}.svg", sweep.name));
+    std::fs::write(&path, chart.svg()?).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn list(all: &[Sweep]) {

@@ -1,11 +1,11 @@
 //! Paper 002, figures 5 to 9, for our system: efficiency of unit grains beside competitors, lock kinds compared.
 
-use dosmos_plot::{Axis, Block, Chart, Color, Mark};
+use dosmos_plot::{Axis, Block, Chart};
 
 use super::Effort;
 use crate::args::{Format, KernelsArgs};
+use crate::bench::kernels::plot::{Y, curves};
 use crate::bench::kernels::{self, Figure, sweeps};
-use crate::bench::spread;
 
 /// A figure: its sweep, what stands on its axes.
 struct Plot {
@@ -14,13 +14,6 @@ struct Plot {
     x: &'static str,
     y: Y,
     paper: &'static str,
-}
-
-#[derive(Clone, Copy)]
-enum Y {
-    Efficiency,
-    Interference,
-    Words,
 }
 
 const PLOTS: [Plot; 7] = [
@@ -70,8 +63,8 @@ const PLOTS: [Plot; 7] = [
     Plot {
         sweep: "sad-latency",
         title: "Lock kinds: uncontended acquire and release",
-        x: "0 local, 1 remote, 2 far",
-        y: Y::Efficiency,
+        x: "owner of the lock: 0 local, 1 in the group, 2 in another",
+        y: Y::Time,
         paper: "",
     },
 ];
@@ -80,6 +73,7 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let args = KernelsArgs {
         sweeps: Vec::new(),
         list: false,
+        plot: None,
         max_n: if effort.quick { 2 } else { 7 },
         time: if effort.quick { 10 } else { 100 },
         repeats: effort.runs,
@@ -92,9 +86,7 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
             continue;
         };
         let figures = kernels::measure(sweep, &args).await?;
-        if plot.sweep != "sad-latency" {
-            blocks.push(Block::chart(chart(plot, &figures), plot.paper));
-        }
+        blocks.push(Block::chart(chart(plot, &figures), plot.paper));
         blocks.push(Block::Details {
             summary: format!("{}: figures ({})", plot.title, sweep.about),
             blocks: vec![kernels::grain_table(&figures).page()],
@@ -108,58 +100,12 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     Ok(blocks)
 }
 
-/// A line a series and, where N is not what is varied, number of competitors; medians with spread.
 fn chart(plot: &Plot, figures: &[Figure]) -> Chart {
-    let over_n = plot.x.starts_with('N');
-    let mut names: Vec<String> = Vec::new();
-    // Alone, efficiency is 1 by definition.
-    let figures = || figures.iter().filter(|f| over_n || f.outcome.n > 0);
-    for f in figures() {
-        let name = label(f, over_n);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let y = match plot.y {
-        Y::Efficiency => Axis::new("efficiency ξ").from_zero(),
-        Y::Interference => Axis::new("interference θ").from_zero(),
-        Y::Words => Axis::new("words/s").from_zero(),
-    };
     let x = Axis::new(plot.x);
     let x = if plot.sweep == "mad-words" {
         x.log()
     } else {
         x
     };
-    let mut chart = Chart::new(plot.title, x, y);
-    for (i, name) in names.into_iter().enumerate() {
-        let (mut line, mut whiskers) = (Vec::new(), Vec::new());
-        for f in figures().filter(|f| label(f, over_n) == name) {
-            let at = if over_n { f.outcome.n as f64 } else { f.x };
-            let values = match plot.y {
-                Y::Efficiency => &f.outcome.efficiency,
-                Y::Interference => &f.outcome.interference,
-                Y::Words => &f.outcome.words_per_second,
-            };
-            let [low, median, high] = spread(values.clone());
-            line.push((at, median));
-            whiskers.push((at, low, high));
-        }
-        chart = chart
-            .line(name, Color::Series(i), line.clone())
-            .marks("", Color::Series(i), Mark::Dot, line)
-            .with(dosmos_plot::Layer::Errors {
-                color: Color::Series(i),
-                points: whiskers,
-            });
-    }
-    chart
-}
-
-fn label(f: &Figure, over_n: bool) -> String {
-    if over_n {
-        f.series.clone()
-    } else {
-        format!("{}, N = {}", f.series, f.outcome.n)
-    }
+    curves(plot.title, x, plot.y, plot.x.starts_with('N'), figures)
 }
