@@ -2,6 +2,7 @@
 //!
 //! * [`jsonl`]: the project's own exchange format, one JSON object a line, written and read.
 //! * [`csv`]: one row a record, for spreadsheets and data frames.
+//! * [`perfetto`]: timelines for a viewer.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
 //!
 //! The formats are described in `docs/guide/interchange.md`. Guarantees: what is lacking in a trace is
@@ -11,6 +12,7 @@ pub mod csv;
 mod export;
 pub mod jsonl;
 mod names;
+pub mod perfetto;
 
 pub use export::{Export, ExportError, Exported, Progress, Run, export};
 pub use names::Names;

@@ -46,27 +46,7 @@ pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
 
 /// What a reader of a table must know, one line a reason.
 pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
-    let mut lines = Vec::new();
-    if c.dropped > 0 {
-        lines.push(format!(
-            "{} of {} records were dropped",
-            c.dropped, c.recorded
-        ));
-    }
-    if c.sampling < 1.0 {
-        lines.push(format!(
-            "one access in {:.0} was recorded",
-            1.0 / c.sampling
-        ));
-    }
-    for name in &c.missing {
-        lines.push(format!("{name} did not answer"));
-    }
-    if c.corrupt_chunks > 0 {
-        lines.push(format!("{} chunks cannot be read", c.corrupt_chunks));
-    }
-    lines.extend(c.notes.iter().cloned());
-    lines
+    c.reasons()
 }
 
 async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<Answer> {

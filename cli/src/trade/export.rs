@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use dosmos_interchange::csv::Csv;
 use dosmos_interchange::jsonl::Jsonl;
+use dosmos_interchange::perfetto::Perfetto;
 use dosmos_interchange::{Export, Exported, Run};
 use dosmos_trace::store::StoreSource;
 use tempfile::NamedTempFile;
@@ -56,10 +57,22 @@ fn exporter<'a>(
     Ok(match format {
         ExportFormat::Jsonl => Box::new(Jsonl::new(out)),
         ExportFormat::Csv => Box::new(Csv::new(out)),
-        ExportFormat::Perfetto | ExportFormat::Parquet => {
-            bail!("this format is not built in yet; choose jsonl or csv")
-        }
+        ExportFormat::Perfetto => Box::new(Perfetto::new(out)),
+        ExportFormat::Parquet => parquet(out)?,
     })
+}
+
+#[cfg(feature = "parquet")]
+fn parquet<'a>(out: impl Write + Send + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
+    Ok(Box::new(dosmos_parquet::Parquet::new(out)?))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet<'a>(_: impl Write + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
+    bail!(
+        "this dosmos was built without Parquet; build one with it: \
+         cargo build --release --features parquet"
+    )
 }
 
 /// Where the file goes: beside its name until it is whole, then there.

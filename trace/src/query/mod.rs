@@ -121,6 +121,31 @@ impl Completeness {
             && self.corrupt_chunks == 0
     }
 
+    /// What a reader must know, one line a reason; none if nothing is lacking.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.dropped > 0 {
+            lines.push(format!(
+                "{} of {} records were dropped",
+                self.dropped, self.recorded
+            ));
+        }
+        if self.sampling < 1.0 {
+            lines.push(format!(
+                "one access in {:.0} was recorded",
+                1.0 / self.sampling
+            ));
+        }
+        for name in &self.missing {
+            lines.push(format!("{name} did not answer"));
+        }
+        if self.corrupt_chunks > 0 {
+            lines.push(format!("{} chunks cannot be read", self.corrupt_chunks));
+        }
+        lines.extend(self.notes.iter().cloned());
+        lines
+    }
+
     /// Adds what another source says.
     pub fn merge(&mut self, other: &Self) {
         self.recorded += other.recorded;

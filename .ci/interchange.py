@@ -1,0 +1,268 @@
+"""Checks what dosmos exports with readers that are not its own. See .ci/interchange."""
+
+import collections
+import csv
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import pyarrow.parquet
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pf
+
+SUMS = ["duration_ns", "wait_ns", "service_ns", "bytes", "version"]
+KEYS = ["op", "variable", "barrier", "object", "ap", "mp", "owner", "origin", "side"]
+FLAGS = ["optimized", "sampled", "failed", "waiting", "pending"]
+ACCESS, WAIT, SECTION, SERVED = "access", "wait", "section", "served"
+
+
+def dosmos(*args):
+    done = subprocess.run([sys.argv[1], *map(str, args)], capture_output=True, text=True)
+    assert done.returncode == 0, f"dosmos {args}: {done.stderr}"
+    return done.stderr
+
+
+def check(what, a, b):
+    assert a == b, f"{what}: {a} is not {b}"
+
+
+def tally(rows):
+    """Number of rows, sums of the numbers, and how many rows of each kind."""
+    sums = dict.fromkeys(SUMS, 0)
+    kinds = collections.Counter()
+    for row in rows:
+        for name in SUMS:
+            sums[name] += row[name]
+        kinds[tuple(row[k] for k in KEYS) + tuple(row[f] for f in FLAGS)] += 1
+    return sum(kinds.values()), sums, kinds
+
+
+def of_jsonl(path):
+    rows, about = [], {}
+    for line in open(path):
+        line = json.loads(line)
+        if line["type"] != "record":
+            about[line["type"]] = line
+            continue
+        pending = line.get("pending", False)
+        rows.append({
+            "t": line["t_ns"], "duration_ns": line["dur_ns"], "wait_ns": line["wait_ns"],
+            "service_ns": line.get("service_ns", 0), "bytes": line["bytes"], "version": line["version"],
+            "op": line["op"], "variable": line["var"], "barrier": line.get("barrier"), "object": line["object"],
+            "ap": line["ap"], "mp": line["mp"], "owner": line["owner"], "origin": line["origin"],
+            "side": line.get("side", "requester"), "optimized": line["optimized"],
+            "sampled": line.get("sampled", False), "failed": line.get("failed", False),
+            "waiting": line.get("waiting", False) or pending, "pending": pending,
+        })
+    return rows, about
+
+
+def of_csv(path):
+    for row in csv.DictReader(open(path, newline="")):
+        is_barrier = row["op"] == "barrier"
+        yield {
+            **{n: int(row[n]) for n in SUMS}, **{k: row[k] for k in KEYS}, "object": int(row["object"]),
+            "variable": None if is_barrier else row["variable"], "barrier": row["barrier"] if is_barrier else None,
+            **{f: row[f] == "true" for f in FLAGS},
+        }
+
+
+def sections_of(rows):
+    """(process, object, begin, end or None) of each section, and the hand-overs between processes."""
+    done = [r for r in rows if r["side"] == "requester" and not r["failed"] and not r["waiting"]]
+    done.sort(key=lambda r: r["t"])
+    open_since, last, sections, hand_overs = {}, {}, [], 0
+    for r in done:
+        key = (r["ap"], r["variable"], r["object"])
+        if r["op"] not in ("acquire", "release"):
+            continue
+        if key in open_since:
+            begin = open_since.pop(key)
+            sections.append((*key, begin, max(begin, r["t"])))
+            before = last.get(key[1:])
+            hand_overs += before is not None and before[0] != r["ap"] and before[1] <= begin
+        if r["op"] == "acquire":
+            open_since[key] = r["t"] + r["duration_ns"]
+        else:
+            last[key[1:]] = (r["ap"], r["t"])
+    for key, begin in open_since.items():
+        sections.append((*key, begin, None))
+        before = last.get(key[1:])
+        hand_overs += before is not None and before[0] != key[0] and before[1] <= begin
+    return sections, hand_overs
+
+
+def known(message):
+    """Fails if the published schema does not know a field."""
+    assert len(UnknownFieldSet(message)) == 0, f"unknown fields in {message}"
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for part in [value] if not field.is_repeated else value:
+                known(part)
+
+
+def check_perfetto(path, rows, about):
+    trace = pf.Trace()
+    trace.ParseFromString(open(path, "rb").read())
+    names, categories, tracks, events = {}, {}, {}, []
+    for i, packet in enumerate(trace.packet):
+        if i < 5000:
+            known(packet)
+        for name in packet.interned_data.event_names:
+            names[name.iid] = name.name
+        for name in packet.interned_data.event_categories:
+            categories[name.iid] = name.name
+        if packet.HasField("track_descriptor"):
+            tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        if packet.HasField("track_event"):
+            events.append((packet.timestamp, packet.track_event))
+    events.sort(key=lambda e: e[0])
+    stacks, slices, counters = collections.defaultdict(list), collections.defaultdict(list), {}
+    starts, ends = set(), []
+    for at, event in events:
+        track = event.track_uuid
+        assert track in tracks
+        if event.type == pf.TrackEvent.TYPE_SLICE_BEGIN:
+            category = categories[event.category_iids[0]] if event.category_iids else "mark"
+            name = names[event.name_iid] if event.name_iid else event.name
+            stacks[track].append((category, name, at))
+            starts.update(event.flow_ids)
+            ends += event.terminating_flow_ids
+        elif event.type == pf.TrackEvent.TYPE_SLICE_END:
+            category, name, begin = stacks[track].pop()
+            slices[category].append((name, begin, at))
+        elif event.type == pf.TrackEvent.TYPE_COUNTER:
+            counters.setdefault(tracks[track].name, []).append((at, event.double_counter_value))
+    assert not any(stacks.values()), "slices without end"
+
+    requested = [r for r in rows if r["side"] == "requester" and (r["pending"] or not r["waiting"])]
+    served = [r for r in rows if r["side"] == "owner" and not r["waiting"]]
+    pending = [r for r in rows if r["pending"]]
+    also_owner = [r for r in pending if r["side"] == "owner"]
+    check("operations", len(slices[ACCESS]), len(requested) + len(also_owner))
+    check("served", len(slices[SERVED]), len(served))
+    waits = sorted(r["wait_ns"] for r in requested if r["wait_ns"] and not r["pending"])
+    drawn = sorted(end - begin for _, begin, end in slices[WAIT])
+    check("waits", len(drawn), len(waits) + len(pending))
+    if not pending:
+        check("lengths of waits", drawn, waits)
+    sections, hand_overs = sections_of(rows)
+    check("sections", len(slices[SECTION]), len(sections))
+    expected = collections.Counter(f"section {s[1]}[{s[2]}]" for s in sections)
+    check("sections by object", collections.Counter(s[0] for s in slices[SECTION]), expected)
+    closed = collections.Counter((s[3], s[4]) for s in sections if s[4] is not None)
+    drawn = collections.Counter(s[1:] for s in slices[SECTION])
+    assert not closed - drawn, f"sections not drawn where they were: {closed - drawn}"
+    check("hand-overs", len(ends), hand_overs)
+    assert set(ends) <= starts, "an arrow from nowhere"
+
+    accesses = [r for r in rows if r["side"] == "requester" and not r["failed"] and not r["waiting"]]
+    for origin, name in [("local", "local"), ("intra", "intra-group"), ("inter", "inter-group")]:
+        points = counters[f"{name} accesses"]
+        total = sum(v * (b - a) / 1e9 for (a, v), (b, _) in zip(points, points[1:]))
+        count = sum(r["origin"] == origin for r in accesses)
+        assert abs(total - count) <= 1e-6 * max(count, 1), f"{origin}: {total} is not {count}"
+    lacking = about["completeness"]
+    reasons = [name for name, _, _ in slices["mark"]]
+    if lacking["dropped"]:
+        assert any(f"{lacking['dropped']} of {lacking['recorded']} records" in r for r in reasons), reasons
+    check("reasons", bool(reasons), bool(lacking["dropped"] or lacking["missing"] or lacking["notes"]
+                                         or lacking["corrupt_chunks"] or lacking["sampling"] < 1))
+    return len(slices[WAIT]), len(sections), hand_overs
+
+
+def check_exports(title, stores, work, *more):
+    files = {}
+    for kind in ["jsonl", "csv", "parquet", "perfetto"]:
+        files[kind] = work / f"{title}.{kind}"
+        named = [a for s in stores for a in ("--store", s)]
+        dosmos("export", *named, "--format", kind, "-o", files[kind], *more)
+    rows, about = of_jsonl(files["jsonl"])
+    count, sums, kinds = tally(rows)
+    for name, other in [("csv", of_csv(files["csv"])), ("parquet", None)]:
+        if name == "parquet":
+            table = pyarrow.parquet.read_table(files["parquet"])
+            check("rows of parquet", table.num_rows, count)
+            # Python's own times have no nanoseconds.
+            starts = table.column("start").cast("int64").to_pylist()
+            since = min(starts, default=0) - min((r["t"] for r in rows), default=0)
+            check("starts", sorted(s - since for s in starts), sorted(r["t"] for r in rows))
+            other = table.drop_columns(["start"]).to_pylist()
+            meta = json.loads(table.schema.metadata[b"dosmos.completeness"])
+            said = {k: v for k, v in about["completeness"].items() if k != "type"}
+            check("completeness of parquet", meta, said)
+        n, s, k = tally(other)
+        check(f"rows of {name}", n, count)
+        check(f"sums of {name}", s, sums)
+        check(f"kinds of rows of {name}", k, kinds)
+    waits, sections, hand_overs = check_perfetto(files["perfetto"], rows, about)
+    print(f"{title}: {count} records; {waits} waits, {sections} sections, {hand_overs} hand-overs: all there")
+    return rows, about
+
+
+def generate(path, records, seed):
+    """A trace with everything in it: sections that are fought for, copies, barriers, refusals, bad lines."""
+    random.seed(seed)
+    lines, good = [], []
+    say = lambda **line: lines.append(json.dumps(line))
+    say(type="run", name='gen "ü"', start="2026-01-01T00:00:00Z")
+    for i in range(4):
+        say(type="mp", name=f"mp{i}", group=f"/g{i % 2}")
+        say(type="ap", name=f"ap {i}", mp=f"mp{i}")
+    for i in range(3):
+        owners = [f"mp{random.randrange(4)}" for _ in range(4)]
+        say(type="variable", name=f"v,{i}", objects=4, owner=owners, bytes=256, policy=["invalidate", "update"][i % 2])
+    now, free = [0] * 4, collections.defaultdict(int)
+    while len(good) < records:
+        ap = min(range(4), key=lambda i: now[i])
+        var, obj = f"v,{random.randrange(3)}", random.randrange(4)
+
+        def record(op, length, wait=0, **more):
+            line = {"type": "record", "t_ns": now[ap], "dur_ns": length, "wait_ns": wait, "op": op, "var": var,
+                    "object": obj, "ap": f"ap {ap}", "bytes": random.randrange(64), **more}
+            now[ap] += length + random.randrange(1, 500)
+            lines.append(json.dumps(line))
+            good.append(line)
+
+        dice = random.random()
+        if dice < 0.3:
+            wait = max(0, free[var, obj] - now[ap])
+            record("acquire", wait + 100, wait)
+            record("write", random.randrange(50, 5000), range=[0, 4])
+            free[var, obj] = now[ap] + 10
+            record("release", 200, random.randrange(100))
+        elif dice < 0.35:
+            var, obj = None, len(good)
+            record("barrier", 1000, random.randrange(900), barrier="b1")
+        elif dice < 0.4:
+            record("write", 10, failed=True)
+        else:
+            record("read", random.randrange(50, 500), optimized=random.random() < 0.5)
+        if random.random() < 0.001:
+            lines.append('{"type":"record","t_ns":12,"op":')
+    say(type="completeness", dropped=3, recorded=3)
+    path.write_text("\n".join(lines) + "\n")
+    bad = sum(line.endswith('"op":') for line in lines)
+    return good, bad
+
+
+def main():
+    stores = [a for flag, a in zip(sys.argv[2:], sys.argv[3:]) if flag == "--store"]
+    with tempfile.TemporaryDirectory() as work:
+        work = pathlib.Path(work)
+        good, bad = generate(work / "generated.jsonl", 20_000, seed=20260101)
+        said = dosmos("import", work / "generated.jsonl", "--store", work / "store", "--skip-bad")
+        assert f"{bad} bad lines" in said, said
+        rows, about = check_exports("generated", [work / "store"], work)
+        check("records", len(rows), len(good))
+        for name, field in [("duration_ns", "dur_ns"), ("wait_ns", "wait_ns"), ("bytes", "bytes")]:
+            check(f"sum of {field}", sum(r[name] for r in rows), sum(g[field] for g in good))
+        check("lost", about["completeness"]["dropped"], bad + 3)
+        if stores:
+            check_exports("real", stores, work)
+
+
+main()
