@@ -41,11 +41,9 @@ pub(super) fn cycle_over_work(text: &str) -> anyhow::Result<String> {
         input.c2,
         machine(input.protocol_processor)
     );
-    // The curves rise to the right: room above them for the legend.
-    let top = 1.5 * greatest.last().map_or(1.0, |point| point.1);
     let (x, y) = (
         Axis::new("work between requests W").from_zero(),
-        Axis::new("cycle R").range(0.0, top),
+        Axis::new("cycle R").from_zero(),
     );
     let chart = Chart::new(title, x, y)
         .dashed(
