@@ -1,6 +1,7 @@
 //! The grammar of the command line.
 
 mod findings;
+mod measure;
 mod model;
 mod store;
 mod trade;
@@ -10,7 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use findings::CheckArgs;
-pub(crate) use model::{DocumentArgs, ModelCommand};
+pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
+pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
 pub(crate) use trade::{ExportArgs, ExportFormat, ImportArgs};
 
@@ -71,6 +73,10 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum BenchCommand {
     /// Time of each operation, near and far, on a cluster of real processes on this machine
     Latency(LatencyArgs),
+    /// What messages cost on this machine: the network record of the models
+    Network(NetworkArgs),
+    /// How right the models are: example programs, modelled against measured, with 2, 4 and 8 processes
+    Predict(BenchPredictArgs),
     /// What monitoring costs: the worst-case program of 001 §8 in its four configurations
     Intrusion(IntrusionArgs),
     /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)

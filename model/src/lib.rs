@@ -6,6 +6,7 @@
 //! | [`sim`] | event-driven simulation of the machine LoPC describes | the same unit |
 //! | [`dvsm`] | page-based DSM phase model and its what-ifs | microseconds |
 //! | [`memhier`] | memory hierarchies of machines and clusters | seconds |
+//! | [`inputs`] | from measurements and traces to the models' inputs | microseconds |
 //!
 //! Guarantees: everything is a pure function of its arguments (no I/O, no clock, no ambient
 //! randomness; the simulator draws from a generator seeded by its input); every input is checked and
@@ -15,6 +16,7 @@
 
 pub mod dvsm;
 mod error;
+pub mod inputs;
 pub mod lopc;
 pub mod memhier;
 mod numeric;

@@ -6,7 +6,9 @@ mod intrusion;
 mod kernels;
 mod latency;
 mod models;
+mod network;
 mod paper;
+mod predict;
 mod query;
 mod store;
 
@@ -22,6 +24,8 @@ use crate::launch::{RunDir, Running};
 pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Latency(args) => latency::run(args).await,
+        BenchCommand::Network(args) => network::run(args).await,
+        BenchCommand::Predict(args) => predict::run(args).await,
         BenchCommand::Intrusion(args) => intrusion::run(args).await,
         BenchCommand::Kernels(args) => kernels::run(args).await,
         BenchCommand::Paper(args) => paper::run(args).await,

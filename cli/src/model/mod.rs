@@ -2,13 +2,14 @@
 //!
 //! A command reads one JSON document, whose fields are the symbols of the papers, and answers with another.
 //! Each model is a function from text to JSON ([`answer`]), so that what is tested is what is printed. An
-//! error names the file, and within it the field.
+//! error names the file, and within it the field. `inputs` and `predict` start from a run instead ([`of_run`]).
 
 mod curve;
 mod document;
 mod dvsm;
 mod lopc;
 mod memhier;
+pub(crate) mod of_run;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::args::{DocumentArgs, Format, ModelCommand};
-use crate::output;
+use crate::{block_on, output};
 
 /// Carries a `dosmos model` command out.
 pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
@@ -33,6 +34,8 @@ pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
         | ModelCommand::Memhier(args)
         | ModelCommand::Cluster(args)
         | ModelCommand::Fit(args) => (args, None),
+        ModelCommand::Inputs(args) => return block_on(of_run::inputs(args)),
+        ModelCommand::Predict(args) => return block_on(of_run::predict(args)),
     };
     let text = read(&document.input)?;
     let file = || document.input.display().to_string();
@@ -59,6 +62,9 @@ fn answer(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
         ModelCommand::Memhier(_) => memhier::time(text),
         ModelCommand::Cluster(_) => memhier::cluster(text),
         ModelCommand::Fit(_) => memhier::locality(text),
+        ModelCommand::Inputs(_) | ModelCommand::Predict(_) => {
+            anyhow::bail!("a run is expected, no document")
+        }
     }
 }
 

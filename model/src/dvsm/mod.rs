@@ -26,5 +26,5 @@ pub use barrier::{Barrier, BarrierCost};
 pub use costs::Costs;
 pub use network::{Network, Segment};
 pub use ops::{Empty, EmptyCost, Fault, FaultCost, Lock, LockCost, Stage};
-pub use phase::{Application, ApplicationCost, Phase, Processor, overhead_reduction};
+pub use phase::{Application, ApplicationCost, Parts, Phase, Processor, overhead_reduction};
 pub use what_if::Technology;

@@ -78,6 +78,25 @@ pub struct ApplicationCost {
     pub overhead_us: f64,
 }
 
+/// Where a processor's time goes in a phase, the barrier excluded; microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Application code.
+    pub busy_us: f64,
+    /// Diff faults.
+    pub faults_us: f64,
+    /// Cold faults.
+    pub empties_us: f64,
+    /// Garbage collection.
+    pub gc_us: f64,
+    /// Lock acquisitions.
+    pub locks_us: f64,
+    /// Serving others' faults.
+    pub served_us: f64,
+    /// Releasing of locks.
+    pub release_us: f64,
+}
+
 impl Processor {
     fn validate(&self, at: &str) -> Result<(), ModelError> {
         non_negative(&format!("{at}busy"), self.busy)?;
@@ -105,6 +124,12 @@ impl Processor {
 
     /// Busy time and every operation, `count` times each.
     fn time(&self, costs: &Costs) -> f64 {
+        self.parts(costs).total()
+    }
+
+    /// Where the processor's time goes. For values that were checked ([`Application::validate`]).
+    #[must_use]
+    pub fn parts(&self, costs: &Costs) -> Parts {
         let technology = costs.technology();
         let mix = |ahead: f64, waited: f64, hidden: f64| (1.0 - ahead) * waited + ahead * hidden;
         let fault = |op: &Fault| {
@@ -128,14 +153,30 @@ impl Processor {
                 op.prefetched(costs),
             )
         };
-        costs.busy(self.busy)
-            + total(&self.faults, fault)
-            + total(&self.empties, empty)
-            + total(&self.gc, |op| op.checked_cost(costs).total)
-            + total(&self.locks, lock)
+        Parts {
+            busy_us: costs.busy(self.busy),
+            faults_us: total(&self.faults, fault),
+            empties_us: total(&self.empties, empty),
+            gc_us: total(&self.gc, |op| op.checked_cost(costs).total),
+            locks_us: total(&self.locks, lock),
             // Prefetching hides latency from the faulting processor; others serve it all the same.
-            + total(&self.served, |op| op.service(costs))
-            + costs.dsm(self.release)
+            served_us: total(&self.served, |op| op.service(costs)),
+            release_us: costs.dsm(self.release),
+        }
+    }
+}
+
+impl Parts {
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.busy_us
+            + self.faults_us
+            + self.empties_us
+            + self.gc_us
+            + self.locks_us
+            + self.served_us
+            + self.release_us
     }
 }
 

@@ -1,0 +1,182 @@
+//! `dosmos model inputs` and `dosmos model predict`: from a run to the models.
+//!
+//! Schema of `inputs`: `about` (name, processes, phases, run_us, notes), `network` (the network record),
+//! `lopc` (`n`, measured figures, and under `homogeneous` and `general` what those models read; null if
+//! nothing left its memory process), `dvsm` (what that model reads), `locality` (per process what
+//! `fit` reads). Schema of `predict`: `about`, `delays`, `measured`, `modelled`, `changed` (times in µs),
+//! `error`, `gain`, `expected_us`, `change` (the keys and values asked for).
+
+mod what_if;
+
+use std::path::Path;
+
+use anyhow::Context;
+use dosmos_model::inputs::{Builder, DelayModel, Measured, NetworkRecord, Prediction};
+use dosmos_trace::query::TraceSource;
+use dosmos_visualizer::source::Fused;
+use serde_json::{Value, json};
+
+use crate::args::{Format, InputsArgs, InputsFor, PredictArgs, RunArgs};
+use crate::output::{self, Table};
+use crate::{records, sources};
+
+/// `dosmos model inputs`.
+pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
+    let run = measured(&args.run).await?;
+    let document = match args.wanted {
+        InputsFor::All => all(&run, delays(&args.run))?,
+        InputsFor::Lopc => contention(&run)?["homogeneous"].take(),
+        InputsFor::General => contention(&run)?["general"].take(),
+        InputsFor::Dvsm => dvsm(&run, delays(&args.run))?,
+        InputsFor::Fit => {
+            let ap = match &args.process {
+                Some(name) => run.process(name)?,
+                None => run.first()?,
+            };
+            let references = run
+                .references(ap)
+                .context("it read and wrote nothing shared")?;
+            serde_json::to_value(references)?
+        }
+    };
+    anyhow::ensure!(
+        !document.is_null(),
+        "one thread has no contention: the homogeneous model is of two at least"
+    );
+    output::text(&(serde_json::to_string_pretty(&document)? + "\n"));
+    Ok(())
+}
+
+/// `dosmos model predict`.
+pub(super) async fn predict(args: &PredictArgs) -> anyhow::Result<()> {
+    let run = measured(&args.run).await?;
+    let change = what_if::parse(&args.what_if, run.catalog())?;
+    let prediction = run.predict(delays(&args.run), change.as_ref())?;
+    match args.format {
+        Format::Json => {
+            let mut document = serde_json::to_value(&prediction)?;
+            document["about"] = serde_json::to_value(run.about())?;
+            document["delays"] = serde_json::to_value(delays(&args.run))?;
+            document["change"] = json!(args.what_if);
+            output::text(&(serde_json::to_string_pretty(&document)? + "\n"));
+        }
+        format => output::text(&table(&run, &prediction, format)),
+    }
+    Ok(())
+}
+
+fn delays(args: &RunArgs) -> DelayModel {
+    match args.no_delays {
+        true => DelayModel::None,
+        false => DelayModel::Measured,
+    }
+}
+
+/// Reads a run.
+async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
+    let network = match &args.network {
+        Some(path) => read_network(path)?,
+        None => {
+            output::note(
+                "message costs are a typical machine's; measure: dosmos bench network -o FILE, then --network FILE",
+            );
+            NetworkRecord::typical()
+        }
+    };
+    let source = Fused::new(sources::open(&args.sources).await?.sources);
+    gather(&source, network).await
+}
+
+/// Reads a network record.
+pub(crate) fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
+    let file = || path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(file)?;
+    let record: NetworkRecord = serde_json::from_str(&text).with_context(file)?;
+    record.validate().with_context(file)?;
+    Ok(record)
+}
+
+/// A run as a source tells it.
+pub(crate) async fn gather(
+    source: &dyn TraceSource,
+    network: NetworkRecord,
+) -> anyhow::Result<Measured> {
+    let catalog = source.catalog().await?;
+    let breakdown = source.breakdown().await?;
+    let mut builder = Builder::new(catalog.clone(), network)?;
+    records::each(source, &catalog, None, |record| builder.add(record)).await?;
+    builder.finish(&breakdown).context(
+        "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
+    )
+}
+
+fn all(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
+    let about = run.about();
+    let mut locality = Vec::new();
+    for name in &about.processes {
+        let references = run.references(run.process(name)?);
+        locality.push(json!({ "process": name, "fit": references }));
+    }
+    Ok(json!({
+        "about": about,
+        "network": run.network(),
+        "lopc": run.contention()?,
+        "dvsm": dvsm(run, delays)?,
+        "locality": locality,
+    }))
+}
+
+fn contention(run: &Measured) -> anyhow::Result<Value> {
+    let contention = run.contention()?;
+    let contention = contention.context("no access left its memory process: no contention")?;
+    Ok(serde_json::to_value(contention)?)
+}
+
+fn dvsm(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
+    let mut document = serde_json::to_value(run.application(delays)?)?;
+    document["network"] = serde_json::to_value(&run.network().network)?;
+    Ok(document)
+}
+
+fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
+    let mut headers = vec!["mean of a process (ms)", "measured", "modelled"];
+    if prediction.changed.is_some() {
+        headers.push("changed");
+    }
+    let mut table = Table::new(&headers);
+    let modelled = prediction.modelled.rows();
+    let changed = prediction.changed.map(|c| c.rows());
+    for (i, (name, measured)) in prediction.measured.rows().iter().enumerate() {
+        let mut cells = vec![(*name).to_owned(), millis(*measured), millis(modelled[i].1)];
+        cells.extend(changed.map(|c| millis(c[i].1)));
+        table.row(cells);
+    }
+    let mut text = table.render(format);
+    if format == Format::Csv {
+        return text;
+    }
+    let about = run.about();
+    text += &format!(
+        "\n{}: {} processes, {} phases; the model is off by {:+.1} %\n",
+        about.name,
+        about.processes.len(),
+        about.phases,
+        100.0 * prediction.error
+    );
+    if let (Some(gain), Some(expected)) = (prediction.gain, prediction.expected_us) {
+        let (percent, verb) = match gain < 0.0 {
+            true => (-100.0 * gain, "costs"),
+            false => (100.0 * gain, "saves"),
+        };
+        let expected = millis(expected);
+        text += &format!("the change {verb} {percent:.1} %: expect {expected} ms\n");
+    }
+    for note in about.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn millis(us: f64) -> String {
+    format!("{:.3}", us / 1e3)
+}

@@ -1,0 +1,150 @@
+//! From a real run to models and back: what `model inputs` writes the models read, and what they say adds up.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_integration_tests::{Lab, NESTED};
+use serde_json::Value;
+
+fn json(lab: &Lab, args: &[&str]) -> Value {
+    let output = lab.dosmos(args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn us(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+#[test]
+fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(NESTED);
+    lab.must_up(&[
+        "sor",
+        "--rows",
+        "32",
+        "--columns",
+        "32",
+        "--iterations",
+        "20",
+    ]);
+
+    // What messages cost here, over real processes; few of them: it is the way that is tested.
+    let network = [
+        "bench",
+        "network",
+        "--runs",
+        "1",
+        "--messages",
+        "20",
+        "-o",
+        "net.json",
+    ];
+    let record = json(&lab, &[&network[..], &["--format", "json"]].concat());
+    assert!(
+        us(&record["network"]["segments"][0]["total_us"][0]) > 0.0,
+        "{record}"
+    );
+    assert!(us(&record["hop"]["read_us"][0]) > 0.0, "{record}");
+
+    let from = ["--run-dir", "run", "--network", "net.json"];
+    let inputs = json(&lab, &[&["model", "inputs"][..], &from].concat());
+    assert_eq!(inputs["about"]["processes"].as_array().unwrap().len(), 4);
+    let phases = inputs["dvsm"]["phases"].as_array().unwrap();
+    assert_eq!(
+        phases.len(),
+        42,
+        "declared, then two half sweeps an iteration, then the end"
+    );
+
+    // Counts are those of the records.
+    let events = lab.query(&["events", "--limit", "0"]);
+    let remote = events["events"].as_array().unwrap().iter().filter(|e| {
+        ["read", "write"].contains(&e["op"].as_str().unwrap()) && e["origin"] != "local"
+    });
+    let remote = remote.count() as f64;
+    let counted: f64 = phases
+        .iter()
+        .flat_map(|p| p["procs"].as_array().unwrap())
+        .flat_map(|p| [&p["faults"], &p["empties"]])
+        .flat_map(|list| list.as_array().unwrap())
+        .map(|entry| us(&entry[0]))
+        .sum();
+    assert!(
+        (counted - remote).abs() < 1e-6,
+        "{counted} faults of {remote}"
+    );
+
+    // Each model reads its document.
+    for (model, answer) in [("dvsm", "time_us"), ("general", "R"), ("lopc", "R")] {
+        let args = [&["model", "inputs", "--for", model][..], &from].concat();
+        let document = lab.dosmos(&args).stdout;
+        std::fs::write(lab.path().join("in.json"), document).unwrap();
+        let said = json(
+            &lab,
+            &["model", model, "--input", "in.json", "--format", "json"],
+        );
+        assert!(!said[answer].is_null(), "{model}: {said}");
+    }
+    let args = [
+        &["model", "inputs", "--for", "fit", "--process", "ap2"][..],
+        &from,
+    ]
+    .concat();
+    let references = json(&lab, &args);
+    let own = events["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e["ap"] == "ap2" && ["read", "write"].contains(&e["op"].as_str().unwrap()));
+    assert_eq!(references["trace"].as_array().unwrap().len(), own.count());
+
+    // The prediction: parts add up; a machine eight times as fast is faster.
+    let ask = |what: &str| {
+        let args = ["model", "predict", "--format", "json", "--what-if", what];
+        json(&lab, &[&args[..], &from].concat())
+    };
+    let said = ask("speed=8,protocol=0.2,prefetch=0.5,procs=16");
+    for times in ["measured", "modelled", "changed"] {
+        let t = &said[times];
+        let parts = [
+            "busy_us",
+            "service_us",
+            "local_us",
+            "fault_us",
+            "cold_us",
+            "lock_us",
+            "barrier_us",
+        ];
+        let sum: f64 = parts.iter().map(|part| us(&t[*part])).sum();
+        let run = us(&t["run_us"]);
+        assert!((sum - run).abs() < 0.02 * run, "{times}: {sum} of {run}");
+    }
+    assert!(us(&said["gain"]) > 0.0, "{said}");
+
+    // All in one group: nothing crosses groups any more.
+    let one_group = NESTED
+        .replace("group = \"north\"", "group = \"ocean\"")
+        .replace("group = \"land\"", "group = \"ocean\"");
+    std::fs::write(lab.path().join("proposed.toml"), one_group).unwrap();
+    let near = ask("groups=proposed.toml");
+    assert!(
+        us(&near["changed"]["fault_us"]) < us(&near["modelled"]["fault_us"]),
+        "{near}"
+    );
+
+    // What cannot be asked is said to be so.
+    for (what, word) in [
+        ("speed=fast", "number"),
+        ("sped=8", "keys are"),
+        ("speed=0", "greater than 0"),
+        ("groups=nowhere.toml", "nowhere.toml"),
+        ("speed", "KEY=VALUE"),
+    ] {
+        let output = lab.dosmos(&["model", "predict", "--what-if", what, "--run-dir", "run"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{what}: {said}");
+        assert!(said.contains(word), "{what}: {said}");
+    }
+}
