@@ -9,6 +9,7 @@ mod trade;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_visualizer::state::Palette;
 
 pub(crate) use findings::CheckArgs;
 pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
@@ -33,7 +34,7 @@ pub(crate) enum Command {
     /// Run one process of a cluster (for launchers such as srun and mpirun)
     Node(NodeArgs),
     /// Watch a running program, or look at a finished one, in the terminal
-    Top(SourceArgs),
+    Top(TopArgs),
     /// Ask for variables, processes, meta-objects, histograms, histories or events
     Query(QueryArgs),
     /// Say what is wrong with the sharing, what it costs, and what to change (exit status 1 if anything)
@@ -194,6 +195,8 @@ pub(crate) struct DemoArgs {
     /// Print a summary at the end instead of showing the terminal
     #[arg(long)]
     pub(crate) headless: bool,
+    #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
     /// Directory for logs and trace stores [default: dosmos-run/demo-TIME]
     #[arg(long)]
     pub(crate) run_dir: Option<PathBuf>,
@@ -267,6 +270,31 @@ pub(crate) struct ReportArgs {
     /// Processes with a history
     #[arg(long, default_value_t = 2)]
     pub(crate) processes: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
+}
+
+/// How the terminal shows it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ScreenArgs {
+    /// Milliseconds between two looks at a running system; 100 at least
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    pub(crate) refresh: u64,
+    /// Colours: classic, safe (also for colour-blind people), mono [default: classic; mono if NO_COLOR is set]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) palette: Option<Palette>,
+    /// Only ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub(crate) no_mouse: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

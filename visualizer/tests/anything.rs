@@ -10,7 +10,8 @@ use dosmos_proto::{EmpId, GroupId, GroupPath, MpId, Nanos, Topology};
 use dosmos_trace::Record;
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_visualizer::source::Memory;
-use dosmos_visualizer::state::{State, keys};
+use dosmos_visualizer::state::{Palette, State};
+use dosmos_visualizer::tui;
 use dosmos_visualizer::view::{self, Theme};
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -106,19 +107,22 @@ fn key() -> impl Strategy<Value = KeyCode> {
         KeyCode::F(1),
         KeyCode::Delete,
     ];
-    let chars: Vec<char> = "12345 pkjhlgGf0+-=_vVoOrwasS?x".chars().collect();
+    let chars: Vec<char> = "12345678 pkjhlgGf0+-=_vVoOrwasS?xc<>{}/:!(*"
+        .chars()
+        .collect();
     prop_oneof![
         prop::sample::select(special.to_vec()),
         prop::sample::select(chars).prop_map(KeyCode::Char),
     ]
 }
 
-fn draw(state: &State, colour: bool) {
+fn draw(state: &State, theme: Theme) {
     let backend = TestBackend::new(state.size.0, state.size.1);
     let mut terminal = Terminal::new(backend).unwrap();
-    terminal
-        .draw(|f| view::render(f, state, Theme { colour }))
-        .unwrap();
+    terminal.draw(|f| view::render(f, state, theme)).unwrap();
+    for (x, y) in [(0, 0), (9, 1), (30, 1), (12, 5), (40, 8), (79, 12), (3, 20)] {
+        view::hit(state, x, y);
+    }
 }
 
 proptest! {
@@ -128,26 +132,28 @@ proptest! {
         which in 0usize..9,
         steps in prop::collection::vec((key(), prop::option::of((1u16..=200, 1u16..=60))), 0..24),
         size in (1u16..=200, 1u16..=60),
-        colour in any::<bool>(),
+        palette in prop::sample::select(Palette::ALL.to_vec()),
+        ascii in any::<bool>(),
         lazy in any::<bool>(),
     ) {
         let source = odd_sources().swap_remove(which);
+        let theme = Theme { palette, ascii };
         let mut state = State::new("odd", size);
-        draw(&state, colour);
+        draw(&state, theme);
         support::answer(&mut state, &source);
         for (code, resized) in steps {
-            if let Some(action) = keys::action(KeyEvent::new(code, KeyModifiers::NONE)) {
-                state.handle(action);
-            }
+            state.key(KeyEvent::new(code, KeyModifiers::NONE));
             if let Some(size) = resized {
                 state.resize(size);
             }
-            draw(&state, colour);
+            draw(&state, theme);
             if !lazy {
                 support::answer(&mut state, &source);
-                draw(&state, colour);
+                draw(&state, theme);
             }
         }
+        tui::csv(&state);
+        prop_assert!(tui::svg(&state).ends_with("</svg>\n"));
     }
 }
 
@@ -160,7 +166,7 @@ fn every_small_size_is_drawn() {
         for width in (1..90).step_by(3) {
             for height in 1..30 {
                 state.resize((width, height));
-                draw(&state, true);
+                draw(&state, Theme::default());
             }
         }
     }

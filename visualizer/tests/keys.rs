@@ -7,8 +7,9 @@ mod support;
 use dosmos_proto::{ApId, Nanos};
 use dosmos_trace::Op;
 use dosmos_trace::query::Filter;
+use dosmos_trace::query::table::SortKey;
 use dosmos_visualizer::state::lanes::LaneKey;
-use dosmos_visualizer::state::{Action, Question, Screen, State, variables::SortKey};
+use dosmos_visualizer::state::{Action, Question, Screen, State};
 use support::{GRID, SUM, after, answer};
 
 const SIZE: (u16, u16) = (80, 24);
@@ -30,7 +31,7 @@ fn digits_and_tab_choose_the_screen() {
     }
     assert_eq!(state.place.screen, Screen::Overview);
     state.handle(Action::PreviousScreen);
-    assert_eq!(state.place.screen, Screen::ProcessHistory);
+    assert_eq!(state.place.screen, Screen::Health);
     state.handle(Action::Show(Screen::Variables));
     assert_eq!(state.place.screen, Screen::Variables);
 }
@@ -105,10 +106,12 @@ fn the_selection_stays_on_its_variable_when_the_order_changes() {
     assert_eq!(selected(&state), SUM);
     for _ in SortKey::ALL {
         state.handle(Action::Sort);
+        answer(&mut state, &source);
         assert_eq!(selected(&state), SUM);
     }
     assert_eq!(state.sort, SortKey::Name);
     state.handle(Action::Reverse);
+    answer(&mut state, &source);
     assert_eq!(selected(&state), SUM);
     assert_eq!(state.variable_list.selected, 0);
 }

@@ -9,15 +9,21 @@ use std::fmt::Write;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::Catalog;
 use dosmos_visualizer::source::Memory;
-use dosmos_visualizer::state::{Action, Screen, State, Update};
+use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 use support::{after, answer};
 
-const COLOUR: Theme = Theme { colour: true };
-const PLAIN: Theme = Theme { colour: false };
+const COLOUR: Theme = Theme {
+    palette: Palette::Classic,
+    ascii: false,
+};
+const PLAIN: Theme = Theme {
+    palette: Palette::Mono,
+    ascii: false,
+};
 
 /// The screen, and below it where it is coloured.
 fn picture(state: &State, theme: Theme) -> String {
@@ -144,6 +150,83 @@ fn process_history_of_the_whole_run_on_a_wide_terminal() {
     insta::assert_snapshot!(picture(&state, COLOUR));
 }
 
+/// Much goes on at the sum, everybody far away: something to find.
+fn findings_in(size: (u16, u16), screen: Screen) -> State {
+    after(&support::crowded_lock(), size, &[Action::Show(screen)])
+}
+
+#[test]
+fn findings() {
+    let state = findings_in(SMALL, Screen::Findings);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+    let state = findings_in((160, 50), Screen::Findings);
+    insta::assert_snapshot!("findings_wide", picture(&state, COLOUR));
+}
+
+#[test]
+fn groups() {
+    let mut state = findings_in(SMALL, Screen::Groups);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+    state.handle(Action::Enter);
+    insta::assert_snapshot!("groups_as_proposed", picture(&state, PLAIN));
+}
+
+#[test]
+fn health() {
+    let keys = [Action::Show(Screen::Health), Action::Down];
+    let mut state = after(&support::live(Nanos(300_000_000)), SMALL, &keys);
+    answer(&mut state, &support::live(Nanos(590_000_000)));
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn a_filter_being_typed_and_a_command_being_completed() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let source = support::finished();
+    let mut state = after(&source, SMALL, &[Action::Show(Screen::Variables)]);
+    let press = |state: &mut State, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
+    for c in "/!gr".chars() {
+        press(&mut state, KeyCode::Char(c));
+    }
+    answer(&mut state, &source);
+    insta::assert_snapshot!("filter_typed", picture(&state, COLOUR));
+    press(&mut state, KeyCode::Esc);
+    assert!(state.filter.is_none(), "Esc gives the old one back");
+    for c in ":record op=".chars() {
+        press(&mut state, KeyCode::Char(c));
+    }
+    press(&mut state, KeyCode::Tab);
+    press(&mut state, KeyCode::Tab);
+    answer(&mut state, &source);
+    insta::assert_snapshot!("command_completed", picture(&state, COLOUR));
+}
+
+#[test]
+fn the_time_cursor_counts_what_it_points_at() {
+    let keys = [
+        Action::Show(Screen::Histogram),
+        Action::Cursor,
+        Action::CursorLeft,
+    ];
+    let state = after(&support::finished(), SMALL, &keys);
+    insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn only_ascii_characters_in_ascii_mode() {
+    let theme = Theme {
+        ascii: true,
+        ..COLOUR
+    };
+    for screen in Screen::ALL {
+        let state = findings_in(SMALL, screen);
+        let text = picture(&state, theme);
+        assert!(text.is_ascii(), "{text}");
+    }
+    let state = findings_in(SMALL, Screen::Overview);
+    insta::assert_snapshot!("ascii", picture(&state, theme));
+}
+
 #[test]
 fn without_colours() {
     let source = support::finished();
@@ -159,8 +242,10 @@ fn without_colours() {
 fn help() {
     let mut state = after(&support::finished(), SMALL, &[Action::Help]);
     insta::assert_snapshot!(picture(&state, COLOUR));
+    state.handle(Action::Help);
+    insta::assert_snapshot!("help_commands", picture(&state, COLOUR));
     state.handle(Action::Back);
-    assert!(!state.help);
+    assert!(state.help.is_none());
 }
 
 #[test]

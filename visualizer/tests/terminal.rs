@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use dosmos_proto::Nanos;
+use dosmos_visualizer::state::Look;
 use dosmos_visualizer::tui::{self, Options};
 use futures::StreamExt;
 use ratatui::Terminal;
@@ -106,7 +107,7 @@ fn start(options: Options) -> (User, impl Future<Output = Result<(), tui::Error>
 fn options() -> Options {
     Options {
         title: "sor".into(),
-        no_color: false,
+        look: Look::default(),
         ..Options::default()
     }
 }
@@ -124,7 +125,10 @@ async fn keys_change_the_screen_and_q_ends() {
         user.press('4');
         user.sees("waits for lock").await;
         user.press('?');
-        user.sees("? or Esc closes").await;
+        user.sees("? commands").await;
+        user.press('?');
+        user.sees(":record").await;
+        user.press('?');
         user.press('p');
         user.sees("PAUSED").await;
         user.press('q');

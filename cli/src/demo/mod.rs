@@ -16,7 +16,7 @@ use dosmos_trace::query::{MetaQuery, TraceSource};
 use dosmos_visualizer::source::{Fused, RemoteSource};
 use dosmos_visualizer::tui::{self, Options};
 
-use crate::args::{DemoArgs, Format};
+use crate::args::{DemoArgs, Format, ScreenArgs};
 use crate::config::Cluster;
 use crate::launch::{AppOutcome, RunDir, Running};
 use crate::output::{self, Table};
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let ended = if args.headless {
         headless(&mut running, &command, &*source, signals).await
     } else {
-        let ended = in_terminal(&mut running, &command, source, app.name).await;
+        let ended = in_terminal(&mut running, &command, source, app.name, &args.screen).await;
         if ended.as_ref().is_ok_and(|e| e.failures.is_empty()) {
             repeat_last_words(&running);
         }
@@ -141,11 +141,10 @@ async fn in_terminal(
     command: &[String],
     source: Arc<Fused>,
     app: &str,
+    screen: &ScreenArgs,
 ) -> anyhow::Result<AppOutcome> {
     let (tell, finished) = tokio::sync::oneshot::channel::<String>();
     let options = Options {
-        refresh: top::REFRESH,
-        no_color: top::no_color(),
         title: format!("demo: {app}"),
         started_by: "dosmos demo".to_owned(),
         finished: Some(Box::pin(async move {
@@ -154,7 +153,7 @@ async fn in_terminal(
                 Err(_) => std::future::pending().await,
             }
         })),
-        cancel: None,
+        ..top::options(screen)
     };
     let terminal = tui::run(source, options);
     let program = async {

@@ -137,6 +137,21 @@ impl NamePattern {
         format!("{}{}", if self.negate { "!" } else { "" }, self.text)
     }
 
+    /// Whether it lets a name through. One that is no regular expression lets nothing through.
+    pub fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
+        let regex = self.compile().ok();
+        let negate = self.negate;
+        move |name| regex.as_ref().is_some_and(|r| r.is_match(name) != negate)
+    }
+
+    /// The names that are exactly this.
+    pub fn exactly(name: &str) -> Self {
+        Self {
+            text: format!("^{}$", regex::escape(name)),
+            negate: false,
+        }
+    }
+
     fn compile(&self) -> Result<Regex, String> {
         let built = RegexBuilder::new(&self.text)
             .size_limit(PATTERN_BYTES)

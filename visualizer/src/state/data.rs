@@ -2,28 +2,30 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dosmos_proto::{ApId, MpId, Nanos};
+use dosmos_analysis::Analysis;
+use dosmos_proto::{ApId, MpId, Nanos, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
+use dosmos_trace::query::table::{Table, TableQuery};
 use dosmos_trace::query::{
-    Catalog, Completeness, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
-    ProcessStatus, Status, TimeRange,
+    Breakdown, Catalog, Completeness, Histogram, HistogramQuery, History, HistoryQuery,
+    ProcessStatus, ProcessTimes, Status, TimeRange,
 };
 
 use super::window::Scale;
 
-/// What a screen needs beside catalog and status.
+/// What a screen needs beside catalog, status and table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Nothing.
     Nothing,
-    /// All meta-objects; and, where no status tells, the origins of every memory process's accesses.
+    /// Accesses of every application process, where no status tells them.
     Overview,
-    /// All meta-objects.
-    Variables,
     /// One bucket a column.
     Histogram(HistogramQuery),
     /// Points enough for the columns.
     History(HistoryQuery),
+    /// What is wrong in this range; none: lately if the run is live, else all of it.
+    Analysis(Option<TimeRange>),
 }
 
 /// What the terminal wants to know now.
@@ -31,34 +33,81 @@ pub enum Question {
 pub struct Request {
     /// For the screen shown.
     pub question: Question,
+    /// The rows of the table of variables that are seen, or that the next keys choose from.
+    pub page: Option<TableQuery>,
+    /// A variable to be found by its name.
+    pub find: Option<String>,
     /// How its times fall onto columns (histogram and history).
     pub scale: Scale,
     /// Ask again from time to time; not while paused.
     pub repeat: bool,
 }
 
+/// Accesses of an application process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ApFigures {
+    /// By operation.
+    pub counts: OpCounts,
+    /// By origin.
+    pub origins: [u64; 3],
+}
+
+/// What an analysis found, and of what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysed {
+    /// Findings and groups.
+    pub analysis: Analysis,
+    /// The records of this range.
+    pub range: TimeRange,
+    /// Number of records read.
+    pub records: u64,
+    /// The range asked for was longer, and too much to read.
+    pub cut: bool,
+}
+
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To nothing, or to a question that only concerns catalog and status.
+    /// To nothing, or to a question that status answers.
     None,
-    /// To [`Question::Overview`]; accesses by origin for processes without a status.
-    Overview(MetaObjects, BTreeMap<MpId, [u64; 3]>),
-    /// To [`Question::Variables`].
-    Variables(MetaObjects),
+    /// To [`Question::Overview`], of a run without a status.
+    Overview(BTreeMap<ApId, ApFigures>),
     /// To [`Question::Histogram`].
     Histogram(Histogram),
     /// To [`Question::History`].
     History(History),
+    /// To [`Question::Analysis`].
+    Analysis(Box<Analysed>),
 }
 
 /// What one round of asking brought.
 #[derive(Clone, Debug)]
+pub struct Reply {
+    /// Processes, extent; no variables. Without topology if it is known.
+    pub catalog: Catalog,
+    /// State of the processes.
+    pub status: Status,
+    /// To the question.
+    pub answer: Answer,
+    /// To the page.
+    pub table: Option<Table>,
+    /// The variables that the answers speak of.
+    pub variables: Vec<Variable>,
+    /// The variable to be found; none if there is none of that name.
+    pub found: Option<Variable>,
+    /// Where the processes' time went, if it was asked for.
+    pub breakdown: Option<Breakdown>,
+    /// Bytes received over a network since the source was opened.
+    pub received: u64,
+}
+
+/// The end of one round of asking.
+#[derive(Clone, Debug)]
 pub struct Update {
     /// What had been wanted.
     pub request: Request,
-    /// Catalog, status and answer, or why there are none.
-    pub result: Result<(Catalog, Status, Answer), String>,
+    /// What it brought, or why it brought nothing.
+    pub result: Result<Box<Reply>, String>,
 }
 
 /// A chart's answer with its scale.
@@ -72,33 +121,63 @@ pub struct Charted<T> {
 
 /// How far back rates look.
 const RATE_WINDOW: Nanos = Nanos(2_500_000_000);
+/// Variables remembered by number; beyond, those seen last.
+const REMEMBERED: usize = 20_000;
+
+/// Counters of a process at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    /// Its event manager's clock.
+    now: Nanos,
+    accesses: u64,
+    recorded: u64,
+    cpu: Nanos,
+    monitor: Nanos,
+}
 
 /// Counters at one instant.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     now: Nanos,
-    /// By process: its event manager's clock, and all its accesses.
-    processes: BTreeMap<MpId, (Nanos, u64)>,
+    processes: BTreeMap<MpId, Counters>,
     aps: BTreeMap<ApId, u64>,
+    /// Processor time and clock of each event manager.
+    managers: BTreeMap<String, (Nanos, Nanos)>,
+    received: u64,
+}
+
+/// What a process costs, lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Costs {
+    /// Share of a processor that it takes.
+    pub cpu: f64,
+    /// Share of a processor that monitoring takes in it: the intrusion.
+    pub monitor: f64,
+    /// Records it makes a second.
+    pub records: f64,
 }
 
 /// The last answers.
 #[derive(Clone, Debug, Default)]
 pub struct Data {
-    /// Processes, variables, extent.
+    /// Processes, extent, and the variables met so far.
     pub catalog: Catalog,
     /// State of the processes.
     pub status: Status,
-    /// All meta-objects, as last asked for.
-    pub metas: MetaObjects,
+    /// The page of the table of variables.
+    pub table: Table,
     /// Accesses by origin of each memory process.
     pub origins: BTreeMap<MpId, [u64; 3]>,
     /// Accesses by application process.
-    pub by_ap: BTreeMap<ApId, OpCounts>,
+    pub by_ap: BTreeMap<ApId, ApFigures>,
+    /// Where each process's time went.
+    pub times: BTreeMap<ApId, ProcessTimes>,
     /// The histogram shown.
     pub histogram: Option<Charted<Histogram>>,
     /// The history shown.
     pub history: Option<Charted<History>>,
+    /// The last analysis.
+    pub analysed: Option<Box<Analysed>>,
     /// Why the last round brought nothing; none if it did.
     pub error: Option<String>,
     /// A round has brought something.
@@ -122,6 +201,7 @@ impl Data {
             self.histogram.as_ref().map(|h| &h.answer.completeness),
             self.history.as_ref().map(|h| &h.answer.completeness),
             Some(&self.status.completeness),
+            Some(&self.table.completeness),
         ];
         for other in charts.into_iter().flatten() {
             all.dropped = all.dropped.max(other.dropped);
@@ -145,42 +225,91 @@ impl Data {
         managers.flat_map(|e| &e.processes)
     }
 
-    /// Takes catalog and status, and counts rates from them.
-    pub fn take_base(&mut self, catalog: Catalog, status: Status) {
+    /// A variable met so far.
+    pub fn variable(&self, id: VarId) -> Option<&Variable> {
+        self.catalog.variables.iter().find(|v| v.id == id)
+    }
+
+    /// Takes catalog and status, and counts rates from them. Topology and variables stay where the new
+    /// ones are not told.
+    pub fn take_base(&mut self, mut catalog: Catalog, status: Status, received: u64) {
+        if catalog.topology == Topology::default() {
+            catalog.topology = std::mem::take(&mut self.catalog.topology);
+        }
+        let told = std::mem::replace(
+            &mut catalog.variables,
+            std::mem::take(&mut self.catalog.variables),
+        );
         self.catalog = catalog;
+        self.meet(told);
         self.status = status;
         self.answered = true;
-        let mut sample = Sample::default();
+        let mut sample = Sample {
+            received,
+            ..Sample::default()
+        };
         for manager in &self.status.event_managers {
             sample.now = sample.now.max(manager.now);
+            let name = manager.name.clone();
+            sample.managers.insert(name, (manager.now, manager.cpu));
             for process in &manager.processes {
                 let origins = process.by_origin.map(|c| c.total());
                 self.origins.insert(process.mp, origins);
-                let total = origins.iter().sum();
-                sample.processes.insert(process.mp, (manager.now, total));
+                let counters = Counters {
+                    now: manager.now,
+                    accesses: origins.iter().sum(),
+                    recorded: process.recorded,
+                    cpu: process.cpu,
+                    monitor: process.monitor,
+                };
+                sample.processes.insert(process.mp, counters);
+                for ap in &process.aps {
+                    let mut figures = ApFigures {
+                        origins: ap.by_origin.map(|c| c.total()),
+                        ..ApFigures::default()
+                    };
+                    ap.by_origin.iter().for_each(|c| figures.counts.add(c));
+                    sample.aps.insert(ap.ap, figures.counts.total());
+                    self.by_ap.insert(ap.ap, figures);
+                }
             }
         }
         self.samples.push_back(sample);
         self.forget_old_samples();
     }
 
-    /// Takes meta-objects.
-    pub fn take_metas(&mut self, metas: MetaObjects) {
-        self.by_ap.clear();
-        for primary in &metas.primaries {
-            for (ap, counts) in &primary.by_ap {
-                self.by_ap.entry(*ap).or_default().add(counts);
+    /// Takes accesses of application processes, where no status tells them.
+    pub fn take_aps(&mut self, aps: BTreeMap<ApId, ApFigures>) {
+        self.origins.clear();
+        for (ap, figures) in &aps {
+            let its = self.catalog.topology.ap(*ap).map(|a| a.memory_process);
+            let Some(mp) = its else { continue };
+            let sum = self.origins.entry(mp).or_default();
+            for (sum, n) in sum.iter_mut().zip(figures.origins) {
+                *sum += n;
             }
         }
-        for secondary in &metas.secondaries {
-            for (ap, reads) in &secondary.by_ap {
-                self.by_ap.entry(*ap).or_default().reads += reads;
+        self.by_ap = aps;
+    }
+
+    /// Takes where the time went.
+    pub fn take_times(&mut self, breakdown: &Breakdown) {
+        let all = breakdown.by_process().into_iter();
+        self.times = all.map(|times| (times.ap, times)).collect();
+    }
+
+    /// Remembers variables.
+    pub fn meet(&mut self, variables: Vec<Variable>) {
+        let known = &mut self.catalog.variables;
+        if known.len() + variables.len() > REMEMBERED {
+            known.clear();
+        }
+        for variable in variables {
+            match known.binary_search_by_key(&variable.id, |v| v.id) {
+                Ok(at) => known[at] = variable,
+                Err(at) => known.insert(at, variable),
             }
         }
-        if let Some(sample) = self.samples.back_mut() {
-            sample.aps = self.by_ap.iter().map(|(ap, c)| (*ap, c.total())).collect();
-        }
-        self.metas = metas;
     }
 
     fn forget_old_samples(&mut self) {
@@ -204,14 +333,34 @@ impl Data {
 
     /// Accesses a second of a memory process's applications, lately.
     pub fn rate_of_mp(&self, mp: MpId) -> Option<f64> {
-        let known = |s: &Sample| s.processes.get(&mp).copied();
-        self.rate(known)
+        self.rate(|s| s.processes.get(&mp).map(|c| (c.now, c.accesses)))
     }
 
     /// Accesses a second of an application process, lately.
     pub fn rate_of_ap(&self, ap: ApId) -> Option<f64> {
-        let known = |s: &Sample| Some((s.now, *s.aps.get(&ap)?));
-        self.rate(known)
+        self.rate(|s| Some((s.now, *s.aps.get(&ap)?)))
+    }
+
+    /// What a memory process costs, lately.
+    pub fn costs_of_mp(&self, mp: MpId) -> Option<Costs> {
+        let rate =
+            |of: fn(&Counters) -> u64| self.rate(|s| s.processes.get(&mp).map(|c| (c.now, of(c))));
+        Some(Costs {
+            cpu: rate(|c| c.cpu.0)? / 1e9,
+            monitor: rate(|c| c.monitor.0)? / 1e9,
+            records: rate(|c| c.recorded)?,
+        })
+    }
+
+    /// Share of a processor that an event manager takes, lately.
+    pub fn cpu_of_manager(&self, name: &str) -> Option<f64> {
+        let known = |s: &Sample| s.managers.get(name).map(|(now, cpu)| (*now, cpu.0));
+        Some(self.rate(known)? / 1e9)
+    }
+
+    /// Bytes a second that this terminal receives, lately.
+    pub fn traffic(&self) -> Option<f64> {
+        self.rate(|s| Some((s.now, s.received)))
     }
 
     fn rate(&self, known: impl Fn(&Sample) -> Option<(Nanos, u64)>) -> Option<f64> {

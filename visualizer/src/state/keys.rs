@@ -35,6 +35,13 @@ pub enum Action {
     Acquires,
     Sort,
     Reverse,
+    Filter,
+    Command,
+    Cursor,
+    CursorLeft,
+    CursorRight,
+    CursorFarLeft,
+    CursorFarRight,
     Help,
     Quit,
 }
@@ -57,14 +64,17 @@ const fn c(key: char) -> KeyCode {
 /// Every key there is.
 pub const BINDINGS: &[Binding] = &[
     Binding {
-        keys: "1 … 5, Tab",
-        does: "the five screens above; the next one",
+        keys: "1 … 8, Tab",
+        does: "the screens above; the next one",
         actions: &[
             (c('1'), Action::Show(Screen::Overview)),
             (c('2'), Action::Show(Screen::Variables)),
             (c('3'), Action::Show(Screen::Histogram)),
             (c('4'), Action::Show(Screen::VariableHistory)),
             (c('5'), Action::Show(Screen::ProcessHistory)),
+            (c('6'), Action::Show(Screen::Findings)),
+            (c('7'), Action::Show(Screen::Groups)),
+            (c('8'), Action::Show(Screen::Health)),
             (KeyCode::Tab, Action::NextScreen),
             (KeyCode::BackTab, Action::PreviousScreen),
         ],
@@ -93,12 +103,12 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "Enter",
-        does: "look closer at what is selected; on a group: fold it",
+        does: "look closer; fold a group; 7: as proposed",
         actions: &[(KeyCode::Enter, Action::Enter)],
     },
     Binding {
         keys: "Esc",
-        does: "back",
+        does: "back; takes cursor and filter away",
         actions: &[
             (KeyCode::Esc, Action::Back),
             (KeyCode::Backspace, Action::Back),
@@ -106,7 +116,7 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "+ -",
-        does: "zoom in, out (time)",
+        does: "zoom in, out (time), to the cursor if there is one",
         actions: &[
             (c('+'), Action::ZoomIn),
             (c('='), Action::ZoomIn),
@@ -116,7 +126,7 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "← → (h l)",
-        does: "earlier, later",
+        does: "earlier, later (live: rewinds, f returns); 7: columns",
         actions: &[
             (KeyCode::Left, Action::Earlier),
             (c('h'), Action::Earlier),
@@ -168,6 +178,29 @@ pub const BINDINGS: &[Binding] = &[
         keys: "s S",
         does: "sort by the next column, reverse (2)",
         actions: &[(c('s'), Action::Sort), (c('S'), Action::Reverse)],
+    },
+    Binding {
+        keys: "c, < > { }",
+        does: "time cursor; by one column, by ten",
+        actions: &[
+            (c('c'), Action::Cursor),
+            (c('<'), Action::CursorLeft),
+            (c(','), Action::CursorLeft),
+            (c('>'), Action::CursorRight),
+            (c('.'), Action::CursorRight),
+            (c('{'), Action::CursorFarLeft),
+            (c('}'), Action::CursorFarRight),
+        ],
+    },
+    Binding {
+        keys: "/",
+        does: "filter names by a regular expression; !… for all others",
+        actions: &[(c('/'), Action::Filter)],
+    },
+    Binding {
+        keys: ":",
+        does: "command; Tab completes, :help lists them",
+        actions: &[(c(':'), Action::Command)],
     },
     Binding {
         keys: "?",

@@ -1,9 +1,10 @@
 //! What the screen shown needs to know.
 
 use dosmos_trace::Op;
+use dosmos_trace::query::table::TableQuery;
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery};
 
-use super::window::Scale;
+use super::window::{Scale, Window};
 use super::{Question, Request, Screen, State};
 
 /// Columns left of a histogram's bars, for the counts.
@@ -16,14 +17,24 @@ pub(crate) fn lane_label(width: u16) -> u16 {
 /// Points asked for per column: enough that the marks of dense lanes stay apart.
 const POINTS_PER_COLUMN: u32 = 48;
 
+/// Rows of the table kept around the selected one where a chart is shown, for the next keys.
+const NEIGHBOURS: usize = 8;
+
 impl State {
     /// What is wanted now.
     pub fn request(&self) -> Request {
         let scale = self.scale();
         let question = match self.place.screen {
             Screen::Overview => Question::Overview,
-            Screen::Variables => Question::Variables,
+            Screen::Variables | Screen::Health => Question::Nothing,
             _ if self.data.catalog.extent.is_none() => Question::Nothing,
+            Screen::Findings | Screen::Groups => Question::Analysis(match self.window {
+                Window::Fixed(range) => Some(range),
+                Window::Latest(_) if !self.data.catalog.live => {
+                    Some(self.window.resolve(self.data.extent()))
+                }
+                _ => None,
+            }),
             Screen::Histogram => Question::Histogram(HistogramQuery {
                 filter: self.filter(scale),
                 buckets: u32::from(scale.columns),
@@ -37,9 +48,32 @@ impl State {
         };
         Request {
             question,
+            page: self.page_wanted(),
+            find: self.find.as_ref().map(|(name, _)| name.clone()),
             scale,
             repeat: !self.paused,
         }
+    }
+
+    /// The rows of the table that are seen, and as many around them as half a screen; beside a chart
+    /// only the neighbours of the selected one.
+    fn page_wanted(&self) -> Option<TableQuery> {
+        let rows = match self.place.screen {
+            Screen::Variables => usize::from(self.size.1),
+            Screen::Histogram | Screen::VariableHistory => NEIGHBOURS,
+            _ => return None,
+        };
+        let offset = self.variable_list.selected.saturating_sub(rows);
+        // On a grid, so that each step of the selection does not make another question.
+        let grid = rows.div_ceil(2).max(1);
+        let offset = offset / grid * grid;
+        Some(TableQuery {
+            pattern: self.filter.clone(),
+            sort: self.sort,
+            reverse: self.reverse,
+            offset: u32::try_from(offset).unwrap_or(u32::MAX),
+            limit: u32::try_from(2 * rows + grid).unwrap_or(u32::MAX),
+        })
     }
 
     fn filter(&self, scale: Scale) -> Filter {

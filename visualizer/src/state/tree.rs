@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, Topology};
 
-use dosmos_trace::meta::OpCounts;
-
 use super::data::Data;
 
 /// What a row of the tree stands for.
@@ -45,7 +43,7 @@ pub struct Figures {
     pub accesses: u64,
     /// Accesses a second: lately if live, else on average.
     pub rate: Option<f64>,
-    /// Accesses by origin; unknown of application processes.
+    /// Accesses by origin; none of link processes.
     pub origins: Option<[u64; 3]>,
     /// Records lost.
     pub dropped: u64,
@@ -67,8 +65,9 @@ impl Figures {
     }
 }
 
-/// The rows of the tree, top groups first; of a group its processes, then its sub-groups.
-pub fn rows(data: &Data, folded: &BTreeSet<GroupId>) -> Vec<Row> {
+/// The rows of the tree, top groups first; of a group its processes, then its sub-groups. Of those whose
+/// names a filter lets through, and what they stand below.
+pub fn rows(data: &Data, folded: &BTreeSet<GroupId>, passes: impl Fn(&str) -> bool) -> Vec<Row> {
     let topology = &data.catalog.topology;
     let figures = Computed::new(data);
     let mut rows = Vec::new();
@@ -76,7 +75,26 @@ pub fn rows(data: &Data, folded: &BTreeSet<GroupId>) -> Vec<Row> {
     for group in tops {
         add_group(&mut rows, data, &figures, folded, group, 0);
     }
+    keep_passing(&mut rows, passes);
     rows
+}
+
+/// Drops rows that neither pass nor stand above one that does.
+fn keep_passing(rows: &mut Vec<Row>, passes: impl Fn(&str) -> bool) {
+    // From the bottom: the depth of the last kept row; the next row of a smaller depth is its parent.
+    let mut needed = 0;
+    let mut keep: Vec<bool> = rows
+        .iter()
+        .rev()
+        .map(|row| {
+            let kept = passes(&row.label) || row.depth < needed;
+            if kept {
+                needed = row.depth;
+            }
+            kept
+        })
+        .collect();
+    rows.retain(|_| keep.pop().unwrap_or(true));
 }
 
 fn groups_below(topology: &Topology, parent: Option<GroupId>) -> Vec<GroupId> {
@@ -201,11 +219,12 @@ impl Computed {
 }
 
 fn ap_figures(data: &Data, ap: ApId) -> Figures {
-    let accesses = data.by_ap.get(&ap).map_or(0, OpCounts::total);
+    let its = data.by_ap.get(&ap).copied().unwrap_or_default();
+    let accesses = its.counts.total();
     Figures {
         accesses,
         rate: rate(data, accesses, data.rate_of_ap(ap)),
-        origins: None,
+        origins: Some(its.origins),
         dropped: 0,
     }
 }

@@ -31,13 +31,18 @@ impl Window {
         }
     }
 
-    /// Half as much, twice as large. At the end of a `live` run the end stays; elsewhere the middle.
+    /// Half as much, twice as large. What `about` points at stays where it is; without it the end of a
+    /// `live` run does, elsewhere the middle.
     #[must_use]
-    pub fn zoomed_in(self, extent: TimeRange, live: bool) -> Self {
+    pub fn zoomed_in(self, extent: TimeRange, live: bool, about: Option<Nanos>) -> Self {
         let shown = self.resolve(extent);
         let span = Nanos(shown.length().0 / 2);
         if span < SHORTEST {
             return self;
+        }
+        if let Some(about) = about.filter(|at| shown.contains(*at)) {
+            let from = about - Nanos((about - shown.from).0 / 2);
+            return Self::fixed(from, span, extent);
         }
         match self {
             Self::Latest(_) => Self::Latest(span),
@@ -52,14 +57,18 @@ impl Window {
 
     /// Twice as much, until all is shown.
     #[must_use]
-    pub fn zoomed_out(self, extent: TimeRange) -> Self {
+    pub fn zoomed_out(self, extent: TimeRange, about: Option<Nanos>) -> Self {
         let shown = self.resolve(extent);
         let span = Nanos(shown.length().0.saturating_mul(2));
         if span >= extent.length() {
             return Self::Whole;
         }
-        match self {
-            Self::Fixed(_) => {
+        match (self, about.filter(|at| shown.contains(*at))) {
+            (_, Some(about)) => {
+                let before = (about - shown.from).0.saturating_mul(2);
+                Self::fixed(about - Nanos(before), span, extent)
+            }
+            (Self::Fixed(_), None) => {
                 let from = shown.from - Nanos(span.0 / 4);
                 Self::fixed(from, span, extent)
             }
@@ -220,18 +229,32 @@ mod tests {
 
     #[test]
     fn zooming_keeps_the_end_of_a_live_run_and_the_middle_of_a_finished_one() {
-        let live = Window::Whole.zoomed_in(RUN, true);
+        let live = Window::Whole.zoomed_in(RUN, true, None);
         assert_eq!(live, Window::Latest(Nanos(4_000_000)));
         assert_eq!(live.resolve(RUN), range(5_000_000, 9_000_000));
-        let done = Window::Whole.zoomed_in(RUN, false);
+        let done = Window::Whole.zoomed_in(RUN, false, None);
         assert_eq!(done.resolve(RUN), range(3_000_000, 7_000_000));
-        assert_eq!(done.zoomed_out(RUN), Window::Whole);
-        assert_eq!(live.zoomed_out(RUN), Window::Whole);
+        assert_eq!(done.zoomed_out(RUN, None), Window::Whole);
+        assert_eq!(live.zoomed_out(RUN, None), Window::Whole);
+    }
+
+    #[test]
+    fn zooming_keeps_what_is_pointed_at_in_its_place() {
+        let at = Nanos(3_000_000);
+        let closer = Window::Whole.zoomed_in(RUN, true, Some(at));
+        assert_eq!(closer.resolve(RUN), range(2_000_000, 6_000_000));
+        let closer = closer.zoomed_in(RUN, true, Some(at));
+        assert_eq!(closer.resolve(RUN), range(2_500_000, 4_500_000));
+        let out = closer.zoomed_out(RUN, Some(at));
+        assert_eq!(out.resolve(RUN), range(2_000_000, 6_000_000));
+        assert_eq!(out.zoomed_out(RUN, Some(at)), Window::Whole);
     }
 
     #[test]
     fn panning_stops_at_the_ends() {
-        let mut w = Window::Whole.zoomed_in(RUN, false).zoomed_in(RUN, false);
+        let mut w = Window::Whole
+            .zoomed_in(RUN, false, None)
+            .zoomed_in(RUN, false, None);
         assert_eq!(w.resolve(RUN).length(), Nanos(2_000_000));
         for _ in 0..20 {
             w = w.earlier(RUN);
@@ -250,7 +273,7 @@ mod tests {
     fn zooming_in_ends_at_a_microsecond() {
         let mut w = Window::Whole;
         for _ in 0..100 {
-            w = w.zoomed_in(RUN, false);
+            w = w.zoomed_in(RUN, false, None);
         }
         assert!(w.resolve(RUN).length() >= SHORTEST);
     }

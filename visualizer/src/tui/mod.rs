@@ -3,8 +3,10 @@
 //! Guarantees: the terminal is restored at the end, on an error, on a panic, and on SIGINT, SIGTERM
 //! and SIGHUP; the source is asked on a thread of its own, so a slow one never makes the keys slow.
 
+mod ask;
 mod poll;
 mod run;
+mod save;
 
 use std::future::Future;
 use std::io::{self, IsTerminal};
@@ -12,17 +14,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::EventStream;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture, EventStream};
+use crossterm::execute;
 use dosmos_trace::query::TraceSource;
 use futures::FutureExt;
 use futures::future::select_all;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub use poll::answer_once;
-pub use run::drive;
+pub use poll::{TRAFFIC, answer_once};
+pub use run::{Drawn, drive};
+pub use save::{csv, svg};
 
-/// Shortest time between two rounds of asking.
-pub const FASTEST: Duration = Duration::from_millis(250);
+use crate::state::{Look, Palette};
+
+/// Shortest time between two rounds of asking (DESIGN §8: at most ten a second).
+pub const FASTEST: Duration = Duration::from_millis(100);
 
 /// Something that happens once.
 pub type Event<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -31,8 +37,10 @@ pub type Event<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub struct Options {
     /// Time between two rounds of asking; [`FASTEST`] at least.
     pub refresh: Duration,
-    /// Letters instead of colours.
-    pub no_color: bool,
+    /// Colours and characters.
+    pub look: Look,
+    /// Clicks and the wheel are for this program; the terminal's own selecting then needs Shift.
+    pub mouse: bool,
     /// What is shown, in the header; may be empty.
     pub title: String,
     /// The command that started this, for the messages of errors: `dosmos top`.
@@ -41,18 +49,30 @@ pub struct Options {
     pub finished: Option<Event<String>>,
     /// The terminal is to be left.
     pub cancel: Option<Event<()>>,
+    /// Told of every screen drawn.
+    pub drawn: Option<Box<dyn FnMut(Drawn) + Send>>,
 }
 
 impl Default for Options {
-    /// Four rounds a second; no colours if the environment has a non-empty `NO_COLOR`.
+    /// Four rounds a second; no colours if the environment has a non-empty `NO_COLOR`
+    /// (<https://no-color.org>).
     fn default() -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Self {
-            refresh: FASTEST,
-            no_color: std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
+            refresh: Duration::from_millis(250),
+            look: Look {
+                palette: match no_color {
+                    true => Palette::Mono,
+                    false => Palette::Classic,
+                },
+                ascii: false,
+            },
+            mouse: true,
             title: String::new(),
             started_by: "dosmos top".into(),
             finished: None,
             cancel: None,
+            drawn: None,
         }
     }
 }
@@ -93,17 +113,27 @@ pub async fn run(source: Arc<dyn TraceSource>, mut options: Options) -> Result<(
     options.cancel = Some(Box::pin(both));
     // Restores the terminal on a panic as well.
     let terminal = ratatui::try_init()?;
-    let restore = Restore;
+    let restore = Restore {
+        mouse: options.mouse,
+    };
+    if options.mouse {
+        execute!(io::stdout(), EnableMouseCapture)?;
+    }
     let result = drive(terminal, EventStream::new(), source, options).await;
     drop(restore);
     result
 }
 
 /// Restores the terminal however the loop ends, also when its future is dropped.
-struct Restore;
+struct Restore {
+    mouse: bool,
+}
 
 impl Drop for Restore {
     fn drop(&mut self) {
+        if self.mouse {
+            let _ = execute!(io::stdout(), DisableMouseCapture);
+        }
         // A terminal that is gone needs no restoring.
         let _ = ratatui::try_restore();
     }

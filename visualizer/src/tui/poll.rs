@@ -1,34 +1,44 @@
 //! Asking the source, on a thread of its own: at once when something else is wanted, else at a slow
-//! beat while the run is live. One round at a time; a slow source is asked less often.
+//! beat while the run is live. One round at a time; a slow source is asked less often, and so is one
+//! whose answers are large: traffic stays below [`TRAFFIC`].
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_proto::MpId;
-use dosmos_trace::query::{
-    Catalog, Filter, HistogramQuery, MetaQuery, OriginCounts, QueryError, Status, TraceSource,
-};
-use futures::future::join_all;
+use dosmos_trace::query::TraceSource;
+use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
+use super::ask::Asker;
 use super::{Error, FASTEST};
-use crate::state::{Answer, Question, Request, Update};
+use crate::state::{Question, Request, Update};
 
 /// Time between two rounds where nothing is expected to change: a finished run, or no answer.
 const SELDOM: Duration = Duration::from_secs(2);
-/// A source is left alone at least this many times as long as its last round took.
-const RESPITE: u32 = 2;
-/// Processes whose accesses are counted from the records, where no status tells them.
-const COUNTED: usize = 256;
+/// Time between two analyses of the same.
+const ANALYSES: Duration = Duration::from_secs(3);
+/// A source is left alone at least as long as its last round took.
+const RESPITE: u32 = 1;
+/// Bytes a second that answers may take on average.
+pub const TRAFFIC: f64 = 1e6;
+
+/// What the thread reports.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The end of a round.
+    Update(Box<Update>),
+    /// How many memory processes were told what to record, or why not all.
+    Told(Result<u32, String>),
+}
 
 /// The thread that asks, seen from the loop. It ends when this is dropped, at the latest when the
 /// call it is in returns.
 pub(super) struct Poller {
     wanted: watch::Sender<Request>,
-    updates: mpsc::Receiver<Update>,
+    orders: mpsc::UnboundedSender<Selection>,
+    news: mpsc::Receiver<News>,
 }
 
 impl Poller {
@@ -39,18 +49,26 @@ impl Poller {
         refresh: Duration,
     ) -> Result<Self, Error> {
         let (wanted, wanted_there) = watch::channel(request);
+        let (orders, orders_there) = mpsc::unbounded_channel();
         // One answer waits at most: the thread asks again only when the last one was taken.
-        let (updates_there, updates) = mpsc::channel(1);
+        let (news_there, news) = mpsc::channel(1);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(Error::Thread)?;
-        let refresh = refresh.max(FASTEST);
-        let ask = async move {
-            ask_until_dropped(source, wanted_there, updates_there, refresh).await;
+        let mut thread = Thread {
+            asker: Asker::new(source),
+            wanted: wanted_there,
+            orders: orders_there,
+            news: news_there,
+            refresh: refresh.max(FASTEST),
         };
-        spawn(move || runtime.block_on(ask)).map_err(Error::Thread)?;
-        Ok(Self { wanted, updates })
+        spawn(move || runtime.block_on(thread.run())).map_err(Error::Thread)?;
+        Ok(Self {
+            wanted,
+            orders,
+            news,
+        })
     }
 
     /// Says what is wanted now.
@@ -62,9 +80,15 @@ impl Poller {
         });
     }
 
-    /// The next answer.
-    pub(super) async fn next(&mut self) -> Option<Update> {
-        self.updates.recv().await
+    /// Has the memory processes record this from now on.
+    pub(super) fn order(&self, selection: Selection) {
+        // The thread ends only with this.
+        let _ = self.orders.send(selection);
+    }
+
+    /// What the thread reports next.
+    pub(super) async fn next(&mut self) -> Option<News> {
+        self.news.recv().await
     }
 }
 
@@ -73,131 +97,86 @@ fn spawn(f: impl FnOnce() + Send + 'static) -> io::Result<()> {
     builder.spawn(f).map(drop)
 }
 
-async fn ask_until_dropped(
-    source: Arc<dyn TraceSource>,
-    mut wanted: watch::Receiver<Request>,
-    updates: mpsc::Sender<Update>,
+struct Thread {
+    asker: Asker,
+    wanted: watch::Receiver<Request>,
+    orders: mpsc::UnboundedReceiver<Selection>,
+    news: mpsc::Sender<News>,
     refresh: Duration,
-) {
-    let mut asker = Asker {
-        source,
-        origins: None,
-    };
-    loop {
-        let request = wanted.borrow_and_update().clone();
-        let repeat = request.repeat;
-        let begun = Instant::now();
-        let round = asker.round(request);
-        let update = tokio::select! {
-            update = round => update,
-            () = updates.closed() => return,
-        };
-        let live = update.result.as_ref().is_ok_and(|(c, _, _)| c.live);
-        let took = begun.elapsed();
-        if updates.send(update).await.is_err() {
-            return;
+}
+
+impl Thread {
+    /// Ends when the loop has gone.
+    async fn run(&mut self) {
+        loop {
+            while let Ok(selection) = self.orders.try_recv() {
+                let told = self.asker.source().select(&selection).await;
+                let told = News::Told(told.map_err(|e| e.to_string()));
+                if self.news.send(told).await.is_err() {
+                    return;
+                }
+            }
+            let request = self.wanted.borrow_and_update().clone();
+            let repeat = request.repeat;
+            let analysis = matches!(request.question, Question::Analysis(_));
+            let begun = Instant::now();
+            let before = self.asker.source().received_bytes();
+            let update = tokio::select! {
+                update = self.asker.round(request) => update,
+                () = self.news.closed() => return,
+            };
+            let live = update.result.as_ref().is_ok_and(|r| r.catalog.live);
+            let took = begun.elapsed();
+            let bytes = self.asker.source().received_bytes() - before;
+            if self
+                .news
+                .send(News::Update(Box::new(update)))
+                .await
+                .is_err()
+            {
+                return;
+            }
+            let beat = if live {
+                self.refresh
+            } else {
+                SELDOM.max(self.refresh)
+            };
+            let beat = if analysis { beat.max(ANALYSES) } else { beat };
+            let paid = Duration::from_secs_f64(bytes as f64 / TRAFFIC);
+            // From the beginning of one round to that of the next.
+            let until = begun + beat.max(took + took * RESPITE).max(paid);
+            if !self.rest(repeat.then_some(until)).await {
+                return;
+            }
         }
-        let pause = if live { refresh } else { SELDOM.max(refresh) };
-        let pause = pause.max(took * RESPITE);
-        let changed = if repeat {
-            timeout(pause, wanted.changed()).await.unwrap_or(Ok(()))
-        } else {
-            wanted.changed().await
+    }
+
+    /// Until it is time, or something else is wanted. Whether the loop is still there.
+    async fn rest(&mut self, until: Option<Instant>) -> bool {
+        let wakes = async {
+            tokio::select! {
+                changed = self.wanted.changed() => changed.is_ok(),
+                order = self.orders.recv() => match order {
+                    Some(selection) => {
+                        let told = self.asker.source().select(&selection).await;
+                        let told = News::Told(told.map_err(|e| e.to_string()));
+                        self.news.send(told).await.is_ok()
+                    }
+                    None => false,
+                },
+            }
         };
-        if changed.is_err() {
-            return;
+        match until {
+            None => wakes.await,
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                timeout(left, wakes).await.unwrap_or(true)
+            }
         }
     }
 }
 
 /// Answers one request: a round of asking, as the thread does it.
 pub async fn answer_once(source: Arc<dyn TraceSource>, request: Request) -> Update {
-    let mut asker = Asker {
-        source,
-        origins: None,
-    };
-    asker.round(request).await
-}
-
-struct Asker {
-    source: Arc<dyn TraceSource>,
-    /// Accesses of a finished run by process, counted once.
-    origins: Option<BTreeMap<MpId, [u64; 3]>>,
-}
-
-impl Asker {
-    async fn round(&mut self, request: Request) -> Update {
-        let result = self.ask(&request.question).await;
-        let result = result.map_err(|e| e.to_string());
-        Update { request, result }
-    }
-
-    async fn ask(&mut self, question: &Question) -> Result<(Catalog, Status, Answer), QueryError> {
-        let source = self.source.clone();
-        let base = async { futures::try_join!(source.catalog(), source.status()) };
-        let (base, answer) = futures::future::join(base, self.answer(question)).await;
-        let (catalog, status) = base?;
-        let mut answer = answer?;
-        if let Answer::Overview(_, origins) = &mut answer
-            && status.event_managers.is_empty()
-        {
-            *origins = self.count_origins(&catalog).await?;
-        }
-        Ok((catalog, status, answer))
-    }
-
-    async fn answer(&self, question: &Question) -> Result<Answer, QueryError> {
-        let all = MetaQuery::default();
-        Ok(match question {
-            Question::Nothing => Answer::None,
-            Question::Overview => {
-                let metas = self.source.meta_objects(&all).await?;
-                Answer::Overview(metas, BTreeMap::new())
-            }
-            Question::Variables => Answer::Variables(self.source.meta_objects(&all).await?),
-            Question::Histogram(query) => Answer::Histogram(self.source.histogram(query).await?),
-            Question::History(query) => Answer::History(self.source.history(query).await?),
-        })
-    }
-
-    /// Accesses by origin of every memory process's applications, from the records: what the status
-    /// of a running event manager tells for nothing.
-    async fn count_origins(
-        &mut self,
-        catalog: &Catalog,
-    ) -> Result<BTreeMap<MpId, [u64; 3]>, QueryError> {
-        if let Some(known) = &self.origins {
-            return Ok(known.clone());
-        }
-        let mut queries: BTreeMap<MpId, HistogramQuery> = BTreeMap::new();
-        let aps = &catalog.topology.application_processes;
-        for (i, ap) in (0u32..).zip(aps) {
-            let query = queries
-                .entry(ap.memory_process)
-                .or_insert_with(|| HistogramQuery {
-                    filter: Filter {
-                        range: catalog.extent,
-                        ops: dosmos_trace::Op::ALL[..4].to_vec(),
-                        ..Filter::default()
-                    },
-                    buckets: 1,
-                });
-            query.filter.aps.push(dosmos_proto::ApId(i));
-        }
-        let asked = queries.iter().take(COUNTED).map(|(mp, query)| async {
-            let histogram = self.source.histogram(query).await?;
-            let mut sum = OriginCounts::default();
-            for bucket in &histogram.buckets {
-                sum.add(bucket);
-            }
-            Ok((*mp, [sum.local, sum.intra, sum.inter]))
-        });
-        let counted: Result<BTreeMap<_, _>, QueryError> =
-            join_all(asked).await.into_iter().collect();
-        let counted = counted?;
-        if !catalog.live {
-            self.origins = Some(counted.clone());
-        }
-        Ok(counted)
-    }
+    Asker::new(source).round(request).await
 }

@@ -4,18 +4,29 @@
 use std::fmt;
 use std::future::pending;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crossterm::event::Event as Input;
+use crossterm::event::{Event as Input, MouseButton, MouseEvent, MouseEventKind};
 use dosmos_trace::query::TraceSource;
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 
-use super::poll::Poller;
-use super::{Error, Event, Options};
-use crate::state::{State, keys};
+use super::poll::{News, Poller};
+use super::{Error, Event, Options, save};
+use crate::state::{Effect, State};
 use crate::view::{self, Theme};
+
+/// What drawing a screen took.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    /// From the state to the bytes written to the terminal.
+    pub took: Duration,
+    /// Bytes received from event managers so far, as of the last answer.
+    pub received: u64,
+}
 
 /// The loop of [`super::run`] with any terminal and any input. It ends when the user quits, when the
 /// input ends, or when `options.cancel` fires.
@@ -33,34 +44,74 @@ where
     B::Error: fmt::Display,
     S: Stream<Item = io::Result<Input>> + Unpin,
 {
-    let theme = Theme {
-        colour: !options.no_color,
-    };
     let size = terminal.size().map_err(failed)?;
     let mut state = State::new(options.title, (size.width, size.height));
-    let mut poller = Poller::start(source, state.request(), options.refresh)?;
+    state.look = options.look;
+    let mut poller = Poller::start(source.clone(), state.request(), options.refresh)?;
     let mut finished = options.finished.unwrap_or_else(never);
     let mut running = true;
     let mut cancel = options.cancel.unwrap_or_else(never);
+    let mut drawn = options.drawn;
     while !state.quit {
         poller.want(state.request());
+        let begun = Instant::now();
+        let theme = Theme::from(state.look);
         terminal
             .draw(|frame| view::render(frame, &state, theme))
             .map_err(failed)?;
+        if let Some(drawn) = &mut drawn {
+            let received = source.received_bytes();
+            drawn(Drawn {
+                took: begun.elapsed(),
+                received,
+            });
+        }
         tokio::select! {
             event = input.next() => match event {
                 Some(event) => take_input(&mut state, &event?),
                 None => break,
             },
-            update = poller.next() => state.apply(update.ok_or(Error::Asking)?),
+            news = poller.next() => match news.ok_or(Error::Asking)? {
+                News::Update(update) => state.apply(*update),
+                News::Told(told) => tell(&mut state, told),
+            },
             message = &mut finished, if running => {
                 running = false;
                 state.finish(message);
             }
             () = &mut cancel => break,
         }
+        for effect in state.take_effects() {
+            match effect {
+                Effect::Record(selection) => poller.order(selection),
+                Effect::Save(file) => write(&mut state, &file),
+            }
+        }
     }
     Ok(())
+}
+
+/// Says what became of an order to record something else.
+fn tell(state: &mut State, told: Result<u32, String>) {
+    match told {
+        Ok(1) => state.say("told 1 process what to record from now on"),
+        Ok(n) => state.say(format!("told {n} processes what to record from now on")),
+        Err(why) => state.complain(why),
+    }
+}
+
+/// Saves what is shown.
+fn write(state: &mut State, file: &Path) {
+    let is_svg = file.extension().is_some_and(|end| end == "svg");
+    let content = if is_svg {
+        save::svg(state)
+    } else {
+        save::csv(state)
+    };
+    match std::fs::write(file, content) {
+        Ok(()) => state.say(format!("saved {}", file.display())),
+        Err(e) => state.complain(format!("cannot write {}: {e}", file.display())),
+    }
 }
 
 fn never<T: Send + 'static>() -> Event<T> {
@@ -73,12 +124,29 @@ fn failed(error: impl fmt::Display) -> Error {
 
 fn take_input(state: &mut State, event: &Input) {
     match event {
-        Input::Key(key) => {
-            if let Some(action) = keys::action(*key) {
-                state.handle(action);
+        Input::Key(key) => state.key(*key),
+        Input::Mouse(mouse) => take_mouse(state, *mouse),
+        Input::Resize(width, height) => state.resize((*width, *height)),
+        _ => {}
+    }
+}
+
+fn take_mouse(state: &mut State, mouse: MouseEvent) {
+    let hit = || view::hit(state, mouse.column, mouse.row);
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => {
+            if let Some(hit) = hit() {
+                state.click(hit);
             }
         }
-        Input::Resize(width, height) => state.resize((*width, *height)),
+        MouseEventKind::ScrollUp => {
+            let hit = hit();
+            state.wheel(true, hit);
+        }
+        MouseEventKind::ScrollDown => {
+            let hit = hit();
+            state.wheel(false, hit);
+        }
         _ => {}
     }
 }

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::text;
+use super::theme::Theme;
 use crate::state::window::Scale;
 
 /// Columns between two ticks.
@@ -78,6 +79,36 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, scale: Scale, style: Style) 
         let text = label(column, step);
         if column + text::width(&text) as u64 <= columns {
             buffer.set_string(area.x + column as u16, area.y + 1, text, style);
+        }
+    }
+}
+
+/// The column an instant falls on, if it is shown.
+pub(super) fn column_of(scale: Scale, at: Option<Nanos>) -> Option<usize> {
+    let column = usize::try_from(scale.column(at?)).ok()?;
+    (column < usize::from(scale.columns)).then_some(column)
+}
+
+/// Marks the column of the time cursor in `area`; column 0 is at `left`.
+pub(super) fn cursor(
+    buffer: &mut Buffer,
+    area: Rect,
+    left: u16,
+    (scale, at): (Scale, Option<Nanos>),
+    theme: Theme,
+) {
+    let Some(column) = column_of(scale, at) else {
+        return;
+    };
+    let x = left.saturating_add(column as u16);
+    for y in area.y..area.bottom() {
+        if let Some(cell) = buffer.cell_mut((x, y)).filter(|_| x < area.right()) {
+            if cell.symbol() == " " {
+                cell.set_char('│');
+                cell.set_style(theme.title());
+            } else {
+                cell.set_style(theme.active());
+            }
         }
     }
 }

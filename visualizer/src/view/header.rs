@@ -4,7 +4,8 @@ use ratatui::text::{Line, Span};
 
 use super::text;
 use super::theme::Theme;
-use crate::state::{Screen, State};
+use crate::state::command::COMMANDS;
+use crate::state::{Asked, Prompt, Screen, State};
 
 /// Lines that warnings may take.
 const WARNING_LINES: usize = 3;
@@ -48,8 +49,8 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
     } else {
         format!(" {phase} ")
     };
-    let paused = if state.paused { " PAUSED " } else { "" };
-    let taken = text::width(&facts) + text::width(&phase) + paused.len();
+    let paused = held_back(state);
+    let taken = text::width(&facts) + text::width(&phase) + text::width(&paused);
     let run = match data.catalog.topology.name.as_str() {
         "" => state.title.clone(),
         name if state.title.is_empty() => name.to_owned(),
@@ -68,20 +69,74 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
     ])
 }
 
+/// That what is shown is not the present.
+fn held_back(state: &State) -> String {
+    let live = state.data.catalog.live && state.finished.is_none();
+    if state.paused {
+        return " PAUSED ".to_owned();
+    }
+    let in_time = !matches!(
+        state.place.screen,
+        Screen::Overview | Screen::Variables | Screen::Health
+    );
+    if !live || !in_time || state.window.follows() {
+        return String::new();
+    }
+    let extent = state.data.extent();
+    let behind = extent.to - state.window.resolve(extent).to;
+    format!(" REWOUND {:.1} s ", behind.as_secs_f64())
+}
+
+/// The row of the tabs.
+pub(super) const TABS: u16 = 1;
+
+/// The tabs as they fit: with whole names, with short ones, or only the one shown with its name.
+fn tab_names(width: usize, here: Screen) -> Vec<(Screen, String)> {
+    let tab = |i: usize, name: &str| format!(" {} {name}", i + 1).trim_end().to_owned();
+    let named = |name: fn(Screen) -> &'static str| -> Vec<(Screen, String)> {
+        let all = Screen::ALL.into_iter().enumerate();
+        all.map(|(i, s)| (s, tab(i, name(s)))).collect()
+    };
+    let fits = |tabs: &Vec<(Screen, String)>| {
+        let taken: usize = tabs.iter().map(|(_, t)| text::width(t)).sum();
+        taken <= width
+    };
+    let (whole, short) = (named(Screen::name), named(Screen::short));
+    if fits(&whole) {
+        return whole;
+    }
+    if fits(&short) {
+        return short;
+    }
+    let all = Screen::ALL.into_iter().enumerate();
+    all.map(|(i, s)| (s, tab(i, if s == here { s.short() } else { "" })))
+        .collect()
+}
+
 fn tabs(state: &State, theme: Theme, width: usize) -> Line<'static> {
-    let mut spans = vec![Span::raw(" ")];
-    let names: usize = Screen::ALL.iter().map(|s| s.name().len() + 4).sum();
-    for (i, screen) in Screen::ALL.into_iter().enumerate() {
-        let here = screen == state.place.screen;
-        let name = if names < width {
-            screen.name()
+    let here = state.place.screen;
+    let mut spans = Vec::new();
+    for (screen, name) in tab_names(width, here) {
+        let style = if screen == here {
+            theme.active()
         } else {
-            screen.name().split(' ').next().unwrap_or_default()
+            theme.faint()
         };
-        let style = if here { theme.active() } else { theme.faint() };
-        spans.push(Span::styled(format!(" {} {name} ", i + 1), style));
+        spans.push(Span::styled(name, style));
     }
     Line::from(spans)
+}
+
+/// The tab at a column.
+pub(super) fn tab_at(width: u16, here: Screen, x: u16) -> Option<Screen> {
+    let mut end = 0;
+    tab_names(usize::from(width), here)
+        .into_iter()
+        .find(|(_, name)| {
+            end += text::width(name);
+            usize::from(x) < end
+        })
+        .map(|(screen, _)| screen)
 }
 
 /// What a reader must know to judge what is shown, the worst first.
@@ -139,17 +194,92 @@ fn wrapped(items: &[String], width: usize) -> Vec<String> {
     lines.iter().map(|line| text::fit(line, width)).collect()
 }
 
-/// The keys that matter here; or that the run has ended.
+/// What is being typed; else what was just said; else the keys that matter here.
 pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
+    let width = usize::from(width);
+    if let Some(prompt) = &state.prompt {
+        return typed(prompt, theme, width);
+    }
+    if let Some(message) = &state.message {
+        let style = if message.bad {
+            theme.bad()
+        } else {
+            theme.active()
+        };
+        let words = text::fit(&format!(" {} ", message.text), width);
+        return Line::styled(words, style);
+    }
+    keys(state, theme, width)
+}
+
+/// The line being typed, with the ways to go on or what is wrong with it.
+fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
+    let sign = match prompt.asked {
+        Asked::Filter => '/',
+        Asked::Command => ':',
+    };
+    let mut spans = vec![
+        Span::styled(format!("{sign}{}", prompt.text), theme.title()),
+        Span::styled(" ", theme.active()),
+    ];
+    let used: usize = spans.iter().map(Span::width).sum();
+    let room = width.saturating_sub(used + 2);
+    if let Some(wrong) = &prompt.wrong {
+        spans.push(Span::styled(
+            format!("  {}", text::fit(wrong, room)),
+            theme.bad(),
+        ));
+    } else if let Some((all, at)) = prompt.completions() {
+        let mut left = room;
+        let around = at.saturating_sub(3)..all.len();
+        for i in around {
+            let word = all[i].trim_end();
+            let word = word.rsplit([' ', ',']).next().unwrap_or_default();
+            let word = format!(" {word}");
+            if text::width(&word) > left {
+                break;
+            }
+            left -= text::width(&word);
+            let style = if i == at {
+                theme.section()
+            } else {
+                theme.faint()
+            };
+            spans.push(Span::styled(word, style));
+        }
+    } else {
+        let hint = match prompt.asked {
+            Asked::Filter => "  regular expression, ! in front: all others · Enter keeps it",
+            Asked::Command => hint(&prompt.text),
+        };
+        spans.push(Span::styled(text::fit(hint, room), theme.faint()));
+    }
+    Line::from(spans)
+}
+
+/// What a command takes, as soon as its name is known.
+fn hint(typed: &str) -> &'static str {
+    let name = typed.split_whitespace().next().unwrap_or_default();
+    let entry = COMMANDS.iter().find(|e| e.name == name);
+    entry.map_or("  Tab completes", |e| e.takes)
+}
+
+fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
     let keys: &[(&str, &str)] = match state.place.screen {
         Screen::Overview => &[("↑↓", "select"), ("Enter", "closer")],
-        Screen::Variables => &[("↑↓", "select"), ("Enter", "closer"), ("s", "sort")],
+        Screen::Variables => &[
+            ("↑↓", "select"),
+            ("Enter", "closer"),
+            ("s", "sort"),
+            ("/", "filter"),
+        ],
         Screen::Histogram => &[
             ("+-", "zoom"),
             ("←→", "move"),
             ("v", "variable"),
             ("o", "object"),
             ("rwa", "operation"),
+            ("c", "cursor"),
         ],
         Screen::VariableHistory => &[
             ("+-", "zoom"),
@@ -158,6 +288,7 @@ pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
             ("o", "object"),
             ("rwa", "op"),
             ("Enter", "closer"),
+            ("c", "cursor"),
         ],
         Screen::ProcessHistory => &[
             ("+-", "zoom"),
@@ -165,21 +296,38 @@ pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
             ("v", "process"),
             ("rwa", "operation"),
             ("Enter", "closer"),
+            ("c", "cursor"),
         ],
+        Screen::Findings => &[("↑↓", "select"), ("Enter", "its history"), ("7", "groups")],
+        Screen::Groups => &[
+            ("Enter", "today/proposed"),
+            ("←→", "variables"),
+            ("6", "findings"),
+        ],
+        Screen::Health => &[("↑↓", "select"), (":record", "what is recorded")],
     };
     let mut spans = Vec::new();
     if let Some(message) = &state.finished {
         let message = format!(" {message} — q quits ");
-        let message = text::fit(&message, usize::from(width));
+        let message = text::fit(&message, width);
         spans.push(Span::styled(message, theme.active()));
     }
-    let mut always = vec![("p", "pause"), ("?", "help"), ("q", "quit")];
-    if !state.back.is_empty() {
+    if let Some(filter) = &state.filter {
+        let filter = text::fit(&format!(" /{} ", filter.typed()), 24);
+        spans.push(Span::styled(filter, theme.warning()));
+    }
+    let mut always = vec![
+        ("p", "pause"),
+        (":", "command"),
+        ("?", "help"),
+        ("q", "quit"),
+    ];
+    if !state.back.is_empty() || state.filter.is_some() {
         always.insert(0, ("Esc", "back"));
     }
     let taken = |(key, does): &(&str, &str)| text::width(key) + text::width(does) + 3;
     let used: usize = spans.iter().map(Span::width).sum();
-    let room = usize::from(width).saturating_sub(used + always.iter().map(taken).sum::<usize>());
+    let room = width.saturating_sub(used + always.iter().map(taken).sum::<usize>());
     // What does not fit is in the help.
     let mut room_left = room;
     let fits = |hint: &&(&str, &str)| {

@@ -12,14 +12,19 @@ use super::{axis, message, stacked, text};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, State};
 
-pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+/// Heading, bars, time axis, legend.
+pub(super) fn layout(area: Rect) -> [Rect; 4] {
     let rows = [
         Constraint::Length(1),
         Constraint::Min(3),
         Constraint::Length(2),
         Constraint::Length(2),
     ];
-    let [top, chart, times, legend] = Layout::vertical(rows).areas(area);
+    Layout::vertical(rows).areas(area)
+}
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let [top, chart, times, legend] = layout(area);
     let Some(charted) = &state.data.histogram else {
         frame.render_widget(heading(state, None, theme), top);
         let text = match state.data.catalog.extent {
@@ -37,11 +42,37 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         ..times
     };
     axis::draw(frame.buffer_mut(), times, scale, theme.faint());
+    let left = area.x + HISTOGRAM_LABEL;
+    axis::cursor(
+        frame.buffer_mut(),
+        chart,
+        left,
+        (scale, state.cursor),
+        theme,
+    );
     let mut sum = OriginCounts::default();
     for bucket in &histogram.buckets {
         sum.add(bucket);
     }
-    frame.render_widget(Paragraph::new(legend_lines(&sum, theme)), legend);
+    let pointed = axis::column_of(scale, state.cursor);
+    let pointed = pointed.and_then(|at| Some((at, histogram.buckets.get(at)?)));
+    let pointed = pointed.map(|(_, bucket)| at_cursor(state, bucket));
+    let lines = legend_lines(&sum, pointed, theme);
+    frame.render_widget(Paragraph::new(lines), legend);
+}
+
+/// What the column under the cursor counts.
+fn at_cursor(state: &State, bucket: &OriginCounts) -> String {
+    let at = state.cursor.unwrap_or_default() - state.data.extent().from;
+    format!(
+        " at {:.4} s: {} accesses: {} local ({} on copies), {} intra, {} inter",
+        at.as_secs_f64(),
+        text::count(bucket.total()),
+        text::count(bucket.local),
+        text::count(bucket.optimized),
+        text::count(bucket.intra),
+        text::count(bucket.inter),
+    )
 }
 
 /// What is shown: of what, which operations, when.
@@ -137,7 +168,7 @@ fn round_up(n: u64) -> u64 {
     }
 }
 
-fn legend_lines(sum: &OriginCounts, theme: Theme) -> Vec<Line<'static>> {
+fn legend_lines(sum: &OriginCounts, pointed: Option<String>, theme: Theme) -> Vec<Line<'static>> {
     let all = sum.total();
     let mut spans = vec![Span::raw(" ")];
     let named = [
@@ -146,10 +177,10 @@ fn legend_lines(sum: &OriginCounts, theme: Theme) -> Vec<Line<'static>> {
         (Origin::Inter, "inter-group", sum.inter),
     ];
     for (origin, name, n) in named {
-        let sign = if theme.colour {
-            '█'
-        } else {
+        let sign = if theme.letters() {
             Theme::letter(origin)
+        } else {
+            '█'
         };
         spans.push(Span::styled(sign.to_string(), theme.origin(origin)));
         let share = text::percent(n, all);
@@ -163,7 +194,11 @@ fn legend_lines(sum: &OriginCounts, theme: Theme) -> Vec<Line<'static>> {
         text::count(all),
         text::count(sum.optimized)
     );
-    vec![Line::from(spans), Line::styled(totals, theme.faint())]
+    let last = match pointed {
+        Some(pointed) => Line::styled(pointed, theme.section()),
+        None => Line::styled(totals, theme.faint()),
+    };
+    vec![Line::from(spans), last]
 }
 
 #[cfg(test)]

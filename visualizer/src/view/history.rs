@@ -22,7 +22,8 @@ const LANE: u16 = 3;
 /// A wait shows where it takes at least this share of a column.
 const SHOWN: f64 = 0.25;
 
-pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+/// Heading, lanes, time axis, detail, legend.
+pub(super) fn layout(area: Rect) -> [Rect; 5] {
     let rows = [
         Constraint::Length(1),
         Constraint::Min(LANE),
@@ -30,7 +31,19 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         Constraint::Length(1),
         Constraint::Length(2),
     ];
-    let [top, body, times, detail, legend] = Layout::vertical(rows).areas(area);
+    Layout::vertical(rows).areas(area)
+}
+
+/// The lane at a row of the area of lanes.
+pub(super) fn lane_at(state: &State, lanes: Rect, y: u16) -> Option<usize> {
+    let seen = usize::from(lanes.height / LANE).max(1);
+    let visible = state.lane_list.visible(state.lanes.len(), seen);
+    let at = visible.start + usize::from(y.checked_sub(lanes.y)? / LANE);
+    (at < visible.end).then_some(at)
+}
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let [top, body, times, detail, legend] = layout(area);
     let scale = state.data.history.as_ref().map(|h| h.scale);
     let heading = title_line(&subject(state), state, scale, theme);
     frame.render_widget(Paragraph::new(heading), top);
@@ -49,6 +62,8 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         let selected = at == state.lane_list.selected;
         draw_lane(frame.buffer_mut(), area, &state.lanes[at], selected, theme);
     }
+    let left = body.x + lane_label(body.width);
+    axis::cursor(frame.buffer_mut(), body, left, (scale, state.cursor), theme);
     times_and_scroll(frame, times, scale, (visible.start, below), theme);
     frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
     frame.render_widget(Paragraph::new(legend_lines(theme)), legend);
@@ -83,7 +98,7 @@ fn why_empty(state: &State) -> String {
     if catalog.extent.is_none() {
         "No access has been recorded yet.".into()
     } else if state.data.history.is_some() {
-        "No access in this time. 0 shows the whole run.".into()
+        "No access in this time (or the filter lets none through). 0 shows the whole run.".into()
     } else if !of_process && state.variable().is_none() {
         "No variable has been declared yet.".into()
     } else if of_process && state.process().is_none() {
@@ -192,7 +207,11 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
         parts.push(text::plural(t.acquires, "acquire"));
     }
     parts.push(format!("waited {}", text::time(t.wait)));
-    let words = format!("{}: {}", lane.label, parts.join(" · "));
+    let pointed = state.cursor.map_or_else(String::new, |at| {
+        let at = at - state.data.extent().from;
+        format!("at {:.6} s · ", at.as_secs_f64())
+    });
+    let words = format!("{pointed}{}: {}", lane.label, parts.join(" · "));
     let words = text::fit(&words, usize::from(area.width).saturating_sub(1));
     Line::styled(format!(" {words}"), theme.section())
 }

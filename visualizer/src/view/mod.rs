@@ -3,11 +3,16 @@
 //! Invariant: every terminal size is drawn without a panic; one too small to be of use says so; and
 //! where the data are incomplete, every screen says so.
 
+mod ascii;
 mod axis;
+mod findings;
+mod groups;
 mod header;
+mod health;
 mod help;
 mod histogram;
 mod history;
+mod hit;
 mod overview;
 mod stacked;
 mod table;
@@ -21,6 +26,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use crate::state::{Screen, State};
+pub use hit::hit;
 pub use theme::Theme;
 
 /// The smallest terminal that shows anything of use.
@@ -28,22 +34,22 @@ pub const SMALLEST: (u16, u16) = (60, 16);
 
 /// Draws `state`.
 pub fn render(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+    draw(frame, state, theme);
+    if theme.ascii {
+        ascii::replace(frame.buffer_mut());
+    }
+}
+
+fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     let area = frame.area();
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         return too_small(frame, area);
     }
     let head = header::lines(state, theme, area.width);
-    let rows = [
-        Constraint::Length(head.len() as u16),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ];
-    let [top, body, bottom] = Layout::vertical(rows).areas(area);
+    let [top, body, bottom] = parts(head.len(), area);
     frame.render_widget(Paragraph::new(head), top);
-    frame.render_widget(
-        Paragraph::new(header::footer(state, theme, area.width)),
-        bottom,
-    );
+    let last = header::footer(state, theme, area.width);
+    frame.render_widget(Paragraph::new(last), bottom);
     match state.place.screen {
         _ if !state.data.answered => waiting(frame, body, state),
         Screen::Overview => overview::render(frame, body, state, theme),
@@ -52,10 +58,33 @@ pub fn render(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         Screen::VariableHistory | Screen::ProcessHistory => {
             history::render(frame, body, state, theme);
         }
+        Screen::Findings => findings::render(frame, body, state, theme),
+        Screen::Groups => groups::render(frame, body, state, theme),
+        Screen::Health => health::render(frame, body, state, theme),
     }
-    if state.help {
-        help::render(frame, area, theme);
+    if let Some(page) = state.help {
+        help::render(frame, area, page, theme);
     }
+}
+
+/// Header, body, footer.
+fn parts(head: usize, area: Rect) -> [Rect; 3] {
+    let rows = [
+        Constraint::Length(head as u16),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ];
+    Layout::vertical(rows).areas(area)
+}
+
+/// Where the screen itself is drawn; none if the terminal is too small for it.
+fn body_of(state: &State, area: Rect) -> Option<Rect> {
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        return None;
+    }
+    let head = header::lines(state, Theme::from(state.look), area.width).len();
+    let [_, body, _] = parts(head, area);
+    Some(body)
 }
 
 fn too_small(frame: &mut Frame<'_>, area: Rect) {

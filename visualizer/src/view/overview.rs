@@ -1,6 +1,6 @@
 //! The overview: groups and their processes with rates and origins; below, the event managers.
 
-use dosmos_proto::Nanos;
+use dosmos_proto::{ApId, Component, Nanos};
 use dosmos_trace::Origin;
 use dosmos_trace::query::EmpStatus;
 use ratatui::Frame;
@@ -15,26 +15,47 @@ use super::{message, stacked, text};
 use crate::state::State;
 use crate::state::tree::{Node, Row};
 
+/// Tree, detail, event managers.
+pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
+    parts(managers(state, Theme::default(), area).len(), area)
+}
+
+fn parts(managers: usize, area: Rect) -> [Rect; 3] {
+    let rows = [
+        Constraint::Min(3),
+        Constraint::Length(1),
+        Constraint::Length(managers as u16),
+    ];
+    Layout::vertical(rows).areas(area)
+}
+
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.tree.is_empty() {
         return message(frame, area, "No processes are known yet.");
     }
     let managers = managers(state, theme, area);
-    let rows = [
-        Constraint::Min(3),
-        Constraint::Length(1),
-        Constraint::Length(managers.len() as u16),
-    ];
-    let [tree, detail, bottom] = Layout::vertical(rows).areas(area);
+    let [tree, detail, bottom] = parts(managers.len(), area);
     frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
     frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
     frame.render_widget(Paragraph::new(managers), bottom);
 }
 
+/// From so many columns on, where the processes' time went is shown beside their accesses.
+const WITH_TIMES: usize = 120;
+/// Of what, by title. The rest of the time went into local accesses, declarations and waiting for a
+/// processor.
+const TIMES: [(&str, &[Component]); 4] = [
+    ("BUSY", &[Component::Busy]),
+    ("FAULT", &[Component::Fault, Component::Cold]),
+    ("LOCK", &[Component::Lock]),
+    ("BARR", &[Component::Barrier]),
+];
+
 fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
-    // Accesses, rate, three shares, records lost, with gaps and marker.
-    let figures = 8 + 7 + 3 * 5 + 7 + 7;
+    let times = width >= WITH_TIMES;
+    // Accesses, rate, three shares, records lost, where the time went, with gaps and marker.
+    let figures = 8 + 7 + 3 * 5 + 7 + 7 + if times { TIMES.len() * 6 } else { 0 };
     let flexible = width.saturating_sub(figures + 1);
     let bar = (flexible * 2 / 5).clamp(4, 40);
     let name = flexible.saturating_sub(bar + 1);
@@ -43,7 +64,7 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     } else {
         "MEAN/s"
     };
-    let columns = [
+    let mut columns = vec![
         Column::names("GROUP, PROCESS", name),
         Column::figures("ACCESSES", 8),
         Column::figures(rate, 7),
@@ -53,6 +74,10 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         Column::figures("INTER", 5),
         Column::figures("LOST", 7),
     ];
+    if times {
+        let titled = TIMES.iter();
+        columns.extend(titled.map(|(title, _)| Column::figures(title, 5)));
+    }
     let mut titles = table::titles(&columns, theme.title());
     for (origin, column) in Origin::ALL.into_iter().zip(4..) {
         table::patch(&mut titles, column, theme.origin(origin));
@@ -62,17 +87,19 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let visible = state.tree_list.visible(state.tree.len(), seen);
     for i in visible {
         let selected = i == state.tree_list.selected;
-        lines.push(tree_line(&state.tree[i], &columns, selected, theme));
+        lines.push(tree_line(state, &state.tree[i], &columns, selected, theme));
     }
     lines
 }
 
-fn tree_line(row: &Row, columns: &[Column], selected: bool, theme: Theme) -> Line<'static> {
-    let base = if selected {
-        theme.selected()
-    } else {
-        Style::new()
-    };
+fn tree_line(
+    state: &State,
+    row: &Row,
+    columns: &[Column],
+    selected: bool,
+    theme: Theme,
+) -> Line<'static> {
+    let (marker, base) = table::selection(selected, theme);
     let indent = "  ".repeat(row.depth.min(8));
     let mark = match row.node {
         Node::Group(_) if row.folded => "▸ ",
@@ -125,7 +152,10 @@ fn tree_line(row: &Row, columns: &[Column], selected: bool, theme: Theme) -> Lin
         theme.faint()
     };
     cells.push((lost, lost_style));
-    let marker = if selected { '▶' } else { ' ' };
+    if let Node::Ap(ap) = row.node {
+        let shares = TIMES.iter().map(|(_, parts)| time_share(state, ap, parts));
+        cells.extend(shares.map(|share| (share, Style::new())));
+    }
     let mut line = table::row(columns, cells, marker, base);
     if let Some(origins) = figures.origins {
         put_bar(
@@ -137,6 +167,15 @@ fn tree_line(row: &Row, columns: &[Column], selected: bool, theme: Theme) -> Lin
         );
     }
     line
+}
+
+/// The share of its time that a process spent on some components; `–` if it never told.
+fn time_share(state: &State, ap: ApId, parts: &[Component]) -> String {
+    let Some(times) = state.data.times.get(&ap) else {
+        return "–".to_owned();
+    };
+    let spent: u64 = parts.iter().map(|part| times.spent.time(*part).0).sum();
+    text::percent(spent, times.wall.0)
 }
 
 /// Replaces the empty cell of `column` by a bar. Cells alternate with gaps, after the marker.
@@ -162,16 +201,11 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
         Node::Group(group) => {
             let mps = topology.owners_in(Some(group)).count() as u64;
             let aps = topology.aps_in(Some(group)).count() as u64;
-            let variables = state.data.catalog.variables.iter();
-            let variables = variables
-                .filter(|v| topology.within(v.group, group))
-                .count() as u64;
             format!(
-                "{}: {}, {}, {}",
+                "{}: {}, {} · Enter: fold",
                 topology.group_name(group),
                 mps_text(mps),
                 aps_text(aps),
-                text::plural(variables, "variable")
             )
         }
         Node::Mp(mp) => {
@@ -183,14 +217,26 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
             format!("{}: {details}", row.label)
         }
         Node::Ap(ap) => {
-            let counts = state.data.by_ap.get(&ap).copied().unwrap_or_default();
+            let its = state.data.by_ap.get(&ap).copied().unwrap_or_default();
+            let spent: Vec<String> = match state.data.times.contains_key(&ap) {
+                false => Vec::new(),
+                true => TIMES
+                    .iter()
+                    .map(|(title, parts)| {
+                        let title = title.to_lowercase();
+                        format!("{title} {}", time_share(state, ap, parts))
+                    })
+                    .collect(),
+            };
             format!(
-                "{}: {} reads, {} writes, {} acquires · Enter: its history",
+                "{}: {} reads, {} writes, {} acquires · {} · Enter: history",
                 row.label,
-                text::count(counts.reads),
-                text::count(counts.writes),
-                text::count(counts.acquires),
+                text::count(its.counts.reads),
+                text::count(its.counts.writes),
+                text::count(its.counts.acquires),
+                spent.join(" "),
             )
+            .replace(" ·  · ", " · ")
         }
     };
     let words = text::fit(&words, usize::from(area.width).saturating_sub(1));

@@ -64,9 +64,10 @@ fn character(inside: [u64; 3], bottom: bool, theme: Theme) -> (char, Style) {
     // Where two are equal, the farther one.
     let main = (0..3).max_by_key(|&i| inside[i]).unwrap_or(0);
     let main = Origin::ALL[main];
-    if !theme.colour {
+    if theme.letters() {
         let shown = filled >= 4 || bottom;
-        return (if shown { Theme::letter(main) } else { ' ' }, Style::new());
+        let letter = if shown { Theme::letter(main) } else { ' ' };
+        return (letter, theme.origin(main));
     }
     let lowest = (0..3).find(|&i| inside[i] > 0).unwrap_or(0);
     let highest = (0..3).rev().find(|&i| inside[i] > 0).unwrap_or(0);
@@ -76,7 +77,7 @@ fn character(inside: [u64; 3], bottom: bool, theme: Theme) -> (char, Style) {
     }
     let style = theme
         .origin(Origin::ALL[lowest])
-        .bg(Theme::colour_of(Origin::ALL[highest]));
+        .bg(theme.colour_of(Origin::ALL[highest]));
     (BLOCKS[inside[lowest].min(8) as usize], style)
 }
 
@@ -94,10 +95,10 @@ pub(super) fn shares(origins: [u64; 3], width: u16, theme: Theme) -> Vec<(String
         .into_iter()
         .zip(parts)
         .map(|(origin, n)| {
-            let c = if theme.colour {
-                '█'
-            } else {
+            let c = if theme.letters() {
                 Theme::letter(origin)
+            } else {
+                '█'
             };
             let text = std::iter::repeat_n(c, n as usize).collect();
             (text, theme.origin(origin))
@@ -108,9 +109,13 @@ pub(super) fn shares(origins: [u64; 3], width: u16, theme: Theme) -> Vec<(String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Palette;
     use proptest::prelude::*;
 
-    const COLOUR: Theme = Theme { colour: true };
+    const COLOUR: Theme = Theme {
+        palette: Palette::Classic,
+        ascii: false,
+    };
 
     fn counts(local: u64, intra: u64, inter: u64) -> OriginCounts {
         OriginCounts {
@@ -139,7 +144,10 @@ mod tests {
 
     #[test]
     fn without_colours_letters_tell() {
-        let theme = Theme { colour: false };
+        let theme = Theme {
+            palette: Palette::Mono,
+            ..COLOUR
+        };
         let text: String = bar(&counts(8, 8, 8), 24, 3, theme)
             .into_iter()
             .map(|(c, _)| c)

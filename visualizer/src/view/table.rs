@@ -4,6 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::text;
+use super::theme::Theme;
 
 /// A column.
 #[derive(Clone, Debug)]
@@ -40,6 +41,14 @@ impl Column {
         } else {
             text::left(content, self.width)
         }
+    }
+}
+
+/// Marker and style of an entry, selected or not.
+pub(super) fn selection(selected: bool, theme: Theme) -> (char, Style) {
+    match selected {
+        true => ('▶', theme.selected()),
+        false => (' ', Style::new()),
     }
 }
 

@@ -27,6 +27,21 @@ pub fn fit(text: &str, width: usize) -> String {
     short
 }
 
+/// `text` on lines of at most `width` columns, broken between words.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit(word, width)),
+        }
+    }
+    lines
+}
+
 /// `text` on exactly `width` columns, at the left.
 pub fn left(text: &str, width: usize) -> String {
     let mut fitted = fit(text, width);
@@ -209,6 +224,13 @@ mod tests {
         for w in 0..9 {
             assert_eq!(width(&left("e\u{301}温👨‍👩‍👧x", w)), w);
         }
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_fit() {
+        assert_eq!(wrap("a bc  def\ng", 4), ["a bc", "def", "g"]);
+        assert_eq!(wrap("abcdefgh i", 4), ["abc…", "i"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
     }
 
     #[test]

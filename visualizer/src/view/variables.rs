@@ -8,13 +8,14 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use dosmos_trace::Origin;
-use dosmos_trace::meta::{Access, PrimaryMeta};
+use dosmos_trace::meta::Access;
+use dosmos_trace::query::table::SortKey;
 
 use super::table::{self, Column};
 use super::theme::Theme;
 use super::{message, text};
 use crate::state::State;
-use crate::state::variables::{SortKey, VariableRow};
+use crate::state::variables::VariableRow;
 
 /// A column of the table.
 struct Field {
@@ -89,14 +90,38 @@ const NAME: usize = 10;
 /// Beyond so many, the other names get their part.
 const NAME_ENOUGH: usize = 24;
 
+/// Table, detail of the selected variable.
+pub(super) fn layout(area: Rect) -> [Rect; 2] {
+    let rows = [Constraint::Min(3), Constraint::Length(6)];
+    Layout::vertical(rows).areas(area)
+}
+
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    if state.variables.is_empty() {
-        return message(frame, area, "No variable has been declared yet.");
+    let table = &state.data.table;
+    if table.matched == 0 {
+        let text = match (&state.filter, table.known) {
+            (Some(_), 1..) => "The filter lets no variable through.",
+            _ => "No variable has been declared yet.",
+        };
+        return message(frame, area, text);
     }
-    let rows = [Constraint::Min(3), Constraint::Length(5)];
-    let [top, bottom] = Layout::vertical(rows).areas(area);
+    let [top, bottom] = layout(area);
     frame.render_widget(Paragraph::new(rows_of(state, theme, top)), top);
     frame.render_widget(Paragraph::new(detail(state, theme, bottom)), bottom);
+}
+
+/// The key of the column whose title is at `x`.
+pub(super) fn column_at(width: u16, x: u16) -> Option<SortKey> {
+    let (fields, name, more) = fitting(usize::from(width));
+    let mut end = 1 + name;
+    if usize::from(x) <= end {
+        return Some(SortKey::Name);
+    }
+    let field = fields.into_iter().find(|field| {
+        end += 1 + field.width + if field.right { 0 } else { more };
+        usize::from(x) <= end
+    });
+    field?.key
 }
 
 /// The fields that fit, the width left for the name, and what each field of words gets beyond its
@@ -139,13 +164,13 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     }
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
-    for i in state.variable_list.visible(state.variables.len(), seen) {
-        let row = &state.variables[i];
+    let matched = usize::try_from(state.data.table.matched).unwrap_or(usize::MAX);
+    for i in state.variable_list.visible(matched, seen) {
         let selected = i == state.variable_list.selected;
-        let (marker, base) = if selected {
-            ('▶', theme.selected())
-        } else {
-            (' ', Style::new())
+        let (marker, base) = table::selection(selected, theme);
+        let Some(row) = state.variable_at(i) else {
+            lines.push(Line::styled(format!("{marker}…"), base));
+            continue;
         };
         let style = |f: &Field| match f.key {
             Some(SortKey::Inter) if row.origins[2] > 0 => theme.origin(Origin::Inter),
@@ -160,10 +185,26 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// Everything about the selected variable.
+/// Where the table stands, and everything about the selected variable.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let Some(row) = state.variables.get(state.variable_list.selected) else {
-        return Vec::new();
+    let table = &state.data.table;
+    let counted = match table.matched == table.known {
+        true => format!(
+            "{} of {}",
+            text::count(state.variable_list.selected as u64 + 1),
+            text::plural(table.known, "variable")
+        ),
+        false => format!(
+            "{} of {} that match, of {}",
+            text::count(state.variable_list.selected as u64 + 1),
+            text::count(table.matched),
+            text::plural(table.known, "variable")
+        ),
+    };
+    let width = usize::from(area.width).saturating_sub(1);
+    let counted = Line::styled(format!(" {}", text::fit(&counted, width)), theme.faint());
+    let Some(row) = state.selected_variable() else {
+        return vec![counted];
     };
     let [local, intra, inter] = row.origins;
     let all = row.accesses();
@@ -185,32 +226,24 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             text::time_or_dash(row.wait),
             text::time_or_dash(row.hold),
         ),
-        last(state, row, "acquired", |p| &p.last_acquires),
-        last(state, row, "written", |p| &p.last_writes),
+        last(state, &row.last_acquires, "acquired"),
+        last(state, &row.last_writes, "written"),
     ];
-    let width = usize::from(area.width).saturating_sub(1);
     let line = |l: &String| Line::styled(format!(" {}", text::fit(l, width)), theme.section());
-    lines.iter().map(line).collect()
+    let mut all = vec![counted];
+    all.extend(lines.iter().map(line));
+    all
 }
 
 /// Who did it last, newest first, with times since the start of the run.
-fn last(
-    state: &State,
-    row: &VariableRow,
-    done: &str,
-    of: fn(&PrimaryMeta) -> &Vec<Access>,
-) -> String {
+fn last(state: &State, accesses: &[Access], done: &str) -> String {
     let start = state.data.extent().from;
     let topology = &state.data.catalog.topology;
-    let primaries = state.data.metas.primaries.iter();
-    let its = primaries.filter(|p| p.object.var == row.id);
-    let mut all: Vec<Access> = its.flat_map(of).copied().collect();
-    all.sort_by_key(|a| std::cmp::Reverse(a.at));
     let text = |a: &Access| {
         let since = (a.at - start).as_secs_f64();
         format!("{} at {since:.3} s", topology.ap_name(a.ap))
     };
-    let texts: Vec<String> = all.iter().take(4).map(text).collect();
+    let texts: Vec<String> = accesses.iter().map(text).collect();
     match texts.is_empty() {
         true => format!("never {done}"),
         false => format!("last {done}: {}", texts.join(", ")),

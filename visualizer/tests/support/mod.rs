@@ -11,7 +11,7 @@ use dosmos_proto::{
     Placement, Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::meta::OpCounts;
-use dosmos_trace::query::{BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
+use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
 use dosmos_trace::record::Flags;
 use dosmos_trace::{Op, Origin, Record, Side};
 use dosmos_visualizer::source::Memory;
@@ -274,6 +274,39 @@ pub fn finished() -> Memory {
     Memory::new(catalog(), records(60))
 }
 
+/// A finished run in which everybody fights for the sum all the time.
+pub fn crowded_lock() -> Memory {
+    let mut trace = Trace {
+        records: Vec::new(),
+        versions: [0; 16],
+    };
+    let sum = ObjectId::new(SUM, 0);
+    for turn in 0..400u64 {
+        let a = (turn % 4) as u32;
+        let (asked, granted) = ((turn.max(3) - 3) * 1_000_000, turn * 1_000_000);
+        let waited = granted - asked;
+        trace.access(
+            a,
+            Op::Acquire,
+            asked,
+            waited + 50_000,
+            waited,
+            sum,
+            0,
+            false,
+        );
+        trace.access(a, Op::Write, granted + 100_000, 60_000, 0, sum, 0, false);
+        trace.access(a, Op::Release, granted + 700_000, 150_000, 0, sum, 0, false);
+        for i in 0..3 {
+            let other = ObjectId::new(GRID, (2 * a + 4) % 8);
+            let at = granted + 720_000 + i * 40_000;
+            trace.access(a, Op::Read, at, 30_000, 0, other, (a + 2) % 4, false);
+        }
+    }
+    trace.records.sort_by_key(|r| (r.start, r.ap, r.side as u8));
+    Memory::new(catalog(), trace.records)
+}
+
 /// A run that is on: the first `until` of it.
 pub fn live(until: Nanos) -> Memory {
     let now = Nanos(START) + until;
@@ -311,7 +344,15 @@ pub fn status(records: &[Record], now: Nanos) -> Status {
             objects: 2,
             clock_error: Nanos(14_000),
             by_origin,
-            last_record: now,
+            last_record: now - Nanos(3_000_000),
+            monitor: Nanos(19_000_000),
+            aps: (0..4)
+                .filter(|ap| *ap == mp)
+                .map(|ap| ApOrigins {
+                    ap: ApId(ap),
+                    by_origin,
+                })
+                .collect(),
             ..ProcessStatus::default()
         }
     };

@@ -80,6 +80,10 @@ impl Assignment {
 
     /// The best places found, today's if none is better.
     pub(super) fn solve(&self) -> Vec<usize> {
+        if self.groups() == 0 {
+            // Records of a cluster that nobody describes.
+            return self.places.clone();
+        }
         let steps = (self.parts() * self.groups()) as u64;
         if distributions(&self.places, self.groups()).saturating_mul(steps) <= EXACT {
             self.exact()

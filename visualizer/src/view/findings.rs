@@ -1,0 +1,180 @@
+//! The findings: a table sorted by the time lost, and below it the selected one with its advice, its
+//! change of the cluster file, and its evidence.
+
+use dosmos_analysis::Finding;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+use serde_json::Value;
+
+use super::table::{self, Column};
+use super::theme::Theme;
+use super::{message, text};
+use crate::state::State;
+use crate::state::data::Analysed;
+use crate::state::findings::time_lost;
+
+/// Heading, table, detail.
+pub(super) fn layout(area: Rect) -> [Rect; 3] {
+    let table = (area.height / 2).saturating_sub(1).clamp(3, 20);
+    let rows = [
+        Constraint::Length(1),
+        Constraint::Length(table),
+        Constraint::Min(3),
+    ];
+    Layout::vertical(rows).areas(area)
+}
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let Some(analysed) = &state.data.analysed else {
+        let text = match state.data.catalog.extent {
+            None => "No access has been recorded yet.",
+            Some(_) => "Reading what was recorded …",
+        };
+        return message(frame, area, text);
+    };
+    let [top, list, below] = layout(area);
+    frame.render_widget(Paragraph::new(heading(state, analysed, theme)), top);
+    if state.findings.is_empty() {
+        let text = match analysed.analysis.findings.len() {
+            0 => {
+                "Nothing found that costs time here.\n6 0 looks at the whole run, + and - at other times."
+            }
+            _ => "The filter lets none through.",
+        };
+        return message(frame, list, text);
+    }
+    frame.render_widget(Paragraph::new(rows(state, analysed, theme, list)), list);
+    frame.render_widget(Paragraph::new(detail(state, theme, below)), below);
+}
+
+/// What was looked at: how many findings, of when, of how much.
+pub(super) fn heading(state: &State, analysed: &Analysed, theme: Theme) -> Line<'static> {
+    let shown = state.findings.len() as u64;
+    let start = state.data.extent().from;
+    let at = |t: dosmos_proto::Nanos| format!("{:.1}", (t - start).as_secs_f64());
+    let (from, to) = (at(analysed.range.from), at(analysed.range.to));
+    let cut = if analysed.cut { ", its end only" } else { "" };
+    let complete = match analysed.analysis.complete {
+        c if c >= 1.0 => String::new(),
+        c => format!(" · from {:.0}% of the accesses", 100.0 * c),
+    };
+    let words = format!(
+        " {} by time lost · {from}–{to} s{cut} · {}{complete}",
+        text::plural(shown, "finding"),
+        text::plural(analysed.records, "record"),
+    );
+    Line::styled(text::fit(&words, usize::from(state.size.0)), theme.title())
+}
+
+fn rows(state: &State, analysed: &Analysed, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let width = usize::from(area.width);
+    let left = width.saturating_sub(5 + 8 + 6 + 16 + 6);
+    let subject = (left / 2).clamp(10, 40);
+    let columns = [
+        Column::figures("LOST", 5),
+        Column::figures("TIME", 8),
+        Column::figures("GAIN", 6),
+        Column::names("KIND", 16),
+        Column::names("SUBJECT", subject),
+        Column::names("WHO", left.saturating_sub(subject)),
+    ];
+    let mut lines = vec![table::titles(&columns, theme.title())];
+    let seen = usize::from(area.height).saturating_sub(1);
+    let processes = state.data.catalog.topology.application_processes.len();
+    for i in state.finding_list.visible(state.findings.len(), seen) {
+        let finding = &analysed.analysis.findings[state.findings[i]];
+        let selected = i == state.finding_list.selected;
+        let (marker, base) = table::selection(selected, theme);
+        let lost = time_lost(finding, analysed, processes);
+        let gain = finding.predicted_gain.map_or_else(|| "–".to_owned(), share);
+        let severe = if finding.severity >= 0.1 {
+            theme.bad()
+        } else {
+            Style::new()
+        };
+        let cells = [
+            (share(finding.severity), severe),
+            (text::time(lost), Style::new()),
+            (gain, theme.good()),
+            (finding.kind.name().to_owned(), theme.wait()),
+            (finding.subject(), theme.title()),
+            (who(finding), Style::new()),
+        ];
+        lines.push(table::row(&columns, cells, marker, base));
+    }
+    lines
+}
+
+fn share(fraction: f64) -> String {
+    match 100.0 * fraction {
+        p if p > 0.0 && p < 1.0 => "<1%".to_owned(),
+        p => format!("{p:.0}%"),
+    }
+}
+
+/// The processes if they are few, else the groups.
+fn who(finding: &Finding) -> String {
+    match finding.aps.len() {
+        0 => finding.groups.join(" "),
+        1..=4 => finding.aps.join(" "),
+        n => format!("{n} processes, {} …", finding.aps[0]),
+    }
+}
+
+/// Everything about the selected finding.
+fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let Some(finding) = state.selected_finding() else {
+        return Vec::new();
+    };
+    let width = usize::from(area.width).saturating_sub(2);
+    let mut lines = vec![Line::raw("")];
+    let title = format!(" {} · {}", finding.kind, finding.subject());
+    lines.push(Line::styled(text::fit(&title, width), theme.title()));
+    for line in text::wrap(&finding.advice, width) {
+        lines.push(Line::raw(format!(" {line}")));
+    }
+    if finding.completeness < 1.0 {
+        let from = format!(" from {:.0}% of the accesses", 100.0 * finding.completeness);
+        lines.push(Line::styled(from, theme.faint()));
+    }
+    for line in finding.patch.iter().flat_map(|p| p.lines()) {
+        let style = match line.chars().next() {
+            Some('+') => theme.good(),
+            Some('-') => theme.bad(),
+            _ => theme.faint(),
+        };
+        lines.push(Line::styled(
+            format!("   {}", text::fit(line, width)),
+            style,
+        ));
+    }
+    let evidence: Vec<String> = finding
+        .evidence
+        .iter()
+        .map(|(name, value)| format!("{} {}", name.replace('_', " "), figure(name, value)))
+        .collect();
+    for line in text::wrap(&evidence.join(" · "), width) {
+        lines.push(Line::styled(format!(" {line}"), theme.section()));
+    }
+    lines
+}
+
+/// A piece of evidence as people read it: times of names that end in `_ns` with their unit.
+fn figure(name: &str, value: &Value) -> String {
+    match (value, value.as_f64()) {
+        (_, Some(n)) if name.ends_with("_ns") && n >= 0.0 => {
+            text::time(dosmos_proto::Nanos(n as u64))
+        }
+        (_, Some(n)) if n.fract() == 0.0 && n >= 0.0 => text::count(n as u64),
+        (_, Some(n)) => format!("{n:.3}"),
+        (Value::String(text), _) => text.clone(),
+        (Value::Array(items), _) => {
+            let items: Vec<String> = items.iter().map(|v| figure(name, v)).collect();
+            items.join(", ")
+        }
+        (other, _) => other.to_string(),
+    }
+}

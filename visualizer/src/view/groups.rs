@@ -1,0 +1,245 @@
+//! Who uses what: application processes × variables, in the groups of today and in those proposed.
+//! Accesses within a group are drawn as near ones, those that cross groups as far ones; so a good
+//! assignment has little of the far colour.
+
+use dosmos_analysis::groups::{GroupMatrix, MatrixAp, MatrixVariable};
+use dosmos_trace::Origin;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::table;
+use super::theme::Theme;
+use super::{message, text};
+use crate::state::State;
+
+/// Columns of a variable, with its gap.
+const CELL: usize = 9;
+/// Columns of names of processes, and of their groups.
+const NAME: usize = 12;
+const GROUP: usize = 14;
+
+/// Heading, matrix, what the selected row says.
+pub(super) fn layout(area: Rect) -> [Rect; 3] {
+    let rows = [
+        Constraint::Length(2),
+        Constraint::Min(3),
+        Constraint::Length(2),
+    ];
+    Layout::vertical(rows).areas(area)
+}
+
+/// Title rows above the first process: names of variables, and their groups.
+pub(super) const TITLES: usize = 2;
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let Some(analysed) = &state.data.analysed else {
+        let text = match state.data.catalog.extent {
+            None => "No access has been recorded yet.",
+            Some(_) => "Reading what was recorded …",
+        };
+        return message(frame, area, text);
+    };
+    let matrix = &analysed.analysis.groups;
+    if matrix.aps.is_empty() || matrix.variables.is_empty() {
+        return message(frame, area, "No access to a variable in this time.");
+    }
+    let [top, body, below] = layout(area);
+    let width = usize::from(area.width);
+    frame.render_widget(Paragraph::new(heading(state, matrix, theme, width)), top);
+    frame.render_widget(Paragraph::new(rows(state, matrix, theme, body)), body);
+    frame.render_widget(Paragraph::new(detail(state, matrix, theme, width)), below);
+}
+
+fn heading(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let shown = match (matrix.proposes_a_change(), state.proposed) {
+        (false, _) => "groups of today; no better ones found".to_owned(),
+        (true, false) => "groups of TODAY; Enter: as proposed".to_owned(),
+        (true, true) => "groups as PROPOSED; Enter: of today".to_owned(),
+    };
+    let (today, proposed) = (matrix.cost_today_ns, matrix.cost_proposed_ns);
+    let time = |ns: f64| text::time(dosmos_proto::Nanos(ns.max(0.0) as u64));
+    let saved = if today > 0.0 && proposed < today {
+        format!(
+            ", {} as proposed ({:.0}% less)",
+            time(proposed),
+            100.0 * (1.0 - proposed / today)
+        )
+    } else {
+        String::new()
+    };
+    let costs = format!(" accesses cost {} today{saved}", time(today));
+    vec![
+        Line::styled(text::fit(&format!(" {shown}"), width), theme.title()),
+        Line::raw(text::fit(&costs, width)),
+    ]
+}
+
+/// Positions of the variables, most accessed first.
+pub(super) fn columns(matrix: &GroupMatrix) -> Vec<usize> {
+    let uses = |v: usize| -> u64 {
+        let rows = matrix.accesses.iter();
+        rows.filter_map(|row| row.get(v)).sum()
+    };
+    let mut all: Vec<(u64, usize)> = (0..matrix.variables.len()).map(|v| (uses(v), v)).collect();
+    all.sort_by_key(|(uses, v)| (std::cmp::Reverse(*uses), *v));
+    all.into_iter().map(|(_, v)| v).collect()
+}
+
+/// Positions of the processes, by group and then in their own order.
+pub(super) fn order(matrix: &GroupMatrix, proposed: bool) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..matrix.aps.len()).collect();
+    all.sort_by_key(|&a| (of_ap(&matrix.aps[a], proposed), a));
+    all
+}
+
+fn of_ap(ap: &MatrixAp, proposed: bool) -> usize {
+    if proposed { ap.proposed } else { ap.today }
+}
+
+fn of_variable(variable: &MatrixVariable, proposed: bool) -> &[usize] {
+    match proposed {
+        true => &variable.proposed,
+        false => &variable.today,
+    }
+}
+
+fn group_name(matrix: &GroupMatrix, group: usize) -> String {
+    matrix.groups.get(group).cloned().unwrap_or_default()
+}
+
+fn rows(state: &State, matrix: &GroupMatrix, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+    let width = usize::from(area.width);
+    let fits = width.saturating_sub(NAME + GROUP + 3) / CELL;
+    let passes = state.passes();
+    let columns: Vec<usize> = columns(matrix)
+        .into_iter()
+        .filter(|&v| passes(&matrix.variables[v].name))
+        .skip(state.group_column)
+        .take(fits)
+        .collect();
+    let mut lines = titles(state, matrix, &columns, theme);
+    let order = order(matrix, state.proposed);
+    let seen = usize::from(area.height).saturating_sub(TITLES);
+    for i in state.group_list.visible(order.len(), seen) {
+        let ap = order[i];
+        let selected = i == state.group_list.selected;
+        lines.push(row(state, matrix, &columns, ap, selected, theme));
+    }
+    lines
+}
+
+fn titles(
+    state: &State,
+    matrix: &GroupMatrix,
+    columns: &[usize],
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let head = format!(
+        " {} {} ",
+        text::left("PROCESS", NAME),
+        text::left("GROUP", GROUP)
+    );
+    let mut names = vec![Span::styled(head, theme.title())];
+    let blank = " ".repeat(NAME + GROUP + 3);
+    let mut owners = vec![Span::raw(blank)];
+    for &v in columns {
+        let variable = &matrix.variables[v];
+        let name = text::right(&variable.name, CELL - 1);
+        names.push(Span::styled(format!("{name} "), theme.title()));
+        let groups = of_variable(variable, state.proposed);
+        let moved = variable.today != variable.proposed;
+        let its = match groups {
+            [] => String::new(),
+            [one] => last_part(&group_name(matrix, *one)),
+            several => format!("{} groups", several.len()),
+        };
+        let mark = if moved && state.proposed { "→" } else { "" };
+        let its = text::right(&format!("{mark}{its}"), CELL - 1);
+        let style = if moved { theme.wait() } else { theme.faint() };
+        owners.push(Span::styled(format!("{its} "), style));
+    }
+    vec![Line::from(names), Line::from(owners)]
+}
+
+fn last_part(path: &str) -> String {
+    let part = path.rsplit('/').next().unwrap_or_default();
+    format!("/{part}")
+}
+
+fn row(
+    state: &State,
+    matrix: &GroupMatrix,
+    columns: &[usize],
+    ap: usize,
+    selected: bool,
+    theme: Theme,
+) -> Line<'static> {
+    let its = &matrix.aps[ap];
+    let (marker, base) = table::selection(selected, theme);
+    let group = of_ap(its, state.proposed);
+    let moved = its.today != its.proposed;
+    let mark = if moved && state.proposed { "→" } else { "" };
+    let place = format!("{mark}{}", group_name(matrix, group));
+    let place_style = if moved { theme.wait() } else { theme.faint() };
+    let mut spans = vec![
+        Span::raw(marker.to_string()),
+        Span::styled(text::left(&its.name, NAME), theme.title()),
+        Span::raw(" "),
+        Span::styled(text::left(&place, GROUP), place_style),
+        Span::raw(" "),
+    ];
+    for &v in columns {
+        let n = matrix.accesses.get(ap).and_then(|row| row.get(v));
+        let n = n.copied().unwrap_or(0);
+        let owners = of_variable(&matrix.variables[v], state.proposed);
+        spans.push(cell(n, owners.contains(&group), theme));
+    }
+    Line::from(spans).style(base)
+}
+
+fn cell(n: u64, near: bool, theme: Theme) -> Span<'static> {
+    if n == 0 {
+        return Span::styled(format!("{} ", text::right("·", CELL - 1)), theme.faint());
+    }
+    let origin = if near { Origin::Local } else { Origin::Inter };
+    let mark = match (theme.letters(), near) {
+        (true, false) => "X",
+        _ => "",
+    };
+    let words = text::right(&format!("{mark}{}", text::count(n)), CELL - 1);
+    Span::styled(format!("{words} "), theme.origin(origin))
+}
+
+/// Where the selected process stands and would stand, and how to read the matrix.
+fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let order = order(matrix, state.proposed);
+    let selected = order.get(state.group_list.selected);
+    let words = selected.map_or_else(String::new, |&ap| {
+        let its = &matrix.aps[ap];
+        let today = group_name(matrix, its.today);
+        match its.today == its.proposed {
+            true => format!(" {} stays in {today}", its.name),
+            false => {
+                let proposed = group_name(matrix, its.proposed);
+                format!(" {}: {today} → {proposed}", its.name)
+            }
+        }
+    });
+    let legend = Line::from(vec![
+        Span::raw(" accesses: "),
+        Span::styled("an owner in the same group", theme.origin(Origin::Local)),
+        Span::raw("  "),
+        Span::styled(
+            "only in other groups",
+            theme.origin(Origin::Inter).patch(Style::new()),
+        ),
+        Span::raw("   ← → more variables"),
+    ]);
+    vec![
+        Line::styled(text::fit(&words, width), theme.section()),
+        legend,
+    ]
+}
