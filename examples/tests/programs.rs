@@ -330,6 +330,28 @@ fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
 }
 
 #[test]
+fn the_guide_names_the_applications_and_arguments_that_there_are() {
+    let guide = include_str!("../../docs/guide/applications.md");
+    let rows = guide.lines().filter(|line| line.starts_with("| `"));
+    let mut named = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let name = cells[0].trim_matches(['|', ' ', '`']);
+        let mut apps = dosmos_examples::catalog().iter();
+        let app = apps.find(|a| a.name == name).unwrap();
+        let help = app.check(&["--help".into()]).unwrap_err().to_string();
+        for argument in cells[3].trim_matches('`').split(' ') {
+            assert!(
+                help.contains(&format!("{argument} ")) || help.contains(&format!("{argument}\n")),
+                "{name} {argument}:\n{help}"
+            );
+        }
+        named += 1;
+    }
+    assert_eq!(named, 12);
+}
+
+#[test]
 fn nonsense_is_told() {
     let unknown = dosmos_examples::run("sro", &[]).unwrap_err();
     assert!(
