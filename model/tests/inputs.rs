@@ -230,6 +230,20 @@ fn measured_delays_make_operations_as_long_as_they_were() {
 }
 
 #[test]
+fn time_without_a_processor_is_service_and_what_serving_does_not_explain_a_delay() {
+    let mut lab = one_phase(&[2]);
+    lab.times(0, 0, &[(Component::Service, 300, 0)]);
+    lab.times(1, 0, &[(Component::Service, 70, 0)]);
+    let service = |delays| {
+        let p = lab.run().predict(delays, None).unwrap();
+        p.modelled.service_us * 2.0
+    };
+    // ap0's memory process serves for 5 × 24 of its 300 µs; ap1's serves nobody.
+    close(service(DelayModel::Measured), 300.0 + 70.0);
+    close(service(DelayModel::None), 5.0 * 24.0);
+}
+
+#[test]
 fn parts_add_up_to_the_run_before_and_after_any_change() {
     let run = one_phase(&[1, 1]).run();
     for delays in [DelayModel::Measured, DelayModel::None] {

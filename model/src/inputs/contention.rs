@@ -53,6 +53,8 @@ pub struct Contention {
 pub struct ContentionTimes {
     /// As measured.
     pub measured_us: f64,
+    /// Of it, what threads do by themselves: Σ n W.
+    pub work_us: f64,
     /// Modelled, with a processor for each thread and each memory process.
     pub modelled_us: f64,
     /// Without contention.
@@ -70,6 +72,7 @@ impl Contention {
         let output = general::solve(&self.general)?;
         let mut times = ContentionTimes {
             measured_us: 0.0,
+            work_us: 0.0,
             modelled_us: 0.0,
             logp_us: 0.0,
             stretched_us: 0.0,
@@ -82,6 +85,7 @@ impl Contention {
             };
             times.measured_us += n * self.cycle_us[i];
             times.modelled_us += n * cycle;
+            times.work_us += n * self.general.work[at].unwrap_or(0.0);
             times.logp_us += n * logp;
             demand += self.cpu_us[i] / cycle;
         }

@@ -19,7 +19,7 @@ use crate::error::{ModelError, invalid};
 #[serde(rename_all = "snake_case")]
 pub enum DelayModel {
     /// Messages and service, and beyond them the mean delays measured per process, phase and kind of
-    /// operation: the method of the DVSM paper.
+    /// operation, and the time without a processor: the method of the DVSM paper.
     #[default]
     Measured,
     /// Messages, service and waiting for locks alone: from counts, nothing taken from the time to be

@@ -59,6 +59,8 @@ pub(super) struct Work {
     pub(super) cold: Vec<(f64, Empty)>,
     pub(super) locks: Vec<(f64, Lock)>,
     pub(super) served: Vec<(f64, Fault)>,
+    /// Beyond what serving explains: the processor was given to others.
+    pub(super) preempted_us: f64,
 }
 
 /// What the own memory process serves alone: how often, the way there and back, and what it took more.
@@ -86,6 +88,8 @@ impl Near {
 pub(super) struct Delays {
     /// By phase, process and kind.
     operations: BTreeMap<(usize, ApId), [f64; 4]>,
+    /// Time that a process had no processor between operations, by phase and process.
+    preempted: BTreeMap<(usize, ApId), f64>,
     /// By phase.
     barriers: BTreeMap<usize, f64>,
 }
@@ -174,6 +178,12 @@ impl Source<'_> {
             }
         }
         self.share_service(places, servers, &mut phases);
+        for (i, ap) in self.aps.iter().enumerate() {
+            for (phase, works) in phases.iter_mut().enumerate() {
+                let away = delays.preempted.get(&(phase, *ap));
+                works[i].preempted_us = away.copied().unwrap_or(0.0);
+            }
+        }
         let mut barriers = self.barriers(phases.len());
         for (phase, delay) in &delays.barriers {
             if let Some(barrier) = barriers.get_mut(*phase) {
@@ -249,6 +259,9 @@ impl Source<'_> {
                     }
                 });
                 delays.operations.insert((phase, *ap), each);
+                let served = work.processor().parts(&costs).served_us;
+                let away = micros(spent.time(Component::Service)) - served;
+                delays.preempted.insert((phase, *ap), away.max(0.0));
                 if self.aligned && spent.calls(Component::Barrier) == 1 {
                     let waited = micros(spent.time(Component::Barrier));
                     last = Some(last.map_or(waited, |least| least.min(waited)));
@@ -409,6 +422,7 @@ impl Work {
         work.locks.iter_mut().for_each(|(_, op)| op.delay = 0.0);
         // Whoever asks has the whole way in his account.
         work.served.clear();
+        work.preempted_us = 0.0;
         work
     }
 
@@ -421,7 +435,7 @@ impl Work {
             locks: self.locks.clone(),
             served: self.served.clone(),
             gc: Vec::new(),
-            release: self.local.time_us() + self.local_locks.time_us(),
+            release: self.local.time_us() + self.local_locks.time_us() + self.preempted_us,
         }
     }
 }

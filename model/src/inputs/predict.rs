@@ -207,13 +207,14 @@ impl Times {
 fn parts(work: &Work, costs: &Costs) -> Times {
     let all = work.processor().parts(costs);
     let local_us = work.total(Kind::Local, costs).1;
+    let preempted_us = costs.dsm(work.preempted_us);
     Times {
         busy_us: all.busy_us,
-        service_us: all.served_us,
+        service_us: all.served_us + preempted_us,
         local_us,
         fault_us: all.faults_us,
         cold_us: all.empties_us,
-        lock_us: all.locks_us + (all.release_us - local_us).max(0.0),
+        lock_us: all.locks_us + (all.release_us - local_us - preempted_us).max(0.0),
         ..Times::default()
     }
 }
