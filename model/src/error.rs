@@ -27,6 +27,18 @@ pub enum ModelError {
         /// The length needed.
         expected: usize,
     },
+    /// Too few of the data given say anything.
+    #[error("{field}: only {found} {what}, {needed} are needed")]
+    TooLittle {
+        /// Serialised name of the field.
+        field: String,
+        /// How many there are.
+        found: usize,
+        /// Of what.
+        what: &'static str,
+        /// How many it takes.
+        needed: usize,
+    },
     /// A name is not in the table it is looked up in.
     #[error("{field}: {name:?} is unknown, use one of {known}")]
     Unknown {

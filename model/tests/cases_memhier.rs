@@ -387,7 +387,7 @@ fn too_little_to_fit_is_said() {
         ..FitInput::default()
     })
     .unwrap_err();
-    assert!(matches!(shape, ModelError::Shape { field, .. } if field == "trace"));
+    assert!(matches!(shape, ModelError::TooLittle { field, .. } if field == "trace"));
     let out_of_range = FitInput {
         points: vec![(1.0, 1.5)],
         ..FitInput::default()

@@ -139,12 +139,15 @@ fn cell(value: &Value) -> String {
 fn figure(x: f64) -> String {
     let magnitude = x.abs();
     if magnitude == 0.0 || (1e-4..1e9).contains(&magnitude) {
-        let whole_digits = if magnitude < 1.0 {
+        // Zeros after the point are no digits either.
+        let decimals = if magnitude == 0.0 {
             0
+        } else if magnitude < 1.0 {
+            6 + (-magnitude.log10()).floor() as usize
         } else {
-            magnitude.log10() as usize
+            6usize.saturating_sub(magnitude.log10() as usize)
         };
-        let text = format!("{x:.*}", 6usize.saturating_sub(whole_digits));
+        let text = format!("{x:.decimals$}");
         match text.contains('.') {
             true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
             false => text,
@@ -186,6 +189,8 @@ mod tests {
     #[test]
     fn figures_keep_six_digits() {
         assert_eq!(figure(696.969_253_894), "696.9693");
+        assert_eq!(figure(0.000_174_916_3), "0.000174916");
+        assert_eq!(figure(0.436_249_363), "0.436249");
         assert_eq!(figure(0.0), "0");
         assert_eq!(figure(123_456_789.5), "123456790");
         assert_eq!(figure(6.042e-8), "6.04200e-8");

@@ -179,6 +179,10 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
     // In units of S_o, which keeps the squares in range.
     let rest = (input.work + 2.0 * input.latency + so) / so;
     let load = (f64::from(input.processors) - input.servers) / input.servers;
+    if rest > 1e100 {
+        // Squares would overflow, and the servers are idle to any digit.
+        return input.output(so * (1.0 + (k + 1.0) * (load / rest)));
+    }
     let b = rest + 1.0 + load;
     // The discriminant b² − 4 (A − κ) ρ, written so that it is visibly positive: slack² + 4 g ρ.
     let slack = 2.0 * load - b;

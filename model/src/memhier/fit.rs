@@ -52,7 +52,7 @@ const SIZES: usize = 64;
 /// Fits points or a trace, whichever is given.
 ///
 /// # Errors
-/// [`ModelError::Shape`] for too little of either, [`ModelError::Invalid`] naming the entry that is
+/// [`ModelError::TooLittle`] of either, [`ModelError::Invalid`] naming the entry that is
 /// out of range, or `points` if no law with finite α and β fits best.
 pub fn fit(input: &FitInput) -> Result<FitOutput, ModelError> {
     let item_bytes = input.item_bytes.unwrap_or(1.0);
@@ -126,7 +126,7 @@ impl Histogram {
 /// end of the data for locality (α 1.61 instead of 1.21 with a cut at 20,000 items).
 ///
 /// # Errors
-/// [`ModelError::Shape`] under `trace` if too few references repeat,
+/// [`ModelError::TooLittle`] under `trace` if too few references repeat at different distances,
 /// [`ModelError::Invalid`] as [`fit`].
 pub fn fit_trace(
     histogram: &Histogram,
@@ -150,10 +150,11 @@ fn fit_points(
 ) -> Result<FitOutput, ModelError> {
     let telling = points.iter().filter(|(_, p)| *p > 0.0 && *p < 1.0).count();
     if telling < 3 {
-        return Err(ModelError::Shape {
+        return Err(ModelError::TooLittle {
             field: field.to_owned(),
             found: telling,
-            expected: 3,
+            what: "sizes with a hit rate between 0 and 1",
+            needed: 3,
         });
     }
     let best = [1.0, 10.0, 100.0, 1_000.0, 1e5, 1e7]

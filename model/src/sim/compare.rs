@@ -31,7 +31,7 @@ pub fn compare(model: &HomogeneousOutput, handler: f64, simulated: &SimOutput) -
         total_over_percent: over(model.cycle, simulated.cycle),
         contention_over_percent: over(model.contention, simulated.cycle - model.logp_cycle),
         reply_over_percent: over(model.reply - handler, simulated.reply - handler),
-        logp_under_percent: -over(model.logp_cycle, simulated.cycle),
+        logp_under_percent: 100.0 * (1.0 - model.logp_cycle / simulated.cycle),
     }
 }
 
