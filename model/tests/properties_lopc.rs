@@ -52,7 +52,7 @@ fn cycle(input: &HomogeneousInput) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// R lies between the contention-free cycle and the bound (9), and solves the equation.
     #[test]
@@ -152,7 +152,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// The general model of a homogeneous machine is the homogeneous model.
     #[test]
