@@ -124,6 +124,7 @@ async fn event_manager(
         topology: cluster.topology.clone(),
         me,
         store: cluster.store_of(&name, run_dir),
+        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
     };
     let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
     tracing::info!(
@@ -149,6 +150,7 @@ async fn memory_process(
         recording: cluster.recording.clone(),
         overrides: cluster.overrides.clone(),
         default_deadline: cluster.deadline,
+        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
     };
     let did = dosmos_memproc::run(config, listener, book.clone(), shutdown).await?;
     tracing::info!("{name} ends: {did:?}");

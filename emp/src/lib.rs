@@ -27,6 +27,8 @@ pub struct Config {
     pub me: EmpId,
     /// Directory of its trace store.
     pub store: PathBuf,
+    /// Where to serve metrics for Prometheus (`host:port`), if at all; the address is published as `NAME.metrics`.
+    pub metrics: Option<String>,
 }
 
 /// What an event manager did.

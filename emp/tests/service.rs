@@ -78,6 +78,7 @@ impl Emp {
             topology: topology(),
             me: EmpId(me),
             store,
+            metrics: None,
         };
         let task = tokio::spawn(dosmos_emp::run(config, listener, book, async {
             let _ = stopped.await;

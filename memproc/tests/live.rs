@@ -99,6 +99,7 @@ impl Cluster {
             recording: self.recording.clone(),
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            metrics: None,
         };
         let (stop, stopped) = oneshot::channel();
         let book = self.book();

@@ -9,7 +9,7 @@ use dosmos_proto::transport::Address;
 use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, Topology};
 use dosmos_trace::selection::Selection;
 
-use super::{Cluster, Listen, file};
+use super::{Cluster, Listen, Metrics, file};
 
 /// Numbers of things by name, and what is wrong so far.
 #[derive(Default)]
@@ -22,6 +22,7 @@ struct Builder {
     processes: HashSet<String>,
     listen: HashMap<String, Listen>,
     default_listen: Option<String>,
+    metrics: Metrics,
     insecure: bool,
 }
 
@@ -31,6 +32,9 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
         insecure: file.defaults.insecure,
         ..Builder::default()
     };
+    if let Some(text) = file.defaults.metrics {
+        b.metrics.others = b.metrics_at("[defaults]", &text);
+    }
     b.topology.name = file.name;
     b.groups(file.group);
     let stores = b.emps(file.emp);
@@ -47,6 +51,7 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     Ok(Cluster {
         topology,
         listen: b.listen,
+        metrics: b.metrics,
         stores,
         recording,
         overrides,
@@ -137,6 +142,7 @@ impl Builder {
         }
         for emp in emps {
             self.process(&emp.name, emp.listen);
+            self.metrics_of(&emp.name, emp.metrics.as_deref());
             if let Some(store) = emp.store {
                 if let Some((other, _)) = stores.iter().find(|(_, s)| **s == store) {
                     let text = format!(
@@ -163,6 +169,7 @@ impl Builder {
         }
         for mp in mps {
             self.process(&mp.name, mp.listen);
+            self.metrics_of(&mp.name, mp.metrics.as_deref());
             let what = format!("memory process {}", mp.name);
             let group = self.group_called(&what, &mp.group);
             let event_manager = self.emp_called(&what, &mp.emp);
@@ -189,6 +196,7 @@ impl Builder {
         let mut linked = HashSet::new();
         for lp in links {
             self.process(&lp.name, lp.listen);
+            self.metrics_of(&lp.name, lp.metrics.as_deref());
             let what = format!("link process {}", lp.name);
             let group = self.group_called(&what, &lp.group);
             let event_manager = match &lp.emp {
@@ -299,6 +307,32 @@ impl Builder {
             ));
         }
         self.listen.insert(name.to_owned(), listen);
+    }
+
+    /// Notes where a process serves its metrics, if the file says.
+    fn metrics_of(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            let at = self.metrics_at(&format!("process {name}"), text);
+            self.metrics.of.insert(name.to_owned(), at);
+        }
+    }
+
+    /// An address for metrics; none for `off`.
+    fn metrics_at(&mut self, what: &str, text: &str) -> Option<String> {
+        if text == "off" {
+            return None;
+        }
+        match text.parse() {
+            Ok(address @ Address::Tcp(_)) if address.is_local() || self.insecure => {}
+            Ok(Address::Tcp(_)) => self.error(format!(
+                "{what} would serve metrics at {text}, beyond this machine and without encryption; \
+                 set insecure = true in [defaults] if that network is yours alone"
+            )),
+            _ => self.error(format!(
+                "{what}: metrics = {text:?} is no address; write host:port (port 0: the system chooses) or \"off\""
+            )),
+        }
+        Some(text.to_owned())
     }
 
     fn group_called(&mut self, what: &str, name: &str) -> GroupId {

@@ -35,6 +35,7 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Defaults {
     pub(super) listen: Option<String>,
+    pub(super) metrics: Option<String>,
     pub(super) deadline_ms: Option<u64>,
     #[serde(default)]
     pub(super) insecure: bool,
@@ -52,6 +53,7 @@ pub(super) struct Group {
 pub(super) struct Emp {
     pub(super) name: String,
     pub(super) listen: Option<String>,
+    pub(super) metrics: Option<String>,
     pub(super) store: Option<PathBuf>,
 }
 
@@ -62,6 +64,7 @@ pub(super) struct Lp {
     pub(super) group: String,
     pub(super) emp: Option<String>,
     pub(super) listen: Option<String>,
+    pub(super) metrics: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +74,7 @@ pub(super) struct Mp {
     pub(super) group: String,
     pub(super) emp: String,
     pub(super) listen: Option<String>,
+    pub(super) metrics: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

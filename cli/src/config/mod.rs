@@ -23,6 +23,8 @@ pub struct Cluster {
     pub topology: Topology,
     /// Where each memory, link and event manager process listens, by name.
     pub listen: HashMap<String, Listen>,
+    /// Where they serve metrics for Prometheus.
+    pub metrics: Metrics,
     /// Directories of the trace stores that the file names, by event manager.
     pub stores: HashMap<String, PathBuf>,
     /// What is recorded.
@@ -33,6 +35,31 @@ pub struct Cluster {
     pub deadline: Nanos,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
+}
+
+/// Where processes serve metrics: addresses, or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metrics {
+    /// By process, where the file says.
+    pub of: HashMap<String, Option<String>>,
+    /// All others.
+    pub others: Option<String>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            of: HashMap::new(),
+            others: Some("127.0.0.1:0".to_owned()),
+        }
+    }
+}
+
+impl Metrics {
+    /// The address `process` binds for them.
+    pub fn address_of(&self, process: &str) -> Option<&str> {
+        self.of.get(process).unwrap_or(&self.others).as_deref()
+    }
 }
 
 /// Where a process listens.

@@ -211,6 +211,13 @@ fn links_addresses_and_recording_are_checked() {
         e.contains("beyond this machine") && e.contains("insecure = true"),
         "{e}"
     );
+    let e = replacing("listen = \"unix\"", "metrics = \"unix:here\"");
+    assert!(e.contains("process mp1: metrics = \"unix:here\""), "{e}");
+    let e = replacing("listen = \"unix\"", "metrics = \"0.0.0.0:9100\"");
+    assert!(
+        e.contains("metrics at 0.0.0.0:9100, beyond this machine"),
+        "{e}"
+    );
     let e = with("[recording]\nsample_one_in = 0\n");
     assert!(e.contains("sample_one_in = 0"), "{e}");
     let e = with("[recording]\nmode = \"some\"\n");

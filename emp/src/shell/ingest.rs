@@ -165,6 +165,9 @@ fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
         events.push((records.len() as u32, Event::Times(piece)));
     }
     let last = records.iter().map(dosmos_trace::Record::end).max();
+    if let Some(last) = last {
+        link.arrived(shared.clock.now(), last);
+    }
     if let Some(counters) = link.batch(batch.counters, batch.sampling, last.unwrap_or_default()) {
         events.push((
             records.len() as u32,

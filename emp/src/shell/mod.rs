@@ -2,6 +2,7 @@
 
 mod exchange;
 mod ingest;
+mod metrics;
 mod service;
 mod state;
 mod writer;
@@ -10,6 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_metrics::MetricsListener;
 use dosmos_proto::transport::{self, Listener};
 use dosmos_proto::wire::event_manager_server::EventManagerServer;
 use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES};
@@ -47,6 +49,14 @@ pub async fn run(
         name: name.clone(),
         why,
     };
+    let metrics = match &config.metrics {
+        Some(address) => Some(
+            MetricsListener::publish(&name, address, &book)
+                .await
+                .map_err(system_error)?,
+        ),
+        None => None,
+    };
     let identity = Identity {
         event_manager: name.clone(),
         emp: config.me,
@@ -78,7 +88,13 @@ pub async fn run(
             tasks.spawn(exchange::give(shared.clone(), book.clone(), EmpId(other)));
         }
     }
+    if let Some(listener) = metrics {
+        let shared = shared.clone();
+        let page = move || metrics::page(&shared);
+        tasks.spawn(dosmos_metrics::serve(listener, page));
+    }
     let served = serve(&shared, listener, shutdown).await;
+    MetricsListener::withdraw(&name, &book);
     shared.end();
     tasks.shutdown().await;
     shared.lock().closing = true;

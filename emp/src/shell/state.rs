@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dosmos_metrics::AccessCounts;
 use dosmos_proto::time::Clock;
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, Topology, VarId, Variable, wire};
+use dosmos_trace::Record;
 use dosmos_trace::meta::MetaState;
 use dosmos_trace::query::table::{self, RankQuery, Ranking, Share, VariableFigures, VariableTable};
 use dosmos_trace::query::{
@@ -57,12 +59,16 @@ pub(super) struct Link {
     clock_offset_ns: i64,
     clock_error: Nanos,
     said: Option<RecordingCounters>,
+    /// How old the newest record of the last batch was on arrival.
+    lag: Nanos,
 }
 
 pub(super) struct State {
     pub(super) ingest: Ingest,
     pub(super) pending: Pending,
     pub(super) metas: MetaState,
+    /// Accesses in the log, for metrics.
+    pub(super) accesses: AccessCounts,
     pub(super) outbox: Outbox,
     pub(super) links: BTreeMap<MpId, Link>,
     pub(super) givers: HashMap<EmpId, Replies<wire::ExchangeReply>>,
@@ -89,6 +95,7 @@ impl Shared {
                 ingest,
                 pending: Pending::default(),
                 metas,
+                accesses: AccessCounts::default(),
                 outbox,
                 links: BTreeMap::new(),
                 givers: HashMap::new(),
@@ -267,7 +274,7 @@ impl State {
             while let Some((_, event)) = events.next_if(|(at, _)| *at <= i) {
                 self.event(event);
             }
-            self.metas.apply(record);
+            self.record(record);
         }
         events.for_each(|(_, event)| self.event(event));
         for mark in &commit.marks {
@@ -295,9 +302,22 @@ impl State {
     /// Takes one entry of the log into account.
     pub(super) fn replay(&mut self, item: Item<'_>) {
         match item {
-            Item::Record(record) => self.metas.apply(record),
+            Item::Record(record) => self.record(record),
             Item::Event(event) => self.event(event),
         }
+    }
+
+    fn record(&mut self, record: &Record) {
+        self.metas.apply(record);
+        self.accesses.count(record);
+    }
+
+    /// Of each memory process: how old the newest record of its last batch was on arrival.
+    pub(super) fn lags(&self) -> Vec<(MpId, Nanos)> {
+        self.links
+            .iter()
+            .map(|(&mp, link)| (mp, link.lag))
+            .collect()
     }
 
     fn event(&mut self, event: &Event) {
@@ -376,6 +396,11 @@ impl Link {
             self.said = Some(says);
             says
         })
+    }
+
+    /// A batch arrived at `now`, with records up to `last`.
+    pub(super) fn arrived(&mut self, now: Nanos, last: Nanos) {
+        self.lag = now - last;
     }
 
     /// Takes what the process makes of its clock samples.

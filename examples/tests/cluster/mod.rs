@@ -132,6 +132,7 @@ impl Cluster {
             recording: Recording::default(),
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            metrics: None,
         };
         let book = self.book.clone();
         let main = move || {

@@ -19,6 +19,7 @@ mod testing;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dosmos_metrics::AccessCounts;
 use dosmos_proto::{MpId, Nanos, PhaseTimes, Topology, Variable, wire};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
@@ -118,6 +119,8 @@ pub(crate) struct Recorder {
     limit: usize,
     recorded: u64,
     dropped: u64,
+    /// All accesses, recorded or not.
+    accesses: AccessCounts,
     meter: Meter,
 }
 
@@ -135,6 +138,7 @@ impl Recorder {
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            accesses: AccessCounts::default(),
             meter: Meter::default(),
         }
     }
@@ -149,6 +153,7 @@ impl Recorder {
     pub(crate) fn push(&mut self, item: Item, cost: Nanos) -> bool {
         let full = match item {
             Item::Record(mut record) => {
+                self.accesses.count(&record);
                 if !self.filter.keep(&mut record) {
                     return false;
                 }
@@ -269,6 +274,16 @@ impl Recorder {
     pub(crate) fn select(&mut self, selection: Selection) {
         let known = self.known.iter().map(|v| &**v);
         self.filter.change(selection, &self.topology, known);
+    }
+
+    /// All accesses of own application processes, whatever is recorded.
+    pub(crate) fn accesses(&self) -> &AccessCounts {
+        &self.accesses
+    }
+
+    /// Batches that the event manager has not acknowledged.
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        self.outbox.len() as u64
     }
 
     /// Adds this recorder's figures.

@@ -85,6 +85,11 @@ impl Outbox {
         Ok(())
     }
 
+    /// Batches kept.
+    pub(crate) fn len(&self) -> usize {
+        self.unacked.len()
+    }
+
     /// Memory taken.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -5,6 +5,7 @@
 //! is held across an await.
 
 mod dial;
+mod metrics;
 mod serve;
 mod session;
 
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use dosmos_metrics::MetricsListener;
 use dosmos_proto::time::Clock;
 use dosmos_proto::transport::Listener;
 use dosmos_proto::wire::memory_server::MemoryServer;
@@ -45,6 +47,8 @@ pub struct Config {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take if the application process does not say; zero means a minute.
     pub default_deadline: Nanos,
+    /// Where to serve metrics for Prometheus (`host:port`), if at all; the address is published as `NAME.metrics`.
+    pub metrics: Option<String>,
 }
 
 /// What a process did, at its end.
@@ -269,7 +273,19 @@ pub async fn run(
     book: AddressBook,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Summary, Error> {
+    let metrics = config.metrics.clone();
     let (shared, name) = start(config, book)?;
+    let failed = |why: String| Error::Serve {
+        name: name.clone(),
+        why,
+    };
+    let metrics = match metrics {
+        Some(address) => {
+            let bound = MetricsListener::publish(&name, &address, &shared.book).await;
+            Some(bound.map_err(failed)?)
+        }
+        None => None,
+    };
     shared
         .book
         .publish(&name, listener.address())
@@ -283,6 +299,11 @@ pub async fn run(
     tasks.spawn(link::run(Arc::clone(&shared)));
     tasks.spawn(link::pack(Arc::clone(&shared)));
     tasks.spawn(tick(Arc::clone(&shared)));
+    if let Some(listener) = metrics {
+        let shared = Arc::clone(&shared);
+        let page = move || metrics::page(&shared);
+        tasks.spawn(dosmos_metrics::serve(listener, page));
+    }
     let neighbours = shared.lock().core.neighbours();
     for peer in neighbours.into_iter().filter(|n| *n > shared.me) {
         tasks.spawn(dial::run(Arc::clone(&shared), peer));
@@ -300,14 +321,11 @@ pub async fn run(
                 let _ = stopped.await;
             }),
     );
-    let failed = |why: String| Error::Serve {
-        name: name.clone(),
-        why,
-    };
     tokio::select! {
         () = shutdown => {}
         ended = &mut server => {
             shared.book.withdraw(&name);
+            MetricsListener::withdraw(&name, &shared.book);
             return Err(failed(match ended {
                 Ok(Ok(())) => "its listener ended".to_owned(),
                 Ok(Err(e)) => transport::innermost(&e),
@@ -316,6 +334,7 @@ pub async fn run(
         }
     }
     shared.book.withdraw(&name);
+    MetricsListener::withdraw(&name, &shared.book);
     let drained = finish(&shared).await;
     drop(stop);
     shared.lock().hang_up();

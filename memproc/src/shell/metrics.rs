@@ -1,0 +1,81 @@
+//! What a memory or link process tells Prometheus.
+
+use std::sync::atomic::Ordering;
+
+use dosmos_metrics::Page;
+
+use super::Shared;
+
+/// The figures of now.
+pub(super) fn page(shared: &Shared) -> Page {
+    let (metrics, accesses, batches) = {
+        let state = shared.lock();
+        (
+            shared.metrics(&state),
+            state.recorder.accesses().clone(),
+            state.recorder.unacknowledged(),
+        )
+    };
+    let is_link = shared.topology.mp(shared.me).is_some_and(|p| p.link);
+    let role = if is_link { "lp" } else { "mp" };
+    let mut page = Page::new("dosmos_mp", &shared.topology.mp_name(shared.me), role);
+    for (name, help, value) in [
+        (
+            "requests",
+            "Requests of own application processes",
+            metrics.requests,
+        ),
+        (
+            "served",
+            "Requests of other memory processes",
+            metrics.served,
+        ),
+        (
+            "forwarded",
+            "Messages handed on to others",
+            metrics.forwarded,
+        ),
+        ("records", "Records made", metrics.recorded),
+        (
+            "records_dropped",
+            "Records lost to a full buffer",
+            metrics.dropped,
+        ),
+    ] {
+        page.counter(name, help, value as f64);
+    }
+    page.counter(
+        "cpu_seconds",
+        "Processor time used",
+        metrics.cpu.as_secs_f64(),
+    );
+    page.counter(
+        "monitor_seconds",
+        "Of the processor time, what monitoring took",
+        metrics.monitor.as_secs_f64(),
+    );
+    let up = shared.recording_up.load(Ordering::Relaxed);
+    for (name, help, value) in [
+        ("copies", "Copies held", metrics.copies),
+        ("objects", "Objects owned", metrics.objects),
+        (
+            "buffered_bytes",
+            "Bytes of records that the event manager has not acknowledged",
+            metrics.buffered_bytes,
+        ),
+        (
+            "unacknowledged_batches",
+            "Batches of records that the event manager has not acknowledged",
+            batches,
+        ),
+        (
+            "event_manager_up",
+            "1 if the event manager is connected",
+            u64::from(up),
+        ),
+    ] {
+        page.gauge(name, help, value as f64);
+    }
+    accesses.add_to(&mut page);
+    page
+}
