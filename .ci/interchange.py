@@ -8,9 +8,11 @@ import random
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import pyarrow.parquet
 from google.protobuf.unknown_fields import UnknownFieldSet
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pf
 
 SUMS = ["duration_ns", "wait_ns", "service_ns", "bytes", "version"]
@@ -249,6 +251,32 @@ def generate(path, records, seed):
     return good, bad
 
 
+def check_metrics(work):
+    """Scrapes every process of a running demo, strictly parsed."""
+    run = work / "demo"
+    demo = subprocess.Popen([sys.argv[1], "demo", "--headless", "--seconds", "3", "--run-dir", str(run)],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    scraped = {}
+    while demo.poll() is None:
+        for file in run.glob("addr/*.metrics"):
+            try:
+                with urllib.request.urlopen(f"http://{file.read_text().strip()}/metrics", timeout=5) as answer:
+                    text = answer.read().decode()
+            except OSError:
+                continue  # It is ending.
+            families = list(text_string_to_metric_families(text))
+            scraped[file.stem] = {s.name for f in families for s in f.samples}
+            for family in families:
+                assert family.documentation and family.name.startswith("dosmos_"), family
+    assert demo.returncode == 0, "the demo failed"
+    for name, samples in scraped.items():
+        role = "emp" if name.startswith("emp") else "mp"
+        for figure in ["accesses_total", "records_total", "records_dropped_total", "lock_wait_seconds_bucket"]:
+            assert f"dosmos_{role}_{figure}" in samples, (name, figure, samples)
+    assert len(scraped) >= 5, scraped.keys()
+    print(f"metrics: {len(scraped)} processes scraped")
+
+
 def main():
     stores = [a for flag, a in zip(sys.argv[2:], sys.argv[3:]) if flag == "--store"]
     with tempfile.TemporaryDirectory() as work:
@@ -261,6 +289,7 @@ def main():
         for name, field in [("duration_ns", "dur_ns"), ("wait_ns", "wait_ns"), ("bytes", "bytes")]:
             check(f"sum of {field}", sum(r[name] for r in rows), sum(g[field] for g in good))
         check("lost", about["completeness"]["dropped"], bad + 3)
+        check_metrics(work)
         if stores:
             check_exports("real", stores, work)
 

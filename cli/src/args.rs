@@ -15,7 +15,7 @@ pub(crate) use findings::CheckArgs;
 pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
-pub(crate) use trade::{ExportArgs, ExportFormat, ImportArgs};
+pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArgs};
 
 /// Watch what a parallel program does with its shared variables.
 #[derive(Debug, Parser)]
@@ -90,6 +90,8 @@ pub(crate) enum BenchCommand {
     Query(BenchQueryArgs),
     /// What the papers claim of the contention models, reproduced by simulation
     Models(ModelsArgs),
+    /// How fast traces are exported, and imported, in each format
+    Interchange(BenchInterchangeArgs),
 }
 
 #[derive(Debug, Args)]

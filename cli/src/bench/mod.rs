@@ -2,6 +2,7 @@
 //!
 //! One module a benchmark; here is what they share: a cluster for a program, its output, the machine.
 
+mod interchange;
 mod intrusion;
 mod kernels;
 mod latency;
@@ -31,6 +32,7 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Paper(args) => paper::run(args).await,
         BenchCommand::Store(args) => store::run(&args),
         BenchCommand::Query(args) => query::run(&args).await,
+        BenchCommand::Interchange(args) => interchange::run(&args),
         BenchCommand::Models(args) => models::run(&args),
     }
 }

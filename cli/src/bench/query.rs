@@ -52,7 +52,7 @@ pub(crate) async fn run(args: &BenchQueryArgs) -> anyhow::Result<()> {
         }
     };
     if !path.join("manifest.json").exists() {
-        build(path, args)?;
+        build(path, args.records, args.seed)?;
     }
     let begin = Instant::now();
     let source = StoreSource::open(path)?;
@@ -79,15 +79,16 @@ pub(crate) async fn run(args: &BenchQueryArgs) -> anyhow::Result<()> {
     print(args, open_ms, &questions, measured)
 }
 
-fn build(path: &Path, args: &BenchQueryArgs) -> anyhow::Result<()> {
+/// Makes a store of the reference workload.
+pub(super) fn build(path: &Path, records: u64, seed: u64) -> anyhow::Result<()> {
     let identity = Identity {
         event_manager: "emp0".to_owned(),
         emp: EmpId(0),
         topology: reference::topology(),
     };
     let (mut store, _) = StoreWriter::open(path, &identity)?;
-    let mut workload = Workload::new(args.seed);
-    let (mut left, mut sequence, mut said) = (args.records, 0, 0);
+    let mut workload = Workload::new(seed);
+    let (mut left, mut sequence, mut said) = (records, 0, 0);
     let mut events: Vec<(u32, Event)> = reference::variables()
         .into_iter()
         .map(|v| (0, Event::Variable(v)))
@@ -105,7 +106,7 @@ fn build(path: &Path, args: &BenchQueryArgs) -> anyhow::Result<()> {
             records: workload.take_records(here as usize),
             events: std::mem::take(&mut events),
         })?;
-        let tenths = 10 - left * 10 / args.records;
+        let tenths = 10 - left * 10 / records;
         if tenths > said {
             said = tenths;
             output::note(&format!("building the store: {tenths}0 %"));

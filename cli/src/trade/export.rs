@@ -49,7 +49,8 @@ fn write(
     Ok(exported)
 }
 
-fn exporter<'a>(
+/// Writes `format` to `out`.
+pub(crate) fn exporter<'a>(
     format: ExportFormat,
     out: Box<dyn Write + Send + 'a>,
 ) -> anyhow::Result<Box<dyn Export + 'a>> {

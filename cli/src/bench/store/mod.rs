@@ -7,7 +7,7 @@
 //! files are in the system's cache by then.
 
 mod methods;
-mod usage;
+pub(super) mod usage;
 
 use std::process::{Command, Stdio};
 

@@ -10,13 +10,13 @@ use nix::unistd::Pid;
 
 /// Sums up what work costs, stretch by stretch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meter {
-    pub(super) elapsed: Duration,
-    pub(super) cpu: Duration,
+pub(in crate::bench) struct Meter {
+    pub(in crate::bench) elapsed: Duration,
+    pub(in crate::bench) cpu: Duration,
 }
 
 impl Meter {
-    pub(super) fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
+    pub(in crate::bench) fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (begin, cpu) = (Instant::now(), cpu_time());
         let result = work();
         self.elapsed += begin.elapsed();
@@ -34,7 +34,7 @@ fn cpu_time() -> Duration {
 }
 
 /// Keeps this process, and threads it starts from now on, to one processor it may use.
-pub(super) fn one_processor() -> anyhow::Result<()> {
+pub(in crate::bench) fn one_processor() -> anyhow::Result<()> {
     let this = Pid::from_raw(0);
     let allowed = sched_getaffinity(this).context("which processors may this process use?")?;
     let mut only = CpuSet::new();
@@ -44,12 +44,12 @@ pub(super) fn one_processor() -> anyhow::Result<()> {
 }
 
 /// Forgets the peak so far.
-pub(super) fn reset_peak() -> anyhow::Result<()> {
+pub(in crate::bench) fn reset_peak() -> anyhow::Result<()> {
     std::fs::write("/proc/self/clear_refs", "5").context("cannot reset the peak of memory")
 }
 
 /// The most memory that was resident since the peak was forgotten, in bytes.
-pub(super) fn peak() -> anyhow::Result<u64> {
+pub(in crate::bench) fn peak() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
     let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
@@ -61,7 +61,7 @@ pub(super) fn peak() -> anyhow::Result<u64> {
 }
 
 /// Bytes that the files under `path` take on disk.
-pub(super) fn disk_bytes(path: &Path) -> anyhow::Result<u64> {
+pub(in crate::bench) fn disk_bytes(path: &Path) -> anyhow::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::symlink_metadata(path)?;
     if !meta.is_dir() {
