@@ -13,12 +13,11 @@ pub(crate) fn generate(rows: usize, columns: usize, seed: u64) -> Grey {
     let mut dice = dice(seed, 0);
     let places = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
     let pixels = places.map(|(i, j)| {
-        let (y, x) = (1000 * i / rows, 1000 * j / columns);
         let noise: u8 = dice.random_range(0..NOISE);
         // One pixel in 256 is a speck.
         match dice.random::<u8>() {
             0 => 255,
-            _ => clean(y as i64, x as i64) + noise,
+            _ => clean((i, rows), (j, columns)) + noise,
         }
     });
     Grey {
@@ -27,16 +26,28 @@ pub(crate) fn generate(rows: usize, columns: usize, seed: u64) -> Grey {
     }
 }
 
-/// The picture without noise; leaves room for it. Places are in thousandths of height and width.
-fn clean(y: i64, x: i64) -> u8 {
+/// A pixel without noise, where a camera would see it: the mean of 4 x 4 places in it. (Between pixels that differ in a
+/// whole step, it would be for the noise to say on which side the edge is.)
+fn clean((row, rows): (usize, usize), (column, columns): (usize, usize)) -> u8 {
+    let place =
+        |at: usize, part: usize, all: usize| (1000 * (8 * at + 2 * part + 1) / (8 * all)) as i64;
+    let parts = (0..16).map(|part| {
+        let (y, x) = (place(row, part / 4, rows), place(column, part % 4, columns));
+        u32::from(shade(y, x))
+    });
+    (parts.sum::<u32>() / 16) as u8
+}
+
+/// How light it is at a place, in thousandths of height and width; leaves room for noise.
+fn shade(y: i64, x: i64) -> u8 {
     let disc = (y - 350).pow(2) + (x - 330).pow(2) < 230_i64.pow(2);
     let inside = |low: i64, high: i64| (low..high).contains(&y) && (low..high).contains(&x);
     let frame = inside(520, 930) && !inside(600, 850);
     let wedge = (80..400).contains(&x) && y - 650 > x - 80;
     match (disc, frame, wedge) {
         (true, ..) => 200,
-        (_, true, _) => 230,
-        (.., true) => 10,
-        _ => (60 + x / 25) as u8,
+        (_, true, _) => 10,
+        (.., true) => 230,
+        _ => (70 + x / 20) as u8,
     }
 }

@@ -24,8 +24,8 @@ const RADIUS: f64 = 6.371e6;
 const GRAVITY: f64 = 9.81;
 /// Rotation of the earth in 1/s.
 const OMEGA: f64 = 7.292e-5;
-/// Mean depth in metres, and height of the hump to start with.
-const DEPTH: f64 = 1000.0;
+/// Depth of the water at rest in metres, and height of the hump to start with.
+pub(crate) const DEPTH: f64 = 1000.0;
 const HUMP: f64 = 100.0;
 /// Latitude of the walls.
 const WALL: f64 = 75.0 * PI / 180.0;

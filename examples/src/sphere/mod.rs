@@ -21,7 +21,7 @@ use crate::app::{Program, wrong};
 use crate::common::{Edges, Pace, enough, same_bits};
 use crate::error::{Error, Result};
 use crate::picture::write_colours;
-use kernel::{Band, Grid, Side, sequential};
+use kernel::{Band, DEPTH, Grid, Side, sequential};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct Sphere {
     /// Add mass and energy up every so many iterations; 0 for never.
     #[arg(long, default_value_t = 10)]
     check: usize,
-    /// Write the depth to this PNG file, north up: red above the mean, blue below.
+    /// Write the depth to this PNG file, north up: red above the water at rest, blue below.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ impl Sphere {
             return Err(wrong(dsm, "sphere", what));
         }
         if let Some(path) = &self.output {
-            let (width, pixels) = picture::of_depth(self.columns, expected.depth());
+            let (width, pixels) = picture::of_depth(self.columns, expected.depth(), DEPTH);
             write_colours(path, width, &pixels)?;
         }
         Ok(format!(

@@ -3,12 +3,12 @@
 /// The map is at least this wide; a point of the grid is a square of pixels.
 const WIDTH: usize = 480;
 
-/// Width and pixels (`0x00RRGGBB`) of a map: white where the depth is its mean, red above, blue below. The
+/// Width and pixels (`0x00RRGGBB`) of a map: white where the depth is that of the water at rest, red above,
+/// blue below. The
 /// colour grows with the root of the difference, so that the many small waves are seen beside the few large.
-pub(super) fn of_depth(columns: usize, depth: &[f64]) -> (usize, Vec<u32>) {
-    let mean = depth.iter().sum::<f64>() / depth.len() as f64;
-    let most = depth.iter().map(|h| (h - mean).abs()).fold(0.0, f64::max);
-    let point = |h: &f64| colour((h - mean) / most.max(f64::MIN_POSITIVE));
+pub(super) fn of_depth(columns: usize, depth: &[f64], rest: f64) -> (usize, Vec<u32>) {
+    let most = depth.iter().map(|h| (h - rest).abs()).fold(0.0, f64::max);
+    let point = |h: &f64| colour((h - rest) / most.max(f64::MIN_POSITIVE));
     let side = WIDTH.div_ceil(columns);
     let mut pixels = Vec::with_capacity(depth.len() * side * side);
     for row in depth.chunks_exact(columns).rev() {
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn the_deep_is_red_the_shallow_blue_and_north_is_up() {
         // South: 1, 2; north: 3, 2.
-        let (width, pixels) = of_depth(2, &[1.0, 2.0, 3.0, 2.0]);
+        let (width, pixels) = of_depth(2, &[1.0, 2.0, 3.0, 2.0], 2.0);
         assert_eq!((width, pixels.len()), (480, 480 * 480));
         let corner =
             |row: usize, column: usize| pixels[row * (width - 1) * width + column * (width - 1)];
