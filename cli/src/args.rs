@@ -4,17 +4,18 @@ mod findings;
 mod measure;
 mod model;
 mod store;
+mod top;
 mod trade;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dosmos_visualizer::state::Palette;
 
 pub(crate) use findings::CheckArgs;
 pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
+pub(crate) use top::{BenchTopArgs, ScreenArgs, TopArgs};
 pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArgs};
 
 /// Watch what a parallel program does with its shared variables.
@@ -92,6 +93,8 @@ pub(crate) enum BenchCommand {
     Models(ModelsArgs),
     /// How fast traces are exported, and imported, in each format
     Interchange(BenchInterchangeArgs),
+    /// The terminal on a large running system: redraws, time of one, traffic
+    Top(BenchTopArgs),
 }
 
 #[derive(Debug, Args)]
@@ -272,31 +275,6 @@ pub(crate) struct ReportArgs {
     /// Processes with a history
     #[arg(long, default_value_t = 2)]
     pub(crate) processes: usize,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TopArgs {
-    #[command(flatten)]
-    pub(crate) sources: SourceArgs,
-    #[command(flatten)]
-    pub(crate) screen: ScreenArgs,
-}
-
-/// How the terminal shows it.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ScreenArgs {
-    /// Milliseconds between two looks at a running system; 100 at least
-    #[arg(long, value_name = "MS", default_value_t = 500)]
-    pub(crate) refresh: u64,
-    /// Colours: classic, safe (also for colour-blind people), mono [default: classic; mono if NO_COLOR is set]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) palette: Option<Palette>,
-    /// Only ASCII characters
-    #[arg(long)]
-    pub(crate) ascii: bool,
-    /// Leave the mouse to the terminal
-    #[arg(long)]
-    pub(crate) no_mouse: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

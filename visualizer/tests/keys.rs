@@ -236,3 +236,100 @@ fn rates_are_those_of_the_last_seconds() {
     let rate = state.tree[0].figures.rate.unwrap();
     assert!((rate - 5_600.0).abs() < 1.0, "{rate}");
 }
+
+#[test]
+fn a_window_that_moves_with_the_run_is_asked_for_at_the_next_beat_and_one_moved_by_a_key_at_once() {
+    let early = support::live(Nanos(200_000_000));
+    let late = support::live(Nanos(400_000_000));
+    let keys = [Action::Show(Screen::Histogram), Action::ZoomIn];
+    let mut state = after(&early, SIZE, &keys);
+    state.command("window 20ms");
+    answer(&mut state, &early);
+    let before = state.request();
+    answer(&mut state, &late);
+    let moved = state.request();
+    assert_ne!(moved, before, "the run went on");
+    assert!(moved.only_moved(&before));
+    state.handle(Action::Earlier);
+    let panned = state.request();
+    assert!(!panned.only_moved(&moved));
+    state.handle(Action::Reads);
+    assert!(!state.request().only_moved(&panned));
+}
+
+#[test]
+fn commands_choose_variables_windows_and_what_is_recorded() {
+    use dosmos_visualizer::state::Effect;
+    let live = support::live(Nanos(300_000_000));
+    let mut state = after(&live, SIZE, &[]);
+    state.command("variable residual[0]");
+    answer(&mut state, &live);
+    answer(&mut state, &live);
+    assert_eq!(state.place.screen, Screen::VariableHistory);
+    assert_eq!(
+        (state.place.variable, state.place.object),
+        (Some(SUM), Some(0))
+    );
+    state.command("variable nowhere");
+    answer(&mut state, &live);
+    let said = state.message.clone().unwrap();
+    assert!(said.bad && said.text.contains("nowhere"), "{said:?}");
+    state.command("goto 0.1");
+    assert_eq!(state.cursor, Some(Nanos(support::START + 100_000_000 + 1)));
+    state.command("record op=write");
+    let [Effect::Record(selection)] = &state.take_effects()[..] else {
+        panic!("no order");
+    };
+    assert_eq!(selection.ops, [Op::Write]);
+    state.command("save x.png");
+    assert!(state.take_effects().is_empty() && state.message.unwrap().bad);
+
+    let mut over = after(&support::finished(), SIZE, &[]);
+    over.command("record off");
+    assert!(over.take_effects().is_empty() && over.message.unwrap().bad);
+}
+
+#[test]
+fn a_finding_leads_to_the_history_of_its_variable() {
+    let source = support::crowded_lock();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Findings)]);
+    assert_eq!(state.findings.len(), 1);
+    state.handle(Action::Enter);
+    answer(&mut state, &source);
+    assert_eq!(state.place.screen, Screen::VariableHistory);
+    assert_eq!(filter(&state).variables, [SUM]);
+    assert_eq!(state.lanes.len(), 4);
+    state.handle(Action::Back);
+    assert_eq!(state.place.screen, Screen::Findings);
+}
+
+#[test]
+fn a_click_selects_a_second_one_looks_closer_and_titles_sort() {
+    use dosmos_visualizer::state::Hit;
+    use dosmos_visualizer::view::hit;
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[]);
+    // The tab of the table.
+    let tab = (0..80).find(|x| hit(&state, *x, 1) == Some(Hit::Screen(Screen::Variables)));
+    let at = hit(&state, tab.unwrap(), 1).unwrap();
+    state.click(at);
+    answer(&mut state, &source);
+    assert_eq!(state.place.screen, Screen::Variables);
+    assert_eq!(hit(&state, 5, 4), Some(Hit::Row(1)));
+    assert_eq!(hit(&state, 5, 12), None);
+    state.click(Hit::Row(1));
+    assert_eq!(state.variable_list.selected, 1);
+    state.click(Hit::Row(1));
+    answer(&mut state, &source);
+    assert_eq!(state.place.screen, Screen::Histogram);
+    let Some(Hit::Time(at, None)) = hit(&state, 40, 10) else {
+        panic!("the chart is hit");
+    };
+    state.click(Hit::Time(at, None));
+    assert_eq!(state.cursor, Some(at));
+    state.handle(Action::Show(Screen::Variables));
+    answer(&mut state, &source);
+    let title = (0..80).find(|x| hit(&state, *x, 2) == Some(Hit::Column(SortKey::Writes)));
+    state.click(hit(&state, title.unwrap(), 2).unwrap());
+    assert_eq!((state.sort, state.reverse), (SortKey::Writes, false));
+}

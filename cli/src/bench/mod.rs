@@ -12,6 +12,7 @@ mod paper;
 mod predict;
 mod query;
 mod store;
+mod top;
 
 use anyhow::{Context, bail};
 use dosmos_proto::ApId;
@@ -34,6 +35,7 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Query(args) => query::run(&args).await,
         BenchCommand::Interchange(args) => interchange::run(&args),
         BenchCommand::Models(args) => models::run(&args),
+        BenchCommand::Top(args) => top::run(args).await,
     }
 }
 

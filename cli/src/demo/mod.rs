@@ -145,7 +145,7 @@ async fn in_terminal(
 ) -> anyhow::Result<AppOutcome> {
     let (tell, finished) = tokio::sync::oneshot::channel::<String>();
     let options = Options {
-        title: format!("demo: {app}"),
+        title: app.to_owned(),
         started_by: "dosmos demo".to_owned(),
         finished: Some(Box::pin(async move {
             match finished.await {

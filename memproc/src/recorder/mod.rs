@@ -30,6 +30,7 @@ use buffer::{Buffer, Raw};
 use clock::ClockOffset;
 use filter::Filter;
 use meter::Meter;
+pub(crate) use meter::thread_time;
 use outbox::Outbox;
 
 /// What becomes of records that find the buffer full.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dosmos_metrics::MetricsListener;
@@ -31,7 +31,7 @@ use tracing::{info, warn};
 
 use crate::core::input::{Body, Input, Output};
 use crate::core::{Core, Settings, VariableOverride};
-use crate::recorder::{Metrics, Recorder, Recording, link};
+use crate::recorder::{Metrics, Recorder, Recording, link, thread_time};
 use crate::wire;
 
 /// What a memory or link process is told at its start.
@@ -187,12 +187,13 @@ impl Shared {
                     }
                 }
                 Output::Trace(item) => {
-                    let begun = state.recorder.meter().times_this_push().then(Instant::now);
+                    let timed = state.recorder.meter().times_this_push();
+                    let begun = timed.then(thread_time);
                     if state.recorder.push(item, cost) {
                         self.full.notify_one();
                     }
                     if let Some(begun) = begun {
-                        state.recorder.meter().push(begun.elapsed().into());
+                        state.recorder.meter().push(thread_time() - begun);
                     }
                 }
             }
@@ -231,9 +232,9 @@ impl Shared {
         let mut state = self.lock();
         let metrics = self.metrics(&state);
         while let Some(raw) = state.recorder.take() {
-            let begun = Instant::now();
+            let begun = thread_time();
             state.recorder.pack(raw, metrics);
-            state.recorder.meter().work(begun.elapsed().into());
+            state.recorder.meter().work(thread_time() - begun);
             packed = true;
         }
         let up = self.recording_up.load(Ordering::Relaxed);

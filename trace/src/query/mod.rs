@@ -390,8 +390,8 @@ pub struct ProcessStatus {
     pub by_origin: [OpCounts; 3],
     /// End of its last record.
     pub last_record: Nanos,
-    /// Of the processor time used, what went into recording, encoding and sending records (the push
-    /// of a record is timed for one in many, and scaled).
+    /// Of the processor time used, what went into making and encoding records (the push of a record is
+    /// timed for one in many, and scaled).
     pub monitor: Nanos,
     /// Accesses of each of its application processes.
     pub aps: Vec<ApOrigins>,

@@ -7,7 +7,7 @@ use dosmos_proto::{ApId, MpId, Nanos, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{Table, TableQuery};
 use dosmos_trace::query::{
-    Breakdown, Catalog, Completeness, Histogram, HistogramQuery, History, HistoryQuery,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
     ProcessStatus, ProcessTimes, Status, TimeRange,
 };
 
@@ -39,8 +39,37 @@ pub struct Request {
     pub find: Option<String>,
     /// How its times fall onto columns (histogram and history).
     pub scale: Scale,
+    /// The window moves with the end of the run.
+    pub moving: bool,
     /// Ask again from time to time; not while paused.
     pub repeat: bool,
+}
+
+impl Request {
+    /// Whether this is another request than `old` only because the run went on: then it can wait for the
+    /// next round. (Else a window that follows would be asked for again as soon as it was answered.)
+    pub fn only_moved(&self, old: &Self) -> bool {
+        let shape = |r: &Self| (r.scale.per_column, r.scale.columns, r.moving, r.repeat);
+        self.moving
+            && shape(self) == shape(old)
+            && (&self.page, &self.find) == (&old.page, &old.find)
+            && same_subject(&self.question, &old.question)
+    }
+}
+
+/// Whether two questions are about the same, whatever the time.
+pub(super) fn same_subject(a: &Question, b: &Question) -> bool {
+    let timeless = |f: &Filter| Filter {
+        range: None,
+        ..f.clone()
+    };
+    match (a, b) {
+        (Question::Histogram(a), Question::Histogram(b)) => {
+            timeless(&a.filter) == timeless(&b.filter)
+        }
+        (Question::History(a), Question::History(b)) => timeless(&a.filter) == timeless(&b.filter),
+        (a, b) => a == b,
+    }
 }
 
 /// Accesses of an application process.

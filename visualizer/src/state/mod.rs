@@ -32,6 +32,7 @@ use dosmos_trace::Op;
 use dosmos_trace::query::table::{NamePattern, SortKey};
 use dosmos_trace::selection::Selection;
 
+use data::same_subject;
 pub use data::{Analysed, Answer, ApFigures, Charted, Data, Question, Reply, Request, Update};
 pub use keys::Action;
 use lanes::{Lane, LaneKey};
@@ -321,21 +322,5 @@ impl State {
     pub(crate) fn passes(&self) -> impl Fn(&str) -> bool + use<> {
         let matcher = self.filter.as_ref().map(NamePattern::matcher);
         move |name| matcher.as_ref().is_none_or(|m| m(name))
-    }
-}
-
-/// Whether two questions are about the same, whatever the time.
-fn same_subject(a: &Question, b: &Question) -> bool {
-    let timeless = |f: &dosmos_trace::query::Filter| {
-        let mut f = f.clone();
-        f.range = None;
-        f
-    };
-    match (a, b) {
-        (Question::Histogram(a), Question::Histogram(b)) => {
-            timeless(&a.filter) == timeless(&b.filter)
-        }
-        (Question::History(a), Question::History(b)) => timeless(&a.filter) == timeless(&b.filter),
-        (a, b) => a == b,
     }
 }

@@ -51,6 +51,7 @@ impl State {
             page: self.page_wanted(),
             find: self.find.as_ref().map(|(name, _)| name.clone()),
             scale,
+            moving: self.window.follows(),
             repeat: !self.paused,
         }
     }

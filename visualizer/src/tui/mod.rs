@@ -4,6 +4,7 @@
 //! and SIGHUP; the source is asked on a thread of its own, so a slow one never makes the keys slow.
 
 mod ask;
+mod headless;
 mod poll;
 mod run;
 mod save;
@@ -21,6 +22,8 @@ use futures::FutureExt;
 use futures::future::select_all;
 use tokio::signal::unix::{SignalKind, signal};
 
+pub use crossterm::event::KeyCode;
+pub use headless::{headless, keys};
 pub use poll::{TRAFFIC, answer_once};
 pub use run::{Drawn, drive};
 pub use save::{csv, svg};

@@ -2,6 +2,7 @@
 //! beat while the run is live. One round at a time; a slow source is asked less often, and so is one
 //! whose answers are large: traffic stays below [`TRAFFIC`].
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +61,7 @@ impl Poller {
             asker: Asker::new(source),
             wanted: wanted_there,
             orders: orders_there,
+            ordered: VecDeque::new(),
             news: news_there,
             refresh: refresh.max(FASTEST),
         };
@@ -74,9 +76,9 @@ impl Poller {
     /// Says what is wanted now.
     pub(super) fn want(&self, request: Request) {
         self.wanted.send_if_modified(|old| {
-            let differs = *old != request;
+            let at_once = *old != request && !request.only_moved(old);
             *old = request;
-            differs
+            at_once
         });
     }
 
@@ -101,6 +103,8 @@ struct Thread {
     asker: Asker,
     wanted: watch::Receiver<Request>,
     orders: mpsc::UnboundedReceiver<Selection>,
+    /// Taken, and not carried out yet.
+    ordered: VecDeque<Selection>,
     news: mpsc::Sender<News>,
     refresh: Duration,
 }
@@ -109,12 +113,8 @@ impl Thread {
     /// Ends when the loop has gone.
     async fn run(&mut self) {
         loop {
-            while let Ok(selection) = self.orders.try_recv() {
-                let told = self.asker.source().select(&selection).await;
-                let told = News::Told(told.map_err(|e| e.to_string()));
-                if self.news.send(told).await.is_err() {
-                    return;
-                }
+            if !self.pass_on_orders().await {
+                return;
             }
             let request = self.wanted.borrow_and_update().clone();
             let repeat = request.repeat;
@@ -151,19 +151,32 @@ impl Thread {
         }
     }
 
+    /// Tells the memory processes what to record. Whether the loop is still there.
+    async fn pass_on_orders(&mut self) -> bool {
+        while let Ok(selection) = self.orders.try_recv() {
+            self.ordered.push_back(selection);
+        }
+        while let Some(selection) = self.ordered.pop_front() {
+            let told = self.asker.source().select(&selection).await;
+            let told = News::Told(told.map_err(|e| e.to_string()));
+            if self.news.send(told).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Until it is time, or something else is wanted. Whether the loop is still there.
     async fn rest(&mut self, until: Option<Instant>) -> bool {
+        // Only waiting may be cut short by the clock; an order, once taken, is carried out.
         let wakes = async {
             tokio::select! {
                 changed = self.wanted.changed() => changed.is_ok(),
-                order = self.orders.recv() => match order {
-                    Some(selection) => {
-                        let told = self.asker.source().select(&selection).await;
-                        let told = News::Told(told.map_err(|e| e.to_string()));
-                        self.news.send(told).await.is_ok()
-                    }
-                    None => false,
-                },
+                order = self.orders.recv() => {
+                    let is_there = order.is_some();
+                    self.ordered.extend(order);
+                    is_there
+                }
             }
         };
         match until {

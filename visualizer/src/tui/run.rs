@@ -24,8 +24,10 @@ use crate::view::{self, Theme};
 pub struct Drawn {
     /// From the state to the bytes written to the terminal.
     pub took: Duration,
-    /// Bytes received from event managers so far, as of the last answer.
+    /// Bytes received from event managers so far.
     pub received: u64,
+    /// Answers taken so far.
+    pub answers: u64,
 }
 
 /// The loop of [`super::run`] with any terminal and any input. It ends when the user quits, when the
@@ -52,6 +54,7 @@ where
     let mut running = true;
     let mut cancel = options.cancel.unwrap_or_else(never);
     let mut drawn = options.drawn;
+    let mut answers = 0;
     while !state.quit {
         poller.want(state.request());
         let begun = Instant::now();
@@ -64,6 +67,7 @@ where
             drawn(Drawn {
                 took: begun.elapsed(),
                 received,
+                answers,
             });
         }
         tokio::select! {
@@ -72,7 +76,10 @@ where
                 None => break,
             },
             news = poller.next() => match news.ok_or(Error::Asking)? {
-                News::Update(update) => state.apply(*update),
+                News::Update(update) => {
+                    answers += 1;
+                    state.apply(*update);
+                }
                 News::Told(told) => tell(&mut state, told),
             },
             message = &mut finished, if running => {

@@ -1,0 +1,268 @@
+//! The terminal as a user has it: the real program in a terminal of tmux, keys pressed, the screen read.
+//!
+//! `cargo test -p dosmos-integration-tests --features tmux --test terminal`; needs tmux (Debian: `tmux`).
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use dosmos_integration_tests::{Lab, said};
+
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A terminal with one program in it, on a tmux server of its own, which ends with this.
+struct Terminal<'a> {
+    lab: &'a Lab,
+}
+
+impl<'a> Terminal<'a> {
+    fn start(lab: &'a Lab, (columns, rows): (u16, u16), args: &[&str]) -> Self {
+        let terminal = Self { lab };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let mut all = vec![
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            &columns,
+            "-y",
+            &rows,
+        ];
+        let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
+        all.extend([
+            "-c",
+            lab.path().to_str().unwrap(),
+            "env",
+            "TERM=screen-256color",
+            binary,
+        ]);
+        all.extend(args);
+        let output = terminal.tmux(&all);
+        assert!(output.status.success(), "{}", said(&output));
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        Command::new("tmux")
+            .arg("-S")
+            .arg(self.lab.path().join("tmux"))
+            .args(args)
+            .output()
+            .expect("these tests drive tmux: apt-get install tmux")
+    }
+
+    fn screen(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p"]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Presses keys, by the names that tmux gives them.
+    fn press(&self, keys: &[&str]) {
+        let mut args = vec!["send-keys"];
+        args.extend(keys);
+        assert!(self.tmux(&args).status.success(), "{keys:?}");
+    }
+
+    fn types(&self, text: &str) {
+        assert!(self.tmux(&["send-keys", "-l", text]).status.success());
+        self.press(&["Enter"]);
+    }
+
+    /// Waits for a screen that pleases `is_it`, and returns it.
+    fn until(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_it(&screen) {
+                return screen;
+            }
+            assert!(
+                started.elapsed() < DEADLINE,
+                "{what} is not on the screen:\n{screen}"
+            );
+        }
+    }
+
+    fn sees(&self, text: &str) -> String {
+        self.until(text, |screen| screen.contains(text))
+    }
+
+    /// Waits for the program to end.
+    fn ends(&self) {
+        let started = Instant::now();
+        while self.tmux(&["has-session"]).status.success() {
+            assert!(
+                started.elapsed() < DEADLINE,
+                "it goes on:\n{}",
+                self.screen()
+            );
+        }
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn lab() -> Lab {
+    Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"))
+}
+
+fn file(lab: &Lab, name: &str) -> String {
+    std::fs::read_to_string(Path::new(lab.path()).join(name)).unwrap()
+}
+
+/// The last of 40 equal parts of the run in which there was such an operation.
+fn last_part(lab: &Lab, op: &str) -> usize {
+    let answer = lab.query(&["histogram", "--op", op, "--buckets", "40"]);
+    let counts = |bucket: &serde_json::Value| {
+        ["local", "intra", "inter"]
+            .iter()
+            .filter_map(|origin| bucket[origin].as_u64())
+            .sum::<u64>()
+    };
+    let buckets = answer["buckets"].as_array().unwrap();
+    buckets.iter().rposition(|b| counts(b) > 0).unwrap()
+}
+
+#[test]
+fn a_user_walks_through_every_view_of_a_running_program() {
+    let lab = lab();
+    let demo = [
+        "demo",
+        "--app",
+        "bad-group",
+        "--seconds",
+        "600",
+        "--run-dir",
+        "run",
+    ];
+    let terminal = Terminal::start(&lab, (80, 24), &demo);
+    terminal.sees("GROUP, PROCESS");
+    let overview = terminal.until("a live overview", |s| {
+        s.contains("live") && s.contains("ap3")
+    });
+    assert!(overview.contains("EVENT MANAGER"), "{overview}");
+
+    terminal.press(&["2"]);
+    terminal.sees("ONCOPY");
+    let table = terminal.until("a variable", |s| s.contains("1 of"));
+    assert!(table.contains("last written"), "{table}");
+    terminal.press(&["/"]);
+    terminal.types("!.");
+    terminal.sees("The filter lets no variable through");
+    terminal.press(&["Escape"]);
+    terminal.sees("1 of");
+
+    terminal.press(&["3"]);
+    terminal.until("a histogram", |s| {
+        s.contains("1 column =") && s.contains("inter-group")
+    });
+    terminal.press(&["c"]);
+    terminal.until("the cursor's figures", |s| {
+        s.contains("accesses:") && s.contains("on copies")
+    });
+    terminal.press(&["Escape", "+", "Left"]);
+    terminal.sees("REWOUND");
+    terminal.press(&["f", "0"]);
+    terminal.press(&["4"]);
+    terminal.sees("waits for lock");
+    terminal.press(&["5"]);
+    terminal.sees("ap0 in");
+    terminal.press(&["6"]);
+    terminal.until("findings", |s| s.contains("by time lost"));
+    terminal.press(&["7"]);
+    terminal.sees("accesses cost");
+    terminal.press(&["8"]);
+    terminal.until("health", |s| {
+        s.contains("MONITOR") && s.contains("as the cluster file says")
+    });
+    terminal.press(&["?"]);
+    terminal.sees("time cursor");
+    terminal.press(&["?"]);
+    terminal.sees(":record");
+    terminal.press(&["?"]);
+
+    // From now on only writes are recorded, by every process.
+    terminal.press(&[":"]);
+    terminal.types("record op=write");
+    terminal.sees("what to record from now on");
+    terminal.sees("recorded: op=write");
+    terminal.press(&[":"]);
+    terminal.types("save screen.svg");
+    terminal.sees("saved screen.svg");
+    terminal.press(&[":"]);
+    terminal.types("save screen.csv");
+    terminal.sees("saved screen.csv");
+    assert!(file(&lab, "screen.svg").contains("</svg>"));
+    assert!(file(&lab, "screen.csv").starts_with("name,records,lost"));
+
+    terminal.tmux(&["resize-window", "-x", "160", "-y", "50"]);
+    terminal.press(&["1"]);
+    terminal.until("where the time goes", |s| {
+        s.contains("BUSY") && s.contains("BARR")
+    });
+    // Enough of the run without reads to tell.
+    let changes = |after: usize| {
+        let line = |s: &str| s.lines().next().unwrap_or_default().to_owned();
+        let mut seen = line(&terminal.screen());
+        for _ in 0..after {
+            let next = terminal.until("another header", |s| line(s) != seen);
+            seen = line(&next);
+        }
+    };
+    changes(12);
+    terminal.press(&["p"]);
+    terminal.sees("PAUSED");
+    terminal.press(&["q"]);
+    terminal.ends();
+    let (reads, writes) = (last_part(&lab, "read"), last_part(&lab, "write"));
+    assert!(
+        reads < writes,
+        "reads until part {reads}, writes until {writes}"
+    );
+}
+
+#[test]
+fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
+    let lab = lab();
+    let args = [
+        "demo",
+        "--headless",
+        "--seconds",
+        "2",
+        "--app",
+        "bad-group",
+        "--run-dir",
+        "run",
+    ];
+    let output = lab.dosmos(&args);
+    assert!(output.status.success(), "{}", said(&output));
+    let terminal = Terminal::start(&lab, (200, 60), &["top", "--run-dir", "run"]);
+    terminal.sees("post-mortem");
+    terminal.press(&["6"]);
+    let found = terminal.sees("bad-group · ");
+    assert!(found.contains("LOST"), "{found}");
+    terminal.press(&["7"]);
+    terminal.sees("as proposed");
+    terminal.press(&["Enter"]);
+    terminal.sees("PROPOSED");
+    terminal.press(&["8"]);
+    terminal.sees("No event manager is running");
+    terminal.press(&[":"]);
+    terminal.types("record off");
+    terminal.sees("this run is over");
+    terminal.press(&["q"]);
+    terminal.ends();
+
+    let plain = Terminal::start(&lab, (80, 24), &["top", "--run-dir", "run", "--ascii"]);
+    let screen = plain.sees("GROUP, PROCESS");
+    assert!(screen.is_ascii(), "{screen}");
+    plain.press(&["C-c"]);
+    plain.ends();
+}

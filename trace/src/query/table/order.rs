@@ -1,0 +1,203 @@
+//! What the table is sorted by, and which names are in it.
+
+use std::cmp::Ordering;
+
+use dosmos_proto::VarId;
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
+
+/// Memory a compiled pattern may take, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// What the table is sorted by. Names ascend, figures descend; reversed, the other way round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)] // the columns' names
+pub enum SortKey {
+    #[default]
+    Name,
+    Objects,
+    Copies,
+    ReadsMain,
+    ReadsCopies,
+    Writes,
+    Acquires,
+    Delayed,
+    /// Mean wait of an acquire.
+    Wait,
+    /// Mean time from grant to release.
+    Hold,
+    /// Share of the accesses that left their group.
+    Inter,
+}
+
+impl SortKey {
+    /// All of them, in the order of the columns.
+    pub const ALL: [Self; 11] = [
+        Self::Name,
+        Self::Objects,
+        Self::Copies,
+        Self::ReadsMain,
+        Self::ReadsCopies,
+        Self::Writes,
+        Self::Acquires,
+        Self::Delayed,
+        Self::Wait,
+        Self::Hold,
+        Self::Inter,
+    ];
+
+    /// What it is called in commands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Objects => "objects",
+            Self::Copies => "copies",
+            Self::ReadsMain => "reads",
+            Self::ReadsCopies => "oncopy",
+            Self::Writes => "writes",
+            Self::Acquires => "acquires",
+            Self::Delayed => "delayed",
+            Self::Wait => "wait",
+            Self::Hold => "hold",
+            Self::Inter => "inter",
+        }
+    }
+
+    /// The next column's.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|k| *k == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+
+    /// Whether the merged key of a split variable is a sum of the parts' keys (and not a ratio of sums).
+    pub fn adds_up(self) -> bool {
+        !matches!(
+            self,
+            Self::Name | Self::Objects | Self::Wait | Self::Hold | Self::Inter
+        )
+    }
+}
+
+impl std::str::FromStr for SortKey {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter();
+        known.clone().find(|k| k.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = known.map(Self::name).collect();
+            format!("no column {text:?}; there is {}", names.join(", "))
+        })
+    }
+}
+
+/// Which names: those that a regular expression matches somewhere, or those that it does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern {
+    /// The regular expression (syntax of the crate `regex`).
+    pub text: String,
+    /// Names that it does not match.
+    pub negate: bool,
+}
+
+impl NamePattern {
+    /// As a user types it: `!` in front negates. Empty: none.
+    ///
+    /// # Errors
+    /// If it is no regular expression; says why.
+    pub fn parse(typed: &str) -> Result<Option<Self>, String> {
+        let negate = typed.starts_with('!');
+        let text = typed.strip_prefix('!').unwrap_or(typed);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let pattern = Self {
+            text: text.to_owned(),
+            negate,
+        };
+        pattern.compile()?;
+        Ok(Some(pattern))
+    }
+
+    /// As a user would type it.
+    pub fn typed(&self) -> String {
+        format!("{}{}", if self.negate { "!" } else { "" }, self.text)
+    }
+
+    /// Whether it lets a name through. One that is no regular expression lets nothing through.
+    pub fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
+        let regex = self.compile().ok();
+        let negate = self.negate;
+        move |name| regex.as_ref().is_some_and(|r| r.is_match(name) != negate)
+    }
+
+    /// The names that are exactly this.
+    pub fn exactly(name: &str) -> Self {
+        Self {
+            text: format!("^{}$", regex::escape(name)),
+            negate: false,
+        }
+    }
+
+    pub(super) fn compile(&self) -> Result<Regex, String> {
+        let built = RegexBuilder::new(&self.text)
+            .size_limit(PATTERN_BYTES)
+            .build();
+        built.map_err(|e| {
+            let why = e.to_string();
+            let why = why.lines().last().unwrap_or_default().trim();
+            let why = why.strip_prefix("error: ").unwrap_or(why);
+            format!("{:?} is no regular expression: {why}", self.text)
+        })
+    }
+}
+
+/// What comes first in the table: by key, then by name, then by number.
+pub fn order(
+    sort: SortKey,
+    reverse: bool,
+    a: (f64, &str, VarId),
+    b: (f64, &str, VarId),
+) -> Ordering {
+    let forward = match sort {
+        SortKey::Name => Ordering::Equal,
+        _ => b.0.total_cmp(&a.0),
+    };
+    let forward = forward
+        .then_with(|| a.1.cmp(b.1))
+        .then_with(|| a.2.cmp(&b.2));
+    if reverse { forward.reverse() } else { forward }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_typed_with_an_exclamation_mark_to_negate() {
+        let pattern = NamePattern::parse("!^grid").unwrap().unwrap();
+        assert!(pattern.negate);
+        assert_eq!(pattern.typed(), "!^grid");
+        assert_eq!(NamePattern::parse(""), Ok(None));
+        assert_eq!(NamePattern::parse("!"), Ok(None));
+        let error = NamePattern::parse("a(").unwrap_err();
+        assert!(error.contains("a("), "{error}");
+    }
+
+    #[test]
+    fn columns_have_the_names_that_commands_use() {
+        for key in SortKey::ALL {
+            assert_eq!(key.name().parse(), Ok(key));
+        }
+        assert!("nonsense".parse::<SortKey>().unwrap_err().contains("inter"));
+    }
+
+    #[test]
+    fn figures_descend_and_equal_ones_go_by_name() {
+        let (a, b) = ((1.0, "a", VarId(1)), (2.0, "b", VarId(2)));
+        assert_eq!(order(SortKey::Writes, false, a, b), Ordering::Greater);
+        assert_eq!(order(SortKey::Writes, true, a, b), Ordering::Less);
+        assert_eq!(order(SortKey::Name, false, a, b), Ordering::Less);
+        let c = (1.0, "c", VarId(0));
+        assert_eq!(order(SortKey::Writes, false, a, c), Ordering::Less);
+    }
+}
