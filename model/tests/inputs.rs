@@ -234,13 +234,15 @@ fn time_without_a_processor_is_service_and_what_serving_does_not_explain_a_delay
     let mut lab = one_phase(&[2]);
     lab.times(0, 0, &[(Component::Service, 300, 0)]);
     lab.times(1, 0, &[(Component::Service, 70, 0)]);
-    let service = |delays| {
+    let service = |lab: &Lab, delays| {
         let p = lab.run().predict(delays, None).unwrap();
         p.modelled.service_us * 2.0
     };
     // ap0's memory process serves for 5 × 24 of its 300 µs; ap1's serves nobody.
-    close(service(DelayModel::Measured), 300.0 + 70.0);
-    close(service(DelayModel::None), 5.0 * 24.0);
+    close(service(&lab, DelayModel::Measured), 300.0 + 70.0);
+    close(service(&lab, DelayModel::None), 5.0 * 24.0);
+    // Serving that happened beside the process is not charged to it.
+    close(service(&one_phase(&[2]), DelayModel::Measured), 0.0);
 }
 
 #[test]

@@ -88,8 +88,10 @@ impl Near {
 pub(super) struct Delays {
     /// By phase, process and kind.
     operations: BTreeMap<(usize, ApId), [f64; 4]>,
-    /// Time that a process had no processor between operations, by phase and process.
-    preempted: BTreeMap<(usize, ApId), f64>,
+    /// By phase and process: the share of its memory process's serving that kept the process from
+    /// computing (the rest happened beside it, or while it waited anyway), and the time beyond it that it
+    /// had no processor between operations.
+    service: BTreeMap<(usize, ApId), (f64, f64)>,
     /// By phase.
     barriers: BTreeMap<usize, f64>,
 }
@@ -180,8 +182,12 @@ impl Source<'_> {
         self.share_service(places, servers, &mut phases);
         for (i, ap) in self.aps.iter().enumerate() {
             for (phase, works) in phases.iter_mut().enumerate() {
-                let away = delays.preempted.get(&(phase, *ap));
-                works[i].preempted_us = away.copied().unwrap_or(0.0);
+                let Some((share, more)) = delays.service.get(&(phase, *ap)) else {
+                    continue;
+                };
+                let served = works[i].served.iter_mut();
+                served.for_each(|(count, _)| *count *= share);
+                works[i].preempted_us = *more;
             }
         }
         let mut barriers = self.barriers(phases.len());
@@ -260,8 +266,10 @@ impl Source<'_> {
                 });
                 delays.operations.insert((phase, *ap), each);
                 let served = work.processor().parts(&costs).served_us;
-                let away = micros(spent.time(Component::Service)) - served;
-                delays.preempted.insert((phase, *ap), away.max(0.0));
+                let away = micros(spent.time(Component::Service));
+                let share = if served > away { away / served } else { 1.0 };
+                let service = (share, (away - served).max(0.0));
+                delays.service.insert((phase, *ap), service);
                 if self.aligned && spent.calls(Component::Barrier) == 1 {
                     let waited = micros(spent.time(Component::Barrier));
                     last = Some(last.map_or(waited, |least| least.min(waited)));
