@@ -118,6 +118,41 @@ proptest! {
         assert_close(variants::bard_schweitzer(&crowd).unwrap().cycle, plain, 1e-6, "P → ∞");
     }
 
+    /// Beside ever longer work, interrupts cost exactly one more handler; contention keeps its digits. All models
+    /// agree on it.
+    #[test]
+    fn contention_beside_long_work(power in 9.0..15.0f64, c2 in 0.0..4.0f64, nodes in 2usize..9) {
+        let work = 10f64.powf(power);
+        let input = HomogeneousInput {
+            processors: nodes as u32, work, handler: 1.0, latency: 1.0, c2, protocol_processor: false,
+        };
+        let found = homogeneous::solve(&input).unwrap();
+        // The next term is of the order of So/W.
+        assert_close(found.contention, 1.0, 100.0 / work, "contention");
+        let beside = HomogeneousInput { protocol_processor: true, ..input };
+        let rare = homogeneous::solve(&beside).unwrap().contention * work;
+        // 3 g S_o²/R.
+        assert_close(rare, 1.5 * (1.0 + c2), 100.0 / work, "contention beside, times W");
+        let share = 1.0 / (nodes - 1) as f64;
+        let row = |i| (0..nodes).map(|k| if k == i { 0.0 } else { share }).collect();
+        let general = general::solve(&GeneralInput {
+            visits: (0..nodes).map(row).collect(),
+            work: vec![Some(work); nodes],
+            handler: 1.0,
+            latency: 1.0,
+            c2,
+            protocol_processor: true,
+        })
+        .unwrap();
+        assert_close(general.contention[0].unwrap() * work, 1.5 * (1.0 + c2), 1e-9 + 100.0 / work, "general");
+        let pile = ClientServerInput {
+            processors: nodes as u32, servers: 1.0, work, handler: 1.0, latency: 1.0, c2,
+        };
+        let waiting = client_server::solve(&pile).unwrap().contention * work;
+        let wanted = 0.5 * (1.0 + c2) * (nodes - 1) as f64;
+        assert_close(waiting, wanted, 1000.0 / work, "work pile");
+    }
+
     /// Time has no unit: all times multiplied, all times multiplied.
     #[test]
     fn units_do_not_matter(input in machine(), power in -60i32..60) {

@@ -141,7 +141,9 @@ impl ClientServerInput {
         self.work + 2.0 * self.latency + 2.0 * self.handler
     }
 
-    fn output(&self, server: f64) -> Result<ClientServerOutput, ModelError> {
+    /// Completes the output; `waiting` is R_s − S_o.
+    fn output(&self, waiting: f64) -> Result<ClientServerOutput, ModelError> {
+        let server = self.handler + waiting;
         let clients = f64::from(self.processors) - self.servers;
         let cycle = self.work + 2.0 * self.latency + self.handler + server;
         let throughput = finite_result("X", clients / cycle)?;
@@ -156,8 +158,7 @@ impl ClientServerInput {
             compute: self.work,
             reply: self.handler,
             logp_cycle: self.logp_cycle(),
-            // Nothing but rounding makes it negative.
-            contention: (server - self.handler).max(0.0),
+            contention: waiting,
         })
     }
 }
@@ -181,7 +182,7 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
     let load = (f64::from(input.processors) - input.servers) / input.servers;
     if rest > 1e100 {
         // Squares would overflow, and the servers are idle to any digit.
-        return input.output(so * (1.0 + (k + 1.0) * (load / rest)));
+        return input.output(so * (1.0 + k) * (load / rest));
     }
     let b = rest + 1.0 + load;
     // The discriminant b² − 4 (A − κ) ρ, written so that it is visibly positive: slack² + 4 g ρ.
@@ -194,9 +195,9 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
     } else {
         (root - slack) / (b + root)
     };
-    let server = so * (1.0 + k * utilisation) / idle;
-    finite_result("Rs", server)?;
-    input.output(server)
+    // R_s − S_o = S_o (1+κ) U/(1−U): without the difference, which would lose its digits.
+    let waiting = so * (1.0 + k) * utilisation / idle;
+    input.output(finite_result("Rs", waiting)?)
 }
 
 /// MVA on the number of clients: R_s = S_o (1 + Q + κU) with Q, U from one client fewer.
@@ -228,7 +229,8 @@ pub fn mva(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError> 
         utilisation = per_server * so;
         population += 1.0;
     }
-    input.output(server)
+    // Nothing but rounding makes it negative.
+    input.output((server - so).max(0.0))
 }
 
 /// The number of servers with the highest throughput, as a real and as a whole number.

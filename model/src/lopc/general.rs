@@ -180,7 +180,7 @@ impl GeneralInput {
             compute: by_thread(&|i| parts.compute[i]),
             reply: by_thread(&|i| parts.reply[i]),
             // Nothing but rounding makes it negative.
-            contention: by_thread(&|i| (parts.cycle[i] - logp[i].unwrap_or(0.0)).max(0.0)),
+            contention: by_thread(&|i| parts.contention[i].max(0.0)),
             logp_cycle: logp,
             total_throughput: throughput.iter().sum(),
             request: parts.request,
@@ -226,6 +226,8 @@ pub(super) struct NodeParts {
     pub(super) request_queue: Vec<f64>,
     pub(super) reply_queue: Vec<f64>,
     pub(super) request_utilisation: Vec<f64>,
+    /// R − R_logp; 0 without a thread.
+    pub(super) contention: Vec<f64>,
 }
 
 /// Solves the general model for every thread's cycle.
@@ -312,6 +314,22 @@ impl<'a> Bard<'a> {
         }
     }
 
+    /// R_i − R_logp,i from what each part adds: the difference would lose its digits beside long work.
+    fn contention(&self, i: usize, uses: &[(f64, f64)], states: &[NodeState]) -> f64 {
+        let (so, k) = (self.input.handler, kappa(self.input.c2));
+        let (own, (a, _)) = (&states[i], uses[i]);
+        let compute = if self.input.protocol_processor {
+            0.0
+        } else {
+            (self.input.work_of(i) * a + so * own.request_queue) / (1.0 - a)
+        };
+        let away: f64 = (self.input.visits[i].iter())
+            .zip(states.iter().zip(uses))
+            .map(|(v, (s, (a, b)))| v * (s.request_queue + s.reply_queue + k * (a + b)))
+            .sum();
+        compute + so * (own.request_queue + k * a) + so * away
+    }
+
     fn output(&self, throughputs: &[f64]) -> Result<GeneralOutput, ModelError> {
         let n = self.input.nodes();
         let uses = self.utilisations(throughputs);
@@ -325,6 +343,7 @@ impl<'a> Bard<'a> {
         }
         self.input.output(NodeParts {
             cycle,
+            contention: (0..n).map(|i| self.contention(i, &uses, &states)).collect(),
             compute: (0..n)
                 .map(|i| self.compute(i, uses[i].0, states[i].request_queue))
                 .collect(),

@@ -128,8 +128,10 @@ impl Schweitzer<'_> {
             cycle: vec![0.0; n],
             ..NodeParts::default()
         };
+        parts.contention = vec![0.0; n];
         for (&i, x) in self.threads.iter().zip(throughputs) {
             parts.cycle[i] = 1.0 / x;
+            parts.contention[i] = 1.0 / x - self.input.logp_cycle_of(i, self.input.work_of(i));
         }
         for (i, s) in seen.iter().enumerate() {
             let (compute, reply) = self.own(i, s);
@@ -289,6 +291,7 @@ impl Subsets {
             request_queue: vec![0.0; nodes],
             reply_queue: vec![0.0; nodes],
             request_utilisation: vec![0.0; nodes],
+            contention: vec![0.0; nodes],
         };
         for (bit, &i) in threads.iter().enumerate() {
             let cycle = self.cycles[bit];
@@ -300,6 +303,7 @@ impl Subsets {
                 });
             }
             parts.cycle[i] = cycle;
+            parts.contention[i] = cycle - input.logp_cycle_of(i, input.work_of(i));
             parts.compute[i] = compute;
             parts.reply[i] = reply;
             parts.reply_queue[i] = reply / cycle;

@@ -102,52 +102,68 @@ impl HomogeneousInput {
         self.work + 2.0 * self.latency + 2.0 * self.handler
     }
 
-    /// Response times at an assumed cycle length: (R_w, R_q, R_y).
+    /// What contention adds at an assumed cycle length.
     ///
-    /// Written in u = S_o/R, so that no power of R can overflow.
-    fn responses(&self, cycle: f64) -> (f64, f64, f64) {
+    /// Written in u = S_o/R, so that no power of R can overflow, and without differences, so that small
+    /// contention keeps its digits beside long work.
+    fn delays(&self, cycle: f64) -> Delays {
         let so = self.handler;
         let u = so / cycle;
         let g = kappa(self.c2) + 1.0;
-        let scale = g * u / (1.0 - u - u * u);
-        let request = so * (1.0 + scale * (2.0 + u));
-        let reply = so * (1.0 + scale * (1.0 + u));
+        let waiting = so * g * u / (1.0 - u - u * u);
+        let request = waiting * (2.0 + u);
+        let reply = waiting * (1.0 + u);
         let compute = if self.protocol_processor {
-            self.work
+            0.0
         } else {
-            (self.work + u * request) / (1.0 - u)
+            u * (self.work + so + request) / (1.0 - u)
         };
-        (compute, request, reply)
+        Delays {
+            compute,
+            request,
+            reply,
+        }
     }
 
-    /// Completes the output once the response times are known.
-    pub(super) fn output(
-        &self,
-        compute: f64,
-        request: f64,
-        reply: f64,
-    ) -> Result<HomogeneousOutput, ModelError> {
+    /// Completes the output once the delays are known.
+    pub(super) fn output(&self, delays: Delays) -> Result<HomogeneousOutput, ModelError> {
         let so = self.handler;
-        let cycle = compute + 2.0 * self.latency + request + reply;
-        // Summed from the parts: R − L would lose its digits where contention is small. Nothing but
-        // rounding makes it negative.
-        let contention = ((compute - self.work) + (request - so) + (reply - so)).max(0.0);
-        finite_result("R", cycle)?;
-        finite_result("X", f64::from(self.processors) / cycle)?;
+        let contention = delays.total();
+        let cycle = finite_result("R", self.logp_cycle() + contention)?;
+        let throughput = finite_result("X", f64::from(self.processors) / cycle)?;
+        let (request, reply) = (so + delays.request, so + delays.reply);
         Ok(HomogeneousOutput {
             cycle,
-            compute,
+            compute: self.work + delays.compute,
             request,
             reply,
             request_queue: request / cycle,
             reply_queue: reply / cycle,
             request_utilisation: so / cycle,
             reply_utilisation: so / cycle,
-            throughput: f64::from(self.processors) / cycle,
+            throughput,
             logp_cycle: self.logp_cycle(),
             contention,
             contention_in_handlers: if so > 0.0 { contention / so } else { 0.0 },
         })
+    }
+}
+
+/// What contention adds to the parts of a cycle.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delays {
+    /// R_w − W.
+    pub(super) compute: f64,
+    /// R_q − S_o.
+    pub(super) request: f64,
+    /// R_y − S_o.
+    pub(super) reply: f64,
+}
+
+impl Delays {
+    /// R − L. Nothing but rounding makes it negative.
+    pub(super) fn total(&self) -> f64 {
+        (self.compute + self.request + self.reply).max(0.0)
     }
 }
 
@@ -163,8 +179,7 @@ pub fn cycle_rhs(input: &HomogeneousInput, cycle: f64) -> Result<f64, ModelError
     if !(cycle.is_finite() && cycle > 0.0 && cycle >= 2.0 * input.handler) {
         return Err(invalid("R", cycle, "finite and at least 2 So"));
     }
-    let (compute, request, reply) = input.responses(cycle);
-    Ok(compute + 2.0 * input.latency + request + reply)
+    Ok(input.logp_cycle() + input.delays(cycle).total())
 }
 
 /// Solves R = F\[R\] on (L, ∞), where R − F\[R\] rises strictly from below zero: exactly one root.
@@ -175,27 +190,25 @@ pub fn cycle_rhs(input: &HomogeneousInput, cycle: f64) -> Result<f64, ModelError
 /// [`ModelError::Invalid`] naming the field that is out of range.
 pub fn solve(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
     input.validate()?;
-    let excess = |cycle: f64| {
-        let (compute, request, reply) = input.responses(cycle);
-        cycle - (compute + 2.0 * input.latency + request + reply)
-    };
-    let cycle = rising_root(excess, input)?;
-    let (compute, request, reply) = input.responses(cycle);
-    input.output(compute, request, reply)
+    let delays = at_equilibrium(|cycle| input.delays(cycle), input)?;
+    input.output(delays)
 }
 
-/// The root of a function that rises from ≤ 0 at L = `logp_cycle`.
-pub(super) fn rising_root(
-    excess: impl Fn(f64) -> f64,
+/// The delays at the cycle that they cause. The unknown is the contention R − L, not R: beside long work
+/// it would lose its digits.
+pub(super) fn at_equilibrium(
+    delays: impl Fn(f64) -> Delays,
     input: &HomogeneousInput,
-) -> Result<f64, ModelError> {
-    let lo = input.logp_cycle();
+) -> Result<Delays, ModelError> {
+    let free = input.logp_cycle();
+    let excess = |contention: f64| contention - delays(free + contention).total();
     // Contention is at most K(C²) − 2 handlers, which grows as √(1.5 C²).
-    let mut hi = lo + 2.0 * input.handler * (1.0 + (1.0 + input.c2).sqrt());
+    let mut hi = 2.0 * input.handler * (1.0 + (1.0 + input.c2).sqrt());
     while excess(hi) < 0.0 {
         hi = finite_result("R", 2.0 * hi)?;
     }
-    Ok(bracketed_root(excess, lo, hi))
+    let contention = bracketed_root(excess, 0.0, hi);
+    Ok(delays(free + contention))
 }
 
 /// K(C²) of the bound (9): L < R < W + 2 S_l + K S_o, for all W, S_l and S_o > 0.

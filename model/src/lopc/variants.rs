@@ -4,7 +4,7 @@
 //! (Bard). [`bard_schweitzer`] removes the thread's own share; [`mva`] builds the population up one
 //! thread at a time, and is exact for protocol processors with exponential handlers (product form).
 
-use super::homogeneous::{HomogeneousInput, HomogeneousOutput, rising_root};
+use super::homogeneous::{Delays, HomogeneousInput, HomogeneousOutput, at_equilibrium};
 use super::kappa;
 use crate::error::{ModelError, invalid};
 
@@ -21,32 +21,28 @@ const MAX_MVA_THREADS: u32 = 10_000_000;
 /// [`ModelError::Invalid`] naming the field that is out of range.
 pub fn bard_schweitzer(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
     input.validate()?;
-    let cycle = rising_root(
-        |cycle| {
-            let (compute, request, reply) = schweitzer_responses(input, cycle);
-            cycle - (compute + 2.0 * input.latency + request + reply)
-        },
-        input,
-    )?;
-    let (compute, request, reply) = schweitzer_responses(input, cycle);
-    input.output(compute, request, reply)
+    let delays = at_equilibrium(|cycle| schweitzer_delays(input, cycle), input)?;
+    input.output(delays)
 }
 
-fn schweitzer_responses(input: &HomogeneousInput, cycle: f64) -> (f64, f64, f64) {
+fn schweitzer_delays(input: &HomogeneousInput, cycle: f64) -> Delays {
     let so = input.handler;
     let k = kappa(input.c2);
     let others = f64::from(input.processors - 2) / f64::from(input.processors - 1);
     let u = so / cycle;
-    let seen = 1.0 + k * (1.0 + others) * u + u * (1.0 + k * u);
-    let per_use = seen / (1.0 - others * u - u * u);
-    let queue = u * per_use;
-    let reply = so * (1.0 + queue + k * u);
-    let compute = if input.protocol_processor {
-        input.work
-    } else {
-        (input.work + so * queue) / (1.0 - u)
-    };
-    (compute, so * per_use, reply)
+    let room = 1.0 - others * u - u * u;
+    // Q_q/u − 1, without the difference.
+    let waiting = u * (k * (1.0 + others) + others + (1.0 + k * u) + u) / room;
+    let queue = u * (1.0 + waiting);
+    Delays {
+        request: so * waiting,
+        reply: so * (queue + k * u),
+        compute: if input.protocol_processor {
+            0.0
+        } else {
+            (input.work * u + so * queue) / (1.0 - u)
+        },
+    }
 }
 
 /// The MVA recursion over m = 1..P active threads.
@@ -96,6 +92,10 @@ pub fn mva(input: &HomogeneousInput) -> Result<HomogeneousOutput, ModelError> {
         last = Some((compute, request, reply));
     }
     // P ≥ 2, so there was a last step.
-    let (compute, request, reply) = last.unwrap_or_default();
-    input.output(compute, request, reply)
+    let (compute, request, reply) = last.unwrap_or((input.work, so, so));
+    input.output(Delays {
+        compute: compute - input.work,
+        request: request - so,
+        reply: reply - so,
+    })
 }
