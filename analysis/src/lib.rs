@@ -9,12 +9,15 @@
 //! 2. [`detect`] runs every detector over the profile, lists findings that another one explains under that one's
 //!    evidence, and withholds those that what was not recorded could explain.
 //!
-//! [`analyse`] does both; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock, no randomness.
+//! [`analyse`] does both; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock; chance only from seeds, and only in
+//! [`labelled`], which makes traces to score the detectors by.
 
 mod analyse;
+pub mod compare;
 pub mod detectors;
 pub mod finding;
 pub mod groups;
+pub mod labelled;
 mod patch;
 pub mod profile;
 pub mod ranges;

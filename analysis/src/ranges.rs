@@ -49,6 +49,12 @@ impl RangeSet {
         &self.ranges
     }
 
+    /// Whether any of the elements `[first, end)` is in the set.
+    pub fn touches(&self, (first, end): (u32, u32)) -> bool {
+        let after = self.ranges.partition_point(|r| r.1 <= first);
+        first < end && self.ranges.get(after).is_some_and(|r| r.0 < end)
+    }
+
     /// Whether the two sets have an element in common.
     pub fn intersects(&self, other: &Self) -> bool {
         let (mut i, mut j) = (0, 0);
@@ -104,6 +110,9 @@ mod tests {
             prop_assert_eq!(&members, &ma);
             prop_assert!(a.as_slice().windows(2).all(|w| w[0].1 < w[1].0));
             prop_assert_eq!(a.intersects(&b), !ma.is_disjoint(&mb));
+            for &range in b.as_slice() {
+                prop_assert_eq!(a.touches(range), (range.0..range.1).any(|i| ma.contains(&i)));
+            }
         }
     }
 

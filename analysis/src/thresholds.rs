@@ -19,8 +19,9 @@ pub struct Thresholds {
     pub ping_pong_returns: f64,
     /// Ping-pong: more application processes than this are a crowd, not a ping-pong.
     pub ping_pong_processes: usize,
-    /// No sharing: accesses seen at least.
-    pub no_sharing_accesses: u64,
+    /// No sharing, bad group, misplaced owner: accesses seen at least. Policy mismatch: messages. What is seen less
+    /// often is how a program starts or ends.
+    pub least_accesses: u64,
     /// False sharing: at most this fraction of the reads may be of elements that another process wrote.
     pub false_sharing_reads: f64,
     /// Policy mismatch: fraction of the messages that the other policy would save.
@@ -51,13 +52,13 @@ impl Default for Thresholds {
             ping_pong_hand_overs: 20,
             ping_pong_returns: 0.5,
             ping_pong_processes: 4,
-            no_sharing_accesses: 100,
+            least_accesses: 100,
             false_sharing_reads: 0.1,
             policy_messages: 0.25,
             assignment_gain: 0.10,
             worth_saying: 0.01,
             imbalance: 0.20,
-            imbalance_in_turns: 0.40,
+            imbalance_in_turns: 0.30,
             imbalance_phases: 3,
             completeness: 0.5,
             worse: 0.25,

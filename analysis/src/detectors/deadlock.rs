@@ -3,7 +3,8 @@
 //! Holds when, at the end of the window, a process waits for an object whose holder waits for an
 //! object … whose holder is the first. A process waits for one object at a time, so following
 //! the holders finds every circle in one walk. On a running program a window that reaches back to the
-//! first acquire of the circle shows it as soon as the waiting notices are recorded.
+//! first acquire of the circle shows it as soon as the waiting notices are recorded. Holds, too, for a circle
+//! that was there until one of its acquires failed at its deadline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +12,7 @@ use dosmos_proto::{ApId, Nanos, ObjectId};
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::profile::Profile;
-
-/// One step of a circle: who waits, since when, for what.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    ap: ApId,
-    since: Nanos,
-    object: ObjectId,
-}
+use crate::profile::{Profile, Wait};
 
 pub(super) fn detect(profile: &Profile) -> Vec<Candidate> {
     // Who waits for what, and who holds that.
@@ -34,9 +27,13 @@ pub(super) fn detect(profile: &Profile) -> Vec<Candidate> {
             next.insert(ap, (Wait { ap, since, object }, holder));
         }
     }
-    circles(&next)
+    let standing = circles(&next);
+    let standing = standing
         .iter()
-        .map(|circle| describe(profile, circle))
+        .map(|circle| describe(profile, circle, None));
+    let broken = profile.broken.iter();
+    standing
+        .chain(broken.map(|b| describe(profile, &b.circle, Some(b.at))))
         .collect()
 }
 
@@ -67,7 +64,8 @@ fn circles(next: &BTreeMap<ApId, (Wait, ApId)>) -> Vec<Vec<Wait>> {
     circles
 }
 
-fn describe(profile: &Profile, circle: &[Wait]) -> Candidate {
+/// A circle that stands, or was broken at `until`.
+fn describe(profile: &Profile, circle: &[Wait], until: Option<Nanos>) -> Candidate {
     let name = |id: &ObjectId| format!("{}[{}]", profile.catalog.name_of(id.var), id.index);
     let objects: BTreeSet<ObjectId> = circle.iter().map(|w| w.object).collect();
     let names: Vec<String> = circle.iter().map(|w| name(&w.object)).collect();
@@ -88,8 +86,19 @@ fn describe(profile: &Profile, circle: &[Wait]) -> Candidate {
     finding.object = circle.first().map(|w| w.object.index);
     finding.aps = profile.ap_names(&aps);
     finding.groups = profile.group_names(&aps);
-    // From now on they do nothing: their whole share of the time is lost.
-    finding.severity = aps.len() as f64 / profile.active().max(aps.len()) as f64;
+    // While it stands they do nothing: for good, or until it was broken.
+    let share = aps.len() as f64 / profile.active().max(aps.len()) as f64;
+    finding.severity = match until {
+        None => share,
+        Some(until) => {
+            finding.to_ns = until.0;
+            finding
+                .evidence
+                .insert("broken_by_deadline".into(), true.into());
+            let stood = (until - since).0 as f64;
+            share * (stood / profile.window.length().0.max(1) as f64).min(1.0)
+        }
+    };
     finding.advice = format!(
         "{} wait for each other's locks on {}: acquire them in one order everywhere",
         finding.aps.join(", "),

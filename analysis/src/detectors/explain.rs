@@ -2,7 +2,7 @@
 //!
 //! | cause | explains | where |
 //! |---|---|---|
-//! | deadlock | bottleneck, ping-pong, imbalance | a common object or process |
+//! | deadlock | bottleneck, ping-pong | a common object |
 //! | false sharing | ping-pong, bottleneck, policy mismatch, misplaced owner | a common object |
 //! | no sharing | misplaced owner, policy mismatch | a common object |
 //! | ping-pong between two | bottleneck, policy mismatch | a common object |
@@ -10,7 +10,7 @@
 //! | bad group | misplaced owner, policy mismatch | a common object |
 //!
 //! (Bad group leaves variables without sharing out from the start, and imbalance counts neither waiting
-//! for locks nor the way to other processes as work.)
+//! for locks nor the way to other processes as work, nor a phase that a deadlock keeps from ending.)
 
 use serde_json::json;
 
@@ -50,7 +50,7 @@ fn rank(c: &Candidate) -> usize {
 fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
     use Kind::*;
     let kinds: &[Kind] = match cause.finding.kind {
-        Deadlock => &[Bottleneck, PingPong, Imbalance],
+        Deadlock => &[Bottleneck, PingPong],
         FalseSharing => &[PingPong, Bottleneck, PolicyMismatch, MisplacedOwner],
         NoSharing => &[MisplacedOwner, PolicyMismatch],
         PingPong => &[Bottleneck, PolicyMismatch],
@@ -58,9 +58,7 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         BadGroup => &[MisplacedOwner, PolicyMismatch],
         MisplacedOwner | PolicyMismatch | Imbalance => &[],
     };
-    let meets = !cause.objects.is_disjoint(&symptom.objects)
-        || symptom.objects.is_empty() && !cause.aps.is_disjoint(&symptom.aps);
-    kinds.contains(&symptom.finding.kind) && meets
+    kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
 }
 
 fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {

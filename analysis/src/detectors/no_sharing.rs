@@ -1,6 +1,6 @@
 //! **No sharing**: a variable is declared shared, but one application process alone uses it.
 //!
-//! Holds when at least `no_sharing_accesses` accesses to the variable were seen, all by one process,
+//! Holds when at least `least_accesses` accesses to the variable were seen, all by one process,
 //! while others were active, and they cost at least `worth_saying` of total process time.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             time += object.time().0 as f64;
         }
         let lost = profile.fraction(profile.scaled(time));
-        if users.len() != 1 || counts.total() < t.no_sharing_accesses || lost < t.worth_saying {
+        if users.len() != 1 || counts.total() < t.least_accesses || lost < t.worth_saying {
             continue;
         }
         let mut finding = Finding::new(Kind::NoSharing, profile.window)

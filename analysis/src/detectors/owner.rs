@@ -3,7 +3,7 @@
 //!
 //! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; in the owner's group reads
 //! are served from copies as often as the versions that were read allow. Holds when the process with most
-//! accesses is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
+//! accesses (at least `least_accesses` in all) is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
 //! and that is worth `worth_saying` of total process time. Objects of one variable with the same cure
 //! make one finding.
 
@@ -80,7 +80,8 @@ fn describe(
         .iter()
         .fold((0.0, 0.0), |s, m| (s.0 + m.now, s.1 + m.then));
     let lost = profile.fraction(profile.scaled(now - then));
-    if lost < t.worth_saying {
+    let records: u64 = moves.iter().map(|m| m.records).sum();
+    if lost < t.worth_saying || records < t.least_accesses {
         return None;
     }
     let topology = &profile.catalog.topology;
@@ -106,7 +107,6 @@ fn describe(
         "let {to_name} own {}: its processes issue most of the accesses",
         finding.subject()
     );
-    let records = moves.iter().map(|m| m.records).sum();
     let mut candidate = Candidate::new(finding, moved, records, t.worth_saying);
     candidate.ratio = Some(((now - then) / now, t.assignment_gain));
     Some(candidate)

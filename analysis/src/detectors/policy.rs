@@ -3,7 +3,8 @@
 //! With *invalidate*, a memory process that reads some version of an object through a copy costs four
 //! messages for that version: the fetch and its reply, the invalidation and its acknowledgement. With
 //! *update*, every new version made elsewhere costs two for every memory process that has read one. Holds when the
-//! variable's own policy costs more than the other by at least `policy_messages` of its messages, and
+//! variable's own policy costs at least `least_accesses` messages, more than the other by at least `policy_messages`
+//! of them, and
 //! the messages saved, at the mean cost of an intra-group access, are worth `worth_saying` of process time.
 
 use dosmos_proto::{CopyPolicy, ObjectId, VarId};
@@ -34,7 +35,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         // A fetch is two messages on the way of a read.
         let lost =
             profile.fraction(profile.scaled(saved / 2.0 * profile.costs.mean(Origin::Intra)));
-        if saved < t.policy_messages * own as f64 || lost < t.worth_saying {
+        let few = own < t.least_accesses || saved < t.policy_messages * own as f64;
+        if few || lost < t.worth_saying {
             continue;
         }
         let finding = describe(profile, id, (own, other), better, lost);

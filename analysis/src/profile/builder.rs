@@ -7,6 +7,7 @@ use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
+use super::waits::Waits;
 use super::{Costs, ObjectProfile, Profile};
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
@@ -16,6 +17,7 @@ pub struct ProfileBuilder {
     profile: Profile,
     seen: Option<(Nanos, Nanos)>,
     spent: BTreeMap<ApId, Spent>,
+    waits: Waits,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
 }
@@ -38,19 +40,24 @@ impl ProfileBuilder {
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
                 costs: Costs::default(),
+                broken: Vec::new(),
             },
             seen: None,
             spent: BTreeMap::new(),
+            waits: Waits::default(),
             barriers,
         }
     }
 
     /// Takes one record into account.
     pub fn add(&mut self, record: &Record) {
+        self.waits.until(record.start, &self.profile.objects);
         if record.flags.waiting {
+            self.waits.noticed(record);
             self.object(record.object).wait_begins(record);
         } else if record.flags.failed {
             if record.op == Op::Acquire && record.side == Side::Requester {
+                self.waits.acquired(record);
                 self.object(record.object).wait_fails(record);
             }
         } else if record.side == Side::Requester {
@@ -77,6 +84,7 @@ impl ProfileBuilder {
             return;
         }
         spent.waiting += record.wait;
+        self.waits.acquired(record);
         let undelayed = record.duration - record.wait;
         self.profile.costs.add(record.origin, undelayed.0);
         self.object(record.object).access(record);
@@ -99,6 +107,8 @@ impl ProfileBuilder {
 
     /// The profile, over `window` or over what the records cover.
     pub fn finish(mut self, window: Option<TimeRange>) -> Profile {
+        self.waits.until(Nanos::MAX, &self.profile.objects);
+        self.profile.broken = self.waits.broken;
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for object in self.profile.objects.values_mut() {

@@ -4,6 +4,7 @@ mod builder;
 mod costs;
 mod object;
 mod phases;
+mod waits;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use builder::ProfileBuilder;
 pub use costs::Costs;
 pub use object::{ApUse, HandOvers, MpUse, ObjectProfile, Waiting};
 pub use phases::{Phases, Spread};
+pub use waits::{Broken, Wait};
 
 /// What the detectors know of a run.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Profile {
     pub aps: BTreeMap<ApId, ApUse>,
     /// What accesses cost.
     pub costs: Costs,
+    /// Circles of waiting that a deadline broke.
+    pub broken: Vec<Broken>,
     /// Places of the variables in the catalog.
     places: BTreeMap<VarId, usize>,
 }

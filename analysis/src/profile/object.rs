@@ -252,10 +252,8 @@ impl ObjectProfile {
     }
 
     fn count_foreign(&mut self, record: &Record) {
-        let mut read = RangeSet::default();
-        read.insert(record.range);
         let mut others = self.by_ap.iter().filter(|(ap, _)| **ap != record.ap);
-        if others.any(|(_, used)| used.written.intersects(&read))
+        if others.any(|(_, used)| used.written.touches(record.range))
             && let Some(used) = self.by_ap.get_mut(&record.ap)
         {
             used.foreign_reads += 1;

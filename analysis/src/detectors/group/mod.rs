@@ -1,7 +1,7 @@
 //! **Bad group structure**: processes and the variables they use stand in different groups.
 //!
 //! Holds when the best assignment of processes and owners to groups ([`assignment`]) lowers the access
-//! cost by at least `assignment_gain`, and that is worth `worth_saying` of total process time. Owners
+//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is worth `worth_saying` of total process time. Owners
 //! alone are moved unless moving processes too gains as much again: a declaration is easier to
 //! change than a cluster. Inter-group accesses that no assignment avoids are not reported. An object whose
 //! users in its better group are those of one memory process has a *misplaced owner* instead.
@@ -61,6 +61,9 @@ pub(super) fn detect(
         return (None, matrix);
     }
     let candidate = describe(profile, &tables, &places, &moves, (now, saved));
+    if candidate.records < t.least_accesses {
+        return (None, matrix);
+    }
     let candidate = Candidate {
         floor: t.worth_saying,
         ratio: Some((saved / now, t.assignment_gain)),

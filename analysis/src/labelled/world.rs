@@ -1,0 +1,129 @@
+//! The place a labelled run happens in: groups, processes, variables, and how fast it all is.
+
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
+use dosmos_proto::{
+    CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, LockKind, MpId, ObjectId,
+    Placement, Topology, VarId, Variable, VariableSpec,
+};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::machine::Speed;
+
+/// Elements of every object.
+pub(super) const ELEMENTS: u32 = 64;
+
+/// Groups, processes and variables.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) topology: Topology,
+    pub(super) variables: Vec<Variable>,
+    pub(super) speed: Speed,
+}
+
+impl World {
+    /// 1 to 3 groups of 3 to 5 memory processes, an application process each; latencies of a fast or slow network.
+    pub(super) fn new(random: &mut StdRng) -> Self {
+        let groups = random.random_range(1..=3_u32);
+        let mut topology = Topology {
+            name: "labelled".into(),
+            event_managers: vec![EventManager {
+                name: "emp0".into(),
+            }],
+            ..Topology::default()
+        };
+        for g in 0..groups {
+            topology.groups.push(Group {
+                path: GroupPath::from(format!("g{g}").as_str()),
+                parent: None,
+            });
+            for _ in 0..random.random_range(3..=5) {
+                let n = topology.memory_processes.len();
+                topology.memory_processes.push(MemoryProcess {
+                    name: format!("mp{n}"),
+                    group: GroupId(g),
+                    event_manager: EmpId(0),
+                    link: false,
+                });
+                topology.application_processes.push(ApplicationProcess {
+                    name: format!("ap{n}"),
+                    memory_process: MpId(n as u32),
+                });
+            }
+        }
+        let local = random.random_range(2e3..20e3);
+        let intra = local * random.random_range(3.0..8.0);
+        let inter = intra * random.random_range(1.6..4.0);
+        let speed = Speed {
+            trip: [local, intra, inter],
+            noise: (
+                random.random_range(0.05..0.4),
+                random.random_range(0.01..0.08),
+            ),
+            hiccup: (
+                random.random_range(0.0..0.002),
+                random.random_range(0.1e6..2e6),
+            ),
+            skew: random.random_range(0..10_000),
+        };
+        Self {
+            topology,
+            variables: Vec::new(),
+            speed,
+        }
+    }
+
+    /// Number of application processes; process `i` talks to memory process `i`.
+    pub(super) fn size(&self) -> usize {
+        self.topology.application_processes.len()
+    }
+
+    /// The processes of group `g`.
+    pub(super) fn members(&self, g: usize) -> Vec<usize> {
+        let of = |ap: &usize| self.topology.memory_processes[*ap].group.index() == g;
+        (0..self.size()).filter(of).collect()
+    }
+
+    /// Processes that belong together: those of one group with at least so many, else all.
+    pub(super) fn team(&self, at_least: usize, random: &mut StdRng) -> Vec<usize> {
+        let groups = (0..self.topology.groups.len()).map(|g| self.members(g));
+        let mut fit: Vec<Vec<usize>> = groups.filter(|m| m.len() >= at_least).collect();
+        match fit.len() {
+            0 => (0..self.size()).collect(),
+            n => fit.swap_remove(random.random_range(0..n)),
+        }
+    }
+
+    /// A process of the largest group: the best place for what all use.
+    pub(super) fn middle(&self) -> usize {
+        let groups = (0..self.topology.groups.len()).map(|g| self.members(g));
+        groups.max_by_key(Vec::len).map_or(0, |m| m[0])
+    }
+
+    /// Declares a variable of one object an owner.
+    pub(super) fn declare(&mut self, name: &str, owners: &[usize], policy: CopyPolicy) -> VarId {
+        let id = VarId(self.variables.len() as u32 + 1);
+        let parts = owners.len().max(1) as u32;
+        let elements = u64::from(parts * ELEMENTS);
+        let layout = Layout::new(ElementType::F64, (1, elements), (1, parts));
+        let Ok(layout) = layout else { return id };
+        self.variables.push(Variable {
+            id,
+            spec: VariableSpec {
+                name: name.to_owned(),
+                layout,
+                placement: Placement::Creator,
+                policy,
+                lock: LockKind::Queue,
+            },
+            owners: owners.iter().map(|&o| MpId(o as u32)).collect(),
+            group: GroupId(0),
+        });
+        id
+    }
+}
+
+/// Object `index` of a variable.
+pub(super) fn object(variable: VarId, index: usize) -> ObjectId {
+    ObjectId::new(variable, index as u32)
+}

@@ -1,0 +1,180 @@
+//! From single records to what the detectors know and say, where order and loss make it hard.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_analysis::{Input, Kind, Profile, ProfileBuilder, Thresholds, analyse};
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
+use dosmos_proto::{ApId, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_trace::query::Catalog;
+use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
+
+const X: ObjectId = ObjectId {
+    var: VarId(1),
+    index: 0,
+};
+
+/// One group, `n` memory processes with an application process each.
+fn catalog(n: u32) -> Catalog {
+    Catalog {
+        event_managers: vec!["emp0".into()],
+        topology: Topology {
+            name: "test".into(),
+            groups: vec![Group {
+                path: GroupPath::from("g"),
+                parent: None,
+            }],
+            memory_processes: (0..n)
+                .map(|i| MemoryProcess {
+                    name: format!("mp{i}"),
+                    group: GroupId(0),
+                    event_manager: EmpId(0),
+                    link: false,
+                })
+                .collect(),
+            application_processes: (0..n)
+                .map(|i| ApplicationProcess {
+                    name: format!("ap{i}"),
+                    memory_process: MpId(i),
+                })
+                .collect(),
+            event_managers: vec![EventManager {
+                name: "emp0".into(),
+            }],
+        },
+        ..Catalog::default()
+    }
+}
+
+/// An access by `ap` to X, owned by memory process 0.
+fn access(ap: u32, op: Op, (start, end): (u64, u64), wait: u64) -> Record {
+    Record {
+        start: Nanos(start),
+        duration: Nanos(end - start),
+        wait: Nanos(wait),
+        service: Nanos(0),
+        op,
+        side: Side::Requester,
+        origin: if ap == 0 {
+            Origin::Local
+        } else {
+            Origin::Intra
+        },
+        flags: Flags::default(),
+        object: X,
+        ap: ApId(ap),
+        mp: MpId(ap),
+        peer: MpId(0),
+        bytes: 8,
+        version: 0,
+        range: (0, 0),
+    }
+}
+
+fn notice(ap: u32, at: u64) -> Record {
+    let mut record = access(ap, Op::Acquire, (at, at), 0);
+    record.side = Side::Owner;
+    record.flags.waiting = true;
+    record
+}
+
+fn profile(mut records: Vec<Record>) -> Profile {
+    records.sort_by_key(|r| r.start);
+    let mut builder = ProfileBuilder::new(catalog(3));
+    records.iter().for_each(|r| builder.add(r));
+    builder.finish(None)
+}
+
+#[test]
+fn a_grant_that_is_recorded_before_its_waiting_notice_leaves_nobody_waiting() {
+    // 1 asks at 5, its request is queued at 7, granted at 50: the record of the grant starts first.
+    let seen = profile(vec![
+        access(0, Op::Acquire, (0, 1), 0),
+        access(1, Op::Acquire, (5, 52), 43),
+        notice(1, 7),
+        access(0, Op::Release, (50, 51), 0),
+    ]);
+    assert!(seen.objects[&X].waiting.is_empty());
+    // Not granted yet: it waits.
+    let seen = profile(vec![access(0, Op::Acquire, (0, 1), 0), notice(1, 7)]);
+    let waiting = &seen.objects[&X].waiting;
+    assert_eq!(
+        (waiting.len(), waiting[0].ap, waiting[0].since),
+        (1, ApId(1), Nanos(7))
+    );
+}
+
+#[test]
+fn sections_are_measured_from_grant_to_release_however_acquires_overlap() {
+    let seen = profile(vec![
+        access(0, Op::Acquire, (0, 10), 0),
+        access(1, Op::Acquire, (5, 112), 100),
+        access(2, Op::Acquire, (6, 214), 200),
+        access(0, Op::Release, (110, 111), 0),
+        access(0, Op::Acquire, (112, 320), 200),
+        access(1, Op::Release, (212, 213), 0),
+        access(2, Op::Release, (314, 315), 0),
+        access(0, Op::Release, (420, 421), 0),
+    ]);
+    let x = &seen.objects[&X];
+    assert_eq!((x.sections, x.hold), (4, Nanos(100 + 100 + 100 + 100)));
+    assert!(x.held.is_empty());
+    assert_eq!((x.hand_overs.count, x.hand_overs.returns), (3, 0));
+}
+
+/// Process 1 alone uses X; process 2 is active.
+fn private() -> Vec<Record> {
+    let mut records: Vec<Record> = (0..500)
+        .map(|i| access(1, Op::Write, (i * 100, i * 100 + 50), 0))
+        .collect();
+    let mut other = access(2, Op::Read, (10, 20), 0);
+    other.object = ObjectId::new(VarId(2), 0);
+    records.push(other);
+    records.sort_by_key(|r| r.start);
+    records
+}
+
+fn analysed(catalog: Catalog) -> dosmos_analysis::Analysis {
+    let records = private();
+    let input = Input {
+        catalog,
+        records: &mut records.into_iter(),
+        window: None,
+    };
+    analyse(input, &Thresholds::default())
+}
+
+#[test]
+fn what_is_lacking_could_be_another_user() {
+    let all = analysed(catalog(3));
+    assert_eq!(all.findings.len(), 1, "{all:?}");
+    assert_eq!(all.findings[0].kind, Kind::NoSharing);
+    let symptoms = &all.findings[0].evidence["symptoms"];
+    assert_eq!(symptoms[0]["kind"], "misplaced-owner");
+    let mut lossy = catalog(3);
+    (lossy.completeness.recorded, lossy.completeness.dropped) = (1_000, 10);
+    let some = analysed(lossy);
+    assert!(some.findings.is_empty() && (some.complete - 0.99).abs() < 1e-9);
+    assert_eq!(some.withheld[0].kind, Kind::NoSharing);
+    let mut sampled = catalog(3);
+    sampled.completeness.sampling = 0.1;
+    let little = analysed(sampled);
+    assert!(little.findings.is_empty());
+    assert!(
+        little
+            .withheld
+            .iter()
+            .all(|w| w.why.contains("only 10.0 %")),
+        "{little:?}"
+    );
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    let input = Input {
+        catalog: Catalog::default(),
+        records: &mut std::iter::empty(),
+        window: None,
+    };
+    let nothing = analyse(input, &Thresholds::default());
+    assert!(nothing.findings.is_empty() && nothing.withheld.is_empty());
+}
