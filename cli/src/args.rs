@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use findings::CheckArgs;
+pub(crate) use findings::{CheckArgs, DiffArgs, FindingsArgs};
 pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Query(QueryArgs),
     /// Say what is wrong with the sharing, what it costs, and what to change (exit status 1 if anything)
     Check(CheckArgs),
+    /// Compare two runs of a program, phase by phase, from barrier to barrier
+    Diff(DiffArgs),
     /// Write one HTML page on a run: findings, advice, diagrams
     Report(ReportArgs),
     /// Write a trace for other tools: JSONL, CSV, Perfetto or Parquet
@@ -95,6 +97,8 @@ pub(crate) enum BenchCommand {
     Interchange(BenchInterchangeArgs),
     /// The terminal on a large running system: redraws, time of one, traffic
     Top(BenchTopArgs),
+    /// Precision and recall of `dosmos check` over generated traces with and without pathologies
+    Findings(FindingsArgs),
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 //!
 //! * [`config`]: the cluster file.
 //! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
-//! * `check`: findings, for people and for CI.
+//! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `model`: performance models, from documents to predictions.
 //! * `sources`, `query`, `top`: asking running event managers and stores.
 //! * `trade`: traces to and from other tools.
@@ -17,6 +17,7 @@ mod args;
 mod bench;
 mod check;
 mod demo;
+mod diff;
 mod launch;
 mod model;
 mod node;
@@ -64,6 +65,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Diff(args) => block_on(diff::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
         Command::Export(args) => trade::export::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Import(args) => trade::import::run(&args).map(|()| ExitCode::SUCCESS),

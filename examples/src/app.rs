@@ -9,7 +9,7 @@ use dsm_lib::Dsm;
 use crate::error::{Error, Result};
 use crate::{
     barnes, counts, edge, exclusive, fft, groups, is, kernels, latency, litmus, lu, output,
-    ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
+    pathology, ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
 };
 
 /// A program.
@@ -91,6 +91,10 @@ const CATALOG: &[App] = &[
     app::<groups::Good>("good-group", "bad-group, cured: owner and readers together"),
     app::<ping_pong::Shared>("ping-pong", "two processes take turns at one variable"),
     app::<ping_pong::Split>("ping-pong-split", "ping-pong, cured: an object for each"),
+    app::<pathology::Pathology>(
+        "pathology",
+        "one kind of bad sharing, or its cure: what dosmos check finds",
+    ),
     app::<litmus::Litmus>("litmus", "the consistency contract, tried out"),
     app::<random::Random>(
         "random",

@@ -19,6 +19,7 @@
 //! | [`edge`] | halos, and a global decision to go on or halt; a picture |
 //! | [`groups`] | `bad-group`, `good-group`: an owner far from its readers, and near |
 //! | [`ping_pong`] | `ping-pong`, `ping-pong-split`: one variable between two writers, and its cure |
+//! | [`pathology`] | every kind of bad sharing that `dosmos check` names, and its cure |
 //! | [`litmus`] | the consistency contract, tried out |
 //! | [`suite`] | several programs in one cluster |
 //! | [`random`] | anything in any order, counted |
@@ -43,6 +44,7 @@ pub mod kernels;
 pub mod latency;
 pub mod litmus;
 pub mod lu;
+pub mod pathology;
 pub mod ping_pong;
 pub mod radix;
 pub mod random;

@@ -2,6 +2,7 @@
 //!
 //! One module a benchmark; here is what they share: a cluster for a program, its output, the machine.
 
+mod findings;
 mod interchange;
 mod intrusion;
 mod kernels;
@@ -25,6 +26,7 @@ use crate::launch::{RunDir, Running};
 
 pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
+        BenchCommand::Findings(args) => findings::run(&args),
         BenchCommand::Latency(args) => latency::run(args).await,
         BenchCommand::Network(args) => network::run(args).await,
         BenchCommand::Predict(args) => predict::run(args).await,

@@ -1,0 +1,245 @@
+//! `pathology`: every kind of bad sharing that `dosmos check` names, and with `--healthy` the same program cured.
+//!
+//! Work that has nothing to do with sharing is done asleep: it takes its time whatever the machine is busy with, so
+//! that four processes show on two processors what they would on four. `bad-group` and `ping-pong` are those of
+//! [`crate::groups`] and [`crate::ping_pong`].
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use dsm_lib::{CopyPolicy, Dsm, ErrorCode, Vector};
+
+use crate::app::{Program, needs, patient, run_on, wrong};
+use crate::error::{Error, Result};
+
+/// The arguments.
+#[derive(Args, Debug, Clone)]
+pub struct Pathology {
+    /// What to do wrong.
+    #[arg(long, value_enum)]
+    kind: Kind,
+    /// Do it right instead.
+    #[arg(long)]
+    healthy: bool,
+    /// Rounds.
+    #[arg(long, default_value_t = 100)]
+    rounds: usize,
+    /// Deadlock: milliseconds until the first process gives up.
+    #[arg(long, default_value_t = 2000)]
+    deadline: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Bottleneck,
+    PingPong,
+    NoSharing,
+    PolicyMismatch,
+    FalseSharing,
+    BadGroup,
+    MisplacedOwner,
+    Imbalance,
+    Deadlock,
+}
+
+impl Program for Pathology {
+    fn run(&self, dsm: &Dsm) -> Result<String> {
+        needs(dsm, "pathology", 2)?;
+        let rounds = ["--rounds".to_owned(), self.rounds.to_string()];
+        let shown = |bad, good| run_on(dsm, if self.healthy { good } else { bad }, &rounds);
+        match self.kind {
+            Kind::BadGroup => return shown("bad-group", "good-group"),
+            Kind::PingPong => return shown("ping-pong", "ping-pong-split"),
+            Kind::Bottleneck => self.bottleneck(dsm)?,
+            Kind::NoSharing => self.no_sharing(dsm)?,
+            Kind::PolicyMismatch => self.policy_mismatch(dsm)?,
+            Kind::FalseSharing => self.false_sharing(dsm)?,
+            Kind::MisplacedOwner => self.misplaced_owner(dsm)?,
+            Kind::Imbalance => self.imbalance(dsm)?,
+            Kind::Deadlock => self.deadlock(dsm)?,
+        }
+        patient(dsm).barrier()?;
+        Ok(String::new())
+    }
+}
+
+/// Work without sharing.
+fn work(micros: u64) {
+    std::thread::sleep(Duration::from_micros(micros));
+}
+
+impl Pathology {
+    /// All count under one lock, and work while they have it; cured: a lock each.
+    fn bottleneck(&self, dsm: &Dsm) -> Result<()> {
+        let locks = if self.healthy { dsm.size() } else { 1 };
+        let counter = dsm.vector::<u64>("counter", dsm.size());
+        let counter = counter.split(locks).owner_per_rank().declare()?;
+        patient(dsm).barrier()?;
+        let mine = counter.object(dsm.rank() % locks)?;
+        for _ in 0..self.rounds {
+            let mut section = mine.acquire()?;
+            let now = section.get(0)?;
+            work(1000);
+            section.set(0, now + 1)?;
+            section.release()?;
+        }
+        patient(dsm).barrier()?;
+        let mut sum = 0;
+        for object in counter.objects() {
+            sum += object.get(0)?;
+        }
+        let expected = (self.rounds * dsm.size()) as u64;
+        self.check(dsm, sum, expected)
+    }
+
+    /// Process 0 keeps what it alone needs in a shared variable; cured: in its own memory.
+    fn no_sharing(&self, dsm: &Dsm) -> Result<()> {
+        let scratch = dsm.vector::<u64>("scratch", 64).declare()?;
+        patient(dsm).barrier()?;
+        let mut own = vec![0; 64];
+        for i in 0..self.rounds {
+            if dsm.rank() == 0 && !self.healthy {
+                let object = scratch.object(0)?;
+                object.set(i % 64, i as u64)?;
+                object.get((i + 1) % 64)?;
+                object.get(i % 64)?;
+            }
+            own[i % 64] = i as u64;
+            work(50);
+        }
+        Ok(())
+    }
+
+    /// What process 0 writes, process 1 reads, every version of it, and fetches it; cured: it is told.
+    fn policy_mismatch(&self, dsm: &Dsm) -> Result<()> {
+        const ROWS: usize = 16;
+        let policy = match self.healthy {
+            true => CopyPolicy::Update,
+            false => CopyPolicy::Invalidate,
+        };
+        let rows = dsm.vector::<u64>("rows", ROWS * 8).split(ROWS);
+        let rows = rows.owner(&home(dsm, 0)?).policy(policy).declare()?;
+        let patient = patient(dsm);
+        for round in 0..self.rounds as u64 {
+            if dsm.rank() == 0 {
+                for row in rows.objects() {
+                    row.write(&[round + 1; 8])?;
+                }
+            }
+            patient.barrier()?;
+            if dsm.rank() == 1 {
+                for row in rows.objects() {
+                    self.check(dsm, row.read()?[0], round + 1)?;
+                }
+            }
+            patient.barrier()?;
+        }
+        Ok(())
+    }
+
+    /// Processes 0 and 1 each count in an element of their own of one object; cured: in an object of their own.
+    fn false_sharing(&self, dsm: &Dsm) -> Result<()> {
+        let counts: Vector<u64> = dsm
+            .vector("counts", 2)
+            .split(if self.healthy { 2 } else { 1 })
+            .owners(
+                [home(dsm, 0)?, home(dsm, 1)?]
+                    .into_iter()
+                    .take(if self.healthy { 2 } else { 1 }),
+            )
+            .declare()?;
+        patient(dsm).barrier()?;
+        let me = dsm.rank();
+        if me < 2 {
+            let (object, at) = match self.healthy {
+                true => (counts.object(me)?, 0),
+                false => (counts.object(0)?, me),
+            };
+            for _ in 0..self.rounds {
+                let mut section = object.acquire()?;
+                let now = section.get(at)?;
+                section.set(at, now + 1)?;
+                section.release()?;
+                work(50);
+            }
+            self.check(dsm, object.get(at)?, self.rounds as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Process 0 works on an array that lies with process 1, who hardly looks at it; cured: it lies with 0.
+    fn misplaced_owner(&self, dsm: &Dsm) -> Result<()> {
+        let owner = home(dsm, usize::from(!self.healthy))?;
+        let array = dsm.vector::<u64>("array", 64).owner(&owner).declare()?;
+        patient(dsm).barrier()?;
+        let object = array.object(0)?;
+        for i in 0..self.rounds {
+            if dsm.rank() == 0 {
+                object.set(i % 64, i as u64)?;
+                object.get(i % 64)?;
+            } else if dsm.rank() == 1 && i % 10 == 0 {
+                object.get(i % 64)?;
+            }
+            work(50);
+        }
+        Ok(())
+    }
+
+    /// Between barriers process 0 works four times as long as the others; cured: as long as they. Long, so that what a
+    /// busy machine adds is little.
+    fn imbalance(&self, dsm: &Dsm) -> Result<()> {
+        let patient = patient(dsm);
+        for _ in 0..self.rounds {
+            work(match (self.healthy, dsm.rank()) {
+                (true, _) => 40_000,
+                (false, 0) => 80_000,
+                (false, _) => 20_000,
+            });
+            patient.barrier()?;
+        }
+        Ok(())
+    }
+
+    /// Two processes take two locks, each its own first; cured: both take the first one first. Process 0 gives
+    /// up at its deadline, so that the program ends.
+    fn deadlock(&self, dsm: &Dsm) -> Result<()> {
+        let locks = dsm.vector::<u64>("locks", 2).split(2).declare()?;
+        patient(dsm).barrier()?;
+        let me = dsm.rank();
+        if me > 1 {
+            return match self.healthy {
+                true => Ok(()),
+                false => Ok(patient(dsm).barrier()?),
+            };
+        }
+        let order = if self.healthy { [0, 1] } else { [me, 1 - me] };
+        let deadline = Duration::from_millis(self.deadline * if me == 0 { 1 } else { 10 });
+        let [first, second] = [locks.object(order[0])?, locks.object(order[1])?];
+        let one = first.with_deadline(deadline).acquire()?;
+        if !self.healthy {
+            // Until both have one.
+            patient(dsm).barrier()?;
+        }
+        match second.with_deadline(deadline).acquire() {
+            Ok(two) => two.release()?,
+            Err(e) if e.code() == Some(ErrorCode::Deadline) && !self.healthy => 0,
+            Err(e) => return Err(e.into()),
+        };
+        one.release()?;
+        Ok(())
+    }
+
+    fn check(&self, dsm: &Dsm, found: u64, expected: u64) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        let what = format!("{:?}: {expected} was written, {found} read", self.kind);
+        Err(wrong(dsm, "pathology", what))
+    }
+}
+
+/// The memory process of the process with this rank.
+fn home(dsm: &Dsm, rank: usize) -> Result<String> {
+    let home = dsm.homes().get(rank).map(ToString::to_string);
+    home.ok_or_else(|| Error::Usage(format!("there is no rank {rank}")))
+}
