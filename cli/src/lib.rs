@@ -18,6 +18,8 @@ mod bench;
 mod check;
 mod demo;
 mod diff;
+#[cfg(test)]
+mod documents;
 mod launch;
 mod model;
 mod node;
