@@ -1,6 +1,7 @@
 //! Paper 000, figure 1 and table 1: where the applications' time goes, and what more processes gain.
 
 use anyhow::Context;
+use dosmos_model::inputs::{Change, DelayModel, NetworkRecord};
 use dosmos_plot::{Block, Table};
 use dosmos_proto::PhaseTimes;
 use dosmos_trace::query::{Breakdown, TraceSource};
@@ -8,8 +9,9 @@ use dosmos_visualizer::report;
 use dosmos_visualizer::source::Fused;
 
 use super::{Effort, diagrams};
-use crate::bench::{run_prepared, spread};
+use crate::bench::{Ran, run_prepared, spread};
 use crate::demo;
+use crate::model::of_run;
 
 /// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
 struct Application {
@@ -47,7 +49,7 @@ const APPLICATIONS: [Application; 12] = [
 pub(super) async fn breakdown(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let mut bars = Vec::new();
     for app in &APPLICATIONS {
-        let breakdown = run(app, demo::CLUSTER, effort).await?;
+        let breakdown = breakdown_of(&run(app, demo::CLUSTER, effort).await?).await?;
         let mut all: Option<PhaseTimes> = None;
         for process in computing(&breakdown) {
             match &mut all {
@@ -69,6 +71,9 @@ pub(super) async fn breakdown(effort: Effort) -> anyhow::Result<Vec<Block>> {
     )])
 }
 
+/// Processes that the model is asked for.
+const MODELLED: [u32; 2] = [4, 8];
+
 /// Table 1.
 pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let mut table = Table::new([
@@ -77,16 +82,23 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
         "2 processes (s)",
         "speed-up",
         "spread",
+        "4, modelled",
+        "8, modelled",
         "paper, 8, Ethernet",
         "paper, 8, ATM",
     ]);
     for app in &APPLICATIONS {
         let mut seconds: [Vec<f64>; 2] = Default::default();
+        let mut modelled: [Vec<f64>; 2] = Default::default();
         for _ in 0..effort.runs {
-            for (processes, seconds) in (1..).zip(&mut seconds) {
-                let breakdown = run(app, &cluster(processes), effort).await?;
-                seconds.push(longest(&breakdown));
+            let alone = longest(&breakdown_of(&run(app, &cluster(1), effort).await?).await?);
+            let ran = run(app, &cluster(2), effort).await?;
+            let together = longest(&breakdown_of(&ran).await?);
+            for (processes, gains) in MODELLED.into_iter().zip(&mut modelled) {
+                gains.push(alone / (together * changed(&ran, processes).await?));
             }
+            seconds[0].push(alone);
+            seconds[1].push(together);
         }
         let gains = seconds[0]
             .iter()
@@ -94,6 +106,7 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
             .map(|(one, two)| one / two);
         let [low, gain, high] = spread(gains.collect());
         let [one, two] = seconds.map(|s| spread(s)[1]);
+        let [four, eight] = modelled.map(|m| format!("{:.2}", spread(m)[1]));
         let printed = |value: Option<f64>| value.map_or("–".to_owned(), |v| v.to_string());
         table.row([
             app.name.to_owned(),
@@ -101,6 +114,8 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
             format!("{two:.3}"),
             format!("{gain:.2}"),
             format!("{low:.2}–{high:.2}"),
+            four,
+            eight,
             printed(app.paper.map(|p| p.0)),
             printed(app.paper.map(|p| p.1)),
         ]);
@@ -108,21 +123,39 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
     Ok(vec![
         Block::text(
             "Time between the first and last barrier, in one group with a memory process for each process. With two processes, \
-             four operating-system processes share the cores.",
+             four operating-system processes share two cores. Modelled: the phase model on the run with two processes, changed to \
+             so many processes on as many processors (dosmos model predict --what-if procs=8,processors=8): the computation is \
+             divided, each process does as many operations as it did.",
         ),
         Block::Table(table),
     ])
 }
 
-async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result<Breakdown> {
+/// What the modelled time of a run becomes with other numbers of processes and processors, as a factor.
+async fn changed(ran: &Ran, processes: u32) -> anyhow::Result<f64> {
+    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
+    let measured = of_run::gather(&source, NetworkRecord::typical()).await?;
+    let change = Change {
+        processes: Some(processes),
+        processors: Some(processes as usize),
+        ..Change::default()
+    };
+    let prediction = measured.predict(DelayModel::Measured, Some(&change))?;
+    Ok(1.0 - prediction.gain.unwrap_or(0.0))
+}
+
+async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result<Ran> {
     let mut command = vec![app.name];
     command.extend(app.args);
     if let (true, Some(amount)) = (effort.quick, command.get_mut(2)) {
         *amount = "1";
     }
-    let ran = run_prepared(cluster, &command, |_| Ok(()))
+    run_prepared(cluster, &command, |_| Ok(()))
         .await
-        .context(app.name)?;
+        .context(app.name)
+}
+
+async fn breakdown_of(ran: &Ran) -> anyhow::Result<Breakdown> {
     let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
     Ok(source.breakdown().await?)
 }
