@@ -10,11 +10,13 @@ mod trade;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_trace::query::page::Cursor;
+use dosmos_trace::query::table::SortKey;
 
 pub(crate) use findings::{CheckArgs, DiffArgs, FindingsArgs};
 pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
-pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method};
+pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method, StoreArgs, StoreCommand};
 pub(crate) use top::{BenchTopArgs, ScreenArgs, TopArgs};
 pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArgs};
 
@@ -52,6 +54,11 @@ pub(crate) enum Command {
     Model {
         #[command(subcommand)]
         command: ModelCommand,
+    },
+    /// Look after trace stores: what is in one, whether it is whole, less space
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
     },
     /// Check cluster files
     Config {
@@ -343,9 +350,18 @@ pub(crate) struct QueryArgs {
     /// Buckets of a histogram
     #[arg(long, default_value_t = 20)]
     pub(crate) buckets: u32,
-    /// Points of a history, or events, at most
+    /// Points of a history, or events, at most (events: 0 for all)
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: u32,
+    /// Events after a page before: the `next` of its answer
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) after: Option<Cursor>,
+    /// Order of the variables: name, objects, copies, reads, oncopy, writes, acquires, delayed, wait, hold, inter
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) sort: Option<SortKey>,
+    /// Only so many variables, the first in that order
+    #[arg(long, value_name = "K")]
+    pub(crate) top: Option<u32>,
     /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)
     #[arg(long)]
     pub(crate) all: bool,

@@ -28,6 +28,7 @@ mod query;
 mod records;
 mod report;
 mod sources;
+mod store;
 mod top;
 mod trade;
 mod up;
@@ -72,6 +73,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Export(args) => trade::export::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Import(args) => trade::import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::Store { command } => store::run(&command),
         Command::Config {
             command: ConfigCommand::Check { file },
         } => {

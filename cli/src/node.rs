@@ -125,6 +125,7 @@ async fn event_manager(
         me,
         store: cluster.store_of(&name, run_dir),
         metrics: cluster.metrics.address_of(&name).map(str::to_owned),
+        retention: cluster.retention,
     };
     let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
     tracing::info!(

@@ -2,14 +2,14 @@
 //! memory does not grow with the run.
 
 use dosmos_proto::Nanos;
-use dosmos_trace::query::{Catalog, Filter, QueryError, TimeRange, TraceSource};
+use dosmos_trace::query::{Catalog, Completeness, Filter, QueryError, TimeRange, TraceSource};
 use dosmos_trace::record::Record;
 
 /// Records a slice should hold, about: tens of megabytes.
 const SLICE: u64 = 400_000;
 
 /// Hands every record of `range` (none: of the run) to `each`: owners' records, failed operations and
-/// waiting notices too.
+/// waiting notices too. Says what they lack.
 ///
 /// # Errors
 /// As [`TraceSource::records`].
@@ -18,18 +18,22 @@ pub(crate) async fn each(
     catalog: &Catalog,
     range: Option<TimeRange>,
     mut each: impl FnMut(&Record),
-) -> Result<(), QueryError> {
+) -> Result<Completeness, QueryError> {
+    let mut lacking = catalog.completeness.clone();
     for slice in slices(catalog, range) {
         let filter = Filter {
             everything: true,
             range: Some(slice),
             ..Filter::default()
         };
-        for record in source.records(&filter, 0).await? {
+        let records = source.records(&filter, 0).await?;
+        // The last answer knows what the ones before found damaged.
+        lacking.clone_from(&records.completeness);
+        for record in records {
             each(&record);
         }
     }
-    Ok(())
+    Ok(lacking)
 }
 
 /// `range` in equal parts, as many as the run's number of records asks for.

@@ -14,7 +14,7 @@ mod shell;
 use std::path::PathBuf;
 
 use dosmos_proto::{EmpId, Topology};
-use dosmos_trace::store::StoreError;
+use dosmos_trace::store::{Retention, StoreError};
 
 pub use shell::run;
 
@@ -29,6 +29,8 @@ pub struct Config {
     pub store: PathBuf,
     /// Where to serve metrics for Prometheus (`host:port`), if at all; the address is published as `NAME.metrics`.
     pub metrics: Option<String>,
+    /// How much of the past the store keeps.
+    pub retention: Retention,
 }
 
 /// What an event manager did.

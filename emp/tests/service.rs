@@ -17,7 +17,7 @@ use dosmos_proto::{
 use dosmos_trace::meta::{HandOver, OpCounts};
 use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use dosmos_trace::store::StoreSource;
+use dosmos_trace::store::{Retention, StoreSource};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -79,6 +79,7 @@ impl Emp {
             me: EmpId(me),
             store,
             metrics: None,
+            retention: Retention::default(),
         };
         let task = tokio::spawn(dosmos_emp::run(config, listener, book, async {
             let _ = stopped.await;
@@ -226,9 +227,12 @@ async fn stored(emp: &Emp) -> Vec<Record> {
         .unwrap()
         .into_inner();
     let mut all = Vec::new();
-    while let Some(columns) = stream.message().await.unwrap() {
-        all.extend(dosmos_trace::wire::decode(columns).unwrap());
+    let mut lacking = None;
+    while let Some(part) = stream.message().await.unwrap() {
+        all.extend(dosmos_trace::wire::decode(part.records.unwrap_or_default()).unwrap());
+        lacking = part.completeness.or(lacking);
     }
+    assert!(lacking.is_some(), "records say what they lack");
     all
 }
 

@@ -557,7 +557,7 @@ impl EventManager for Ledger {
     ) -> Result<Response<w::Breakdown>, Status> {
         no()
     }
-    type GetRecordsStream = Answers<w::RecordColumns>;
+    type GetRecordsStream = Answers<w::RecordsPart>;
     async fn get_records(
         &self,
         _: Request<w::RecordsRequest>,

@@ -11,7 +11,7 @@ use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
-    MetaQuery, QueryError, Status, TimeRange, TraceSource,
+    MetaQuery, QueryError, Records, Status, TimeRange, TraceSource,
 };
 use dosmos_trace::record::Flags;
 use dosmos_trace::{Op, Origin, Record, Side};
@@ -48,7 +48,7 @@ impl TraceSource for Dead {
     async fn history(&self, _: &HistoryQuery) -> Result<History, QueryError> {
         self.error()
     }
-    async fn records(&self, _: &Filter, _: u64) -> Result<Vec<Record>, QueryError> {
+    async fn records(&self, _: &Filter, _: u64) -> Result<Records, QueryError> {
         self.error()
     }
     async fn status(&self) -> Result<Status, QueryError> {
@@ -255,11 +255,9 @@ fn who_does_not_answer_is_named_and_the_others_are_heard() {
     );
     let metas = block_on(fused.meta_objects(&MetaQuery::default())).unwrap();
     assert_eq!(metas.completeness.missing, missing);
-    assert!(
-        !block_on(fused.records(&Filter::default(), 0))
-            .unwrap()
-            .is_empty()
-    );
+    let records = block_on(fused.records(&Filter::default(), 0)).unwrap();
+    assert!(!records.is_empty());
+    assert_eq!(records.completeness.missing, missing);
 }
 
 #[test]
@@ -421,7 +419,7 @@ proptest! {
                     let mut catalog = catalog.clone();
                     catalog.event_managers = part.catalog.event_managers.clone();
                     let its = block_on(part.records(&Filter { everything: true, ..Filter::default() }, 0));
-                    Memory::new(catalog, its.unwrap())
+                    Memory::new(catalog, its.unwrap().records)
                 })
                 .collect(),
         );

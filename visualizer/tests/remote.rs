@@ -42,7 +42,7 @@ fn refuse(error: QueryError) -> Status {
 impl EventManager for Manager {
     type IngestStream = Stream_<wire::IngestReply>;
     type ExchangeStream = Stream_<wire::ExchangeReply>;
-    type GetRecordsStream = Stream_<wire::RecordColumns>;
+    type GetRecordsStream = Stream_<wire::RecordsPart>;
 
     async fn ingest(
         &self,
@@ -112,10 +112,19 @@ impl EventManager for Manager {
             .records(&filter, r.limit)
             .await
             .map_err(refuse)?;
-        let batches: Vec<_> = records
+        let mut batches: Vec<_> = records
             .chunks(100)
-            .map(|c| Ok(convert::encode(c)))
+            .map(|c| {
+                Ok(wire::RecordsPart {
+                    records: Some(convert::encode(c)),
+                    completeness: None,
+                })
+            })
             .collect();
+        batches.push(Ok(wire::RecordsPart {
+            records: None,
+            completeness: Some(records.completeness.into()),
+        }));
         Ok(Response::new(Box::pin(tokio_stream::iter(batches))))
     }
     async fn flush(&self, _: Request<wire::FlushRequest>) -> Reply<wire::FlushDoneReply> {

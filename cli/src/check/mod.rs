@@ -85,9 +85,8 @@ pub(crate) async fn analyse(
 ) -> anyhow::Result<(Analysis, Completeness)> {
     let catalog = source.catalog().await?;
     let range: Option<TimeRange> = between(&catalog, from, to)?;
-    let completeness = catalog.completeness.clone();
     let mut builder = ProfileBuilder::new(catalog.clone());
-    records::each(source, &catalog, range, |record| builder.add(record)).await?;
+    let completeness = records::each(source, &catalog, range, |record| builder.add(record)).await?;
     Ok((conclude(&builder.finish(range), thresholds), completeness))
 }
 

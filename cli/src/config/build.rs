@@ -8,8 +8,12 @@ use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath,
 use dosmos_proto::transport::Address;
 use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, Topology};
 use dosmos_trace::selection::Selection;
+use dosmos_trace::store::Retention;
 
 use super::{Cluster, Listen, Metrics, file};
+
+/// Smallest bound of a trace store, in bytes.
+const LEAST_STORE: u64 = 16 << 20;
 
 /// Numbers of things by name, and what is wrong so far.
 #[derive(Default)]
@@ -42,6 +46,7 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     b.links(file.lp);
     b.aps(file.ap);
     let recording = b.recording(file.recording);
+    let retention = b.retention(&file.store);
     let overrides = b.variables(file.variable);
     let app = file.app.map(|a| a.command).unwrap_or_default();
     if !b.errors.is_empty() {
@@ -54,6 +59,7 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
         metrics: b.metrics,
         stores,
         recording,
+        retention,
         overrides,
         deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
         app,
@@ -376,6 +382,21 @@ impl Builder {
                 file::Overflow::Block => Overflow::Block,
             },
             buffer_bytes: r.buffer_bytes.unwrap_or(default.buffer_bytes),
+        }
+    }
+
+    fn retention(&mut self, s: &file::Store) -> Retention {
+        if s.max_bytes.is_some_and(|b| b < LEAST_STORE) {
+            self.error(format!(
+                "store: max_bytes is below 16 MiB ({LEAST_STORE}); a store goes a part at a time"
+            ));
+        }
+        if s.max_age_s.is_some_and(|s| !s.is_finite() || s < 1.0) {
+            self.error("store: max_age_s is below 1");
+        }
+        Retention {
+            max_bytes: s.max_bytes,
+            max_age: s.max_age_s.map(|s| Nanos((s * 1e9) as u64)),
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) recording: Recording,
     #[serde(default)]
+    pub(super) store: Store,
+    #[serde(default)]
     pub(super) variable: Vec<Variable>,
     pub(super) app: Option<App>,
 }
@@ -94,6 +96,13 @@ pub(super) struct Recording {
     pub(super) processes: Vec<String>,
     pub(super) overflow: Overflow,
     pub(super) buffer_bytes: Option<usize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Store {
+    pub(super) max_bytes: Option<u64>,
+    pub(super) max_age_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

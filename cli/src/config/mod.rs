@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use dosmos_memproc::{Recording, VariableOverride};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
+use dosmos_trace::store::Retention;
 
 /// A consistent cluster.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Cluster {
     pub stores: HashMap<String, PathBuf>,
     /// What is recorded.
     pub recording: Recording,
+    /// How much of the past each trace store keeps.
+    pub retention: Retention,
     /// What the file says of variables.
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take.

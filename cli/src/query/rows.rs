@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{Nanos, ObjectId, VarId};
 use dosmos_trace::meta::{OpCounts, PrimaryMeta, Sketch};
+use dosmos_trace::query::table::TableQuery;
 use dosmos_trace::query::{
-    Catalog, HistogramQuery, HistoryQuery, MetaQuery, OriginCounts, TraceSource,
+    Catalog, HistogramQuery, HistoryQuery, MetaQuery, OriginCounts, TraceSource, page,
 };
 use dosmos_trace::record::{Origin, Record, Side};
 use serde_json::json;
 
 use super::{Answer, select};
 use crate::args::QueryArgs;
-use crate::output::Table;
+use crate::output::{self, Table};
 
 /// What the meta-objects of a variable say together.
 #[derive(Default)]
@@ -73,7 +74,11 @@ pub(super) async fn variables(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let query = select::meta_query(catalog, &args.select)?;
+    let mut query = select::meta_query(catalog, &args.select)?;
+    let ranked = ranked(source, &query, args).await?;
+    if let Some(ranked) = &ranked {
+        query.variables.clone_from(ranked);
+    }
     let (totals, completeness) = totals(source, &query).await?;
     let mut table = Table::new(&[
         "variable",
@@ -97,7 +102,11 @@ pub(super) async fn variables(
             || query.variables.contains(&id)
             || query.objects.iter().any(|o| o.var == id)
     };
-    for v in catalog.variables.iter().filter(|v| wanted(v.id)) {
+    let mut shown: Vec<_> = catalog.variables.iter().filter(|v| wanted(v.id)).collect();
+    if let Some(ranked) = ranked {
+        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id));
+    }
+    for v in shown {
         let t = totals.get(&v.id).unwrap_or(&none);
         let mut owners: Vec<String> = v
             .owners
@@ -138,6 +147,33 @@ pub(super) async fn variables(
         }));
     }
     Ok(Answer::list(table, "variables", &items, completeness))
+}
+
+/// The variables asked for in the order asked for, the first so many; none if neither was said.
+async fn ranked(
+    source: &dyn TraceSource,
+    query: &MetaQuery,
+    args: &QueryArgs,
+) -> anyhow::Result<Option<Vec<VarId>>> {
+    if args.sort.is_none() && args.top.is_none() {
+        return Ok(None);
+    }
+    let table = TableQuery {
+        pattern: None,
+        sort: args.sort.unwrap_or_default(),
+        reverse: false,
+        offset: 0,
+        limit: if query.variables.is_empty() {
+            args.top.unwrap_or(u32::MAX)
+        } else {
+            u32::MAX
+        },
+    };
+    let rows = source.table(&table).await?.rows;
+    let chosen = rows.iter().map(|row| row.variable.id);
+    let chosen = chosen.filter(|id| query.variables.is_empty() || query.variables.contains(id));
+    let most = args.top.map_or(usize::MAX, |k| k as usize);
+    Ok(Some(chosen.take(most).collect()))
 }
 
 fn by_origin(counts: &[OpCounts; 3]) -> serde_json::Value {
@@ -429,7 +465,10 @@ pub(super) async fn events(
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
     let filter = select::filter(catalog, &args.select, args.all)?;
-    let records = source.records(&filter, args.limit.into()).await?;
+    let (records, next) = match args.limit {
+        0 => (source.records(&filter, 0).await?, None),
+        limit => page::page(source, &filter, args.after, limit.into()).await?,
+    };
     let zero = catalog.extent.map_or(Nanos::ZERO, |e| e.from);
     let t = &catalog.topology;
     let mut table = Table::new(&[
@@ -437,7 +476,7 @@ pub(super) async fn events(
         "version", "side", "flags",
     ]);
     let mut items = Vec::new();
-    for r in &records {
+    for r in records.iter() {
         let side = if r.side == Side::Owner {
             "owner"
         } else {
@@ -466,12 +505,12 @@ pub(super) async fn events(
             "failed": r.flags.failed, "waiting": r.flags.waiting, "range": [r.range.0, r.range.1],
         }));
     }
-    Ok(Answer::list(
-        table,
-        "events",
-        &items,
-        catalog.completeness.clone(),
-    ))
+    let next = next.map(|n| n.to_string());
+    if let Some(next) = &next {
+        output::note(&format!("there is more: --after {next}"));
+    }
+    let json = json!({ "events": items, "next": next });
+    Ok(Answer::new(table, json, records.completeness))
 }
 
 fn flags(r: &Record) -> String {

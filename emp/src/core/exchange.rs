@@ -35,6 +35,12 @@ impl Outbox {
             .collect()
     }
 
+    /// All that is due, in order for each receiver.
+    pub fn due(&self) -> impl Iterator<Item = (EmpId, &SecondaryContent)> {
+        let queues = self.due.iter();
+        queues.flat_map(|(to, queue)| queue.iter().map(|content| (*to, content)))
+    }
+
     /// Whether anything is due to anybody.
     pub fn is_empty(&self) -> bool {
         self.due.values().all(VecDeque::is_empty)

@@ -62,8 +62,9 @@ pub async fn run(
         emp: config.me,
         topology: config.topology.clone(),
     };
-    let (mut store, recovered) =
+    let (mut store, mut recovered) =
         StoreWriter::open(&config.store, &identity).map_err(store_error)?;
+    store.retain(config.retention);
     let address = listener.address().to_string();
     store.answers_at(&address).map_err(store_error)?;
     let shared = Arc::new(Shared::new(
@@ -73,13 +74,14 @@ pub async fn run(
         MetaState::new(config.topology.clone(), config.me),
         Outbox::default(),
     ));
+    if let Some(snapshot) = recovered.take_snapshot() {
+        shared.resume(snapshot);
+    }
     let mut entries = 0u64;
-    recovered
-        .replay(|item| {
-            entries += 1;
-            shared.lock().replay(item);
-        })
-        .map_err(store_error)?;
+    recovered.replay(|item| {
+        entries += 1;
+        shared.lock().replay(item);
+    });
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
     let writer = writer::start(shared.clone(), store).map_err(|e| system_error(e.to_string()))?;
     let mut tasks = JoinSet::new();

@@ -48,7 +48,7 @@ fn refused(error: QueryError) -> Status {
 impl EventManager for Service {
     type IngestStream = Answers<wire::IngestReply>;
     type ExchangeStream = Answers<wire::ExchangeReply>;
-    type GetRecordsStream = Answers<wire::RecordColumns>;
+    type GetRecordsStream = Answers<wire::RecordsPart>;
 
     async fn ingest(
         &self,
@@ -183,13 +183,22 @@ impl EventManager for Service {
         let filter = Filter::try_from(filter).map_err(|e: Malformed| Status::from(e))?;
         self.settle().await;
         let records = self.0.view.records(&filter, request.limit);
-        let messages: Vec<_> = records
-            .chunks(RECORDS_A_MESSAGE)
-            .map(dosmos_trace::wire::encode)
-            .collect();
-        Ok(Response::new(Box::pin(
-            tokio_stream::iter(messages).map(Ok),
-        )))
+        let lacking = wire::RecordsPart {
+            records: None,
+            completeness: Some(self.0.completeness().into()),
+        };
+        // Encoded as they are sent, not all at once.
+        let parts = records.len().div_ceil(RECORDS_A_MESSAGE);
+        let part = move |i: usize| {
+            let from = i * RECORDS_A_MESSAGE;
+            let to = records.len().min(from + RECORDS_A_MESSAGE);
+            wire::RecordsPart {
+                records: Some(dosmos_trace::wire::encode(&records[from..to])),
+                completeness: None,
+            }
+        };
+        let parts = (0..parts).map(part).chain([lacking]);
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts).map(Ok))))
     }
 
     async fn flush(

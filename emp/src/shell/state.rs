@@ -14,7 +14,7 @@ use dosmos_trace::query::{
     ApOrigins, Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus, QueryError,
 };
 use dosmos_trace::selection::Selection;
-use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, StoreView};
+use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, Snapshot, StoreView};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
 
@@ -172,6 +172,27 @@ impl Shared {
         tokio::time::timeout(patience, delivered)
             .await
             .map_err(|_| "another event manager does not take what is due to it".to_owned())
+    }
+
+    /// What all that is on disk comes to.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let state = self.lock();
+        let due = state.outbox.due();
+        Snapshot {
+            metas: state.metas.clone(),
+            due: due.map(|(to, content)| (to, content.clone())).collect(),
+        }
+    }
+
+    /// Goes on from what was saved; what followed is replayed.
+    pub(super) fn resume(&self, snapshot: Snapshot) {
+        let variables = self.view.catalog().variables;
+        let mut state = self.lock();
+        state.metas = snapshot.metas;
+        for (to, content) in snapshot.due {
+            state.outbox.push(to, content);
+        }
+        state.variables = variables.into_iter().map(|v| (v.id, v)).collect();
     }
 
     /// Waits while too much is pending.

@@ -227,8 +227,9 @@ impl Importer {
         if let Some(run) = &mut self.run {
             run.lacking = Completeness {
                 // The others are in this store.
-                recorded: line.dropped,
+                recorded: line.dropped + line.removed,
                 dropped: line.dropped,
+                removed: line.removed,
                 sampling,
                 missing: line.missing,
                 corrupt_chunks: line.corrupt_chunks,

@@ -180,6 +180,7 @@ pub(super) struct HandOver<'a> {
 #[serde(default)]
 pub(super) struct Lacking {
     pub(super) dropped: u64,
+    pub(super) removed: u64,
     pub(super) sampling: Option<f64>,
     pub(super) missing: Vec<String>,
     pub(super) corrupt_chunks: u64,

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
+use serde::{Deserialize, Serialize};
 
 use super::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
@@ -14,9 +15,11 @@ use crate::query::{Completeness, MetaObjects, MetaQuery};
 use crate::record::{Op, Origin, Record, Side};
 
 /// The meta-objects of one event manager.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetaState {
     me: EmpId,
+    /// Not part of what is saved: it stands in the store's manifest.
+    #[serde(skip)]
     topology: Topology,
     groups: HashMap<VarId, GroupId>,
     primaries: BTreeMap<ObjectId, Primary>,
@@ -30,7 +33,7 @@ pub struct MetaState {
 }
 
 /// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Primary {
     meta: PrimaryMeta,
     /// The section under way; more than one where the records stand in another order than that of the grants.
@@ -49,7 +52,7 @@ impl Primary {
 }
 
 /// The section under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Section {
     ap: ApId,
     since: Nanos,
@@ -57,7 +60,7 @@ struct Section {
 }
 
 /// A secondary meta-object and the number of reads that made its copy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Secondary {
     meta: SecondaryMeta,
     fetches: u64,
@@ -78,6 +81,12 @@ impl MetaState {
             by_mp: BTreeMap::new(),
             by_ap: BTreeMap::new(),
         }
+    }
+
+    /// Says whose state this is, after it was read from where the topology is not saved.
+    pub(crate) fn belongs_to(&mut self, topology: Topology, me: EmpId) {
+        self.topology = topology;
+        self.me = me;
     }
 
     /// Learns of a variable: those of its objects owned by one of our memory processes have their

@@ -6,6 +6,7 @@
 mod breakdown;
 pub mod causality;
 pub mod gather;
+pub mod page;
 pub mod table;
 
 pub use breakdown::{Breakdown, ProcessTimes};
@@ -89,6 +90,8 @@ pub struct Completeness {
     pub recorded: u64,
     /// Records that were made but lost to a full buffer or store.
     pub dropped: u64,
+    /// Records that retention removed, being too old or too many.
+    pub removed: u64,
     /// Fraction of accesses recorded (the smallest of the sources'): 1 = all.
     pub sampling: f64,
     /// Event managers that did not answer.
@@ -104,6 +107,7 @@ impl Default for Completeness {
         Self {
             recorded: 0,
             dropped: 0,
+            removed: 0,
             sampling: 1.0,
             missing: Vec::new(),
             corrupt_chunks: 0,
@@ -116,6 +120,7 @@ impl Completeness {
     /// Nothing is known to be lacking.
     pub fn is_complete(&self) -> bool {
         self.dropped == 0
+            && self.removed == 0
             && self.sampling >= 1.0
             && self.missing.is_empty()
             && self.corrupt_chunks == 0
@@ -128,6 +133,12 @@ impl Completeness {
             lines.push(format!(
                 "{} of {} records were dropped",
                 self.dropped, self.recorded
+            ));
+        }
+        if self.removed > 0 {
+            lines.push(format!(
+                "{} of {} records were removed, being too old or too many to keep",
+                self.removed, self.recorded
             ));
         }
         if self.sampling < 1.0 {
@@ -150,6 +161,7 @@ impl Completeness {
     pub fn merge(&mut self, other: &Self) {
         self.recorded += other.recorded;
         self.dropped += other.dropped;
+        self.removed += other.removed;
         self.sampling = self.sampling.min(other.sampling);
         self.missing.extend(other.missing.iter().cloned());
         self.corrupt_chunks += other.corrupt_chunks;
@@ -344,6 +356,30 @@ impl HistoryPoint {
     }
 }
 
+/// Records in order of their start. Reads as the list of them; says what it lacks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// The records.
+    pub records: Vec<Record>,
+    /// What is lacking.
+    pub completeness: Completeness,
+}
+
+impl std::ops::Deref for Records {
+    type Target = [Record];
+    fn deref(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+impl IntoIterator for Records {
+    type Item = Record;
+    type IntoIter = std::vec::IntoIter<Record>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.records.into_iter()
+    }
+}
+
 /// A history: points in order of their start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
@@ -476,8 +512,8 @@ pub trait TraceSource: Send + Sync {
     async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError>;
     /// What happened.
     async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError>;
-    /// Records in order of their start, at most `limit` (0: no limit).
-    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError>;
+    /// Records in order of their start, at most `limit` (0: no limit). [`page::page`] goes on from there.
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError>;
     /// Where the application processes' time went. A source that was never told says nothing.
     async fn breakdown(&self) -> Result<Breakdown, QueryError> {
         Ok(Breakdown::default())

@@ -18,6 +18,9 @@ use super::StoreError;
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
+/// Longest jump over entries that cannot be read.
+const MOST_SKIPPED: u64 = 1 << 20;
+
 /// One database. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Engine {
@@ -33,6 +36,10 @@ pub(super) struct Writes(sled::Batch);
 impl Writes {
     pub(super) fn put(&mut self, key: [u8; 9], value: &[u8]) {
         self.0.insert(&key[..], value);
+    }
+
+    pub(super) fn remove(&mut self, key: [u8; 9]) {
+        self.0.remove(&key[..]);
     }
 }
 
@@ -65,34 +72,25 @@ impl Engine {
             .map_err(|e| io(&self.path.join("db"), &e))
     }
 
+    /// Applies `writes`, to be durable some time later.
+    pub(super) fn apply(&self, writes: Writes) -> Result<(), StoreError> {
+        guarded(&self.path, || self.db.apply_batch(writes.0))
+    }
+
     pub(super) fn get(&self, key: [u8; 9]) -> Result<Option<sled::IVec>, StoreError> {
         guarded(&self.path, || self.db.get(key))
     }
 
-    /// All entries of a kind, in order of their number.
-    pub(super) fn all(
-        &self,
-        kind: u8,
-    ) -> impl Iterator<Item = Result<(u64, sled::IVec), StoreError>> + use<> {
-        let path = self.path.clone();
-        let mut entries = self.db.scan_prefix([kind]);
-        let mut failed = false;
-        std::iter::from_fn(move || {
-            if failed {
-                return None;
-            }
-            let entry = guarded(&path, || entries.next().transpose()).transpose()?;
-            let numbered = entry.and_then(|(key, value)| {
-                let number = super::keys::number(&key).ok_or_else(|| StoreError::Damaged {
-                    path: path.clone(),
-                    why: format!("key {key:?}"),
-                })?;
-                Ok((number, value))
-            });
-            // What cannot be read would be found again and again.
-            failed = numbered.is_err();
-            Some(numbered)
-        })
+    /// Entries of a kind, in order of their number, from number `from` on. One that cannot be read is an
+    /// error in its place, and so are those that share its page; the next that can be read follows.
+    pub(super) fn entries(&self, kind: u8, from: u64) -> Entries {
+        Entries {
+            engine: self.clone(),
+            kind,
+            next: Some(from),
+            open: None,
+            step: 1,
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -102,6 +100,66 @@ impl Engine {
     /// Size on disk, in bytes.
     pub(super) fn size(&self) -> u64 {
         self.db.size_on_disk().unwrap_or(0)
+    }
+}
+
+/// See [`Engine::entries`].
+pub(super) struct Entries {
+    engine: Engine,
+    kind: u8,
+    /// Where to go on; none: at the end.
+    next: Option<u64>,
+    open: Option<sled::Iter>,
+    /// How far to jump over what cannot be read.
+    step: u64,
+}
+
+impl Entries {
+    fn read(&mut self, from: u64) -> Result<Option<(u64, sled::IVec)>, StoreError> {
+        let Self {
+            engine, kind, open, ..
+        } = self;
+        let entry = guarded(&engine.path, || {
+            let range = super::keys::key(*kind, from)..=super::keys::key(*kind, u64::MAX);
+            let entries = open.get_or_insert_with(|| engine.db.range(range));
+            entries.next().transpose()
+        });
+        let Some((key, value)) = entry? else {
+            return Ok(None);
+        };
+        let number = super::keys::number(&key).ok_or_else(|| StoreError::Damaged {
+            path: engine.path.clone(),
+            why: format!("key {key:?}"),
+        })?;
+        Ok(Some((number, value)))
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<(u64, sled::IVec), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let from = self.next?;
+        match self.read(from) {
+            Ok(None) => {
+                self.next = None;
+                None
+            }
+            Ok(Some((number, value))) => {
+                self.next = number.checked_add(1);
+                self.step = 1;
+                Some(Ok((number, value)))
+            }
+            Err(e) => {
+                // Wider and wider jumps, each from a fresh look: entries are numbered without large gaps.
+                self.open = None;
+                self.next = from
+                    .checked_add(self.step)
+                    .filter(|_| self.step <= MOST_SKIPPED);
+                self.step *= 2;
+                Some(Err(e))
+            }
+        }
     }
 }
 

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use dosmos_proto::{CopyPolicy, EmpId, Nanos, VarId};
 use serde::{Deserialize, Serialize};
 
-use super::source::replay_into;
-use super::{Event, Item};
+use super::{Event, Item, Snapshot};
 use crate::meta::{HandOver, MetaState};
 use crate::query::Completeness;
 use crate::record::{Flags, Op, Origin, Record, Side};
@@ -35,16 +34,16 @@ pub(super) struct CompletedFold {
 
 impl CompletedFold {
     /// Takes one entry of the log into account.
-    pub(super) fn take(&mut self, state: &mut MetaState, item: Item<'_>) {
+    pub(super) fn take(&mut self, state: &mut Snapshot, item: Item<'_>) {
         match item {
-            Item::Record(record) => self.record(state, record),
+            Item::Record(record) => self.record(&mut state.metas, record),
             Item::Event(event) => {
                 if let Event::Variable(variable) = event
                     && variable.spec.policy == CopyPolicy::Update
                 {
                     self.updated.insert(variable.id);
                 }
-                replay_into(state, item);
+                state.take(item);
             }
         }
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, VarId, Variable};
 
 use super::engine::Engine;
-use super::{Event, Imported, RecordingCounters};
+use super::manifest::Removed;
+use super::{Event, Imported, RecordingCounters, StoreError};
 use crate::chunk::Summary;
 use crate::query::{BarrierName, Completeness, TimeRange};
 
@@ -19,7 +20,7 @@ const MOST_PHASES: usize = 500_000;
 #[derive(Clone, Debug)]
 pub(super) struct ChunkRef {
     pub(super) number: u64,
-    pub(super) database: usize,
+    pub(super) database: u32,
     /// Its length.
     pub(super) bytes: u32,
     pub(super) summary: Summary,
@@ -28,7 +29,11 @@ pub(super) struct ChunkRef {
 /// What a store keeps in memory.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) databases: Vec<Engine>,
+    pub(super) databases: BTreeMap<u32, Engine>,
+    /// Chunks that took others in, and the last number each covers.
+    pub(super) merged: BTreeMap<u64, u64>,
+    /// What retention removed.
+    pub(super) removed: Removed,
     pub(super) chunks: Vec<Arc<ChunkRef>>,
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
@@ -129,11 +134,77 @@ impl Index {
                 c.sampling = c.sampling.min(counters.sampling);
             }
         }
-        c.recorded += c.dropped;
+        c.removed = self.removed.records;
+        c.recorded += c.dropped + c.removed;
         if let Some(imported) = &self.imported {
             c.merge(&imported.lacking);
         }
         c
+    }
+
+    /// All that the events so far said, as events: what a database that follows has to know when this one
+    /// is gone.
+    pub(super) fn dictionary(&self) -> Vec<Event> {
+        let variables = self.variables.values().cloned().map(Event::Variable);
+        let barriers = self.barriers.values().cloned().map(Event::Barrier);
+        let counters =
+            self.counters
+                .iter()
+                .map(|(&(mp, incarnation), &counters)| Event::Counters {
+                    mp,
+                    incarnation,
+                    counters,
+                });
+        let imported = self.imported.iter().cloned().map(Event::Imported);
+        let times = self.phases.values().copied().map(Event::Times);
+        variables
+            .chain(barriers)
+            .chain(counters)
+            .chain(imported)
+            .chain(times)
+            .collect()
+    }
+
+    /// Where the chunk of this number is, if there is one.
+    pub(super) fn place_of(&self, number: u64) -> Option<usize> {
+        self.chunks.binary_search_by_key(&number, |c| c.number).ok()
+    }
+
+    /// Whether the chunk of this number was taken into another.
+    pub(super) fn is_merged(&self, number: u64) -> bool {
+        let into = self.merged.range(..number).next_back();
+        into.is_some_and(|(_, last)| number <= *last)
+    }
+
+    /// Forgets a database that retention removes.
+    pub(super) fn forget(&mut self, database: u32) {
+        self.databases.remove(&database);
+        self.chunks.retain(|c| c.database != database);
+    }
+
+    /// Number of records in a database.
+    pub(super) fn records_in(&self, database: u32) -> u64 {
+        let its = self.chunks.iter().filter(|c| c.database == database);
+        its.map(|c| u64::from(c.summary.records)).sum()
+    }
+
+    /// Notes what is not there of the records that a database should have.
+    pub(super) fn expect(&mut self, database: u32, name: &str, records: u64) {
+        let found = self.records_in(database);
+        if found < records {
+            let missing = records - found;
+            self.lost_databases.push(format!(
+                "{name} is damaged: {missing} of its {records} records are missing"
+            ));
+        }
+    }
+
+    /// Notes that something could not be read of which it is not known what it was, once.
+    pub(super) fn lost(&mut self, error: &StoreError) {
+        let note = format!("{error}; its records are missing");
+        if !self.lost_databases.contains(&note) {
+            self.lost_databases.push(note);
+        }
     }
 
     /// Notes a chunk that could not be read, once.

@@ -9,6 +9,11 @@ pub(super) const SUMMARY: u8 = b'S';
 /// The mark of a memory process's last batch, by its number.
 pub(super) const MARK: u8 = b'M';
 
+/// Of a chunk that took others in: the number of the last one.
+pub(super) const MERGED: u8 = b'R';
+/// What was known when a database was begun (events in pieces): for when those before it are gone.
+pub(super) const DICTIONARY: u8 = b'D';
+
 /// The key of entry `number` of a kind.
 pub(super) fn key(kind: u8, number: u64) -> [u8; 9] {
     let mut key = [kind; 9];

@@ -1,8 +1,9 @@
 //! `manifest.json`: whose trace a store holds, and where it is answered while it is written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dosmos_proto::{EmpId, Topology};
+use dosmos_proto::{EmpId, Nanos, Topology};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
@@ -22,6 +23,15 @@ pub struct Identity {
     pub topology: Topology,
 }
 
+/// What retention removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// Number of records.
+    pub records: u64,
+    /// End of the last of them.
+    pub until: Nanos,
+}
+
 /// The manifest of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -36,6 +46,19 @@ pub struct Manifest {
     /// nobody holds the directory's lock was left by a crash.
     #[serde(default)]
     pub(super) pid: Option<u32>,
+    /// Which set of databases counts: compaction writes the next one beside it.
+    #[serde(default)]
+    pub(super) generation: u32,
+    /// The first database that counts; retention removes those before it.
+    #[serde(default)]
+    pub(super) first: u32,
+    /// What retention removed.
+    #[serde(default)]
+    pub removed: Removed,
+    /// Number of records in each database that is not written any more: the engine may lose the end of a
+    /// damaged file without a word.
+    #[serde(default)]
+    pub(super) sealed: BTreeMap<u32, u64>,
 }
 
 impl Manifest {
@@ -46,6 +69,10 @@ impl Manifest {
             identity,
             live: None,
             pid: None,
+            generation: 0,
+            first: 0,
+            removed: Removed::default(),
+            sealed: BTreeMap::new(),
         }
     }
 
@@ -78,6 +105,21 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// The name of a database that counts.
+    pub(super) fn database_name(&self, number: u32) -> String {
+        match self.generation {
+            0 => format!("db.{number:03}"),
+            generation => format!("g{generation}.db.{number:03}"),
+        }
+    }
+
+    /// The number in such a name.
+    pub(super) fn database_number(&self, name: &str) -> Option<u32> {
+        let digits = name.rsplit_once('.')?.1;
+        let number = digits.parse().ok()?;
+        (number >= self.first && self.database_name(number) == name).then_some(number)
+    }
+
     /// What to say to who finds its directory locked by a writer.
     pub(super) fn in_use(&self, dir: &Path) -> StoreError {
         StoreError::InUse {
@@ -94,17 +136,24 @@ impl Manifest {
     /// # Errors
     /// If the system says no.
     pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
-        let temporary = dir.join(".manifest.json.new");
+        let path = dir.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(|e| StoreError::Damaged {
-            path: temporary.clone(),
+            path: path.clone(),
             why: e.to_string(),
         })?;
-        std::fs::write(&temporary, text)
-            .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
-            .and_then(|()| std::fs::rename(&temporary, dir.join(FILE)))
-            .and_then(|()| std::fs::File::open(dir)?.sync_all())
-            .map_err(|e| io(temporary, &e))
+        replace(dir, &path, text.as_bytes())
     }
+}
+
+/// Writes a file of `dir`, whole or not at all; on return it survives a crash.
+pub(super) fn replace(dir: &Path, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("file");
+    let temporary = dir.join(format!(".{name}.new"));
+    std::fs::write(&temporary, bytes)
+        .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .and_then(|()| std::fs::File::open(dir)?.sync_all())
+        .map_err(|e| io(temporary, &e))
 }
 
 pub(super) fn io(path: PathBuf, error: &std::io::Error) -> StoreError {

@@ -22,11 +22,15 @@ mod index;
 mod keys;
 mod lock;
 mod manifest;
+mod merge;
 mod pieces;
 mod replay;
+mod retention;
 mod scan;
+mod snapshot;
 mod source;
 mod stream;
+mod upkeep;
 mod view;
 mod writer;
 
@@ -43,10 +47,14 @@ use crate::query::BarrierName;
 use crate::record::Record;
 
 pub use imported::Imported;
-pub use manifest::{Identity, Manifest};
+pub use manifest::{Identity, Manifest, Removed};
+pub use merge::Merger;
 pub use replay::{Item, Recovered};
+pub use retention::Retention;
 pub use scan::Sighting;
+pub use snapshot::Snapshot;
 pub use source::StoreSource;
+pub use upkeep::{Compacted, Verified, compact};
 pub use view::{StoreView, Usage};
 pub use writer::StoreWriter;
 
@@ -178,4 +186,11 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+}
+
+fn encode<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {
+    postcard::to_stdvec(value).map_err(|e| StoreError::Damaged {
+        path: PathBuf::new(),
+        why: format!("cannot encode an entry: {e}"),
+    })
 }

@@ -168,8 +168,12 @@ pub(super) fn records(
     filter: &Filter,
     each: impl FnMut(&Record),
 ) -> Result<(), ChunkError> {
-    let records = Chunk::open(bytes)?.records()?;
-    let wanted = records.iter().take(most).filter(|r| filter.matches(r));
-    wanted.for_each(each);
+    let chunk = Chunk::open(bytes)?;
+    let sieve = Sieve::new(&chunk, most, filter)?;
+    if sieve.positions().next().is_none() {
+        return Ok(());
+    }
+    let records = chunk.records()?;
+    sieve.positions().map(|i| &records[i]).for_each(each);
     Ok(())
 }

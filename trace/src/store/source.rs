@@ -1,5 +1,6 @@
 //! Post-mortem: a store directory that answers as an event manager would.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -10,13 +11,14 @@ use super::engine::Engine;
 use super::lock::DirLock;
 use super::manifest::{Identity, Manifest, io};
 use super::replay::{self, Item, Recovered};
-use super::{Event, StoreError, StoreView};
+use super::snapshot::Snapshot;
+use super::upkeep::Verified;
+use super::{StoreError, StoreView};
 use crate::meta::MetaState;
 use crate::query::{
     Breakdown, Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
-    MetaQuery, QueryError, Status, TraceSource,
+    MetaQuery, QueryError, Records, Status, TraceSource,
 };
-use crate::record::Record;
 
 /// A store directory, open for reading. Its answers are worked out on the thread that asks; the first
 /// question for meta-objects takes the longest, as it replays the log.
@@ -24,6 +26,7 @@ use crate::record::Record;
 pub struct StoreSource {
     name: String,
     pub(super) view: StoreView,
+    manifest: Manifest,
     pub(super) recovered: Recovered,
     metas: OnceLock<MetaState>,
     _lock: Option<DirLock>,
@@ -46,7 +49,7 @@ impl StoreSource {
         let in_place = if manifest.pid.is_some() || !is_writable(dir) {
             None
         } else {
-            match open_databases(dir) {
+            match open_databases(dir, &manifest) {
                 Err(StoreError::Busy(_)) => None,
                 opened => Some(opened?),
             }
@@ -55,20 +58,22 @@ impl StoreSource {
             Some(opened) => (opened, None),
             None => {
                 let copy = copy_of(dir)?;
-                (open_databases(copy.path())?, Some(copy))
+                (open_databases(copy.path(), &manifest)?, Some(copy))
             }
         };
-        let mut loaded = replay::load(opened.databases);
+        let mut loaded = replay::load(opened.databases, &opened.unopened, &manifest);
         loaded.errors.extend(opened.errors);
-        let lost = loaded.errors.iter();
-        loaded.index.lost_databases = lost
-            .map(|e| format!("{e}; its records are missing"))
-            .collect();
+        loaded.errors.iter().for_each(|e| loaded.index.lost(e));
+        let snapshot = Snapshot::read(dir, &manifest).unwrap_or_else(|e| {
+            tracing::warn!("{e}; the whole log is read instead");
+            None
+        });
         let index = Arc::new(RwLock::new(loaded.index));
         Ok(Self {
             name: dir.display().to_string(),
-            view: StoreView::new(index.clone(), manifest.identity, false),
-            recovered: Recovered::new(index, loaded.marks),
+            view: StoreView::new(index.clone(), manifest.identity.clone(), false),
+            recovered: Recovered::new(index, loaded.marks, snapshot),
+            manifest,
             metas: OnceLock::new(),
             // A copy is independent of what becomes of the original.
             _lock: lock.filter(|_| copy.is_none()),
@@ -86,41 +91,62 @@ impl StoreSource {
         &self.view
     }
 
-    fn metas(&self) -> Result<&MetaState, QueryError> {
-        if let Some(metas) = self.metas.get() {
-            return Ok(metas);
-        }
-        let identity = self.view.identity();
-        let mut state = MetaState::new(identity.topology.clone(), identity.emp);
-        let mut alone = self.completed_fold();
-        let replayed = self.recovered.replay(|item| match &mut alone {
-            Some(fold) => fold.take(&mut state, item),
-            None => replay_into(&mut state, item),
+    /// Reads everything there is and compares it with its checksums and summaries.
+    pub fn verify(&self) -> Verified {
+        self.view.check_chunks();
+        let mut events = 0;
+        self.recovered.replay(|item| {
+            events += u64::from(matches!(item, Item::Event(_)));
         });
-        replayed.map_err(|e| QueryError::Unavailable {
-            source_name: self.name.clone(),
-            why: e.to_string(),
-        })?;
-        Ok(self.metas.get_or_init(|| state))
+        let usage = self.view.usage();
+        let lacking = self.view.completeness();
+        Verified {
+            chunks: usage.chunks,
+            records: usage.records,
+            events,
+            damaged: lacking.corrupt_chunks,
+            notes: lacking.notes,
+        }
+    }
+
+    fn metas(&self) -> &MetaState {
+        self.metas.get_or_init(|| {
+            let mut recovered = self.recovered.clone();
+            let saved = recovered.take_snapshot();
+            let mut state = saved.unwrap_or_else(|| Snapshot::new(&self.manifest));
+            let mut alone = self.completed_fold();
+            recovered.replay(|item| match &mut alone {
+                Some(fold) => fold.take(&mut state, item),
+                None => state.take(item),
+            });
+            state.metas
+        })
     }
 }
 
 /// The databases of a store that can be opened, and what is wrong with the others.
 struct Opened {
-    databases: Vec<Engine>,
+    databases: BTreeMap<u32, Engine>,
+    unopened: Vec<u32>,
     errors: Vec<StoreError>,
 }
 
-fn open_databases(dir: &Path) -> Result<Opened, StoreError> {
+fn open_databases(dir: &Path, manifest: &Manifest) -> Result<Opened, StoreError> {
     let mut opened = Opened {
-        databases: Vec::new(),
+        databases: BTreeMap::new(),
+        unopened: Vec::new(),
         errors: Vec::new(),
     };
-    for (_, path) in replay::databases(dir)? {
+    for (number, path) in replay::databases(dir, manifest)? {
         match Engine::open(&path) {
-            Ok(engine) => opened.databases.push(engine),
+            Ok(engine) => {
+                opened.databases.insert(number, engine);
+            }
             Err(StoreError::Busy(path)) => return Err(StoreError::Busy(path)),
-            Err(e) => opened.errors.push(e),
+            Err(e) => {
+                opened.unopened.push(number);
+                opened.errors.push(e);
+            }
         }
     }
     match opened.errors.pop() {
@@ -129,23 +155,6 @@ fn open_databases(dir: &Path) -> Result<Opened, StoreError> {
             opened.errors.extend(e);
             Ok(opened)
         }
-    }
-}
-
-pub(super) fn replay_into(state: &mut MetaState, item: Item<'_>) {
-    match item {
-        Item::Record(record) => state.apply(record),
-        Item::Event(Event::HandOver(hand_over)) => {
-            // What is due to others is in their stores.
-            let _ = state.hand_over(hand_over);
-        }
-        Item::Event(Event::Received { from, content }) => {
-            state.receive(*from, content);
-        }
-        Item::Event(Event::Variable(variable)) => state.declare(variable),
-        Item::Event(
-            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_),
-        ) => {}
     }
 }
 
@@ -186,8 +195,7 @@ impl TraceSource for StoreSource {
         Ok(self.view.catalog())
     }
     async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
-        let metas = self.metas()?;
-        Ok(metas.query(query, self.view.completeness()))
+        Ok(self.metas().query(query, self.view.completeness()))
     }
     async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
         self.view.histogram(query)
@@ -195,7 +203,7 @@ impl TraceSource for StoreSource {
     async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
         self.view.history(query)
     }
-    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
         Ok(self.view.records(filter, limit))
     }
     async fn breakdown(&self) -> Result<Breakdown, QueryError> {

@@ -23,7 +23,8 @@ impl StoreSource {
             ..Filter::default()
         };
         if *filter == all {
-            return self.recovered.replay_while(each);
+            let _ = self.recovered.replay_while(each);
+            return Ok(());
         }
         for chunk in self.view.candidates(filter) {
             let mut flow = ControlFlow::Continue(());

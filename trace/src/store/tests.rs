@@ -5,6 +5,8 @@ use std::path::Path;
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
 use proptest::prelude::*;
 
+mod upkeep;
+
 use super::*;
 use crate::chunk::MOST_RECORDS;
 use crate::meta::{MetaState, SecondaryContent};
@@ -104,16 +106,14 @@ fn what_was_committed_is_there_after_a_crash() {
     let (mut again, recovered) = StoreWriter::open(&crashed, &identity()).unwrap();
     assert_eq!(recovered.marks()[&MpId(0)].sequence, 2);
     again.commit(&commit(3, records(20_010..20_020))).unwrap();
-    let found = again.view().records(&Filter::default(), 0);
+    let found = again.view().records(&Filter::default(), 0).records;
     assert_eq!(found, records(0..20_020));
     let mut replayed = Vec::new();
-    recovered
-        .replay(|item| {
-            if let Item::Record(r) = item {
-                replayed.push(*r);
-            }
-        })
-        .unwrap();
+    recovered.replay(|item| {
+        if let Item::Record(r) = item {
+            replayed.push(*r);
+        }
+    });
     assert_eq!(
         replayed, found,
         "the log is read in the order it was written"
@@ -157,13 +157,11 @@ fn events_keep_their_place_between_records() {
     drop(writer);
     let (_, recovered) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let (mut before, mut places) = (0, Vec::new());
-    recovered
-        .replay(|item| match item {
-            Item::Record(_) => before += 1,
-            Item::Event(Event::Received { content, .. }) => places.push((before, content.sequence)),
-            Item::Event(e) => panic!("{e:?}"),
-        })
-        .unwrap();
+    recovered.replay(|item| match item {
+        Item::Record(_) => before += 1,
+        Item::Event(Event::Received { content, .. }) => places.push((before, content.sequence)),
+        Item::Event(e) => panic!("{e:?}"),
+    });
     assert_eq!(
         places,
         [
@@ -192,7 +190,7 @@ fn databases_rotate_and_stay_one_log() {
     let (writer, recovered) = StoreWriter::open(dir.path(), &identity()).unwrap();
     assert_eq!(recovered.marks()[&MpId(0)].sequence, 5);
     assert_eq!(
-        writer.view().records(&Filter::default(), 0),
+        writer.view().records(&Filter::default(), 0).records,
         records(0..500)
     );
 }
@@ -216,7 +214,9 @@ fn a_damaged_chunk_is_skipped_counted_and_named() {
         engine.commit(writes).unwrap();
     }
     let source = StoreSource::open(dir.path()).unwrap();
-    let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+    let found = block_on(source.records(&Filter::default(), 0))
+        .unwrap()
+        .records;
     assert_eq!(found, records(100..200));
     let completeness = block_on(source.catalog()).unwrap().completeness;
     assert_eq!(completeness.corrupt_chunks, 1);
@@ -234,7 +234,9 @@ fn many_read_a_closed_store_at_once_and_no_writer_comes_between() {
     writer.close().unwrap();
     let readers = [(); 3].map(|()| StoreSource::open(dir.path()).unwrap());
     for reader in &readers {
-        let found = block_on(reader.records(&Filter::default(), 0)).unwrap();
+        let found = block_on(reader.records(&Filter::default(), 0))
+            .unwrap()
+            .records;
         assert_eq!(found, records(0..10));
     }
     let error = StoreWriter::open(dir.path(), &identity()).unwrap_err();
@@ -266,7 +268,9 @@ fn reading_leaves_what_a_crash_left_as_it_is() {
     copy(&dir.path().join("a"), &crashed);
     let before = files(&crashed);
     let source = StoreSource::open(&crashed).unwrap();
-    let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+    let found = block_on(source.records(&Filter::default(), 0))
+        .unwrap()
+        .records;
     assert_eq!(found, records(0..3_000));
     let metas = block_on(source.meta_objects(&MetaQuery::default())).unwrap();
     assert!(!metas.primaries.is_empty());
@@ -307,9 +311,12 @@ fn small_commits_share_chunks() {
         writer.commit(&commit(i + 1, part)).unwrap();
     }
     assert_eq!(writer.view().usage().chunks, 2);
-    let found = writer.view().records(&Filter::default(), 0);
+    let found = writer.view().records(&Filter::default(), 0).records;
     assert_eq!(found, records(0..2_000));
-    assert_eq!(writer.view().records(&Filter::default(), 7), records(0..7));
+    assert_eq!(
+        writer.view().records(&Filter::default(), 7).records,
+        records(0..7)
+    );
 }
 
 proptest! {
@@ -367,7 +374,7 @@ proptest! {
             }
         }
         let everything = Filter { everything: true, ..Filter::default() };
-        prop_assert_eq!(writer.view().records(&everything, 0), records(0..next));
+        prop_assert_eq!(writer.view().records(&everything, 0).records, records(0..next));
         drop(writer);
         let (_, recovered) = StoreWriter::open(&at, &identity()).unwrap();
         let mut replayed = Vec::new();
@@ -375,7 +382,7 @@ proptest! {
             Item::Record(r) => Ok(*r),
             Item::Event(Event::Received { content, .. }) => Err(content.sequence),
             Item::Event(e) => panic!("{e:?}"),
-        })).unwrap();
+        }));
         prop_assert!(replayed == log, "{} entries, {} expected", replayed.len(), log.len());
     }
 }
@@ -391,7 +398,9 @@ fn a_database_that_is_garbage_is_named_and_the_others_answer() {
     let conf = dir.path().join("db.000/conf");
     std::fs::write(conf, b"no configuration at all").unwrap();
     let source = StoreSource::open(dir.path()).unwrap();
-    let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+    let found = block_on(source.records(&Filter::default(), 0))
+        .unwrap()
+        .records;
     assert_eq!(found, records(100..200));
     let completeness = block_on(source.catalog()).unwrap().completeness;
     assert_eq!(completeness.corrupt_chunks, 1);
@@ -419,7 +428,9 @@ fn noise_in_the_database_file_never_panics() {
         std::fs::write(&file, bytes).unwrap();
         // What is left is the engine's to say; that it says so, or answers, is ours.
         if let Ok(source) = StoreSource::open(&damaged) {
-            let found = block_on(source.records(&Filter::default(), 0)).unwrap();
+            let found = block_on(source.records(&Filter::default(), 0))
+                .unwrap()
+                .records;
             assert!(found.len() <= 9_000);
             let _ = block_on(source.meta_objects(&MetaQuery::default()));
         }
@@ -570,7 +581,7 @@ fn answers_equal_those_of_looking_at_every_record() {
     assert_eq!((extent.from, extent.to), (Nanos(1_000), Nanos(5_996)));
     proptest!(|(filter in filters(), buckets in 1u32..40, points in 1u32..600)| {
         let wanted: Vec<Record> = all.iter().filter(|r| filter.matches(r)).copied().collect();
-        prop_assert_eq!(&view.records(&filter, 0), &wanted);
+        prop_assert_eq!(&view.records(&filter, 0).records, &wanted);
         let h = view.histogram(&HistogramQuery { filter: filter.clone(), buckets }).unwrap();
         let mut expected = vec![OriginCounts::default(); buckets as usize];
         for r in &wanted {

@@ -8,10 +8,10 @@ use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
 use super::scan::{self, Sighting};
 use super::{coarse, keys};
-use crate::chunk::ChunkError;
+use crate::chunk::{Chunk, ChunkError, Summary};
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
-    HistoryQuery, MAX_BUCKETS, OriginCounts, QueryError, TimeRange, causality, gather,
+    HistoryQuery, MAX_BUCKETS, OriginCounts, QueryError, Records, TimeRange, causality, gather,
 };
 use crate::record::Record;
 
@@ -60,7 +60,7 @@ impl StoreView {
             encoded: index.chunks.iter().map(|c| u64::from(c.bytes)).sum(),
             bytes: index
                 .databases
-                .iter()
+                .values()
                 .map(super::engine::Engine::size)
                 .sum(),
         })
@@ -215,7 +215,7 @@ impl StoreView {
     }
 
     /// Records in order of their start, at most `limit` (0: no limit).
-    pub fn records(&self, filter: &Filter, limit: u64) -> Vec<Record> {
+    pub fn records(&self, filter: &Filter, limit: u64) -> Records {
         let limit = match usize::try_from(limit) {
             Ok(0) | Err(_) => usize::MAX,
             Ok(limit) => limit,
@@ -239,7 +239,10 @@ impl StoreView {
             }
         }
         found.sort_by_key(|r| r.start);
-        found
+        Records {
+            records: found,
+            completeness: self.completeness(),
+        }
     }
 
     /// Hands out what `filter` matches, chunk by chunk in the order of the log, decoding only the columns it
@@ -292,16 +295,18 @@ impl StoreView {
     }
 
     /// Reads a chunk: its bytes, and how many of its records there were when the question was asked
-    /// (the last chunk may have grown since). One that cannot be read is noted.
+    /// (it may have grown since). One that cannot be read is noted; one that retention has removed since is
+    /// counted there.
     fn read_chunk(
         &self,
         chunk: &ChunkRef,
         decode: impl FnOnce(&[u8], usize) -> Result<(), ChunkError>,
     ) {
+        let Some(engine) = self.read(|index| index.databases.get(&chunk.database).cloned()) else {
+            return;
+        };
         let read = || {
-            let engine = self.read(|index| index.databases.get(chunk.database).cloned());
             let bytes = engine
-                .ok_or("its database is gone")?
                 .get(keys::key(keys::CHUNK, chunk.number))
                 .map_err(|e| e.to_string())?
                 .ok_or("it is not there")?;
@@ -312,6 +317,19 @@ impl StoreView {
         if let Err(why) = outcome {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
             index.damaged(chunk.number, &why);
+        }
+    }
+
+    /// Compares every chunk with its checksums and its summary, and notes those that do not hold.
+    pub(super) fn check_chunks(&self) {
+        for chunk in self.candidates(&Filter::default()) {
+            self.read_chunk(&chunk, |bytes, most| {
+                let records = Chunk::open(bytes)?.records()?;
+                match Summary::of(&records[..most.min(records.len())]) {
+                    Some(summary) if summary == chunk.summary => Ok(()),
+                    _ => Err(ChunkError::Damaged("summary")),
+                }
+            });
         }
     }
 }

@@ -109,6 +109,7 @@ impl From<Completeness> for wire::Completeness {
         Self {
             recorded: c.recorded,
             dropped: c.dropped,
+            removed: c.removed,
             sampling: c.sampling,
             missing: c.missing,
             corrupt_chunks: c.corrupt_chunks,
@@ -122,6 +123,7 @@ impl From<wire::Completeness> for Completeness {
         Self {
             recorded: c.recorded,
             dropped: c.dropped,
+            removed: c.removed,
             // A fraction that is no fraction says nothing; "all" is what an absent one means too.
             sampling: if c.sampling > 0.0 && c.sampling <= 1.0 {
                 c.sampling

@@ -74,6 +74,7 @@ fn completeness() -> impl Strategy<Value = Completeness> {
         .prop_map(|(n, sampling, missing, notes)| Completeness {
             recorded: n[0],
             dropped: n[1],
+            removed: n[2] / 2,
             sampling,
             missing,
             corrupt_chunks: n[2],

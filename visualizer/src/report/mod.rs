@@ -210,7 +210,7 @@ impl<'a> Asked<'a> {
             let limit = self.accesses;
             let records = self.source.records(&filter, limit).await?;
             if records.len() as u64 >= limit / 2 || from == self.extent.from {
-                return Ok(records);
+                return Ok(records.records);
             }
         }
         Ok(Vec::new())

@@ -97,6 +97,10 @@ fn lacks(c: &Completeness) -> Option<String> {
             text::count(c.dropped)
         ));
     }
+    if c.removed > 0 {
+        let removed = text::count(c.removed);
+        parts.push(format!("{removed} old records were removed"));
+    }
     if c.sampling < 1.0 {
         parts.push(format!(
             "only {:.3} of the accesses were recorded",

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dosmos_proto::{Nanos, VarId};
-use dosmos_trace::Record;
 use dosmos_trace::query::table::{
     RankQuery, Ranked, Ranking, Table, TableQuery, VariableFigures, VariableTable,
 };
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
-    MAX_BUCKETS, MetaObjects, MetaQuery, QueryError, Status, TimeRange, TraceSource,
+    MAX_BUCKETS, MetaObjects, MetaQuery, QueryError, Records, Status, TimeRange, TraceSource,
 };
 use dosmos_trace::selection::Selection;
 use futures::future::join_all;
@@ -172,18 +171,22 @@ impl TraceSource for Fused {
         Ok(gathered.merged(merge, |h| &mut h.completeness))
     }
 
-    /// Records have no room to say who is missing; [`TraceSource::catalog`] says it.
-    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
         let gathered = self.ask(|s| s.records(filter, limit)).await?;
-        if !gathered.missing.is_empty() {
-            tracing::warn!(missing = ?gathered.missing, "records are incomplete");
-        }
-        let mut all: Vec<Record> = gathered.answers.into_iter().flat_map(|(_, r)| r).collect();
-        all.sort_by_key(|r| r.start);
-        if limit > 0 {
-            all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        }
-        Ok(all)
+        let merge = |parts: Vec<(String, Records)>| {
+            let mut all = Records::default();
+            for (_, part) in parts {
+                all.completeness.merge(&part.completeness);
+                all.records.extend(part.records);
+            }
+            all.records.sort_by_key(|r| r.start);
+            if limit > 0 {
+                let most = usize::try_from(limit).unwrap_or(usize::MAX);
+                all.records.truncate(most);
+            }
+            all
+        };
+        Ok(gathered.merged(merge, |r| &mut r.completeness))
     }
 
     async fn breakdown(&self) -> Result<Breakdown, QueryError> {

@@ -8,7 +8,7 @@ use dosmos_proto::{MpId, Nanos, ObjectId};
 use dosmos_trace::meta::{Access, PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::{
     Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
-    MetaObjects, MetaQuery, OriginCounts, QueryError, Status, TimeRange, TraceSource,
+    MetaObjects, MetaQuery, OriginCounts, QueryError, Records, Status, TimeRange, TraceSource,
 };
 use dosmos_trace::{Op, Origin, Record, Side};
 
@@ -127,12 +127,15 @@ impl TraceSource for Memory {
         })
     }
 
-    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
         let limit = match limit {
             0 => usize::MAX,
             n => usize::try_from(n).unwrap_or(usize::MAX),
         };
-        Ok(self.matching(filter).take(limit).copied().collect())
+        Ok(Records {
+            records: self.matching(filter).take(limit).copied().collect(),
+            completeness: self.completeness(),
+        })
     }
 
     async fn status(&self) -> Result<Status, QueryError> {

@@ -14,11 +14,10 @@ use dosmos_proto::transport::{self, Address};
 use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, VarId, wire};
-use dosmos_trace::Record;
 use dosmos_trace::query::table::{RankQuery, Ranking, VariableTable};
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
-    MetaObjects, MetaQuery, QueryError, Status, TraceSource,
+    MetaObjects, MetaQuery, QueryError, Records, Status, TraceSource,
 };
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire as convert;
@@ -287,7 +286,7 @@ impl TraceSource for RemoteSource {
         History::try_from(answer).map_err(|m| self.malformed(&m))
     }
 
-    async fn records(&self, filter: &Filter, limit: u64) -> Result<Vec<Record>, QueryError> {
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
         let request = wire::RecordsRequest {
             filter: Some(filter.clone().into()),
             limit,
@@ -297,17 +296,22 @@ impl TraceSource for RemoteSource {
             async move { c.get_records(request).await }
         };
         let mut stream = self.call(ask).await?;
-        let mut records = Vec::new();
+        let mut answer = Records::default();
         // The deadline holds for each batch: there may be many.
         loop {
             match timeout(self.deadline, stream.message()).await {
                 Err(_) => return Err(self.too_late().await),
                 Ok(Err(status)) => return Err(self.explain(&status)),
-                Ok(Ok(None)) => return Ok(records),
-                Ok(Ok(Some(columns))) => {
-                    self.count(columns.encoded_len());
-                    let batch = convert::decode(columns).map_err(|m| self.malformed(&m))?;
-                    records.extend(batch);
+                Ok(Ok(None)) => return Ok(answer),
+                Ok(Ok(Some(part))) => {
+                    self.count(part.encoded_len());
+                    if let Some(columns) = part.records {
+                        let batch = convert::decode(columns).map_err(|m| self.malformed(&m))?;
+                        answer.records.extend(batch);
+                    }
+                    if let Some(lacking) = part.completeness {
+                        answer.completeness.merge(&lacking.into());
+                    }
                 }
             }
         }

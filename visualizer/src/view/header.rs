@@ -162,6 +162,10 @@ fn lacking(state: &State) -> Vec<String> {
         };
         items.push(format!("1 access in {every:.0} recorded"));
     }
+    if c.removed > 0 {
+        let removed = text::plural(c.removed, "old record");
+        items.push(format!("{removed} removed"));
+    }
     if c.corrupt_chunks > 0 {
         items.push(format!(
             "{} unreadable",

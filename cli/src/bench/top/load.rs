@@ -145,6 +145,7 @@ async fn one(
         me: EmpId(me),
         store: dir.join("store").join(format!("emp{me}")),
         metrics: None,
+        retention: Default::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = dosmos_emp::run(config, listener, book, async {

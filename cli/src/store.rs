@@ -1,0 +1,196 @@
+//! `dosmos store`: what is in a trace store, whether it is whole, and less space for it.
+//!
+//! JSON: one object a command, with the keys of the structures here; sizes in bytes, times in nanoseconds
+//! since the Unix epoch.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use dosmos_trace::query::{Completeness, TimeRange};
+use dosmos_trace::store::{Manifest, Removed, StoreError, StoreSource, compact};
+use serde::Serialize;
+
+use crate::args::{Format, StoreArgs, StoreCommand};
+use crate::output::{self, Table};
+use crate::query::lacking;
+
+/// What `info` says.
+#[derive(Serialize)]
+struct Info {
+    event_manager: String,
+    run: String,
+    processes: usize,
+    /// Where the event manager that writes it answers; none if nobody does.
+    in_use_at: Option<String>,
+    /// None of a store in use.
+    contents: Option<Contents>,
+    removed: Removed,
+}
+
+#[derive(Serialize)]
+struct Contents {
+    records: u64,
+    variables: usize,
+    extent: Option<TimeRange>,
+    chunks: u64,
+    encoded_bytes: u64,
+    disk_bytes: u64,
+    completeness: Completeness,
+}
+
+/// What `verify` says.
+#[derive(Serialize)]
+struct Verdict {
+    whole: bool,
+    chunks: u64,
+    records: u64,
+    events: u64,
+    damaged: u64,
+    notes: Vec<String>,
+}
+
+/// What `compact` says.
+#[derive(Serialize)]
+struct Compaction {
+    records: u64,
+    chunks_before: u64,
+    chunks: u64,
+    disk_bytes_before: u64,
+    disk_bytes: u64,
+}
+
+pub(crate) fn run(command: &StoreCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        StoreCommand::Info(args) => info(args),
+        StoreCommand::Verify(args) => verify(args),
+        StoreCommand::Compact(args) => compacted(args),
+    }
+}
+
+fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
+    let manifest = Manifest::read(&args.store)?;
+    let (in_use_at, contents) = match StoreSource::open(&args.store) {
+        Ok(source) => (None, Some(contents(&source))),
+        Err(StoreError::InUse { address, .. }) => (Some(address), None),
+        Err(e) => return Err(e.into()),
+    };
+    let topology = &manifest.identity.topology;
+    let info = Info {
+        event_manager: manifest.identity.event_manager.clone(),
+        run: topology.name.clone(),
+        processes: topology.memory_processes.len() + topology.application_processes.len(),
+        in_use_at,
+        contents,
+        removed: manifest.removed,
+    };
+    show(args.format, &info, |table| {
+        let mut row = |what: &str, value: String| table.row([what.to_owned(), value]);
+        row("event manager", info.event_manager.clone());
+        row("run", info.run.clone());
+        row("processes", info.processes.to_string());
+        if let Some(address) = &info.in_use_at {
+            row("in use: ask", format!("--emp {address}"));
+        }
+        if let Some(c) = &info.contents {
+            let per_record = c.encoded_bytes as f64 / c.records.max(1) as f64;
+            row("records", c.records.to_string());
+            row("variables", c.variables.to_string());
+            row("seconds", seconds(c.extent));
+            row("chunks", c.chunks.to_string());
+            row(
+                "bytes, encoded",
+                format!("{} ({per_record:.1} a record)", c.encoded_bytes),
+            );
+            row("bytes, on disk", c.disk_bytes.to_string());
+        }
+        row("records removed", info.removed.records.to_string());
+    })?;
+    for line in info.contents.iter().flat_map(|c| lacking(&c.completeness)) {
+        output::note(&format!("incomplete: {line}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn contents(source: &StoreSource) -> Contents {
+    let catalog = source.view().catalog();
+    let usage = source.view().usage();
+    Contents {
+        records: usage.records,
+        variables: catalog.variables.len(),
+        extent: catalog.extent,
+        chunks: usage.chunks,
+        encoded_bytes: usage.encoded,
+        disk_bytes: usage.bytes,
+        completeness: catalog.completeness,
+    }
+}
+
+fn seconds(extent: Option<TimeRange>) -> String {
+    extent.map_or_else(
+        || "-".to_owned(),
+        |e| format!("{:.3}", e.length().as_secs_f64()),
+    )
+}
+
+fn verify(args: &StoreArgs) -> anyhow::Result<ExitCode> {
+    let found = StoreSource::open(&args.store)?.verify();
+    let verdict = Verdict {
+        whole: found.damaged == 0,
+        chunks: found.chunks,
+        records: found.records,
+        events: found.events,
+        damaged: found.damaged,
+        notes: found.notes,
+    };
+    show(args.format, &verdict, |table| {
+        let state = if verdict.whole { "whole" } else { "DAMAGED" };
+        table.row(["state".to_owned(), state.to_owned()]);
+        for (what, number) in [
+            ("chunks", verdict.chunks),
+            ("records", verdict.records),
+            ("events", verdict.events),
+            ("damaged", verdict.damaged),
+        ] {
+            table.row([what.to_owned(), number.to_string()]);
+        }
+        for note in &verdict.notes {
+            table.row([String::new(), note.clone()]);
+        }
+    })?;
+    Ok(ExitCode::from(u8::from(!verdict.whole)))
+}
+
+fn compacted(args: &StoreArgs) -> anyhow::Result<ExitCode> {
+    let done = compact(Path::new(&args.store))?;
+    let done = Compaction {
+        records: done.records,
+        chunks_before: done.chunks.0,
+        chunks: done.chunks.1,
+        disk_bytes_before: done.bytes.0,
+        disk_bytes: done.bytes.1,
+    };
+    show(args.format, &done, |table| {
+        table.row(["records".to_owned(), done.records.to_string()]);
+        let change = |before: u64, after: u64| format!("{before} → {after}");
+        table.row(["chunks".to_owned(), change(done.chunks_before, done.chunks)]);
+        let bytes = change(done.disk_bytes_before, done.disk_bytes);
+        table.row(["bytes, on disk".to_owned(), bytes]);
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show<T: Serialize>(
+    format: Format,
+    answer: &T,
+    rows: impl FnOnce(&mut Table),
+) -> anyhow::Result<()> {
+    match format {
+        Format::Json => output::text(&(serde_json::to_string_pretty(answer)? + "\n")),
+        format => {
+            let mut table = Table::new(&["", "value"]);
+            rows(&mut table);
+            output::text(&table.render(format));
+        }
+    }
+    Ok(())
+}

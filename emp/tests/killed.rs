@@ -1,0 +1,312 @@
+//! An event manager is killed, for real and at any instant, while records stream in; it is started
+//! again, its memory process sends again what was not acknowledged, and at the end every record is there
+//! once: in its store, in its meta-objects, and in order.
+#![allow(clippy::unwrap_used)] // a test may
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dosmos_emp::Config;
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
+use dosmos_proto::transport::{self, Address, Listener};
+use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::wire::{self, ingest_reply, ingest_request};
+use dosmos_proto::{
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, VarId,
+};
+use dosmos_trace::query::{Filter, MetaQuery, TraceSource};
+use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
+use dosmos_trace::store::{Retention, StoreSource};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+/// Set in the process that is to be killed: the directory of its run.
+const DIRECTORY: &str = "DOSMOS_TEST_KILLED_EMP";
+/// How often it is killed, unless told otherwise: `DOSMOS_TEST_KILLS=500 cargo test -p dosmos-emp --test killed`.
+const KILLS: u32 = 50;
+const TEST: &str = "every_record_is_stored_once_however_often_the_event_manager_is_killed";
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Longest life, in microseconds, after the memory process was welcomed.
+const LIFE_US: u64 = 60_000;
+/// Batches sent and not acknowledged at which the memory process waits.
+const HELD: usize = 200;
+
+fn topology() -> Topology {
+    Topology {
+        name: "test".into(),
+        groups: vec![Group {
+            path: GroupPath::top("a"),
+            parent: None,
+        }],
+        memory_processes: vec![MemoryProcess {
+            name: "mp0".into(),
+            group: GroupId(0),
+            event_manager: EmpId(0),
+            link: false,
+        }],
+        application_processes: vec![ApplicationProcess {
+            name: "ap0".into(),
+            memory_process: MpId(0),
+        }],
+        event_managers: vec![EventManager {
+            name: "emp0".into(),
+        }],
+    }
+    .check()
+    .unwrap()
+}
+
+fn record(i: u64) -> Record {
+    Record {
+        start: Nanos(1_000_000 + i),
+        duration: Nanos(10),
+        wait: Nanos(0),
+        service: Nanos(1),
+        op: Op::Write,
+        side: Side::Requester,
+        origin: Origin::Local,
+        flags: Flags::default(),
+        object: ObjectId::new(VarId(7), (i % 5) as u32),
+        ap: ApId(0),
+        mp: MpId(0),
+        peer: MpId(0),
+        bytes: 8,
+        version: i,
+        range: (0, 1),
+    }
+}
+
+/// Numbers without a pattern, the same from the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// The event manager's process: until it is killed.
+fn serve(dir: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let book = AddressBook::new(HashMap::new(), Some(dir));
+        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
+            .await
+            .unwrap();
+        book.publish("emp0", listener.address()).unwrap();
+        let config = Config {
+            topology: topology(),
+            me: EmpId(0),
+            store: dir.join("store"),
+            metrics: None,
+            retention: Retention::default(),
+        };
+        let never = std::future::pending();
+        dosmos_emp::run(config, listener, book, never)
+            .await
+            .unwrap();
+    });
+}
+
+/// A process of this test that dies with the test.
+struct Victim(Child);
+
+impl Victim {
+    fn start(dir: &Path) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args([TEST, "--exact", "--nocapture"])
+            .env(DIRECTORY, dir)
+            .stdout(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // SIGKILL. It cannot have ended before, and if it has the test has failed anyway.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a memory process holds: batches that are not acknowledged.
+#[derive(Default)]
+struct Sender {
+    held: VecDeque<(u64, Vec<Record>)>,
+    batches: u64,
+    records: u64,
+}
+
+impl Sender {
+    /// The next batch: small mostly, sometimes more than a chunk.
+    fn make(&mut self, random: &mut Random) {
+        let size = match random.below(30) {
+            0 => 9_000,
+            n => n * n,
+        };
+        let records = (self.records..self.records + size).map(record).collect();
+        self.records += size;
+        self.batches += 1;
+        self.held.push_back((self.batches, records));
+    }
+
+    fn acknowledged(&mut self, sequence: u64) {
+        while self.held.pop_front_if(|(s, _)| *s <= sequence).is_some() {}
+    }
+
+    /// Streams until the event manager, `victim`, is gone; without one, until everything is acknowledged.
+    async fn stream(&mut self, dir: &Path, random: &mut Random, victim: Option<Victim>) {
+        let mut link = Link::connect(dir).await;
+        self.acknowledged(link.welcome);
+        let mut sent = self.held.front().map_or(self.batches, |(s, _)| s - 1);
+        let to_the_end = victim.is_none();
+        let kill = victim.map(|victim| {
+            // Not to wait for anything: the instant of the kill is what is random here.
+            let life = Duration::from_micros(random.below(LIFE_US));
+            tokio::task::spawn_blocking(move || {
+                std::thread::sleep(life);
+                drop(victim);
+            })
+        });
+        loop {
+            if !to_the_end && self.held.len() < HELD {
+                self.make(random);
+            }
+            let before = sent;
+            for (sequence, records) in self.held.iter().filter(|(s, _)| *s > before) {
+                link.batch(*sequence, records);
+                sent = *sequence;
+            }
+            if to_the_end && self.held.is_empty() {
+                return;
+            }
+            // With room left no acknowledgement is waited for.
+            let patience = match to_the_end || self.held.len() >= HELD {
+                true => DEADLINE,
+                false => Duration::from_micros(100),
+            };
+            match tokio::time::timeout(patience, link.replies.message()).await {
+                Err(_) => assert!(patience < DEADLINE, "no acknowledgement in {DEADLINE:?}"),
+                Ok(Ok(Some(reply))) => {
+                    if let Some(ingest_reply::Body::Durable(n)) = reply.body {
+                        self.acknowledged(n);
+                    }
+                }
+                Ok(_) => break,
+            }
+        }
+        assert!(!to_the_end, "the connection ended");
+        if let Some(kill) = kill {
+            kill.await.unwrap();
+        }
+    }
+}
+
+struct Link {
+    send: mpsc::UnboundedSender<wire::IngestRequest>,
+    replies: tonic::Streaming<wire::IngestReply>,
+    welcome: u64,
+}
+
+impl Link {
+    /// As soon as the event manager answers.
+    async fn connect(dir: &Path) -> Self {
+        let started = Instant::now();
+        loop {
+            assert!(started.elapsed() < DEADLINE, "no welcome in {DEADLINE:?}");
+            if let Some(link) = Self::try_connect(dir).await {
+                return link;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn try_connect(dir: &Path) -> Option<Self> {
+        // Asked each time: a new process has a new address.
+        let book = AddressBook::new(HashMap::new(), Some(dir));
+        let channel = transport::connect(&book.resolve("emp0")?, DEADLINE).await;
+        let (send, requests) = mpsc::unbounded_channel();
+        let hello = wire::IngestHello {
+            memory_process: "mp0".into(),
+            incarnation: 1,
+            protocol: PROTOCOL,
+            topology: Some(topology().into()),
+        };
+        let body = Some(ingest_request::Body::Hello(hello));
+        send.send(wire::IngestRequest { body }).ok()?;
+        let mut client = EventManagerClient::new(channel.ok()?);
+        let replies = client.ingest(UnboundedReceiverStream::new(requests)).await;
+        let mut replies = replies.ok()?.into_inner();
+        match replies.message().await.ok()??.body? {
+            ingest_reply::Body::Welcome(welcome) => Some(Self {
+                send,
+                replies,
+                welcome: welcome.durable,
+            }),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn batch(&self, sequence: u64, records: &[Record]) {
+        let batch = wire::Batch {
+            sequence,
+            records: Some(dosmos_trace::wire::encode(records)),
+            sampling: 1.0,
+            ..Default::default()
+        };
+        let body = Some(ingest_request::Body::Batch(batch));
+        // A connection that is gone shows when its replies are read.
+        let _ = self.send.send(wire::IngestRequest { body });
+    }
+}
+
+#[test]
+fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
+    if let Some(dir) = std::env::var_os(DIRECTORY) {
+        return serve(Path::new(&dir));
+    }
+    let kills = std::env::var("DOSMOS_TEST_KILLS");
+    let kills = kills.map_or(KILLS, |n| n.parse().unwrap());
+    let seed = std::env::var("DOSMOS_TEST_SEED");
+    let clock = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let seed: u64 = seed.map_or(clock.subsec_nanos().into(), |s| s.parse().unwrap());
+    let mut random = Random(seed | 1);
+    let dir = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut sender = Sender::default();
+    let records = runtime.block_on(async {
+        for _ in 0..kills {
+            let victim = Victim::start(dir.path());
+            sender.stream(dir.path(), &mut random, Some(victim)).await;
+        }
+        let last = Victim::start(dir.path());
+        sender.stream(dir.path(), &mut random, None).await;
+        drop(last);
+        let source = StoreSource::open(&dir.path().join("store")).unwrap();
+        let found = source.records(&Filter::default(), 0).await.unwrap();
+        let expected: Vec<Record> = (0..sender.records).map(record).collect();
+        assert_eq!(found.len(), expected.len(), "DOSMOS_TEST_SEED={seed}");
+        assert!(found.records == expected, "DOSMOS_TEST_SEED={seed}");
+        assert!(found.completeness.is_complete(), "{:?}", found.completeness);
+        let metas = source.meta_objects(&MetaQuery::default()).await.unwrap();
+        let counted: u64 = metas.primaries.iter().map(|p| p.counts.writes).sum();
+        assert_eq!(counted, sender.records, "DOSMOS_TEST_SEED={seed}");
+        sender.records
+    });
+    assert!(
+        records > u64::from(kills) * 100,
+        "hardly anything was sent: {records}"
+    );
+}

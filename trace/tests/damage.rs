@@ -1,0 +1,233 @@
+//! Stores that were cut short or have bits flipped, thousands of them: what is not damaged is there, once
+//! and in order; what is missing is said; nothing panics, and nothing takes memory by a damaged length.
+#![allow(clippy::unwrap_used)] // a test that cannot go on should say where
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dosmos_proto::{EmpId, MpId};
+use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
+use dosmos_trace::record::Record;
+use dosmos_trace::reference::{self, Workload};
+use dosmos_trace::store::{BatchMark, Commit, Identity, StoreSource, StoreWriter};
+use nix::sys::resource::{Resource, setrlimit};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Set in the process that looks into damaged stores: how many.
+const CASES: &str = "DOSMOS_TEST_DAMAGED_STORES";
+const TEST: &str = "what_is_not_damaged_is_found_and_the_rest_is_said";
+/// Stores looked into, unless told otherwise.
+const FEW: &str = "1000";
+/// Most address space that may take: far more than a sound store does.
+const MOST_MEMORY: u64 = 4 << 30;
+
+const RECORDS: usize = 30_000;
+
+/// A store of two databases, closed; and what is in it.
+fn sound(dir: &Path) -> Vec<Record> {
+    let identity = Identity {
+        event_manager: "emp0".into(),
+        emp: EmpId(0),
+        topology: reference::topology(),
+    };
+    let all = Workload::new(1).take_records(RECORDS);
+    let (mut writer, _) = StoreWriter::open(dir, &identity).unwrap();
+    for (part, sequence) in all.chunks(3_000).zip(1..) {
+        if sequence == 6 {
+            writer.rotate_at(1);
+        }
+        let commit = Commit {
+            marks: vec![BatchMark {
+                mp: MpId(0),
+                incarnation: 1,
+                sequence,
+            }],
+            records: part.to_vec(),
+            events: Vec::new(),
+        };
+        writer.commit(&commit).unwrap();
+        writer.rotate_at(u64::MAX);
+    }
+    writer.close().unwrap();
+    all
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(file, target).unwrap();
+    }
+}
+
+/// What happens to one file.
+#[derive(Clone, Debug)]
+enum Damage {
+    Cut(prop::sample::Index),
+    Flip(Vec<(prop::sample::Index, u8)>),
+    /// A stretch of the file, as of a lost sector.
+    Zero(prop::sample::Index, usize),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let place = any::<prop::sample::Index>;
+    prop_oneof![
+        2 => place().prop_map(Damage::Cut),
+        5 => prop::collection::vec((place(), 0u8..8), 1..20).prop_map(Damage::Flip),
+        1 => (place(), 1usize..5_000).prop_map(|(at, length)| Damage::Zero(at, length)),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let length = bytes.len();
+        match self {
+            Self::Cut(at) => bytes.truncate(at.index(length)),
+            Self::Flip(bits) => bits.iter().for_each(|(at, bit)| {
+                bytes[at.index(length)] ^= 1 << bit;
+            }),
+            Self::Zero(at, stretch) => {
+                let from = at.index(length);
+                bytes[from..length.min(from + stretch)].fill(0);
+            }
+        }
+    }
+}
+
+/// Looks into a damaged store in every way there is. How many records were found; none if the store
+/// could not be opened.
+fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
+    let Ok(source) = StoreSource::open(dir) else {
+        return Ok(None);
+    };
+    let everything = Filter::default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let found = runtime.block_on(source.records(&everything, 0)).unwrap();
+    let mut rest = all.iter();
+    for record in found.iter() {
+        // In order, so what is between this one and the one before is missing.
+        prop_assert!(
+            rest.any(|r| r == record),
+            "{record:?} is no record, or is there twice"
+        );
+    }
+    if found.len() < all.len() {
+        prop_assert!(!found.completeness.is_complete(), "{} found", found.len());
+    }
+    let histogram = HistogramQuery {
+        filter: everything.clone(),
+        buckets: 13,
+    };
+    let history = HistoryQuery {
+        filter: everything,
+        max_points: 50,
+    };
+    let counted = source.view().histogram(&histogram).unwrap();
+    let counted: u64 = counted.buckets.iter().map(|b| b.total()).sum();
+    prop_assert!(counted <= all.len() as u64);
+    let _ = source.view().history(&history).unwrap();
+    let _ = runtime
+        .block_on(source.meta_objects(&MetaQuery::default()))
+        .unwrap();
+    let verified = source.verify();
+    prop_assert_eq!(
+        verified.damaged > 0,
+        !source.view().completeness().is_complete()
+    );
+    Ok(Some(found.len()))
+}
+
+fn look_into(cases: u32) {
+    setrlimit(Resource::RLIMIT_AS, MOST_MEMORY, MOST_MEMORY).unwrap();
+    // What the engine says of each damaged file is not of interest.
+    std::panic::set_hook(Box::new(|_| {}));
+    let base = tempfile::tempdir().unwrap();
+    let all = sound(base.path());
+    let names = files(base.path());
+    let names: Vec<PathBuf> = names
+        .iter()
+        .map(|f| f.strip_prefix(base.path()).unwrap().to_owned())
+        .collect();
+    let database = |f: &PathBuf| f.file_name().is_some_and(|n| n == "db");
+    let databases: Vec<PathBuf> = names.iter().filter(|f| database(f)).cloned().collect();
+    assert_eq!(databases.len(), 2, "{names:?}");
+    let file = prop_oneof![
+        4 => prop::sample::select(databases),
+        1 => prop::sample::select(names),
+    ];
+    let (mut opened, mut found) = (0usize, 0usize);
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        ..Config::default()
+    });
+    let counts = std::cell::RefCell::new((&mut opened, &mut found));
+    let outcome = runner.run(&(file, damage()), |(file, damage)| {
+        let damaged = tempfile::tempdir().unwrap();
+        copy(base.path(), damaged.path());
+        let path = damaged.path().join(file);
+        let mut bytes = std::fs::read(&path).unwrap();
+        damage.apply(&mut bytes);
+        std::fs::write(&path, bytes).unwrap();
+        if let Some(n) = look(damaged.path(), &all)? {
+            let mut counts = counts.borrow_mut();
+            *counts.0 += 1;
+            *counts.1 += n;
+        }
+        Ok(())
+    });
+    let _ = std::panic::take_hook();
+    outcome.unwrap_or_else(|e| panic!("{e}"));
+    // One database of two is not damaged: on the whole no less than its half is found.
+    assert!(
+        opened * 10 >= cases as usize * 8,
+        "{opened} of {cases} opened"
+    );
+    assert!(
+        found * 2 >= opened * RECORDS,
+        "{found} records in {opened} stores"
+    );
+}
+
+/// `DOSMOS_TEST_DAMAGED_STORES=20000 cargo test -p dosmos-trace --test damage` looks into more of them.
+#[test]
+fn what_is_not_damaged_is_found_and_the_rest_is_said() {
+    let cases = std::env::var(CASES);
+    if std::env::var_os("DOSMOS_TEST_CHILD").is_some() {
+        return look_into(cases.unwrap().parse().unwrap());
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args([TEST, "--exact", "--nocapture"])
+        .env("DOSMOS_TEST_CHILD", "1")
+        .env(CASES, cases.unwrap_or_else(|_| FEW.to_owned()))
+        .output()
+        .unwrap();
+    assert!(
+        child.status.success(),
+        "{}\n{}\n{}",
+        child.status,
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
