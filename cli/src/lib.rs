@@ -20,6 +20,7 @@ mod demo;
 mod diff;
 #[cfg(test)]
 mod documents;
+mod diff;
 mod launch;
 mod model;
 mod node;
