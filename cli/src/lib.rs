@@ -20,7 +20,6 @@ mod demo;
 mod diff;
 #[cfg(test)]
 mod documents;
-mod diff;
 mod launch;
 mod model;
 mod node;
