@@ -143,7 +143,11 @@ fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
         max_points: 50,
     };
     let counted = source.view().histogram(&histogram).unwrap();
-    let counted: u64 = counted.buckets.iter().map(|b| b.total()).sum();
+    let counted: u64 = counted
+        .buckets
+        .iter()
+        .map(dosmos_trace::query::OriginCounts::total)
+        .sum();
     prop_assert!(counted <= all.len() as u64);
     let _ = source.view().history(&history).unwrap();
     let _ = runtime
