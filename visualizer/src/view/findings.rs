@@ -40,7 +40,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     if state.findings.is_empty() {
         let text = match analysed.analysis.findings.len() {
             0 => {
-                "Nothing found that costs time here.\n6 0 looks at the whole run, + and - at other times."
+                "Nothing found that costs time here.\nA chart (3 to 5) zoomed with + - ← → chooses another time."
             }
             _ => "The filter lets none through.",
         };

@@ -61,7 +61,7 @@ fn heading(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> V
     };
     let (today, proposed) = (matrix.cost_today_ns, matrix.cost_proposed_ns);
     let time = |ns: f64| text::time(dosmos_proto::Nanos(ns.max(0.0) as u64));
-    let saved = if today > 0.0 && proposed < today {
+    let saved = if matrix.proposes_a_change() && today > 0.0 {
         format!(
             ", {} as proposed ({:.0}% less)",
             time(proposed),

@@ -65,7 +65,7 @@ pub(super) fn patch(line: &mut Line<'static>, column: usize, style: Style) {
     }
 }
 
-/// A row; `marker` stands before it.
+/// A row; `marker` stands before it. Cells that are not given are empty.
 pub(super) fn row(
     columns: &[Column],
     cells: impl IntoIterator<Item = (String, Style)>,
@@ -73,6 +73,8 @@ pub(super) fn row(
     base: Style,
 ) -> Line<'static> {
     let mut spans = vec![Span::raw(marker.to_string())];
+    let none = std::iter::repeat((String::new(), Style::new()));
+    let cells = cells.into_iter().chain(none);
     for (i, (column, (content, style))) in columns.iter().zip(cells).enumerate() {
         if i > 0 {
             spans.push(Span::raw(" "));
