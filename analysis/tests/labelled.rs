@@ -48,7 +48,18 @@ fn what_is_lost_makes_findings_rarer_not_wrong() {
     };
     for loss in [sampled, dropped] {
         let score = over(2_000_000..2_000_030, loss);
-        let (precision, _) = sums(&score);
-        assert!(precision >= 0.95, "{loss:?}: {:#?}", score.mistakes);
+        let wrong: u64 = score.kinds.iter().map(|k| k.wrong).sum();
+        let found: u64 = score.kinds.iter().map(|k| k.found).sum();
+        // Of one access in seven nothing may be sure enough to be said; that is no mistake.
+        assert!(
+            20 * wrong <= found + wrong,
+            "{loss:?}: {:#?}",
+            score.mistakes
+        );
+        assert_eq!(
+            score.healthy_with_finding, 0,
+            "{loss:?}: {:#?}",
+            score.mistakes
+        );
     }
 }

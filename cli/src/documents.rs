@@ -61,7 +61,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         let template = words.iter().any(|w| w.contains(['…', '<', '[', '{']));
         (!words.is_empty() && !template).then_some(words)
     };
-    line.split(" && ").filter_map(of_one).collect()
+    let parts = line.split(" && ").flat_map(|p| p.split("; "));
+    parts.filter_map(of_one).collect()
 }
 
 #[test]
