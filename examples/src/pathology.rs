@@ -92,9 +92,10 @@ impl Pathology {
         self.check(dsm, sum, expected)
     }
 
-    /// Process 0 keeps what it alone needs in a shared variable; cured: in its own memory.
+    /// Process 0 keeps what it alone needs in a shared variable, which lies with process 1; cured: in its own memory.
     fn no_sharing(&self, dsm: &Dsm) -> Result<()> {
-        let scratch = dsm.vector::<u64>("scratch", 64).declare()?;
+        let scratch = dsm.vector::<u64>("scratch", 64);
+        let scratch = scratch.owner(&home(dsm, 1)?).declare()?;
         patient(dsm).barrier()?;
         let mut own = vec![0; 64];
         for i in 0..self.rounds {

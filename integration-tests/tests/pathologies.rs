@@ -85,12 +85,12 @@ fn ping_pong() {
 
 #[test]
 fn no_sharing() {
-    check("no-sharing", "200", Some("scratch"));
+    check("no-sharing", "2000", Some("scratch"));
 }
 
 #[test]
 fn policy_mismatch() {
-    check("policy-mismatch", "30", Some("rows"));
+    check("policy-mismatch", "60", Some("rows"));
 }
 
 #[test]
@@ -100,12 +100,12 @@ fn false_sharing() {
 
 #[test]
 fn bad_group() {
-    check("bad-group", "20", None);
+    check("bad-group", "8", None);
 }
 
 #[test]
 fn misplaced_owner() {
-    check("misplaced-owner", "200", Some("array"));
+    check("misplaced-owner", "1000", Some("array"));
 }
 
 #[test]
