@@ -16,33 +16,106 @@ use crate::model::of_run;
 /// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
 struct Application {
     name: &'static str,
+    /// Of which size: the paper's where a run takes long enough to be measured, larger where it would not.
+    size: &'static [&'static str],
     /// How much of it; with it, the same whatever the number of processes.
-    args: &'static [&'static str],
+    amount: [&'static str; 2],
     paper: Option<(f64, f64)>,
+}
+
+impl Application {
+    /// With `quick`: small, and once.
+    fn command(&self, quick: bool) -> Vec<&'static str> {
+        let [option, amount] = self.amount;
+        let mut command = vec![self.name, option];
+        if quick {
+            command.push("1");
+        } else {
+            command.push(amount);
+            command.extend(self.size);
+        }
+        command
+    }
 }
 
 const fn application(
     name: &'static str,
-    args: &'static [&'static str],
+    size: &'static [&'static str],
+    amount: [&'static str; 2],
     paper: Option<(f64, f64)>,
 ) -> Application {
-    Application { name, args, paper }
+    Application {
+        name,
+        size,
+        amount,
+        paper,
+    }
 }
 
 /// Those of the paper first.
 const APPLICATIONS: [Application; 12] = [
-    application("sor", &["--iterations", "100"], Some((6.9, 6.9))),
-    application("is", &["--iterations", "10"], Some((5.5, 5.5))),
-    application("barnes", &["--iterations", "3"], Some((3.6, 3.8))),
-    application("sphere", &["--iterations", "30"], Some((3.7, 4.0))),
-    application("water", &["--iterations", "3"], Some((3.1, 3.1))),
-    application("raytrace", &["--iterations", "1"], Some((5.6, 5.7))),
-    application("spmv", &["--iterations", "10"], None),
-    application("workpile", &["--chunks", "500", "--servers", "0"], None),
-    application("fft", &["--iterations", "3"], None),
-    application("lu", &["--iterations", "1"], None),
-    application("radix", &["--iterations", "3"], None),
-    application("edge", &["--iterations", "3"], None),
+    application(
+        "sor",
+        &["--rows", "2000", "--columns", "1000"],
+        ["--iterations", "20"],
+        Some((6.9, 6.9)),
+    ),
+    application(
+        "is",
+        &["--keys", "1048576", "--buckets", "512"],
+        ["--iterations", "20"],
+        Some((5.5, 5.5)),
+    ),
+    application(
+        "barnes",
+        &["--bodies", "16384", "--theta", "0.57"],
+        ["--iterations", "4"],
+        Some((3.6, 3.8)),
+    ),
+    application(
+        "sphere",
+        &["--rows", "384", "--columns", "768"],
+        ["--iterations", "40"],
+        Some((3.7, 4.0)),
+    ),
+    application(
+        "water",
+        &["--molecules", "1000"],
+        ["--iterations", "40"],
+        Some((3.1, 3.1)),
+    ),
+    application(
+        "raytrace",
+        &["--rows", "480", "--columns", "640"],
+        ["--iterations", "2"],
+        Some((5.6, 5.7)),
+    ),
+    application(
+        "spmv",
+        &["--rows", "13000", "--per-row", "50"],
+        ["--iterations", "100"],
+        None,
+    ),
+    application("workpile", &["--servers", "0"], ["--chunks", "4000"], None),
+    application("fft", &["--side", "1024"], ["--iterations", "4"], None),
+    application(
+        "lu",
+        &["--n", "1024", "--block", "64"],
+        ["--iterations", "2"],
+        None,
+    ),
+    application(
+        "radix",
+        &["--keys", "1048576", "--bits", "10"],
+        ["--iterations", "5"],
+        None,
+    ),
+    application(
+        "edge",
+        &["--rows", "1024", "--columns", "1024"],
+        ["--iterations", "2"],
+        None,
+    ),
 ];
 
 /// Figure 1.
@@ -78,6 +151,7 @@ const MODELLED: [u32; 2] = [4, 8];
 pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let mut table = Table::new([
         "application",
+        "size",
         "1 process (s)",
         "2 processes (s)",
         "speed-up",
@@ -110,6 +184,7 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
         let printed = |value: Option<f64>| value.map_or("–".to_owned(), |v| v.to_string());
         table.row([
             app.name.to_owned(),
+            app.command(effort.quick)[1..].join(" "),
             format!("{one:.3}"),
             format!("{two:.3}"),
             format!("{gain:.2}"),
@@ -145,12 +220,7 @@ async fn changed(ran: &Ran, processes: u32) -> anyhow::Result<f64> {
 }
 
 async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result<Ran> {
-    let mut command = vec![app.name];
-    command.extend(app.args);
-    if let (true, Some(amount)) = (effort.quick, command.get_mut(2)) {
-        *amount = "1";
-    }
-    run_prepared(cluster, &command, |_| Ok(()))
+    run_prepared(cluster, &app.command(effort.quick), |_| Ok(()))
         .await
         .context(app.name)
 }
@@ -209,8 +279,11 @@ mod tests {
                 .iter()
                 .find(|a| a.name == app.name);
             let found = found.unwrap_or_else(|| panic!("{}", app.name));
-            let args: Vec<String> = app.args.iter().map(ToString::to_string).collect();
-            assert!(found.accepts(&args), "{}", app.name);
+            for quick in [true, false] {
+                let command: Vec<String> =
+                    app.command(quick).iter().map(ToString::to_string).collect();
+                assert!(found.accepts(&command[1..]), "{}", app.name);
+            }
         }
         assert_eq!(
             Cluster::parse(&cluster(2))
