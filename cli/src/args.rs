@@ -20,9 +20,16 @@ pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method, StoreArgs, StoreC
 pub(crate) use top::{BenchTopArgs, ScreenArgs, TopArgs};
 pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArgs};
 
-/// Watch what a parallel program does with its shared variables.
+const FIRST_STEPS: &str = "\
+First steps:
+  dosmos demo                                          a cluster, a program and the terminal; q quits
+  dosmos demo --headless --app bad-group --seconds 2   a program with bad sharing, without the terminal
+  dosmos check                                         what was wrong with the last run
+  dosmos report -o report.html                         all about it on one page";
+
+/// A distributed shared memory, and what programs do with it: run them, watch them, have bad sharing found
 #[derive(Debug, Parser)]
-#[command(name = "dosmos", version, about, arg_required_else_help = true)]
+#[command(name = "dosmos", version, arg_required_else_help = true, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

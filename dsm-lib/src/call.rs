@@ -11,6 +11,7 @@ use dosmos_proto::wire::ap_reply::Body as Reply;
 use futures::channel::oneshot;
 
 use crate::client::{Arrived, Shared};
+use crate::drive::{about_to_block, is_driving};
 use crate::subject::Subject;
 use crate::{Error, Result};
 
@@ -87,7 +88,21 @@ impl<T> Call<T> {
     /// # Errors
     /// Those of the operation.
     pub fn wait(self) -> Result<T> {
-        block_on(self)
+        match self.step {
+            Step::Failed(error) => Err(error),
+            Step::Done(value) => Ok(*value),
+            Step::Sent(sent) => {
+                let Sent {
+                    subject,
+                    answer,
+                    decode,
+                } = sent;
+                let reply = answer.wait()?;
+                decode(&subject, reply)
+            }
+            // Polled to its end before.
+            Step::Over => Err(Error::protocol(&"a call", "it was over already")),
+        }
     }
 }
 
@@ -98,7 +113,7 @@ impl<T> Future for Call<T> {
         match std::mem::replace(&mut self.step, Step::Over) {
             Step::Failed(error) => Poll::Ready(Err(error)),
             Step::Done(value) => Poll::Ready(Ok(*value)),
-            Step::Sent(mut sent) => match sent.answer.poll(context) {
+            Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
                     self.step = Step::Sent(sent);
                     Poll::Pending
@@ -110,6 +125,11 @@ impl<T> Future for Call<T> {
             Step::Over => Poll::Pending,
         }
     }
+}
+
+/// Makes a call and blocks until it is over.
+pub(crate) fn blocking<T>(make: impl FnOnce() -> Call<T>) -> Result<T> {
+    about_to_block(make).wait()
 }
 
 /// Where the reply to one request arrives. Dropped before that, it sees to it that a granted lock
@@ -139,7 +159,31 @@ impl Answer {
         }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply>> {
+    fn wait(mut self) -> Result<Reply> {
+        let mut unconcerned = Context::from_waker(Waker::noop());
+        if let Poll::Ready(outcome) = Pin::new(&mut self).poll(&mut unconcerned) {
+            return outcome;
+        }
+        if is_driving() {
+            return Err(Error::WouldDeadlock {
+                what: self.subject.to_string(),
+            });
+        }
+        let shared = self.shared.clone();
+        match shared.drive.drive(&mut self, || shared.is_busy()) {
+            Some(outcome) => outcome,
+            None => {
+                shared.drive.attend();
+                block_on(self)
+            }
+        }
+    }
+}
+
+impl Future for Answer {
+    type Output = Result<Reply>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Reply>> {
         let Poll::Ready(answer) = Pin::new(&mut self.receiver).poll(context) else {
             if !self.entered {
                 self.entered = true;

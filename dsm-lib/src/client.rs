@@ -1,11 +1,11 @@
 //! The shell around [`Session`](crate::session::Session): a lock that computing threads and the I/O
 //! thread share, the I/O thread's life, and the bye at its end.
 //!
-//! Guarantees: a computing thread never waits for the I/O thread except for its own reply; when the
-//! I/O thread ends, however it ends, every call under way is completed.
+//! Guarantees: a computing thread never waits except for its own reply; when the session's task ends,
+//! however it ends, every call under way is completed.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{JoinHandle, ThreadId};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dosmos_proto::time::Clock;
@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
+use crate::drive::{self, Drive};
 use crate::meter::{Meter, thread_cpu};
 use crate::session::{Completion, End, Received, Session};
 use crate::subject::{Op, Subject, Thing};
@@ -40,7 +41,7 @@ pub(crate) struct Shared {
     sooner: Notify,
     clock: Clock,
     deadline: Duration,
-    io_thread: OnceLock<ThreadId>,
+    pub(crate) drive: Drive,
 }
 
 struct State {
@@ -51,7 +52,7 @@ struct State {
 }
 
 impl Shared {
-    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<ApRequest>) -> Self {
+    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<ApRequest>, drive: Drive) -> Self {
         let clock = Clock::start();
         Self {
             meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
@@ -63,7 +64,7 @@ impl Shared {
             sooner: Notify::new(),
             clock,
             deadline: settings.deadline,
-            io_thread: OnceLock::new(),
+            drive,
         }
     }
 
@@ -98,6 +99,7 @@ impl Shared {
                 request.times = times.into_iter().map(Into::into).collect();
                 self.dispatch(state, request);
                 drop(guard);
+                self.drive.submitted();
             }
             Err(refused) => {
                 drop(guard);
@@ -116,7 +118,7 @@ impl Shared {
     /// The program begins to wait for a call.
     pub(crate) fn enter(&self) {
         let now = self.now();
-        self.meter().enter(now);
+        self.meter().enter(now, thread_cpu());
     }
 
     /// A call is over, or is no longer waited for.
@@ -124,9 +126,10 @@ impl Shared {
         let now = self.now();
         let mut meter = self.meter();
         let of = meter.component(subject, remote);
-        meter.leave(now, of, sending, entered);
+        let cpu = thread_cpu();
+        meter.leave(now, cpu, of, sending, entered);
         if of == Component::Barrier {
-            meter.next_phase(thread_cpu());
+            meter.next_phase(cpu);
         }
     }
 
@@ -185,7 +188,14 @@ impl Shared {
             .give_back(self.now(), acquire, epoch, self.deadline);
         if let Some(request) = request {
             self.dispatch(state, request);
+            drop(guard);
+            self.drive.attend();
         }
+    }
+
+    /// Whether requests are under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.lock().session.next_expiry().is_some()
     }
 
     /// Completes calls whose time is over, for as long as the session lasts.
@@ -211,10 +221,6 @@ impl Shared {
         let over = self.lock().session.end(end);
         over.into_iter().for_each(|c| self.complete(c));
     }
-
-    fn on_io_thread(&self) -> bool {
-        self.io_thread.get() == Some(&std::thread::current().id())
-    }
 }
 
 /// A session with a memory process and the thread that carries it.
@@ -227,21 +233,25 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the I/O thread, which dials at once; what is submitted waits for the connection.
     pub(crate) fn start(settings: Settings) -> Result<Self> {
+        let ap = settings.ap.clone();
+        let failed = |e: std::io::Error| crate::Error::NotConnected {
+            ap: ap.clone(),
+            why: format!("the system gives no thread or event queue: {e}"),
+        };
         let (outbox, requests) = mpsc::unbounded();
-        let shared = Arc::new(Shared::new(&settings, outbox));
-        let (theirs, ap) = (shared.clone(), settings.ap.clone());
+        let drive = Drive::new().map_err(failed)?;
+        let shared = Arc::new(Shared::new(&settings, outbox, drive));
+        let theirs = shared.clone();
         let thread = std::thread::Builder::new()
             .name("dosmos-io".into())
             .spawn(move || {
-                let _ = theirs.io_thread.set(std::thread::current().id());
                 let last = EndAtExit(theirs.clone());
-                io::run(&theirs, &settings, requests);
-                drop(last);
+                theirs.drive.carry(async move {
+                    io::run(&last.0, &settings, requests).await;
+                    drop(last);
+                });
             })
-            .map_err(|e| crate::Error::NotConnected {
-                ap: ap.clone(),
-                why: format!("the system gives no thread: {e}"),
-            })?;
+            .map_err(failed)?;
         Ok(Self {
             shared,
             thread: Some(thread),
@@ -282,11 +292,6 @@ impl Client {
         self.shared.lock().session.counts()
     }
 
-    /// Whether this is the thread that carries the session, which must never wait for itself.
-    pub(crate) fn on_io_thread(&self) -> bool {
-        self.shared.on_io_thread()
-    }
-
     /// Says bye; the call is over when the memory process has said farewell.
     pub(crate) fn bye(&self) -> Call<()> {
         let deadline = self.shared.deadline.min(FAREWELL);
@@ -306,20 +311,21 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         drop(self.bye());
-        // Bounded: the thread ends at the farewell or when that is overdue. On the thread itself
-        // (a waker may own the last handle) there is nothing to wait for.
-        if let Some(thread) = self.thread.take().filter(|_| !self.on_io_thread()) {
+        // Bounded: the thread ends at the farewell or when that is overdue. On a thread that carries a
+        // session (a waker may own the last handle) that cannot be waited for.
+        if let Some(thread) = self.thread.take().filter(|_| !drive::is_driving()) {
             let _ = thread.join();
         }
     }
 }
 
-/// Completes all calls when the I/O thread ends, even by a panic.
+/// Completes all calls when the session's task ends, even by a panic.
 struct EndAtExit(Arc<Shared>);
 
 impl Drop for EndAtExit {
     fn drop(&mut self) {
         self.0
-            .end(End::Lost("the thread that carries it ended".into()));
+            .end(End::Lost("the task that carries it ended".into()));
+        self.0.drive.finish();
     }
 }

@@ -9,6 +9,7 @@ use dosmos_proto::{
     CopyPolicy, Layout, LockKind, Malformed, Placement, Variable as Declared, VariableSpec,
 };
 
+use crate::call::blocking;
 use crate::element::Element;
 use crate::subject::{Op, Subject, Thing};
 use crate::variable::{Handle, Matrix, Variable, Vector};
@@ -115,7 +116,7 @@ impl<H: Handle> Declaration<H> {
     /// [`Error::Refused`] with [`ErrorCode::DeclarationConflict`](crate::ErrorCode::DeclarationConflict)
     /// if it has been declared in other words, or if an owner does not exist.
     pub fn declare(self) -> Result<H> {
-        self.declare_async().wait()
+        blocking(|| self.declare_async())
     }
     /// See [`declare`](Self::declare).
     pub fn declare_async(self) -> Call<H> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, MpId, PROTOCOL};
 
+use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
 use crate::element::Element;
@@ -185,7 +186,7 @@ impl Dsm {
     /// [`ErrorCode::UnknownVariable`](crate::ErrorCode::UnknownVariable),
     /// [`Error::WrongType`](crate::Error::WrongType), [`Error::WrongShape`](crate::Error::WrongShape).
     pub fn open<H: Handle>(&self, name: &str) -> Result<H> {
-        self.open_async(name).wait()
+        blocking(|| self.open_async(name))
     }
     /// See [`open`](Self::open).
     pub fn open_async<H: Handle>(&self, name: &str) -> Call<H> {
@@ -202,7 +203,7 @@ impl Dsm {
     /// [`ErrorCode::ProcessLost`](crate::ErrorCode::ProcessLost) if one of them has left;
     /// [`Error::Deadline`](crate::Error::Deadline).
     pub fn barrier(&self) -> Result<()> {
-        self.barrier_async().wait()
+        blocking(|| self.barrier_async())
     }
     /// See [`barrier`](Self::barrier).
     pub fn barrier_async(&self) -> Call<()> {
@@ -213,7 +214,7 @@ impl Dsm {
     /// # Errors
     /// As [`barrier`](Self::barrier).
     pub fn barrier_named(&self, name: &str) -> Result<()> {
-        self.barrier_named_async(name).wait()
+        blocking(|| self.barrier_named_async(name))
     }
     /// See [`barrier_named`](Self::barrier_named).
     pub fn barrier_named_async(&self, name: &str) -> Call<()> {
@@ -224,7 +225,7 @@ impl Dsm {
     /// # Errors
     /// As [`barrier`](Self::barrier).
     pub fn group_barrier(&self) -> Result<()> {
-        self.group_barrier_async().wait()
+        blocking(|| self.group_barrier_async())
     }
     /// See [`group_barrier`](Self::group_barrier).
     pub fn group_barrier_async(&self) -> Call<()> {
@@ -236,7 +237,7 @@ impl Dsm {
     /// # Errors
     /// As [`barrier`](Self::barrier); refused if there is no such group or this process is not of it.
     pub fn barrier_of(&self, path: &str) -> Result<()> {
-        self.barrier_of_async(path, UNNAMED_BARRIER).wait()
+        blocking(|| self.barrier_of_async(path, UNNAMED_BARRIER))
     }
     /// As [`barrier_of`](Self::barrier_of), with a name.
     pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
@@ -292,7 +293,7 @@ impl Dsm {
     /// # Errors
     /// If the memory process does not take leave; the session is over all the same.
     pub fn close(self) -> Result<()> {
-        self.client.bye().wait()
+        blocking(|| self.client.bye())
     }
     /// See [`close`](Self::close).
     pub fn close_async(self) -> Call<()> {
@@ -323,10 +324,6 @@ impl Dsm {
     pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {
         let known = self.place.names.get(id.index());
         known.map_or_else(|| id.to_string().into(), Arc::clone)
-    }
-
-    pub(crate) fn on_io_thread(&self) -> bool {
-        self.client.on_io_thread()
     }
 }
 

@@ -120,6 +120,13 @@ pub enum Error {
         /// The kind of lock.
         kind: LockKind,
     },
+    /// A blocking operation on a thread that is carrying a session just then: in a waker, or in what a
+    /// waker drops. It would wait for itself.
+    #[error("{what} cannot wait on a thread that carries a session; use the async form in wakers")]
+    WouldDeadlock {
+        /// The operation and its object.
+        what: String,
+    },
     /// The memory process sent an answer that does not fit the question: a defect, or another version.
     #[error("{what}: the memory process gave an answer that makes no sense: {why}")]
     Protocol {

@@ -1,4 +1,4 @@
-//! What the I/O thread does: dial, keep the session's stream, watch the deadlines.
+//! The session's task: dial, keep the session's stream, watch the deadlines.
 
 use std::time::{Duration, Instant};
 
@@ -14,18 +14,14 @@ use crate::client::Shared;
 use crate::session::End;
 
 /// Carries the session until it is over.
-pub(crate) fn run(shared: &Shared, settings: &Settings, requests: UnboundedReceiver<ApRequest>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let end = match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            tokio::select! {
-                end = converse(shared, settings, requests) => end,
-                () = shared.watch() => End::Closed,
-            }
-        }),
-        Err(e) => not_connected(settings, format!("the system gives no event queue: {e}")),
+pub(crate) async fn run(
+    shared: &Shared,
+    settings: &Settings,
+    requests: UnboundedReceiver<ApRequest>,
+) {
+    let end = tokio::select! {
+        end = converse(shared, settings, requests) => end,
+        () = shared.watch() => End::Closed,
     };
     shared.end(end);
 }

@@ -57,6 +57,7 @@ mod call;
 mod client;
 mod counts;
 mod declare;
+mod drive;
 mod dsm;
 mod element;
 mod error;

@@ -31,6 +31,10 @@ pub(crate) struct Meter {
     fetched: HashSet<ObjectId>,
     pieces: Vec<PhaseTimes>,
     cpu: CpuMark,
+    /// As of the begin of the current wait, whose thread may carry the session meanwhile.
+    cpu_at_wait: CpuMark,
+    /// Processor time used while waiting in this piece.
+    cpu_waiting: Nanos,
 }
 
 /// Processor time of the thread that makes the calls, as of the begin of the current piece. With
@@ -41,6 +45,16 @@ pub(crate) enum CpuMark {
     Of(std::thread::ThreadId, Nanos),
     /// Several threads, or a system that does not tell.
     Mixed,
+}
+
+impl CpuMark {
+    /// What was used between this mark and a later one; none if it cannot be told.
+    fn until(self, later: Self) -> Option<Nanos> {
+        match (self, later) {
+            (Self::Of(then, from), Self::Of(now, to)) if then == now => Some(to - from),
+            _ => None,
+        }
+    }
 }
 
 impl Meter {
@@ -55,31 +69,48 @@ impl Meter {
             fetched: HashSet::new(),
             pieces: Vec::new(),
             cpu,
+            cpu_at_wait: cpu,
+            cpu_waiting: Nanos::ZERO,
         }
     }
 
     /// The program begins to wait for a call.
-    pub(crate) fn enter(&mut self, now: Nanos) {
+    pub(crate) fn enter(&mut self, now: Nanos, cpu: CpuMark) {
         if self.waiting == 0 {
             self.outside += now - self.mark;
             self.mark = self.mark.max(now);
+            self.cpu_at_wait = cpu;
         }
         self.waiting += 1;
     }
 
     /// A call that was waited for (`entered`) or was over at once is over. `sending` is what sending
     /// it took, outside calls until now.
-    pub(crate) fn leave(&mut self, now: Nanos, of: Component, sending: Nanos, entered: bool) {
+    pub(crate) fn leave(
+        &mut self,
+        now: Nanos,
+        cpu: CpuMark,
+        of: Component,
+        sending: Nanos,
+        entered: bool,
+    ) {
         let mut time = Nanos::ZERO;
         if entered {
             time = now - self.mark;
             self.mark = self.mark.max(now);
+            self.waited(cpu);
             self.waiting = self.waiting.saturating_sub(1);
         }
         // What was sent in an earlier piece is accounted for there.
         let sending = sending.min(self.outside);
         self.outside = self.outside - sending;
         self.spent.add(of, time + sending, 1);
+    }
+
+    /// What the thread has used of the processor since the wait began is not the program's.
+    fn waited(&mut self, cpu: CpuMark) {
+        self.cpu_waiting += self.cpu_at_wait.until(cpu).unwrap_or_default();
+        self.cpu_at_wait = cpu;
     }
 
     /// A barrier was passed: the next phase begins.
@@ -107,16 +138,13 @@ impl Meter {
 
     /// Ends the current piece where the account ends.
     fn cut(&mut self, cpu: CpuMark) {
-        let used = match (self.cpu, cpu) {
-            (CpuMark::Of(then, from), CpuMark::Of(now, to)) if then == now => Some(to - from),
-            _ => None,
-        };
-        self.cpu = match (self.cpu, cpu) {
-            (CpuMark::Of(then, _), CpuMark::Of(now, to)) if then == now => CpuMark::Of(now, to),
-            _ => CpuMark::Mixed,
-        };
-        // Waiting uses a little of the processor too: so this is a lower bound of the service time.
-        let service = used.map_or(Nanos::ZERO, |used| self.outside - used);
+        if self.waiting > 0 {
+            self.waited(cpu);
+        }
+        let used = self.cpu.until(cpu);
+        self.cpu = used.map_or(CpuMark::Mixed, |_| cpu);
+        let waiting = std::mem::take(&mut self.cpu_waiting);
+        let service = used.map_or(Nanos::ZERO, |used| self.outside - (used - waiting));
         self.spent.add(Component::Service, service, 0);
         self.spent.add(Component::Busy, self.outside - service, 0);
         let piece = PhaseTimes {
@@ -179,12 +207,12 @@ mod tests {
     #[test]
     fn each_instant_goes_to_one_component() {
         let mut m = Meter::new(Nanos(1_000), cpu(0));
-        m.enter(Nanos(1_100)); // 100 outside, of which 10 sent the call
-        m.leave(Nanos(1_400), Component::Fault, Nanos(10), true);
-        m.enter(Nanos(1_500));
-        m.leave(Nanos(2_500), Component::Barrier, Nanos(0), true);
-        m.next_phase(cpu(130));
-        let all = m.report(Nanos(2_700), true, || cpu(330));
+        m.enter(Nanos(1_100), cpu(70)); // 100 outside, of which 10 sent the call
+        m.leave(Nanos(1_400), cpu(90), Component::Fault, Nanos(10), true);
+        m.enter(Nanos(1_500), cpu(150));
+        m.leave(Nanos(2_500), cpu(170), Component::Barrier, Nanos(0), true);
+        m.next_phase(cpu(170)); // 40 of it while waiting
+        let all = m.report(Nanos(2_700), true, || cpu(370));
         assert_eq!(all.len(), 2);
         let of = |i: usize, c| all[i].spent.time(c).0;
         assert_eq!(
@@ -207,8 +235,14 @@ mod tests {
     #[test]
     fn computing_between_sending_and_waiting_is_busy() {
         let mut m = Meter::new(Nanos(0), CpuMark::Mixed);
-        m.enter(Nanos(900)); // sent at 100 within 5, computed until 900
-        m.leave(Nanos(1_000), Component::Local, Nanos(5), true);
+        m.enter(Nanos(900), CpuMark::Mixed); // sent at 100 within 5, computed until 900
+        m.leave(
+            Nanos(1_000),
+            CpuMark::Mixed,
+            Component::Local,
+            Nanos(5),
+            true,
+        );
         let all = m.report(Nanos(1_000), true, || CpuMark::Mixed);
         assert_eq!(all[0].spent.time(Component::Busy), Nanos(895));
         assert_eq!(all[0].spent.time(Component::Local), Nanos(105));
@@ -241,9 +275,9 @@ mod tests {
             for (what, step, extra) in steps {
                 now += step;
                 match what {
-                    0 | 1 => { m.enter(Nanos(now)); waits += 1; }
+                    0 | 1 => { m.enter(Nanos(now), cpu(now / 2)); waits += 1; }
                     2 if waits > 0 => {
-                        m.leave(Nanos(now), Component::Fault, Nanos(extra), true);
+                        m.leave(Nanos(now), cpu(now / 2), Component::Fault, Nanos(extra), true);
                         waits -= 1;
                     }
                     3 => m.next_phase(cpu(now / 2)),
@@ -251,7 +285,7 @@ mod tests {
                 }
             }
             while waits > 0 {
-                m.leave(Nanos(now), Component::Lock, Nanos(0), true);
+                m.leave(Nanos(now), cpu(now / 2), Component::Lock, Nanos(0), true);
                 waits -= 1;
             }
             check(m.report(Nanos(now), true, || cpu(now / 2)));

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
 
+use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::subject::{Op, Thing};
@@ -103,7 +104,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
     pub fn read(&self) -> Result<View<T>> {
-        self.read_async().wait()
+        blocking(|| self.read_async())
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
@@ -115,7 +116,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        self.read_range_async(range).wait()
+        blocking(|| self.read_range_async(range))
     }
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
@@ -136,7 +137,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`read_range`](Self::read_range).
     pub fn get(&self, at: usize) -> Result<T> {
-        self.get_async(at).wait()
+        blocking(|| self.get_async(at))
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
@@ -158,7 +159,7 @@ impl<T: Element> Object<T> {
     /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
-        self.write_async(values).wait()
+        blocking(|| self.write_async(values))
     }
     /// See [`write`](Self::write).
     pub fn write_async(&self, values: &[T]) -> Call<()> {
@@ -170,7 +171,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
-        self.write_at_async(first, values).wait()
+        blocking(|| self.write_at_async(first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
@@ -182,7 +183,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn set(&self, at: usize, value: T) -> Result<()> {
-        self.set_async(at, value).wait()
+        blocking(|| self.set_async(at, value))
     }
     /// See [`set`](Self::set).
     pub fn set_async(&self, at: usize, value: T) -> Call<()> {
@@ -197,7 +198,7 @@ impl<T: Element> Object<T> {
     /// process holds the object already, in whatever thread; else as [`read`](Self::read).
     pub fn acquire(&self) -> Result<Section<T>> {
         let Some(lock) = &self.lock else {
-            return self.acquire_async().wait();
+            return blocking(|| self.acquire_async());
         };
         lock.acquire(self.id.index as usize, self.dsm.deadline())?;
         Ok(Section::of_words(self.clone(), lock.clone()))
@@ -304,7 +305,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        self.compare_exchange_async(at, expected, new).wait()
+        blocking(|| self.compare_exchange_async(at, expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
@@ -364,10 +365,6 @@ impl<T: Element> Object<T> {
             },
         })
     }
-
-    pub(crate) fn dsm(&self) -> &Dsm {
-        &self.dsm
-    }
 }
 
 impl<T: Number> Object<T> {
@@ -376,7 +373,7 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
-        self.fetch_add_async(at, delta).wait()
+        blocking(|| self.fetch_add_async(at, delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {

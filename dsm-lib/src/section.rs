@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::call::blocking;
+use crate::drive;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::{Call, Exchange, Object, Result, View};
@@ -75,7 +77,7 @@ impl<T: Element> Section<T> {
     /// [`ErrorCode::StaleEpoch`](crate::ErrorCode::StaleEpoch) if the section is over already, because
     /// the lock was lost; else as every operation.
     pub fn release(self) -> Result<u64> {
-        self.release_async().wait()
+        blocking(|| self.release_async())
     }
     /// See [`release`](Self::release). Blocks if the lock is no queue lock.
     pub fn release_async(mut self) -> Call<u64> {
@@ -128,7 +130,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::write`]; refused if the section is over (`StaleEpoch`).
     pub fn write(&mut self, values: &[T]) -> Result<()> {
-        self.write_async(values).wait()
+        blocking(|| self.write_async(values))
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
@@ -139,7 +141,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
-        self.write_at_async(first, values).wait()
+        blocking(|| self.write_at_async(first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
@@ -161,7 +163,8 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        self.object.exchange(self.epoch(), at, expected, new).wait()
+        let epoch = self.epoch();
+        blocking(|| self.object.exchange(epoch, at, expected, new))
     }
 }
 
@@ -171,7 +174,8 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
-        self.object.add(self.epoch(), at, delta).wait()
+        let epoch = self.epoch();
+        blocking(|| self.object.add(epoch, at, delta))
     }
 }
 
@@ -180,16 +184,15 @@ impl<T: Element> Drop for Section<T> {
         if self.released {
             return;
         }
-        let on_io_thread = self.object.dsm().on_io_thread();
-        if on_io_thread && matches!(self.hold, Hold::Words(_)) {
+        let driving = drive::is_driving();
+        if driving && matches!(self.hold, Hold::Words(_)) {
             tracing::warn!("a section dropped in a waker keeps its lock; release it elsewhere");
             return;
         }
-        let call = self.end();
-        if on_io_thread {
-            return; // it cannot wait for itself; the request is on its way
-        }
-        if let Err(error) = call.wait() {
+        if driving {
+            // A thread that carries a session cannot wait for one; the request is on its way.
+            drop(self.end());
+        } else if let Err(error) = blocking(|| self.end()) {
             tracing::warn!(%error, "a section that was dropped could not be released");
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dosmos_proto::{CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
 
+use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::section::ScalarSection;
@@ -219,7 +220,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn read(&self) -> Result<T> {
-        self.read_async().wait()
+        blocking(|| self.read_async())
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<T> {
@@ -230,7 +231,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn write(&self, value: T) -> Result<()> {
-        self.write_async(value).wait()
+        blocking(|| self.write_async(value))
     }
     /// See [`write`](Self::write).
     pub fn write_async(&self, value: T) -> Call<()> {
@@ -254,7 +255,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn compare_exchange(&self, expected: T, new: T) -> Result<Exchange<T>> {
-        self.compare_exchange_async(expected, new).wait()
+        blocking(|| self.compare_exchange_async(expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, expected: T, new: T) -> Call<Exchange<T>> {
@@ -269,7 +270,7 @@ impl<T: Number> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn fetch_add(&self, delta: T) -> Result<T> {
-        self.fetch_add_async(delta).wait()
+        blocking(|| self.fetch_add_async(delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, delta: T) -> Call<T> {

@@ -426,3 +426,94 @@ fn many_threads_share_a_session() {
     });
     assert_eq!(n.read().unwrap(), 1000);
 }
+
+#[test]
+fn blocking_works_inside_a_runtime_of_the_programs_own() {
+    let fake = Fake::start();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let dsm = connect(&fake);
+        let n = dsm.scalar::<u64>("n").declare().unwrap();
+        assert_eq!(n.fetch_add(1).unwrap(), 0);
+        assert_eq!(n.fetch_add_async(1).await.unwrap(), 1);
+        drop(n.acquire_async().await.unwrap());
+        dsm.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_call_under_way_is_served_while_the_program_computes() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<u64>("n").declare().unwrap();
+    for i in 0..200 {
+        assert_eq!(n.fetch_add(1).unwrap(), 2 * i);
+        // Nobody blocks on this one; the fake hears of it all the same.
+        let before = fake.log().len();
+        let call = n.fetch_add_async(1);
+        while fake.log().len() == before {
+            std::thread::yield_now();
+        }
+        assert_eq!(call.wait().unwrap(), 2 * i + 1);
+    }
+}
+
+#[test]
+fn blocking_and_asynchronous_threads_do_not_stall_each_other() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<u64>("n").declare().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..300).for_each(|_| assert!(n.fetch_add(1).is_ok())));
+            scope.spawn(|| {
+                futures::executor::block_on(async {
+                    for _ in 0..300 {
+                        assert!(n.fetch_add_async(1).await.is_ok());
+                    }
+                });
+            });
+        }
+    });
+    assert_eq!(n.read().unwrap(), 1200);
+}
+
+/// A waker that, when woken, drops what it is given: as an executor that shuts down may.
+struct Dropper(std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl std::task::Wake for Dropper {
+    fn wake(self: std::sync::Arc<Self>) {
+        let action = self.0.lock().unwrap().take();
+        action.into_iter().for_each(|act| act());
+    }
+}
+
+#[test]
+fn what_a_waker_drops_does_not_wait_for_the_session_it_runs_in() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<u64>("n").declare().unwrap();
+    let m = dsm.scalar::<u64>("m").declare().unwrap();
+    let section = m.acquire().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let act = move || {
+        let error = m.read().unwrap_err();
+        drop(section);
+        drop(m);
+        drop(dsm);
+        tell.send(error).unwrap();
+    };
+    let waker = std::task::Waker::from(std::sync::Arc::new(Dropper(std::sync::Mutex::new(Some(
+        Box::new(act),
+    )))));
+    let mut call = n.read_async();
+    let polled = std::pin::Pin::new(&mut call);
+    // Either it is done at once, or the waker acts on the thread that carries the session.
+    if std::future::Future::poll(polled, &mut std::task::Context::from_waker(&waker)).is_ready() {
+        return;
+    }
+    drop(n);
+    let error = told.recv().unwrap();
+    assert!(matches!(error, Error::WouldDeadlock { .. }), "{error}");
+}
