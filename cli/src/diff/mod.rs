@@ -46,15 +46,16 @@ fn named(run: &str) -> SourceArgs {
 async fn read(run: &str, thresholds: &Thresholds) -> anyhow::Result<(PhasedRun, Analysis)> {
     let source = Fused::new(sources::open(&named(run)).await?.sources);
     let catalog = source.catalog().await?;
-    for line in lacking(&catalog.completeness) {
-        output::note(&format!("{run} is incomplete: {line}"));
-    }
     let mut phases = PhasedRun::new(catalog.clone());
     let mut builder = ProfileBuilder::new(catalog.clone());
-    records::each(&source, &catalog, None, |record| {
+    let completeness = records::each(&source, &catalog, None, |record| {
         phases.add(record);
         builder.add(record);
     })
     .await?;
+    // Only now: reading may have found damage.
+    for line in lacking(&completeness) {
+        output::note(&format!("{run} is incomplete: {line}"));
+    }
     Ok((phases, conclude(&builder.finish(None), thresholds)))
 }

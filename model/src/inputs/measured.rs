@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dosmos_proto::{ApId, Component, MpId, Nanos, PhaseTimes};
-use dosmos_trace::query::{Breakdown, Catalog};
+use dosmos_trace::query::{Breakdown, Catalog, Completeness};
 use dosmos_trace::record::Record;
 use serde::Serialize;
 
@@ -52,6 +52,12 @@ impl Builder {
     /// Takes a record: of everything (`Filter { everything: true, .. }`), in order of their start.
     pub fn add(&mut self, record: &Record) {
         self.tally.add(record);
+    }
+
+    /// Says what the records given lacked, once they have been: reading them may have found damage that the
+    /// catalog did not know of.
+    pub fn lacked(&mut self, lacking: Completeness) {
+        self.catalog.completeness = lacking;
     }
 
     /// The run, with the execution-time breakdown of its processes.
@@ -156,16 +162,9 @@ impl Measured {
     pub fn about(&self) -> About {
         let topology = &self.catalog.topology;
         let completeness = &self.catalog.completeness;
-        let mut notes = completeness.notes.clone();
+        let mut notes = completeness.reasons();
         if completeness.sampling < 1.0 {
-            let share = completeness.sampling;
-            notes.push(format!(
-                "counts are estimates: 1 of {:.0} accesses was recorded",
-                1.0 / share
-            ));
-        }
-        if completeness.dropped > 0 {
-            notes.push(format!("{} records were dropped", completeness.dropped));
+            notes.push("counts are estimates: what was recorded, scaled up".to_owned());
         }
         if !self.aligned {
             notes.push("the processes passed different barriers: the run is one phase".to_owned());

@@ -2,20 +2,22 @@
 //! many more bits than the rest set apart (patched frame of reference).
 //!
 //! A column begins with a byte that says how it is stored: all values equal (the value), nearly all
-//! zero (the others, each after its distance from the one before), or blocks of [`BLOCK`] values. A block:
+//! zero (the others, each after its distance from the one before), split (`split.rs`), or blocks of [`BLOCK`] values,
+//! whichever is shortest. A block:
 //! its minimum, the width of the packed part (0 to 32 bits), the number of exceptions, the packed part,
 //! the exceptions' positions (a byte each), and what of each exception lies above the width. Integers outside
 //! the packed part are LEB128.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::ChunkError;
+use super::squeeze::Squeezer;
+use super::{ChunkError, split};
 
 /// Values in a block. An outlier costs its block a few bytes and the others nothing.
 pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
 /// Widest packed part.
-const MOST_BITS: usize = 32;
+pub(super) const MOST_BITS: usize = 32;
 /// One value in so many, at most, is not zero where a column is stored as its values that are not.
 const SPARSE: usize = 48;
 
@@ -23,6 +25,10 @@ const CONSTANT: u8 = 0;
 const FEW: u8 = 1;
 const BLOCKS: u8 = 2;
 const SIGNED_BLOCKS: u8 = 3;
+const SPLIT: u8 = 4;
+
+/// Values of a block that may have more bits than its usual ones.
+const UNUSUAL: usize = 2;
 
 /// Whether values are to be taken as signed: where they are small differences, some below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,49 +37,137 @@ pub(super) enum Sign {
     Signed,
 }
 
-/// Appends `values`.
-pub(super) fn pack(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
-    let first = values.first().copied().unwrap_or(0);
-    if values.iter().all(|v| *v == first) {
-        out.push(CONSTANT);
-        put(first, out);
-        return;
+/// How the values of a block are distributed, and what that means for packing them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    low: u64,
+    width: usize,
+    /// Packed size, about.
+    bytes: usize,
+    /// Bits of nearly all values, above the lowest.
+    pub(super) usual: u8,
+}
+
+impl Shape {
+    fn of(block: &[u64], sign: Sign) -> Self {
+        let low = match sign {
+            Sign::Unsigned => block.iter().copied().min().unwrap_or(0),
+            Sign::Signed => block.iter().map(|v| *v as i64).min().unwrap_or(0) as u64,
+        };
+        let mut lengths = [0u8; 65];
+        for value in block {
+            lengths[bits(value.wrapping_sub(low))] += 1;
+        }
+        Self::with_lengths(low, &lengths)
     }
-    let others = values.iter().filter(|v| **v != 0).count();
-    if others <= values.len() / SPARSE {
-        pack_few(values, out);
-        return;
-    }
-    out.push(match sign {
-        Sign::Unsigned => BLOCKS,
-        Sign::Signed => SIGNED_BLOCKS,
-    });
-    let packer = BitPacker4x::new();
-    for block in values.chunks(BLOCK) {
-        pack_block(packer, block, sign, out);
+
+    /// From how many values have how many bits above `low`.
+    fn with_lengths(low: u64, lengths: &[u8; 65]) -> Self {
+        let (bytes, width) = best_width(lengths);
+        let mut above = 0;
+        let is_usual = |n: &u8| {
+            above += usize::from(*n);
+            above > UNUSUAL
+        };
+        let usual = lengths.iter().rposition(is_usual).unwrap_or(0) as u8;
+        Self {
+            low,
+            width,
+            bytes: bytes + 4,
+            usual,
+        }
     }
 }
 
-fn pack_few(values: &[u64], out: &mut Vec<u8>) {
+/// Appends `values`.
+pub(super) fn pack(values: &[u64], sign: Sign, squeezer: &mut Squeezer, out: &mut Vec<u8>) {
+    let first = values.first().copied().unwrap_or(0);
+    if values.iter().all(|v| *v == first) {
+        return pack_constant(first, out);
+    }
+    let few = values.len() / SPARSE;
+    let mut others = values.iter().enumerate().filter(|(_, v)| **v != 0);
+    if others.nth(few).is_none() {
+        let others = values.iter().enumerate().filter(|(_, v)| **v != 0);
+        return pack_few(others.map(|(i, v)| (i, *v)), out);
+    }
+    let shapes: Vec<Shape> = values.chunks(BLOCK).map(|b| Shape::of(b, sign)).collect();
+    let plain = shapes.iter().map(|s| s.bytes).sum();
+    let at = out.len();
+    out.push(SPLIT);
+    if split::pack(values, &shapes, plain, squeezer, out) {
+        return;
+    }
+    out[at] = match sign {
+        Sign::Unsigned => BLOCKS,
+        Sign::Signed => SIGNED_BLOCKS,
+    };
+    for (block, shape) in values.chunks(BLOCK).zip(&shapes) {
+        pack_block(block, shape, sign, out);
+    }
+}
+
+/// Appends `count` values that are all zero but for `changes`, in order of their position. As [`pack`]
+/// would, in time that depends on the number of changes.
+pub(super) fn pack_changes(changes: &[(u16, u64)], count: usize, out: &mut Vec<u8>) {
+    if changes.is_empty() {
+        return pack_constant(0, out);
+    }
+    if changes.len() <= count / SPARSE {
+        return pack_few(changes.iter().map(|(i, v)| (usize::from(*i), *v)), out);
+    }
+    out.push(SIGNED_BLOCKS);
+    let mut rest = changes;
+    for from in (0..count).step_by(BLOCK) {
+        let length = BLOCK.min(count - from);
+        let here = rest.partition_point(|(i, _)| usize::from(*i) < from + length);
+        let (here, after) = rest.split_at(here);
+        rest = after;
+        pack_changed_block(here, from, length, out);
+    }
+}
+
+fn pack_changed_block(changes: &[(u16, u64)], from: usize, length: usize, out: &mut Vec<u8>) {
+    let mut lengths = [0u8; 65];
+    lengths[0] = (length - changes.len()) as u8;
+    changes
+        .iter()
+        .for_each(|(_, value)| lengths[bits(*value)] += 1);
+    // A value below zero has all bits, and is then the lowest.
+    if lengths[64] == 0 {
+        let shape = Shape::with_lengths(0, &lengths);
+        if shape.width == 0 {
+            out.extend_from_slice(&[0, 0, changes.len() as u8]);
+            out.extend(changes.iter().map(|(i, _)| (usize::from(*i) - from) as u8));
+            changes.iter().for_each(|(_, value)| put(*value, out));
+            return;
+        }
+    }
+    let mut block = [0; BLOCK];
+    for (i, value) in changes {
+        block[usize::from(*i) - from] = *value;
+    }
+    let block = &block[..length];
+    pack_block(block, &Shape::of(block, Sign::Signed), Sign::Signed, out);
+}
+
+fn pack_constant(value: u64, out: &mut Vec<u8>) {
+    out.push(CONSTANT);
+    put(value, out);
+}
+
+fn pack_few(others: impl Iterator<Item = (usize, u64)>, out: &mut Vec<u8>) {
     out.push(FEW);
     let mut next = 0;
-    for (i, &value) in values.iter().enumerate().filter(|(_, v)| **v != 0) {
+    for (i, value) in others {
         put((i - next) as u64, out);
         put(zigzag(value), out);
         next = i + 1;
     }
 }
 
-fn pack_block(packer: BitPacker4x, block: &[u64], sign: Sign, out: &mut Vec<u8>) {
-    let low = match sign {
-        Sign::Unsigned => block.iter().copied().min().unwrap_or(0),
-        Sign::Signed => block.iter().map(|v| *v as i64).min().unwrap_or(0) as u64,
-    };
-    let mut lengths = [0u8; 65];
-    for value in block {
-        lengths[bits(value.wrapping_sub(low))] += 1;
-    }
-    let width = best_width(&lengths);
+fn pack_block(block: &[u64], shape: &Shape, sign: Sign, out: &mut Vec<u8>) {
+    let Shape { low, width, .. } = *shape;
     let mask = low_bits(width);
     let mut packed = [0u32; BLOCK];
     let mut positions = [0u8; BLOCK];
@@ -84,42 +178,40 @@ fn pack_block(packer: BitPacker4x, block: &[u64], sign: Sign, out: &mut Vec<u8>)
         positions[exceptions] = i as u8;
         exceptions += usize::from(difference > mask);
     }
-    put(
-        if sign == Sign::Signed {
-            zigzag(low)
-        } else {
-            low
-        },
-        out,
-    );
+    let positions = &positions[..exceptions];
+    match sign {
+        Sign::Signed => put(zigzag(low), out),
+        Sign::Unsigned => put(low, out),
+    }
     out.push(width as u8);
     out.push(exceptions as u8);
     let at = out.len();
     out.resize(at + BLOCK * width / 8, 0);
-    packer.compress(&packed, &mut out[at..], width as u8);
-    out.extend_from_slice(&positions[..exceptions]);
-    for &i in &positions[..exceptions] {
+    BitPacker4x::new().compress(&packed, &mut out[at..], width as u8);
+    out.extend_from_slice(positions);
+    for &i in positions {
         put(block[usize::from(i)].wrapping_sub(low) >> width, out);
     }
 }
 
-/// The width that makes the block shortest, from how many values have how many bits.
-fn best_width(lengths: &[u8; 65]) -> usize {
+/// The width that makes the block shortest, and the bytes it is then; from how many values have how many bits.
+fn best_width(lengths: &[u8; 65]) -> (usize, usize) {
     let widest = lengths.iter().rposition(|n| *n > 0).unwrap_or(0);
     let mut best = (usize::MAX, 0);
     // From the widest down: below a width at which half of the values are exceptions nothing is gained.
     for width in (0..=widest.min(MOST_BITS)).rev() {
         let (mut apart, mut bytes) = (0, BLOCK * width / 8);
-        for (length, &n) in lengths.iter().enumerate().take(widest + 1).skip(width + 1) {
-            apart += usize::from(n);
-            bytes += usize::from(n) * (1 + (length - width).div_ceil(7));
+        for (length, n) in (width + 1..).zip(&lengths[width + 1..=widest]) {
+            let n = usize::from(*n);
+            apart += n;
+            bytes += n * (1 + (length - width).div_ceil(7));
         }
         best = best.min((bytes, width));
         if apart > BLOCK / 2 && widest <= MOST_BITS {
             break;
         }
     }
-    best.1
+    best
 }
 
 fn bits(value: u64) -> usize {
@@ -144,6 +236,7 @@ fn unpack_some(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
     let sign = match take_byte(bytes)? {
         CONSTANT => return Some(vec![take(bytes)?; count]),
         FEW => return unpack_few(bytes, count),
+        SPLIT => return split::unpack(bytes, count),
         BLOCKS => Sign::Unsigned,
         SIGNED_BLOCKS => Sign::Signed,
         _ => return None,
@@ -249,6 +342,19 @@ mod tests {
             prop::collection::vec(prop_oneof![99 => Just(0u64), 1 => any::<u64>()], 0..600),
             prop::collection::vec((-50i64..50).prop_map(|v| v as u64), 0..600),
             prop::collection::vec(Just(7u64), 0..600),
+            // Times: orders of magnitude, some far off, some before the one before.
+            prop::collection::vec(
+                (0u32..20, any::<u32>()).prop_map(|(wide, v)| u64::from(v >> (12 + wide % 5))),
+                0..2000
+            ),
+            prop::collection::vec(
+                prop_oneof![
+                    50 => (0u32..3, any::<u32>()).prop_map(|(wide, v)| u64::from(v >> (20 + wide))),
+                    1 => any::<i64>().prop_map(|v| v as u64),
+                    1 => (-5000i64..0).prop_map(|v| v as u64),
+                ],
+                0..2000
+            ),
         ]
     }
 
@@ -257,12 +363,23 @@ mod tests {
         fn packing_reads_back(values in columns(), signed in any::<bool>()) {
             let sign = if signed { Sign::Signed } else { Sign::Unsigned };
             let mut bytes = Vec::new();
-            pack(&values, sign, &mut bytes);
+            pack(&values, sign, &mut Squeezer::default(), &mut bytes);
             prop_assert_eq!(unpack(&bytes, values.len()).unwrap(), values);
         }
 
         #[test]
-        fn any_bytes_give_values_or_an_error(mut bytes in prop::collection::vec(any::<u8>(), 1..300), mode in 0u8..5, count in 0usize..9_000) {
+        fn changes_read_back(changes in prop::collection::btree_map(0u16..3000, prop_oneof![
+            3 => 1u64..9, 1 => any::<u64>(), 1 => (-9i64..0).prop_map(|v| v as u64)], 0..400), count in 3000usize..4000) {
+            let changes: Vec<(u16, u64)> = changes.into_iter().collect();
+            let mut values = vec![0; count];
+            changes.iter().for_each(|(i, v)| values[usize::from(*i)] = *v);
+            let mut bytes = Vec::new();
+            pack_changes(&changes, count, &mut bytes);
+            prop_assert_eq!(unpack(&bytes, count).unwrap(), values);
+        }
+
+        #[test]
+        fn any_bytes_give_values_or_an_error(mut bytes in prop::collection::vec(any::<u8>(), 1..300), mode in 0u8..6, count in 0usize..9_000) {
             bytes[0] = mode;
             if let Ok(values) = unpack(&bytes, count) {
                 prop_assert_eq!(values.len(), count);
@@ -274,10 +391,20 @@ mod tests {
     fn a_few_outliers_widen_nothing() {
         let mut values: Vec<u64> = (0..1024).map(|i| i * 37 % 256).collect();
         let mut plain = Vec::new();
-        pack(&values, Sign::Unsigned, &mut plain);
+        pack(
+            &values,
+            Sign::Unsigned,
+            &mut Squeezer::default(),
+            &mut plain,
+        );
         values[500] = u64::MAX;
         let mut patched = Vec::new();
-        pack(&values, Sign::Unsigned, &mut patched);
+        pack(
+            &values,
+            Sign::Unsigned,
+            &mut Squeezer::default(),
+            &mut patched,
+        );
         assert!(plain.len() < 1024 + 8 * 4 + 1, "{}", plain.len());
         assert!(patched.len() < plain.len() + 14, "{}", patched.len());
     }

@@ -1,10 +1,19 @@
 //! From records to a chunk and its summary.
+//!
+//! Records are rows of about a hundred bytes, columns are what is packed: making a chunk is mostly moving
+//! memory. So the rows are read twice only: once to number what has few values, once, a
+//! cache's worth at a time, for everything that is stored in relation to those.
 
 use super::bits::{self, Sign};
+use super::squeeze::Squeezer;
+use super::summary::{Seen, Span};
 use super::symbols::{self, Interner};
-use super::{COLUMNS, Contexts, HEADER, MAGIC, MOST_RECORDS, Summary, kind_places};
-use crate::record::{Op, Record};
+use super::{COLUMNS, HEADER, MAGIC, MOST_RECORDS, OPS, Summary, kind_places};
+use crate::record::Record;
 use crate::wire::kind_of;
+
+/// Rows that stay in the processor's first cache, between looking at their times and at the rest.
+const ROWS: usize = 128;
 
 /// A chunk and what it holds.
 #[derive(Clone, Debug)]
@@ -20,8 +29,11 @@ pub struct Encoder {
     kinds: Interner,
     objects: Interner,
     aps: Interner,
-    values: Vec<u64>,
-    compressor: Option<zstd::bulk::Compressor<'static>>,
+    span: Span,
+    starts: Vec<u64>,
+    times: Times,
+    changes: Changes,
+    squeezer: Squeezer,
 }
 
 impl std::fmt::Debug for Encoder {
@@ -35,9 +47,6 @@ impl Default for Encoder {
         Self::new()
     }
 }
-
-/// What of a record a column holds.
-type Field = fn(&Record) -> u64;
 
 /// The parts of a chunk as they come.
 struct Parts {
@@ -63,24 +72,25 @@ impl Encoder {
             kinds: Interner::new(),
             objects: Interner::new(),
             aps: Interner::new(),
-            values: Vec::new(),
-            compressor: None,
+            span: Span::NONE,
+            starts: Vec::new(),
+            times: Times::default(),
+            changes: Changes::default(),
+            squeezer: Squeezer::default(),
         }
     }
 
     /// Encodes at most [`MOST_RECORDS`] records.
     ///
     /// # Panics
-    /// If there are more: the caller cuts them. Or if the system has no memory for a compressor.
+    /// If there are more: the caller cuts them.
     pub fn encode(&mut self, records: &[Record]) -> Encoded {
         assert!(
             records.len() <= MOST_RECORDS,
             "a chunk holds {MOST_RECORDS} records"
         );
-        self.kinds.take(records.iter().map(|r| kind_of(r).into()));
-        self.objects
-            .take(records.iter().map(|r| r.object.to_wire()));
-        self.aps.take(records.iter().map(|r| r.ap.0.into()));
+        self.number(records);
+        self.relate(records);
         let mut parts = Parts {
             header: Vec::with_capacity(HEADER + records.len() * 8),
             body: Vec::with_capacity(records.len() * 8),
@@ -89,93 +99,205 @@ impl Encoder {
         let count = records.len() as u32;
         parts.header.extend_from_slice(&count.to_le_bytes());
         parts.header.push(COLUMNS as u8);
-        self.symbols(&mut parts);
-        self.start(&mut parts, records);
-        self.times(&mut parts, records);
-        self.rest(&mut parts, records);
+        self.write(&mut parts, records.len());
         let checksum = crc32fast::hash(&parts.header);
         parts.header.extend_from_slice(&checksum.to_le_bytes());
         parts.header.extend_from_slice(&parts.body);
+        let seen = Seen {
+            span: self.span,
+            waits: &self.times.waiting,
+            kinds: &self.kinds.symbols,
+            objects: &self.objects.symbols,
+            aps: &self.aps.symbols,
+        };
         Encoded {
             bytes: parts.header,
-            summary: Summary::with_symbols(
-                records,
-                &self.kinds.symbols,
-                &self.objects.symbols,
-                &self.aps.symbols,
-            ),
+            summary: Summary::with_symbols(&seen),
         }
     }
 
-    fn symbols(&mut self, parts: &mut Parts) {
-        let made = || symbols::compressor().expect("memory for a compressor");
-        let compressor = self.compressor.get_or_insert_with(made);
-        for interner in [&self.kinds, &self.objects, &self.aps] {
-            parts.column(|out| symbols::put(&interner.symbols, compressor, out));
-        }
-    }
-
-    fn start(&mut self, parts: &mut Parts, records: &[Record]) {
+    /// Numbers kinds, objects and application processes; takes the starts on the way.
+    fn number(&mut self, records: &[Record]) {
+        let interners = [&mut self.kinds, &mut self.objects, &mut self.aps];
+        let [kinds, objects, aps] = interners;
+        [&mut *kinds, &mut *objects, &mut *aps]
+            .into_iter()
+            .for_each(Interner::clear);
+        self.starts.clear();
+        self.span = Span::NONE;
         let mut before = 0u64;
-        self.values.clear();
-        self.values.extend(records.iter().map(|r| {
-            let difference = r.start.0.wrapping_sub(before);
+        for r in records {
+            kinds.add(kind_of(r).into());
+            objects.add(r.object.to_wire());
+            aps.add(r.ap.0.into());
+            self.span.add(r);
+            self.starts.push(r.start.0.wrapping_sub(before));
             before = r.start.0;
-            difference
-        }));
-        parts.column(|out| bits::pack(&self.values, Sign::Signed, out));
+        }
+        [kinds, objects, aps].into_iter().for_each(Interner::finish);
     }
 
-    /// Duration, wait and service, in order of kind.
-    fn times(&mut self, parts: &mut Parts, records: &[Record]) {
-        let columns: [fn(&Record) -> u64; 3] = [
-            |r| r.duration.0.wrapping_sub(r.wait.0.max(r.service.0)),
-            |r| r.wait.0,
-            |r| r.service.0,
-        ];
-        let kinds = &self.kinds.symbols;
-        let begins = kind_places(kinds);
-        self.values.clear();
-        self.values.resize(records.len(), 0);
-        for value in columns {
-            let mut places = begins.clone();
-            for (record, &kind) in records.iter().zip(&kinds.of) {
-                let place = &mut places[usize::from(kind)];
-                self.values[*place] = value(record);
-                *place += 1;
-            }
-            parts.column(|out| bits::pack(&self.values, Sign::Unsigned, out));
+    /// Takes everything else: times in order of kind, and what changed for an object or process.
+    fn relate(&mut self, records: &[Record]) {
+        let [kinds, objects, aps] = [&self.kinds, &self.objects, &self.aps].map(|i| &i.symbols);
+        self.times.begin(records.len(), kind_places(kinds));
+        self.changes
+            .begin(aps.values.len(), objects.values.len(), &kinds.values);
+        let symbols = kinds.of.chunks(ROWS).zip(objects.of.chunks(ROWS));
+        let rows = records.chunks(ROWS).zip(symbols.zip(aps.of.chunks(ROWS)));
+        for (from, (rows, ((kinds, objects), aps))) in (0u16..).step_by(ROWS).zip(rows) {
+            self.times.take(from, rows, kinds);
+            self.changes.take(from, rows, kinds, objects, aps);
         }
     }
 
-    /// What hardly changes for one process or object.
-    fn rest(&mut self, parts: &mut Parts, records: &[Record]) {
-        let op = |kind: &u64| Op::from_number(*kind as u32 & 7).unwrap_or(Op::Read);
-        let by_ap = Contexts::of(&self.aps.symbols);
-        let by_object = Contexts::of(&self.objects.symbols);
-        let by_op = Contexts::by_op(&self.objects.symbols, &self.kinds.symbols, op);
-        let columns: [(&Contexts, Field); 6] = [
-            (&by_ap, |r| r.mp.0.into()),
-            (&by_object, |r| r.peer.0.into()),
-            (&by_op, |r| r.bytes.into()),
-            (&by_object, |r| r.version),
-            (&by_op, |r| r.range.0.into()),
-            (&by_op, |r| r.range.1.wrapping_sub(r.range.0).into()),
-        ];
-        let mut last = Vec::new();
-        for (contexts, value) in columns {
-            last.clear();
-            last.resize(contexts.count, 0u64);
-            self.values.clear();
-            let with_context = records.iter().zip(&contexts.of);
-            self.values.extend(with_context.map(|(record, &context)| {
-                let value = value(record);
-                let last = &mut last[context as usize];
-                let difference = value.wrapping_sub(*last);
-                *last = value;
-                difference
-            }));
-            parts.column(|out| bits::pack(&self.values, Sign::Signed, out));
+    /// Writes the columns, in the order of [`Column::ALL`](super::Column::ALL).
+    fn write(&mut self, parts: &mut Parts, count: usize) {
+        let squeezer = &mut self.squeezer;
+        for interner in [&self.kinds, &self.objects, &self.aps] {
+            parts.column(|out| symbols::put(&interner.symbols, squeezer, out));
+        }
+        parts.column(|out| bits::pack(&self.starts, Sign::Signed, squeezer, out));
+        let times = &self.times;
+        for values in [&times.durations, &times.waits, &times.services] {
+            parts.column(|out| bits::pack(values, Sign::Unsigned, squeezer, out));
+        }
+        let c = &self.changes;
+        for changes in [
+            &c.mps,
+            &c.peers,
+            &c.bytes,
+            &c.versions,
+            &c.firsts,
+            &c.lengths,
+        ] {
+            parts.column(|out| bits::pack_changes(changes, count, out));
+        }
+    }
+}
+
+/// Durations (without the longer of wait and service), waits and services, in order of kind.
+#[derive(Default)]
+struct Times {
+    /// Where the next record of each kind goes.
+    places: Vec<usize>,
+    durations: Vec<u64>,
+    waits: Vec<u64>,
+    services: Vec<u64>,
+    /// Positions of the records that waited, and how long.
+    waiting: Vec<(u16, u64)>,
+}
+
+impl Times {
+    fn begin(&mut self, count: usize, places: Vec<usize>) {
+        self.places = places;
+        for values in [&mut self.durations, &mut self.waits, &mut self.services] {
+            values.clear();
+            values.resize(count, 0);
+        }
+        self.waiting.clear();
+    }
+
+    /// Takes rows, of which the first stands at `from`.
+    fn take(&mut self, from: u16, rows: &[Record], kinds: &[u16]) {
+        for (i, (r, kind)) in (from..).zip(rows.iter().zip(kinds)) {
+            let next = &mut self.places[usize::from(*kind)];
+            let place = *next;
+            *next += 1;
+            self.durations[place] = r.duration.0.wrapping_sub(r.wait.0.max(r.service.0));
+            self.services[place] = r.service.0;
+            if r.wait.0 != 0 {
+                self.waits[place] = r.wait.0;
+                self.waiting.push((i, r.wait.0));
+            }
+        }
+    }
+}
+
+/// Where a record differs from the one before of the same process, object, or object and operation: positions
+/// and differences.
+#[derive(Default)]
+struct Changes {
+    /// What was last seen of each application process.
+    of_ap: Vec<u32>,
+    of_object: Vec<OfObject>,
+    of_op: Vec<OfOp>,
+    /// The operation of each kind.
+    ops: Vec<usize>,
+    mps: Vec<(u16, u64)>,
+    peers: Vec<(u16, u64)>,
+    bytes: Vec<(u16, u64)>,
+    versions: Vec<(u16, u64)>,
+    firsts: Vec<(u16, u64)>,
+    lengths: Vec<(u16, u64)>,
+}
+
+/// What was last seen of an object.
+#[derive(Clone, Copy, Default)]
+struct OfObject {
+    version: u64,
+    peer: u32,
+}
+
+/// What was last seen of an operation on an object.
+#[derive(Clone, Copy, Default)]
+struct OfOp {
+    bytes: u32,
+    first: u32,
+    length: u32,
+}
+
+/// Notes the difference to the value before, if there is one.
+#[inline]
+fn compare<T: Into<u64> + Copy + PartialEq>(
+    i: u16,
+    value: T,
+    before: &mut T,
+    changes: &mut Vec<(u16, u64)>,
+) {
+    if value != *before {
+        changes.push((i, value.into().wrapping_sub((*before).into())));
+        *before = value;
+    }
+}
+
+impl Changes {
+    fn begin(&mut self, aps: usize, objects: usize, kinds: &[u64]) {
+        self.of_ap.clear();
+        self.of_ap.resize(aps, 0);
+        self.of_object.clear();
+        self.of_object.resize(objects, OfObject::default());
+        self.of_op.clear();
+        self.of_op.resize(objects * OPS, OfOp::default());
+        self.ops = kinds.iter().map(|k| *k as usize % OPS).collect();
+        for changes in [
+            &mut self.mps,
+            &mut self.peers,
+            &mut self.bytes,
+            &mut self.versions,
+            &mut self.firsts,
+            &mut self.lengths,
+        ] {
+            changes.clear();
+        }
+    }
+
+    /// Takes rows, of which the first stands at `from`.
+    fn take(&mut self, from: u16, rows: &[Record], kinds: &[u16], objects: &[u16], aps: &[u16]) {
+        let symbols = kinds.iter().zip(objects).zip(aps);
+        for (i, (r, ((kind, object), ap))) in (from..).zip(rows.iter().zip(symbols)) {
+            let object = usize::from(*object);
+            let op = self.ops[usize::from(*kind)];
+            let of_ap = &mut self.of_ap[usize::from(*ap)];
+            compare(i, r.mp.0, of_ap, &mut self.mps);
+            let of_object = &mut self.of_object[object];
+            compare(i, r.peer.0, &mut of_object.peer, &mut self.peers);
+            compare(i, r.version, &mut of_object.version, &mut self.versions);
+            let of_op = &mut self.of_op[object * OPS + op];
+            compare(i, r.bytes, &mut of_op.bytes, &mut self.bytes);
+            compare(i, r.range.0, &mut of_op.first, &mut self.firsts);
+            let length = r.range.1.wrapping_sub(r.range.0);
+            compare(i, length, &mut of_op.length, &mut self.lengths);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Chunks: up to [`MOST_RECORDS`] records as compressed columns, and a summary of each.
 //!
-//! Layout, little-endian: magic `DSC2`, number of records (u32), number of columns (u8), then for each
+//! Layout, little-endian: magic `DSC3`, number of records (u32), number of columns (u8), then for each
 //! column its length in bytes (u32) and CRC32; the CRC32 of all that; then the columns, in the order of
 //! [`Column::ALL`]. A reader decodes only the columns it needs, checks only those, and never allocates by
 //! a length the chunk merely claims.
 //!
-//! Four ways of storing a column (`bits.rs` and `symbols.rs` have the bytes):
+//! Four ways of storing a column (`bits.rs`, `split.rs` and `symbols.rs` have the bytes):
 //! * few different values (kind, object, application process): the values, and each record's number of its own;
 //! * start: the first, then differences;
 //! * times (duration, wait, service): in order of the records' kind, since like operations take like
@@ -16,6 +16,8 @@
 
 mod bits;
 mod encode;
+mod split;
+mod squeeze;
 mod summary;
 mod symbols;
 
@@ -31,7 +33,9 @@ pub use symbols::Symbols;
 /// Most records in a chunk: some 16 to 60 KiB encoded, which suits the store's engine.
 pub const MOST_RECORDS: usize = 8192;
 
-const MAGIC: &[u8; 4] = b"DSC2";
+/// Operations' numbers are below this.
+const OPS: usize = 8;
+const MAGIC: &[u8; 4] = b"DSC3";
 const COLUMNS: usize = Column::ALL.len();
 const COLUMN_HEADER: usize = 8;
 const HEADER: usize = 4 + 4 + 1 + COLUMNS * COLUMN_HEADER + 4;
@@ -122,14 +126,14 @@ impl Contexts {
     }
 
     /// The same objects, each operation apart.
-    fn by_op<T, K>(objects: &Symbols<T>, kinds: &Symbols<K>, op: impl Fn(&K) -> Op) -> Self {
-        let ops: Vec<u32> = kinds.values.iter().map(|k| op(k) as u32).collect();
+    fn by_op(objects: &Symbols<ObjectId>, kinds: &Symbols<Kind>) -> Self {
+        let ops: Vec<u32> = kinds.values.iter().map(|k| k.op as u32).collect();
         let pairs = objects.of.iter().zip(&kinds.of);
         Self {
             of: pairs
-                .map(|(o, k)| u32::from(*o) * 8 + ops[usize::from(*k)])
+                .map(|(o, k)| u32::from(*o) * OPS as u32 + ops[usize::from(*k)])
                 .collect(),
-            count: objects.values.len() * 8,
+            count: objects.values.len() * OPS,
         }
     }
 }
@@ -350,7 +354,7 @@ impl<'a> Chunk<'a> {
         let durations = self.durations(&kinds, &waits, &services)?;
         let by_ap = Contexts::of(&aps);
         let by_object = Contexts::of(&objects);
-        let by_op = Contexts::by_op(&objects, &kinds, |k| k.op);
+        let by_op = Contexts::by_op(&objects, &kinds);
         let mps = self.hardly_changing(Column::Mp, &by_ap)?;
         let peers = self.hardly_changing(Column::Peer, &by_object)?;
         let bytes = self.hardly_changing(Column::Bytes, &by_op)?;

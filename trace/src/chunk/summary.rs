@@ -68,6 +68,48 @@ pub struct Summary {
     ap_waits: Vec<Waited>,
 }
 
+/// From when to when records go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    from: Nanos,
+    /// The latest start.
+    last: Nanos,
+    end: Nanos,
+}
+
+impl Span {
+    /// Of no records.
+    pub(super) const NONE: Self = Self {
+        from: Nanos::MAX,
+        last: Nanos::ZERO,
+        end: Nanos::ZERO,
+    };
+
+    #[inline]
+    pub(super) fn add(&mut self, record: &Record) {
+        self.from = self.from.min(record.start);
+        self.last = self.last.max(record.start);
+        self.end = self.end.max(record.end());
+    }
+
+    fn of(records: &[Record]) -> Self {
+        let mut span = Self::NONE;
+        records.iter().for_each(|r| span.add(r));
+        span
+    }
+}
+
+/// What a summary is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) span: Span,
+    /// Positions of the records that waited, and how long, in nanoseconds.
+    pub(super) waits: &'a [(u16, u64)],
+    pub(super) kinds: &'a Symbols<u64>,
+    pub(super) objects: &'a Symbols<u64>,
+    pub(super) aps: &'a Symbols<u64>,
+}
+
 /// Bits of a cell's kind that are not the operation.
 const ORIGIN_SHIFT: u8 = 3;
 const OPTIMIZED: u8 = 1 << 5;
@@ -81,22 +123,27 @@ impl Summary {
         kinds.take(records.iter().map(|r| kind_of(r).into()));
         objects.take(records.iter().map(|r| r.object.to_wire()));
         aps.take(records.iter().map(|r| r.ap.0.into()));
-        Self::with_symbols(records, &kinds.symbols, &objects.symbols, &aps.symbols)
+        let waits = (0u16..).zip(records).filter(|(_, r)| r.wait.0 > 0);
+        let waits: Vec<(u16, u64)> = waits.map(|(i, r)| (i, r.wait.0)).collect();
+        let seen = Seen {
+            span: Span::of(records),
+            waits: &waits,
+            kinds: &kinds.symbols,
+            objects: &objects.symbols,
+            aps: &aps.symbols,
+        };
+        Self::with_symbols(&seen)
     }
 
     /// The same, where the records' symbols are known.
-    pub(super) fn with_symbols(
-        records: &[Record],
-        kinds: &Symbols<u64>,
-        objects: &Symbols<u64>,
-        aps: &Symbols<u64>,
-    ) -> Option<Self> {
-        let (mut from, mut last, mut end) = (Nanos::MAX, Nanos::ZERO, Nanos::ZERO);
-        for r in records {
-            from = from.min(r.start);
-            last = last.max(r.start);
-            end = end.max(r.end());
-        }
+    pub(super) fn with_symbols(seen: &Seen<'_>) -> Option<Self> {
+        let Seen {
+            span,
+            waits,
+            kinds,
+            objects,
+            aps,
+        } = *seen;
         // Objects are in order, so those of a variable stand together.
         let mut variables: Vec<(VarId, Option<u32>)> = Vec::new();
         let mut variable_of = Vec::with_capacity(objects.values.len());
@@ -110,21 +157,29 @@ impl Summary {
         let mut by_variable = Sums::new(variables.len());
         let mut by_ap = Sums::new(aps.values.len());
         let kind_of_cell: Vec<Option<usize>> = kinds.values.iter().map(|k| cell_kind(*k)).collect();
-        for (i, r) in records.iter().enumerate() {
+        let places = objects.of.iter().zip(&aps.of).zip(&kinds.of);
+        for ((object, ap), kind) in places {
+            if let Some(kind) = kind_of_cell[usize::from(*kind)] {
+                by_variable.count(variable_of[usize::from(*object)], kind);
+                by_ap.count(usize::from(*ap), kind);
+            }
+        }
+        for &(i, wait) in waits {
+            let i = usize::from(i);
             if let Some(kind) = kind_of_cell[usize::from(kinds.of[i])] {
-                by_variable.add(variable_of[usize::from(objects.of[i])], kind, r.wait);
-                by_ap.add(usize::from(aps.of[i]), kind, r.wait);
+                by_variable.wait(variable_of[usize::from(objects.of[i])], kind, wait);
+                by_ap.wait(usize::from(aps.of[i]), kind, wait);
             }
         }
         let ((by_variable, variable_waits), (by_ap, ap_waits)) =
             (by_variable.cells(), by_ap.cells());
-        (!records.is_empty()).then_some(Self {
+        (!kinds.of.is_empty()).then_some(Self {
             starts: TimeRange {
-                from,
-                to: last + Nanos(1),
+                from: span.from,
+                to: span.last + Nanos(1),
             },
-            end,
-            records: records.len() as u32,
+            end: span.end,
+            records: kinds.of.len() as u32,
             variables,
             aps: aps.values.iter().map(|ap| ApId(*ap as u32)).collect(),
             by_variable,
@@ -283,14 +338,23 @@ impl Sums {
         }
     }
 
-    fn add(&mut self, who: usize, kind: usize, wait: Nanos) {
+    #[inline]
+    fn at(&mut self, who: usize, kind: usize) -> &mut (u32, u64) {
         let at = who * KINDS + kind;
-        let (count, waited) = match self {
+        match self {
             Self::Dense(sums) => &mut sums[at],
             Self::Sparse(sums) => sums.entry(at).or_default(),
-        };
-        *count += 1;
-        *waited = waited.saturating_add(wait.0);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, who: usize, kind: usize) {
+        self.at(who, kind).0 += 1;
+    }
+
+    fn wait(&mut self, who: usize, kind: usize, ns: u64) {
+        let waited = &mut self.at(who, kind).1;
+        *waited = waited.saturating_add(ns);
     }
 
     fn cells(self) -> (Vec<Cell>, Vec<Waited>) {

@@ -3,26 +3,20 @@
 //! The numbers are bit-packed, or, where some are much more frequent than others, their bytes are
 //! compressed.
 
-use std::cell::RefCell;
+use bitpacking::{BitPacker, BitPacker4x};
 
 use super::ChunkError;
-use super::bits::{self, Sign};
+use super::bits::{self, BLOCK};
+use super::squeeze::{self, Squeezer};
 
 const ONE: u8 = 0;
 const PACKED: u8 = 1;
 const COMPRESSED: u8 = 2;
 
-/// Level of the compression: higher ones gain nothing on single bytes.
-const LEVEL: i32 = 1;
 /// Compression has to save this fraction, or it is not worth its time.
 const WORTH: f64 = 0.96;
 
 const SLOTS: usize = 1 << 15;
-
-thread_local! {
-    /// Kept, since making one costs more than using it.
-    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
-}
 
 /// A column decoded: the different values, and for each record the position of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +50,8 @@ impl<T: Copy> Symbols<T> {
 pub(super) struct Interner {
     /// Number of a value plus one, where its hash points; 0: free.
     slots: Vec<u16>,
+    /// Slots that are not free.
+    used: Vec<u16>,
     keys: Vec<u64>,
     pub(super) symbols: Symbols<u64>,
 }
@@ -64,6 +60,7 @@ impl Interner {
     pub(super) fn new() -> Self {
         Self {
             slots: vec![0; SLOTS],
+            used: Vec::new(),
             keys: Vec::new(),
             symbols: Symbols {
                 values: Vec::new(),
@@ -74,18 +71,29 @@ impl Interner {
 
     /// Takes a column; the different values are then in rising order.
     pub(super) fn take(&mut self, column: impl Iterator<Item = u64>) {
-        self.slots.fill(0);
+        self.clear();
+        column.for_each(|key| self.add(key));
+        self.finish();
+    }
+
+    /// Begins a column.
+    pub(super) fn clear(&mut self) {
+        for slot in self.used.drain(..) {
+            self.slots[usize::from(slot)] = 0;
+        }
         self.keys.clear();
         self.symbols.of.clear();
-        let mut last = (0, None);
-        for key in column {
-            let number = match last {
-                (before, Some(number)) if before == key => number,
-                _ => self.number(key),
-            };
-            last = (key, Some(number));
-            self.symbols.of.push(number);
-        }
+    }
+
+    /// Adds the next value of the column.
+    #[inline]
+    pub(super) fn add(&mut self, key: u64) {
+        let number = self.number(key);
+        self.symbols.of.push(number);
+    }
+
+    /// Ends the column: numbers its different values in rising order.
+    pub(super) fn finish(&mut self) {
         let mut order: Vec<u16> = (0..self.keys.len() as u16).collect();
         order.sort_unstable_by_key(|&i| self.keys[usize::from(i)]);
         let mut rank = vec![0; order.len()];
@@ -99,6 +107,7 @@ impl Interner {
         }
     }
 
+    #[inline]
     fn number(&mut self, key: u64) -> u16 {
         let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut slot = (hash >> 49) as usize;
@@ -106,6 +115,7 @@ impl Interner {
             match self.slots[slot] {
                 0 => {
                     self.keys.push(key);
+                    self.used.push(slot as u16);
                     self.slots[slot] = self.keys.len() as u16;
                     return self.keys.len() as u16 - 1;
                 }
@@ -117,11 +127,7 @@ impl Interner {
 }
 
 /// Appends a column.
-pub(super) fn put(
-    column: &Symbols<u64>,
-    compressor: &mut zstd::bulk::Compressor<'static>,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn put(column: &Symbols<u64>, squeezer: &mut Squeezer, out: &mut Vec<u8>) {
     bits::put(column.values.len() as u64, out);
     let mut before = 0u64;
     for &value in &column.values {
@@ -132,23 +138,57 @@ pub(super) fn put(
         out.push(ONE);
         return;
     }
-    let width = usize::BITS - (column.values.len() - 1).leading_zeros();
-    let packed_bytes = column.of.len() * width as usize / 8;
+    let packed_bytes = column.of.len().div_ceil(BLOCK) * block_bytes(column.values.len());
     if entropy_bytes(column) < packed_bytes as f64 * WORTH
-        && let Ok(compressed) = compressor.compress(&planes(column))
+        && let Some(compressed) = squeezer.squeeze(&planes(column))
         && compressed.len() < packed_bytes
     {
         out.push(COMPRESSED);
-        out.extend_from_slice(&compressed);
+        out.extend_from_slice(compressed);
         return;
     }
     out.push(PACKED);
-    let wide: Vec<u64> = column.of.iter().map(|s| u64::from(*s)).collect();
-    bits::pack(&wide, Sign::Unsigned, out);
+    pack(&column.of, column.values.len(), out);
 }
 
-pub(super) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
-    zstd::bulk::Compressor::new(LEVEL)
+/// Bits that number `different` values.
+fn width(different: usize) -> u8 {
+    (usize::BITS - different.saturating_sub(1).leading_zeros()) as u8
+}
+
+/// Bytes of a block of such numbers.
+fn block_bytes(different: usize) -> usize {
+    BLOCK * usize::from(width(different)) / 8
+}
+
+fn pack(symbols: &[u16], different: usize, out: &mut Vec<u8>) {
+    let packer = BitPacker4x::new();
+    let mut block = [0u32; BLOCK];
+    for symbols in symbols.chunks(BLOCK) {
+        let wide = symbols.iter().map(|s| u32::from(*s));
+        block.iter_mut().zip(wide).for_each(|(b, s)| *b = s);
+        let at = out.len();
+        out.resize(at + block_bytes(different), 0);
+        packer.compress(&block, &mut out[at..], width(different));
+    }
+}
+
+fn unpack(bytes: &[u8], count: usize, different: usize) -> Option<Vec<u16>> {
+    if bytes.len() != count.div_ceil(BLOCK) * block_bytes(different) || different > 1 << 16 {
+        return None;
+    }
+    let packer = BitPacker4x::new();
+    let mut block = [0u32; BLOCK];
+    let mut symbols = vec![0u16; count];
+    for (place, packed) in symbols
+        .chunks_mut(BLOCK)
+        .zip(bytes.chunks(block_bytes(different).max(1)))
+    {
+        packer.decompress(packed, &mut block, width(different));
+        let narrow = block.iter().map(|s| *s as u16);
+        place.iter_mut().zip(narrow).for_each(|(p, s)| *p = s);
+    }
+    Some(symbols)
 }
 
 /// The numbers' low bytes, then, if there are more than 256 values, their high bytes.
@@ -166,9 +206,7 @@ fn entropy_bytes(column: &Symbols<u64>) -> f64 {
     for &symbol in &column.of {
         counts[usize::from(symbol)] += 1;
     }
-    let all = column.of.len() as f64;
-    let used = counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n));
-    used.map(|n| n * (all / n).log2()).sum::<f64>() / 8.0
+    squeeze::entropy_bytes(&counts)
 }
 
 /// The column of `count` records in `bytes`.
@@ -189,14 +227,10 @@ fn take_some(mut bytes: &[u8], count: usize) -> Option<Symbols<u64>> {
     }
     let of: Vec<u16> = match bits::take_byte(&mut bytes)? {
         ONE if different <= 1 => vec![0; count],
-        PACKED => {
-            let wide = bits::unpack(bytes, count).ok()?;
-            let narrow = wide.into_iter().map(|s| u16::try_from(s).ok());
-            narrow.collect::<Option<_>>()?
-        }
+        PACKED if different > 1 => unpack(bytes, count, different)?,
         COMPRESSED => {
             let planes = if different > 256 { 2 } else { 1 };
-            let bytes = decompress(bytes, count * planes)?;
+            let bytes = squeeze::restore(bytes, count * planes)?;
             let (low, high) = bytes.split_at_checked(count)?;
             let mut of: Vec<u16> = low.iter().map(|b| u16::from(*b)).collect();
             for (symbol, high) in of.iter_mut().zip(high) {
@@ -208,17 +242,6 @@ fn take_some(mut bytes: &[u8], count: usize) -> Option<Symbols<u64>> {
     };
     let most = of.iter().copied().max().map_or(0, usize::from);
     (count == 0 || most < different).then_some(Symbols { values, of })
-}
-
-/// What was compressed, if it has exactly `length` bytes.
-fn decompress(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        if kept.is_none() {
-            *kept = zstd::bulk::Decompressor::new().ok();
-        }
-        let plain = kept.as_mut()?.decompress(bytes, length).ok()?;
-        (plain.len() == length).then_some(plain)
-    })
 }
 
 #[cfg(test)]
@@ -238,7 +261,7 @@ mod tests {
             let mut interner = Interner::new();
             interner.take(column.iter().copied());
             let mut bytes = Vec::new();
-            put(&interner.symbols, &mut compressor().unwrap(), &mut bytes);
+            put(&interner.symbols, &mut Squeezer::default(), &mut bytes);
             let read = take(&bytes, column.len()).unwrap();
             let values: Vec<u64> = (0..column.len()).map(|i| read.at(i)).collect();
             prop_assert_eq!(values, column);

@@ -23,6 +23,12 @@ use crate::{records, sources};
 /// `dosmos model inputs`.
 pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
     let run = measured(&args.run).await?;
+    // What is handed to a model as it is has no place for it.
+    if args.wanted != InputsFor::All {
+        for reason in run.about().notes {
+            output::note(&reason);
+        }
+    }
     let document = match args.wanted {
         InputsFor::All => all(&run, delays(&args.run))?,
         InputsFor::Lopc => contention(&run)?["homogeneous"].take(),
@@ -104,7 +110,8 @@ pub(crate) async fn gather(
     let catalog = source.catalog().await?;
     let breakdown = source.breakdown().await?;
     let mut builder = Builder::new(catalog.clone(), network)?;
-    records::each(source, &catalog, None, |record| builder.add(record)).await?;
+    let lacking = records::each(source, &catalog, None, |record| builder.add(record)).await?;
+    builder.lacked(lacking);
     builder.finish(&breakdown).context(
         "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
     )

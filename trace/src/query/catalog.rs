@@ -1,0 +1,78 @@
+//! What a trace is about: processes, variables, barriers, meta-objects.
+
+use dosmos_proto::{GroupId, ObjectId, Topology, VarId, Variable};
+use serde::{Deserialize, Serialize};
+
+use super::{Completeness, TimeRange};
+use crate::meta::{PrimaryMeta, SecondaryMeta};
+
+/// A barrier's entry in the dictionary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BarrierName {
+    /// The number that stands for it in `Record::object.var`.
+    pub id: VarId,
+    /// The group it is of; none: of all.
+    pub group: Option<GroupId>,
+    /// Its name; may be empty.
+    pub name: String,
+}
+
+/// What there is: processes, variables, extent in time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// The event managers behind it.
+    pub event_managers: Vec<String>,
+    /// The processes.
+    pub topology: Topology,
+    /// The variables seen, by number.
+    pub variables: Vec<Variable>,
+    /// The barriers seen.
+    pub barriers: Vec<BarrierName>,
+    /// Start of the first and end of the last record; none if there is no record.
+    pub extent: Option<TimeRange>,
+    /// Number of records.
+    pub records: u64,
+    /// What is lacking.
+    pub completeness: Completeness,
+    /// Answered by a running event manager: more may come.
+    pub live: bool,
+}
+
+impl Catalog {
+    /// The variable called `name`.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|v| v.spec.name == name)
+    }
+
+    /// Name of a variable or barrier, or its number if unknown.
+    pub fn name_of(&self, id: VarId) -> String {
+        if let Some(v) = self.variables.iter().find(|v| v.id == id) {
+            return v.spec.name.clone();
+        }
+        match self.barriers.iter().find(|b| b.id == id) {
+            Some(b) if b.name.is_empty() => "barrier".to_owned(),
+            Some(b) => format!("barrier {}", b.name),
+            None => id.to_string(),
+        }
+    }
+}
+
+/// Which meta-objects. Empty lists mean "all".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetaQuery {
+    /// Of these variables.
+    pub variables: Vec<VarId>,
+    /// Only these objects.
+    pub objects: Vec<ObjectId>,
+}
+
+/// Meta-objects, in order of object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MetaObjects {
+    /// One an object.
+    pub primaries: Vec<PrimaryMeta>,
+    /// One a copy.
+    pub secondaries: Vec<SecondaryMeta>,
+    /// What is lacking.
+    pub completeness: Completeness,
+}

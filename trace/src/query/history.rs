@@ -1,0 +1,96 @@
+//! Histories and records: what happened, in order of its start.
+
+use dosmos_proto::{ApId, Nanos, ObjectId};
+use serde::{Deserialize, Serialize};
+
+use super::{Completeness, Filter, TimeRange};
+use crate::record::{Op, Origin, Record};
+
+/// What happened, one by one or, where there is too much of it, gathered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// Of what. A missing range means the source's extent.
+    pub filter: Filter,
+    /// At most so many points; like neighbours are gathered into one to keep to it.
+    pub max_points: u32,
+}
+
+/// One access, or several like ones in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryPoint {
+    /// Start of the first.
+    pub start: Nanos,
+    /// To the end of the last.
+    pub duration: Nanos,
+    /// Waiting time, summed.
+    pub wait: Nanos,
+    /// What was done.
+    pub op: Op,
+    /// How far it went.
+    pub origin: Origin,
+    /// Served from a copy.
+    pub optimized: bool,
+    /// By whom.
+    pub ap: ApId,
+    /// To what.
+    pub object: ObjectId,
+    /// Version of the (last) access.
+    pub version: u64,
+    /// How many accesses.
+    pub count: u64,
+}
+
+impl HistoryPoint {
+    /// The point that stands for one record.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            start: record.start,
+            duration: record.duration,
+            wait: record.wait,
+            op: record.op,
+            origin: record.origin,
+            optimized: record.flags.optimized,
+            ap: record.ap,
+            object: record.object,
+            version: record.version,
+            count: 1,
+        }
+    }
+}
+
+/// Records in order of their start. Reads as the list of them; says what it lacks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// The records.
+    pub records: Vec<Record>,
+    /// What is lacking.
+    pub completeness: Completeness,
+}
+
+impl std::ops::Deref for Records {
+    type Target = [Record];
+    fn deref(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+impl IntoIterator for Records {
+    type Item = Record;
+    type IntoIter = std::vec::IntoIter<Record>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.records.into_iter()
+    }
+}
+
+/// A history: points in order of their start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// What it covers.
+    pub range: TimeRange,
+    /// In order of their start.
+    pub points: Vec<HistoryPoint>,
+    /// Number of accesses behind the points.
+    pub matched: u64,
+    /// What is lacking.
+    pub completeness: Completeness,
+}
