@@ -22,10 +22,10 @@ pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArg
 
 const FIRST_STEPS: &str = "\
 First steps:
-  dosmos demo                                          a cluster, a program and the terminal; q quits
-  dosmos demo --headless --app bad-group --seconds 2   a program with bad sharing, without the terminal
-  dosmos check                                         what was wrong with the last run
-  dosmos report -o report.html                         all about it on one page";
+  dosmos demo                             a cluster, a program, the terminal
+  dosmos demo --headless --app bad-group  a program with bad sharing
+  dosmos check                            what was wrong with the last run
+  dosmos report -o report.html            all about it on one page";
 
 /// A distributed shared memory, and what programs do with it: run them, watch them, have bad sharing found
 #[derive(Debug, Parser)]
@@ -76,6 +76,11 @@ pub(crate) enum Command {
     Bench {
         #[command(subcommand)]
         command: BenchCommand,
+    },
+    /// Print what makes a shell complete dosmos's arguments
+    Completions {
+        /// For which
+        shell: clap_complete::Shell,
     },
     /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
     App(AppArgs),
@@ -389,4 +394,24 @@ pub(crate) struct AppArgs {
         required_unless_present = "list"
     )]
     pub(crate) program: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, ValueEnum};
+
+    use super::Cli;
+
+    #[test]
+    fn the_grammar_is_consistent_and_every_shell_completes_it() {
+        Cli::command().debug_assert();
+        for shell in clap_complete::Shell::value_variants() {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "dosmos", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for command in Cli::command().get_subcommands() {
+                assert!(script.contains(command.get_name()), "{shell}: {command}");
+            }
+        }
+    }
 }

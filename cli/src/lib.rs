@@ -35,7 +35,7 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command, ConfigCommand};
 
@@ -82,6 +82,12 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { command } => block_on(bench::run(command)).map(|()| ExitCode::SUCCESS),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "dosmos", &mut script);
+            output::text(&String::from_utf8_lossy(&script));
+            Ok(ExitCode::SUCCESS)
+        }
         Command::App(args) => {
             if args.list {
                 for app in dosmos_examples::catalog() {

@@ -4,8 +4,9 @@
 //! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
 //! the other formats what is lacking is said on standard error.
 
+mod accesses;
 mod breakdown;
-mod rows;
+mod objects;
 
 pub(crate) mod select;
 
@@ -17,7 +18,7 @@ use crate::args::{Format, QueryArgs, Question};
 use crate::output::{self, Table};
 use crate::sources;
 
-pub(crate) use rows::totals;
+pub(crate) use objects::totals;
 pub(crate) use select::between;
 
 /// An answer in both forms.
@@ -52,14 +53,14 @@ pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
 async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<Answer> {
     let catalog = source.catalog().await?;
     match args.question {
-        Question::Variables => rows::variables(source, &catalog, args).await,
-        Question::Processes => rows::processes(source, &catalog).await,
-        Question::Groups => Ok(rows::groups(&catalog)),
-        Question::Meta => rows::meta(source, &catalog, args).await,
-        Question::Histogram => rows::histogram(source, &catalog, args).await,
-        Question::History => rows::history(source, &catalog, args).await,
+        Question::Variables => objects::variables(source, &catalog, args).await,
+        Question::Processes => objects::processes(source, &catalog).await,
+        Question::Groups => Ok(objects::groups(&catalog)),
+        Question::Meta => objects::meta(source, &catalog, args).await,
+        Question::Histogram => accesses::histogram(source, &catalog, args).await,
+        Question::History => accesses::history(source, &catalog, args).await,
         Question::Breakdown => breakdown::answer(source, &catalog, args).await,
-        Question::Events => rows::events(source, &catalog, args).await,
+        Question::Events => accesses::events(source, &catalog, args).await,
     }
 }
 

@@ -1,0 +1,157 @@
+//! Single accesses and their sums over time: histogram, history, events.
+
+use dosmos_proto::{Nanos, ObjectId};
+use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, TraceSource, page};
+use dosmos_trace::record::{Record, Side};
+use serde_json::json;
+
+use super::{Answer, select};
+use crate::args::QueryArgs;
+use crate::output::{self, Table};
+
+pub(super) async fn histogram(
+    source: &dyn TraceSource,
+    catalog: &Catalog,
+    args: &QueryArgs,
+) -> anyhow::Result<Answer> {
+    let filter = select::filter(catalog, &args.select, args.all)?;
+    let h = source
+        .histogram(&HistogramQuery {
+            filter,
+            buckets: args.buckets,
+        })
+        .await?;
+    let mut table = Table::new(&["from (s)", "to (s)", "local", "intra", "inter", "optimized"]);
+    let zero = catalog.extent.map_or(h.range.from, |e| e.from);
+    let edge = |i: usize| {
+        let into = u128::from(h.range.length().0) * i as u128 / h.buckets.len().max(1) as u128;
+        h.range.from + Nanos(into as u64)
+    };
+    let mut total = OriginCounts::default();
+    for (i, b) in h.buckets.iter().enumerate() {
+        total.add(b);
+        let times = [edge(i), edge(i + 1)].map(|t| format!("{:.4}", (t - zero).as_secs_f64()));
+        let counts = [b.local, b.intra, b.inter, b.optimized].map(|n| n.to_string());
+        table.row(times.into_iter().chain(counts));
+    }
+    let sums = [total.local, total.intra, total.inter, total.optimized].map(|n| n.to_string());
+    if args.format == crate::args::Format::Table {
+        table.row(["all".to_owned(), String::new()].into_iter().chain(sums));
+    }
+    let json = json!({ "range": h.range, "buckets": h.buckets, "total": total });
+    Ok(Answer::new(table, json, h.completeness))
+}
+
+pub(super) async fn history(
+    source: &dyn TraceSource,
+    catalog: &Catalog,
+    args: &QueryArgs,
+) -> anyhow::Result<Answer> {
+    let filter = select::filter(catalog, &args.select, args.all)?;
+    let h = source
+        .history(&HistoryQuery {
+            filter,
+            max_points: args.limit,
+        })
+        .await?;
+    let zero = catalog.extent.map_or(h.range.from, |e| e.from);
+    let mut table = Table::new(&[
+        "at (s)", "took", "waited", "op", "origin", "ap", "object", "version", "count",
+    ]);
+    let mut items = Vec::new();
+    for p in &h.points {
+        let origin = if p.optimized { "copy" } else { p.origin.name() };
+        table.row([
+            format!("{:.6}", (p.start - zero).as_secs_f64()),
+            p.duration.to_string(),
+            p.wait.to_string(),
+            p.op.to_string(),
+            origin.to_owned(),
+            catalog.topology.ap_name(p.ap),
+            subject(catalog, p.object),
+            p.version.to_string(),
+            p.count.to_string(),
+        ]);
+        items.push(json!({
+            "start_ns": p.start, "duration_ns": p.duration, "wait_ns": p.wait, "op": p.op, "origin": p.origin,
+            "optimized": p.optimized, "ap": catalog.topology.ap_name(p.ap),
+            "variable": catalog.name_of(p.object.var), "object": p.object.index, "version": p.version, "count": p.count,
+        }));
+    }
+    let json = json!({ "range": h.range, "matched": h.matched, "points": items });
+    Ok(Answer::new(table, json, h.completeness))
+}
+
+fn subject(catalog: &Catalog, o: ObjectId) -> String {
+    format!("{}[{}]", catalog.name_of(o.var), o.index)
+}
+
+pub(super) async fn events(
+    source: &dyn TraceSource,
+    catalog: &Catalog,
+    args: &QueryArgs,
+) -> anyhow::Result<Answer> {
+    let filter = select::filter(catalog, &args.select, args.all)?;
+    let (records, next) = match args.limit {
+        0 => (source.records(&filter, 0).await?, None),
+        limit => page::page(source, &filter, args.after, limit.into()).await?,
+    };
+    let zero = catalog.extent.map_or(Nanos::ZERO, |e| e.from);
+    let t = &catalog.topology;
+    let mut table = Table::new(&[
+        "at (s)", "took", "waited", "op", "origin", "ap", "mp", "owner", "object", "bytes",
+        "version", "side", "flags",
+    ]);
+    let mut items = Vec::new();
+    for r in records.iter() {
+        let side = if r.side == Side::Owner {
+            "owner"
+        } else {
+            "requester"
+        };
+        table.row([
+            format!("{:.6}", (r.start - zero).as_secs_f64()),
+            r.duration.to_string(),
+            r.wait.to_string(),
+            r.op.to_string(),
+            r.origin.to_string(),
+            t.ap_name(r.ap),
+            t.mp_name(r.mp),
+            t.mp_name(r.peer),
+            subject(catalog, r.object),
+            r.bytes.to_string(),
+            r.version.to_string(),
+            side.to_owned(),
+            flags(r),
+        ]);
+        items.push(json!({
+            "start_ns": r.start, "duration_ns": r.duration, "wait_ns": r.wait, "service_ns": r.service,
+            "op": r.op, "origin": r.origin, "ap": t.ap_name(r.ap), "mp": t.mp_name(r.mp), "owner": t.mp_name(r.peer),
+            "variable": catalog.name_of(r.object.var), "object": r.object.index, "bytes": r.bytes,
+            "version": r.version, "side": side, "optimized": r.flags.optimized, "sampled": r.flags.sampled,
+            "failed": r.flags.failed, "waiting": r.flags.waiting, "range": [r.range.0, r.range.1],
+        }));
+    }
+    let next = next.map(|n| n.to_string());
+    if let Some(next) = &next {
+        output::note(&format!("there is more: --after {next}"));
+    }
+    let json = json!({ "events": items, "next": next });
+    Ok(Answer::new(table, json, records.completeness))
+}
+
+fn flags(r: &Record) -> String {
+    let f = r.flags;
+    let all = [
+        (f.optimized, "optimized"),
+        (f.sampled, "sampled"),
+        (f.failed, "failed"),
+        (f.waiting, "waiting"),
+    ];
+    let set: Vec<&str> = all.iter().filter(|(on, _)| *on).map(|(_, n)| *n).collect();
+    if set.is_empty() {
+        "-".to_owned()
+    } else {
+        set.join(" ")
+    }
+}
