@@ -5,6 +5,8 @@ use std::fmt;
 use dosmos_trace::query::TimeRange;
 use serde::{Deserialize, Serialize};
 
+use crate::gain::{Cure, GainFrom};
+
 /// The kinds of findings. Definitions: the detector of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -110,6 +112,11 @@ pub struct Finding {
     pub completeness: f64,
     /// Fraction of the run time that following the advice would save; none if not predicted.
     pub predicted_gain: Option<f64>,
+    /// What that was predicted from; none if it was not.
+    pub gain_from: Option<GainFrom>,
+    /// The advice, for a model; none if no model knows it.
+    #[serde(skip)]
+    pub cure: Option<Cure>,
     /// What to change, in words.
     pub advice: String,
     /// What to change in the cluster file; none if it is to be changed in the program.
@@ -134,6 +141,8 @@ impl Finding {
             lost_ns: 0,
             completeness: 1.0,
             predicted_gain: None,
+            gain_from: None,
+            cure: None,
             advice: String::new(),
             patch: None,
             evidence: serde_json::Map::new(),

@@ -9,13 +9,17 @@
 //! 2. [`detect`] runs every detector over the profile, lists findings that another one explains under that one's
 //!    evidence, and withholds those that what was not recorded could explain.
 //!
-//! [`analyse`] does both; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock; chance only from seeds, and only in
+//! A third where a whole run is known: [`Analysis::predict_gains`] asks the model of the run what following each
+//! advice would save ([`gain`]).
+//!
+//! [`analyse`] does the first two; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock; chance only from seeds, and only in
 //! [`labelled`], which makes traces to score the detectors by.
 
 mod analyse;
 pub mod compare;
 pub mod detectors;
 pub mod finding;
+pub mod gain;
 pub mod groups;
 pub mod labelled;
 mod patch;
@@ -26,6 +30,7 @@ pub mod thresholds;
 pub use analyse::{Analysis, Input, analyse, conclude};
 pub use detectors::detect;
 pub use finding::{Finding, Kind, Withheld};
+pub use gain::{Cure, GainFrom};
 pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};
 pub use thresholds::Thresholds;

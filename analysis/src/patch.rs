@@ -12,36 +12,41 @@ use crate::profile::Profile;
 /// Objects up to which owners are listed one by one.
 const LISTED: u32 = 64;
 
-/// Moves processes to groups and objects to memory processes.
-pub(crate) fn regroup(
-    profile: &Profile,
-    moved: &[(ApId, usize)],
-    owners: &BTreeMap<VarId, BTreeMap<ObjectId, MpId>>,
-) -> String {
+/// A memory process for each process that is to move to a group: those who leave one make room for those who come.
+pub(crate) fn seats(profile: &Profile, moved: &[(ApId, usize)]) -> Vec<(ApId, MpId)> {
     let topology = &profile.catalog.topology;
-    let mut text = String::new();
-    // Those who leave a memory process make room for those who come.
     let mut free: BTreeMap<usize, Vec<MpId>> = BTreeMap::new();
     for (ap, _) in moved {
         if let (Some(p), Some(g)) = (topology.ap(*ap), topology.group_of_ap(*ap)) {
             free.entry(g.index()).or_default().push(p.memory_process);
         }
     }
-    for (ap, to) in moved {
+    let seat = |(ap, to): &(ApId, usize)| {
+        let left = free.get_mut(to).and_then(Vec::pop);
+        let first = || topology.owners_in(Some(GroupId(*to as u32))).next();
+        Some((*ap, left.or_else(first)?))
+    };
+    moved.iter().filter_map(seat).collect()
+}
+
+/// Moves processes and objects to memory processes.
+pub(crate) fn regroup(
+    profile: &Profile,
+    seats: &[(ApId, MpId)],
+    owners: &BTreeMap<VarId, BTreeMap<ObjectId, MpId>>,
+) -> String {
+    let topology = &profile.catalog.topology;
+    let mut text = String::new();
+    for (ap, seat) in seats {
         let Some(process) = topology.ap(*ap) else {
             continue;
         };
-        let seat = free.get_mut(to).and_then(Vec::pop).or_else(|| {
-            let mut all = topology.owners_in(Some(GroupId(*to as u32)));
-            all.next()
-        });
-        let Some(seat) = seat else { continue };
         let _ = writeln!(
             text,
             " [[ap]]\n name = {:?}\n-mp = {:?}\n+mp = {:?}",
             process.name,
             topology.mp_name(process.memory_process),
-            topology.mp_name(seat)
+            topology.mp_name(*seat)
         );
     }
     for (&variable, moves) in owners {

@@ -289,6 +289,9 @@ pub(crate) struct ReportArgs {
     /// Thresholds of the findings, as for `check`
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
+    /// What messages cost where it ran, as for `check`
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) network: Option<PathBuf>,
     /// Title of the page [default: what was asked]
     #[arg(long)]
     pub(crate) title: Option<String>,

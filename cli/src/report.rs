@@ -11,7 +11,8 @@ pub(crate) async fn run(args: ReportArgs) -> anyhow::Result<()> {
     let opened = sources::open(&args.sources).await?;
     let source = Fused::new(opened.sources);
     let thresholds = check::thresholds(args.thresholds.as_deref())?;
-    let (analysis, _) = check::analyse(&source, (None, None), &thresholds).await?;
+    let (analysis, _) =
+        check::analyse(&source, (None, None), &thresholds, args.network.as_deref()).await?;
     let options = report::Options {
         title: args.title.unwrap_or(opened.title),
         variables: args.variables,

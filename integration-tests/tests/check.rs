@@ -65,6 +65,18 @@ fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
     assert_eq!(finding["aps"], serde_json::json!(["ap0", "ap1"]));
     assert_eq!(finding["completeness"], 1.0);
     assert_eq!(finding["change"], Value::Null);
+    // Of the whole run the model says what the cure saves: two of four processes do nothing else.
+    assert_eq!(finding["gain_from"], "model");
+    let (lost, gain) = (&finding["severity"], &finding["predicted_gain"]);
+    let (lost, gain) = (lost.as_f64().unwrap(), gain.as_f64().unwrap());
+    assert!(gain > lost && gain < 1.0, "{finding:#}");
+    // The times of processes are not those of a part of it.
+    let (_, part) = check(&lab, &["--from", "+0s"]);
+    assert_eq!(part["findings"][0]["gain_from"], "costs", "{part:#}");
+    // What messages cost can be told, and is read.
+    let no_file = lab.dosmos(&["check", "--run-dir", "run", "--network", "none.json"]);
+    assert_eq!(no_file.status.code(), Some(2));
+    assert!(said(&no_file).contains("none.json"), "{}", said(&no_file));
     // What is asked for decides.
     assert_eq!(check(&lab, &["--fail-on", "deadlock,99%"]).0, 0);
     assert_eq!(

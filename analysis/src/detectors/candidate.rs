@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use dosmos_proto::{ApId, ObjectId};
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Kind};
+use crate::gain::{Cure, GainFrom};
 
 /// A finding, before it is known whether another one explains it or what was not recorded could.
 #[derive(Clone, Debug)]
@@ -38,5 +39,25 @@ impl Candidate {
             floor,
             ratio: None,
         }
+    }
+
+    /// Says what following the advice changes, where kind, objects and processes say it all.
+    pub(super) fn tell_the_cure(&mut self) {
+        let finding = &mut self.finding;
+        finding.gain_from = finding.predicted_gain.map(|_| GainFrom::Costs);
+        if finding.cure.is_some() {
+            return;
+        }
+        let objects = || self.objects.clone();
+        finding.cure = match finding.kind {
+            Kind::NoSharing => Some(Cure::Private(objects())),
+            Kind::FalseSharing | Kind::PingPong => Some(Cure::Split(objects())),
+            Kind::Bottleneck => Some(Cure::Free(objects())),
+            Kind::Imbalance => Some(Cure::Balance(self.aps.clone())),
+            // These say themselves who goes where.
+            Kind::BadGroup | Kind::MisplacedOwner => None,
+            // Messages of copies are in no model, and who waits in a circle waits for ever.
+            Kind::PolicyMismatch | Kind::Deadlock => None,
+        };
     }
 }

@@ -60,7 +60,8 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
         withheld: Vec::new(),
         groups,
     };
-    for candidate in explain::explain(candidates) {
+    for mut candidate in explain::explain(candidates) {
+        candidate.tell_the_cure();
         match loss::judge(profile, t, candidate) {
             Ok(finding) => detected.findings.push(finding),
             Err(withheld) => detected.withheld.push(withheld),

@@ -13,6 +13,7 @@ use dosmos_proto::{MpId, ObjectId, VarId};
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
+use crate::gain::Cure;
 use crate::profile::{ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
@@ -102,6 +103,7 @@ fn describe(
     let moved = moves.iter().map(|m| ObjectId::new(variable, m.object));
     let owners = moved.clone().map(|id| (id, to)).collect();
     finding.patch = crate::patch::owners(profile, variable, &owners);
+    finding.cure = Some(Cure::owners(owners));
     finding.variable = Some(name);
     finding.advice = format!(
         "let {to_name} own {}: its processes issue most of the accesses",

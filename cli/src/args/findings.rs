@@ -27,6 +27,10 @@ pub(crate) struct CheckArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+    /// What messages cost where it ran (`dosmos bench network -o FILE`), for predicted gains; a typical machine's
+    /// unless given
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) network: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

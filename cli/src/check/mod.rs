@@ -14,11 +14,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use dosmos_analysis::{Analysis, Finding, ProfileBuilder, Thresholds, conclude};
+use dosmos_model::inputs::Builder;
 use dosmos_trace::query::{Completeness, TimeRange, TraceSource};
 use dosmos_visualizer::source::Fused;
 use serde::Serialize;
 
 use crate::args::{CheckArgs, Format};
+use crate::model::of_run;
 use crate::query::{between, lacking};
 use crate::{output, records, sources};
 
@@ -48,7 +50,8 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
     let source = Fused::new(sources::open(&args.sources).await?.sources);
     let times = (args.from.as_deref(), args.to.as_deref());
-    let (analysis, completeness) = analyse(&source, times, &thresholds).await?;
+    let network = args.network.as_deref();
+    let (analysis, completeness) = analyse(&source, times, &thresholds, network).await?;
     let judge = |finding| Judged {
         finding,
         change: baseline.as_ref().map(|b| b.change(finding, &thresholds)),
@@ -74,20 +77,39 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(answer.findings.iter().any(fails))))
 }
 
-/// The analysis of a source, over a range of time or over all of it.
+/// The analysis of a source, over a range of time or over all of it. Over all of it the model of the run predicts
+/// what following each advice would save, with messages that cost what the file `network` says.
 ///
 /// # Errors
-/// If the source does not answer, or the times make no sense.
+/// If the source does not answer, the times make no sense, or `network` is no network record.
 pub(crate) async fn analyse(
     source: &dyn TraceSource,
     (from, to): (Option<&str>, Option<&str>),
     thresholds: &Thresholds,
+    network: Option<&Path>,
 ) -> anyhow::Result<(Analysis, Completeness)> {
     let catalog = source.catalog().await?;
     let range: Option<TimeRange> = between(&catalog, from, to)?;
-    let mut builder = ProfileBuilder::new(catalog.clone());
-    let completeness = records::each(source, &catalog, range, |record| builder.add(record)).await?;
-    Ok((conclude(&builder.finish(range), thresholds), completeness))
+    let network = of_run::network_here(network)?;
+    let mut profile = ProfileBuilder::new(catalog.clone());
+    // The times of processes are those of the whole run.
+    let mut run = match range {
+        None => Some(Builder::new(catalog.clone(), network)?),
+        Some(_) => None,
+    };
+    let completeness = records::each(source, &catalog, range, |record| {
+        profile.add(record);
+        run.iter_mut().for_each(|run| run.add(record));
+    })
+    .await?;
+    let mut analysis = conclude(&profile.finish(range), thresholds);
+    if let Some(run) = run
+        && let Ok(breakdown) = source.breakdown().await
+        && let Ok(run) = run.finish(&breakdown)
+    {
+        analysis.predict_gains(&run);
+    }
+    Ok((analysis, completeness))
 }
 
 /// Thresholds from a file; the defaults without one.

@@ -1,5 +1,6 @@
 //! Findings for people: a line each, then what to do, on what evidence, and as what change.
 
+use dosmos_analysis::{Finding, GainFrom};
 use serde_json::Value;
 
 use super::{Answer, Change, Judged};
@@ -18,7 +19,7 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
         let f = judged.finding;
         let mut cells = vec![
             percent(f.severity),
-            f.predicted_gain.map_or("-".to_owned(), percent),
+            gain(f).unwrap_or("-".to_owned()),
             f.kind.to_string(),
             f.subject(),
             f.aps.join(" "),
@@ -69,6 +70,16 @@ fn in_words(judged: &Judged<'_>) -> String {
         f.lost_ns as f64 / 1e9
     );
     text += &format!("  advice    {}\n", f.advice);
+    let gained = f.predicted_gain.map(percent);
+    match (gained, f.gain_from) {
+        (Some(gain), Some(GainFrom::Model)) => {
+            text += &format!("  gain      {gain} of the run time, by the model of the run\n");
+        }
+        (Some(gain), _) => {
+            text += &format!("  gain      about {gain} of the run time, from what accesses cost\n");
+        }
+        (None, _) => {}
+    }
     let full = |v: &Value| v.as_array().is_none_or(|items| !items.is_empty());
     let evidence = f.evidence.iter().filter(|(_, v)| full(v));
     let evidence: Vec<String> = evidence.map(|(k, v)| said(k, v)).collect();
@@ -117,6 +128,15 @@ fn plain(value: &Value) -> String {
         Value::Number(n) if n.is_f64() => format!("{:.3}", n.as_f64().unwrap_or(0.0)),
         other => other.to_string(),
     }
+}
+
+/// The predicted gain; one that no model predicted is marked.
+fn gain(finding: &Finding) -> Option<String> {
+    let gain = percent(finding.predicted_gain?);
+    Some(match finding.gain_from {
+        Some(GainFrom::Model) => gain,
+        _ => format!("~{gain}"),
+    })
 }
 
 fn change(change: Option<Change>) -> &'static str {

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::network::NetworkRecord;
 use super::phases::{Delays, Run, Source};
-use super::place::{Placement, Places};
+use super::place::Places;
+use super::predict::Change;
+use super::sharing::Sharing;
 use super::tally::Tally;
 use crate::dvsm::Application;
 use crate::error::{ModelError, invalid};
@@ -82,7 +84,7 @@ impl Builder {
         let first = passed.values().next();
         let aligned = passed.values().all(|n| Some(n) == first);
         let sampling = self.catalog.completeness.sampling;
-        Ok(Measured {
+        let mut run = Measured {
             scale: if sampling > 0.0 { 1.0 / sampling } else { 1.0 },
             catalog: self.catalog,
             network: self.network,
@@ -95,7 +97,16 @@ impl Builder {
                 .collect(),
             aps,
             aligned,
-        })
+        };
+        // Who computed on more processors than the record says was not where it was measured.
+        let busy: f64 = (0..run.aps.len())
+            .map(|i| run.spent(i, Component::Busy).0 as f64 / 1e3)
+            .sum();
+        let used = (busy / run.run_us().max(f64::MIN_POSITIVE)).round();
+        if used.is_finite() {
+            run.network.processors = run.network.processors.max(used as usize);
+        }
+        Ok(run)
     }
 }
 
@@ -189,26 +200,26 @@ impl Measured {
         }
     }
 
-    /// The run in the terms of the phase model, where it was or elsewhere.
+    /// The run in the terms of the phase model: as it was, or with its processes and objects elsewhere.
     pub(super) fn run(
         &self,
         delays: DelayModel,
-        placement: Option<&Placement>,
+        change: Option<&Change>,
     ) -> Result<Run, ModelError> {
         let source = self.source();
         let today = Places::today(&self.catalog.topology);
-        let plain = source.run(&today, &Delays::default())?;
+        let as_was = Sharing::default();
+        let plain = source.run(&today, &Delays::default(), &as_was)?;
         let delays = match delays {
             DelayModel::Measured => source.delays(&plain)?,
             DelayModel::None => Delays::default(),
         };
-        match placement {
-            None => source.run(&today, &delays),
-            Some(placement) => {
-                let places = Places::imagined(&self.catalog.topology, placement)?;
-                source.run(&places, &delays)
-            }
-        }
+        let sharing = change.map_or(&as_was, |c| &c.sharing);
+        let places = match change.and_then(|c| c.placement.as_ref()) {
+            None => today,
+            Some(placement) => Places::imagined(&self.catalog.topology, placement)?,
+        };
+        source.run(&places, &delays, sharing)
     }
 
     /// The application as `dosmos model dvsm` reads it.

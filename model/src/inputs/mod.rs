@@ -6,6 +6,7 @@
 //! | [`Builder`], [`Measured`] | a run: one pass over its records, and its execution-time breakdown |
 //! | `phases` | the run as the DVSM model sees it |
 //! | `contention` | the run as LoPC sees it |
+//! | [`Placement`], [`Sharing`] | what a change may move, and what it may share otherwise |
 //! | [`predict`] | the breakdown measured, modelled, and after a change |
 //!
 //! Which thing of this system stands for which thing of a model is said at the head of `phases` and
@@ -17,6 +18,7 @@ pub mod network;
 mod phases;
 mod place;
 pub mod predict;
+mod sharing;
 mod tally;
 
 pub use contention::{Contention, ContentionTimes};
@@ -24,3 +26,4 @@ pub use measured::{About, Builder, DelayModel, Measured};
 pub use network::{Hop, MessageSample, NetworkRecord, network_of};
 pub use place::Placement;
 pub use predict::{Change, Prediction, Times};
+pub use sharing::Sharing;

@@ -21,6 +21,7 @@ use dosmos_trace::record::Op;
 
 use super::network::NetworkRecord;
 use super::place::Places;
+use super::sharing::Sharing;
 use super::tally::{Key, MOST_PHASES, Sum, Tally};
 use crate::dvsm::{Application, Barrier, Costs, Empty, Fault, Lock, Phase, Processor, Technology};
 use crate::error::ModelError;
@@ -141,8 +142,13 @@ impl Source<'_> {
         all
     }
 
-    /// The run at `places`, with the operations' `delays`.
-    pub(super) fn run(&self, places: &Places<'_>, delays: &Delays) -> Result<Run, ModelError> {
+    /// The run at `places`, with the operations' `delays`, and objects shared as `sharing` has it.
+    pub(super) fn run(
+        &self,
+        places: &Places<'_>,
+        delays: &Delays,
+        sharing: &Sharing,
+    ) -> Result<Run, ModelError> {
         let costs = Costs::new(self.network.network.clone(), Technology::default())?;
         let empty = vec![Work::default(); self.aps.len()];
         let mut phases: Vec<Vec<Work>> = vec![empty; self.phases()];
@@ -161,9 +167,14 @@ impl Source<'_> {
             }
             let phase = self.phase(key.phase);
             let of_process = delays.operations.get(&(phase, key.ap));
-            let objects = self.tally.objects.get(&(key.ap, key.var, key.owner));
-            for (owner, share) in places.owners(key.var, key.owner, objects) {
-                let share = self.scale * share;
+            let of_key = (key.ap, key.op, key.var, key.owner);
+            let objects = self.tally.objects.get(&of_key);
+            let shares = sharing.shares(key, objects);
+            let mut owners = places.owners(key.var, key.owner, objects);
+            owners.iter_mut().for_each(|(_, of)| *of *= shares.stay);
+            let stay = owners.into_iter().map(|at| (at, shares.waiting));
+            let own = (shares.split > 0.0).then(|| ((places.home(key.ap), shares.split), 0.0));
+            for ((owner, share), waiting) in stay.chain(own).filter(|((_, of), _)| *of > 0.0) {
                 let access = Access {
                     source: self,
                     places,
@@ -171,7 +182,8 @@ impl Source<'_> {
                     key,
                     sum,
                     owner,
-                    share,
+                    share: self.scale * share,
+                    waiting,
                     delays: of_process.copied().unwrap_or_default(),
                 };
                 if let Some(served) = access.add_to(&mut phases[phase][i]) {
@@ -297,6 +309,8 @@ struct Access<'a> {
     sum: &'a Sum,
     owner: MpId,
     share: f64,
+    /// Of the waiting that was measured, what there is.
+    waiting: f64,
     delays: [f64; 4],
 }
 
@@ -316,9 +330,12 @@ impl Access<'_> {
         let delay = |kind: Kind| self.delays[kind as usize];
         let near = (count - remote) * self.share;
         // Waiting for a lock or for acknowledgements is the program's, not the machine's.
-        let wait = sum.wait_ns as f64 / 1e3 / count.max(1.0);
+        let wait = self.waiting * sum.wait_ns as f64 / 1e3 / count.max(1.0);
         if lock {
-            work.local_locks.add(near, hop, wait + delay(Kind::Lock));
+            // What was asked of another memory process, and is no more, has the delays of what is near.
+            let was_near = count > sum.remote as f64;
+            let kind = if was_near { Kind::Lock } else { Kind::Local };
+            work.local_locks.add(near, hop, wait + delay(kind));
         } else {
             work.local.add(near, hop, delay(Kind::Local));
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, GroupId, MpId, Topology, VarId};
+use dosmos_proto::{ApId, GroupId, MpId, ObjectId, Topology, VarId};
 
+use super::tally::Objects;
 use crate::error::ModelError;
 
 /// A cluster in which the run is imagined: its processes, matched to the measured ones by name, and
@@ -15,6 +16,8 @@ pub struct Placement {
     /// New owners of variables: object i at the i-th of them, a shorter list repeats. Those not named keep
     /// theirs.
     pub moved: BTreeMap<VarId, Vec<MpId>>,
+    /// New owners of single objects, whatever `moved` says.
+    pub objects: BTreeMap<ObjectId, MpId>,
 }
 
 /// From the processes of the run to those of a placement.
@@ -22,7 +25,7 @@ pub struct Placement {
 pub(super) struct Places<'a> {
     today: &'a Topology,
     topology: &'a Topology,
-    moved: Option<&'a BTreeMap<VarId, Vec<MpId>>>,
+    placement: Option<&'a Placement>,
     /// New number of each memory process of the run; itself without a placement.
     mps: Option<Vec<MpId>>,
     aps: Option<Vec<ApId>>,
@@ -34,7 +37,7 @@ impl<'a> Places<'a> {
         Self {
             today: topology,
             topology,
-            moved: None,
+            placement: None,
             mps: None,
             aps: None,
         }
@@ -68,7 +71,7 @@ impl<'a> Places<'a> {
         Ok(Self {
             today,
             topology: there,
-            moved: Some(&placement.moved),
+            placement: Some(placement),
             mps: Some(mps.collect::<Result<_, _>>()?),
             aps: Some(aps.collect::<Result<_, _>>()?),
         })
@@ -96,21 +99,25 @@ impl<'a> Places<'a> {
         &self,
         var: VarId,
         owner: MpId,
-        objects: Option<&BTreeMap<u32, u64>>,
+        objects: Option<&Objects>,
     ) -> Vec<(MpId, f64)> {
-        let moved = self.moved.and_then(|m| m.get(&var));
-        let (Some(owners), Some(objects)) = (moved.filter(|o| !o.is_empty()), objects) else {
-            let mps = self.mps.as_ref();
-            let same = mps.and_then(|mps| mps.get(owner.index())).copied();
-            return vec![(same.unwrap_or(owner), 1.0)];
+        let mps = self.mps.as_ref();
+        let same = mps.and_then(|mps| mps.get(owner.index())).copied();
+        let same = same.unwrap_or(owner);
+        let (Some(placement), Some(objects)) = (self.placement, objects) else {
+            return vec![(same, 1.0)];
+        };
+        let list = placement.moved.get(&var).filter(|list| !list.is_empty());
+        let new_owner = |index: u32| {
+            let single = placement.objects.get(&ObjectId::new(var, index));
+            let listed = list.map(|list| list[index as usize % list.len()]);
+            single.copied().or(listed).unwrap_or(same)
         };
         let mut shares: BTreeMap<MpId, u64> = BTreeMap::new();
-        for (index, count) in objects {
-            *shares
-                .entry(owners[*index as usize % owners.len()])
-                .or_default() += count;
+        for (index, used) in objects {
+            *shares.entry(new_owner(*index)).or_default() += used.count;
         }
-        let all = objects.values().sum::<u64>().max(1) as f64;
+        let all = shares.values().sum::<u64>().max(1) as f64;
         shares
             .into_iter()
             .map(|(mp, n)| (mp, n as f64 / all))

@@ -7,12 +7,15 @@
 //! What a change gains is the ratio of two modelled times. So where a model is off by the same factor
 //! before and after, its gain is right.
 
-use dosmos_proto::Component;
+use std::collections::BTreeSet;
+
+use dosmos_proto::{ApId, Component};
 use serde::Serialize;
 
 use super::measured::{DelayModel, Measured};
 use super::phases::{Kind, Run, Work};
 use super::place::Placement;
+use super::sharing::Sharing;
 use crate::dvsm::{Costs, Network, Technology};
 use crate::error::{ModelError, positive};
 
@@ -23,6 +26,10 @@ pub struct Change {
     pub technology: Technology,
     /// Other groups, other owners.
     pub placement: Option<Placement>,
+    /// Objects that are shared otherwise.
+    pub sharing: Sharing,
+    /// These processes divide among them, phase by phase, what they do (waiting for locks excluded) evenly.
+    pub balanced: BTreeSet<ApId>,
     /// So many application processes: the computation is divided among them, each does as many
     /// operations as each did, and barriers are of so many.
     pub processes: Option<u32>,
@@ -84,11 +91,10 @@ impl Measured {
         let modelled = self.evaluate(&today, &Change::default())?;
         positive("run_us", measured.run_us)?;
         positive("phases", modelled.run_us)?;
-        let changed = change.map(|change| match &change.placement {
-            None => self.evaluate(&today, change),
-            Some(placement) => self.evaluate(&self.run(delays, Some(placement))?, change),
-        });
-        let changed = changed.transpose()?;
+        let changed = match change {
+            None => None,
+            Some(change) => Some(self.evaluate(&self.run(delays, Some(change))?, change)?),
+        };
         let gain = changed.map(|c| 1.0 - c.run_us / modelled.run_us);
         Ok(Prediction {
             measured,
@@ -100,13 +106,14 @@ impl Measured {
         })
     }
 
-    /// The share of the run's time that a change would save, 0 if it saves none or cannot be told: what
-    /// a finding says it gains.
-    #[must_use]
-    pub fn gain(&self, change: &Change) -> f64 {
-        let prediction = self.predict(DelayModel::Measured, Some(change));
-        let gain = prediction.ok().and_then(|p| p.gain);
-        gain.unwrap_or(0.0).clamp(0.0, 1.0)
+    /// The share of the run's time that a change would save, 0 if it saves none: what a finding says it
+    /// gains.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn gain(&self, change: &Change) -> Result<f64, ModelError> {
+        let prediction = self.predict(DelayModel::Measured, Some(change))?;
+        Ok(prediction.gain.unwrap_or(0.0).clamp(0.0, 1.0))
     }
 
     /// The breakdown as measured, without start-up: what a process waited at barriers for later starters is
@@ -149,7 +156,8 @@ impl Measured {
                     ..w.clone()
                 })
                 .collect();
-            let parts: Vec<Times> = works.iter().map(|w| parts(w, &costs)).collect();
+            let mut parts: Vec<Times> = works.iter().map(|w| parts(w, &costs)).collect();
+            self.balance(&mut parts, &change.balanced);
             let slowest = parts
                 .iter()
                 .map(Times::without_barriers)
@@ -170,6 +178,21 @@ impl Measured {
             }
         }
         Ok(times)
+    }
+
+    /// Divides what processes do in a phase evenly among those named.
+    fn balance(&self, parts: &mut [Times], balanced: &BTreeSet<ApId>) {
+        let chosen: Vec<usize> = (0..self.aps.len().min(parts.len()))
+            .filter(|&i| balanced.contains(&self.aps[i]))
+            .collect();
+        let mut mean = Times::default();
+        for &i in &chosen {
+            mean.add(&parts[i], 1.0 / chosen.len() as f64);
+        }
+        for i in chosen {
+            let lock_us = parts[i].lock_us;
+            parts[i] = Times { lock_us, ..mean };
+        }
     }
 }
 

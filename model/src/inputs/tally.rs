@@ -1,7 +1,8 @@
 //! One pass over the records of a run: who did what, how often, to whose objects, phase by phase.
 //!
-//! Size: one entry a (phase, process, operation, variable, owner), a version a (memory process, object),
-//! and a bounded address stream a process; independent of the number of records.
+//! Size: one entry a (phase, process, operation, variable, owner), one a (process, operation, object), a
+//! version a (memory process, object), and a bounded address stream a process; independent of the number
+//! of records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -72,6 +73,16 @@ impl Moments {
     }
 }
 
+/// What a process did to one object, over all phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Used {
+    pub(super) count: u64,
+    pub(super) wait_ns: u64,
+}
+
+/// Objects by index.
+pub(super) type Objects = BTreeMap<u32, Used>;
+
 /// What was referenced by one process, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
@@ -92,8 +103,8 @@ pub(super) struct Tally {
     /// what the owner did.
     pub(super) under_way: Moments,
     pub(super) references: BTreeMap<ApId, References>,
-    /// Accesses by object, over all phases.
-    pub(super) objects: BTreeMap<(ApId, VarId, MpId), BTreeMap<u32, u64>>,
+    /// The same accesses by object, over all phases.
+    pub(super) objects: BTreeMap<(ApId, Op, VarId, MpId), Objects>,
     /// The state of an object that a memory process last saw.
     seen: HashMap<(MpId, ObjectId), u64>,
     /// Objects that a process asked for elsewhere.
@@ -120,9 +131,11 @@ impl Tally {
             *self.passed.entry(record.ap).or_default() += 1;
         } else {
             self.refer(record);
-            let owned = (record.ap, record.object.var, record.peer);
+            let owned = (record.ap, record.op, record.object.var, record.peer);
             let objects = self.objects.entry(owned).or_default();
-            *objects.entry(record.object.index).or_default() += 1;
+            let used = objects.entry(record.object.index).or_default();
+            used.count += 1;
+            used.wait_ns += record.wait.0;
         }
         let fresh = self.is_fresh(record);
         let key = Key {

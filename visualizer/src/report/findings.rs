@@ -1,6 +1,6 @@
 //! What is wrong, worst first: what it costs, what to change, and the numbers behind it.
 
-use dosmos_analysis::{Analysis, Finding};
+use dosmos_analysis::{Analysis, Finding, GainFrom};
 use dosmos_plot::{Block, Color, Table};
 use serde_json::Value;
 
@@ -24,7 +24,14 @@ fn card(finding: &Finding) -> Block {
     let percent = |f: f64| format!("{:.1} %", f * 100.0);
     let mut badge = format!("{} of process time lost", percent(finding.severity));
     if let Some(gain) = finding.predicted_gain {
-        badge += &format!(" · predicted gain {} of the run time", percent(gain));
+        let from = match finding.gain_from {
+            Some(GainFrom::Model) => "by the model of the run",
+            _ => "from what accesses cost",
+        };
+        badge += &format!(
+            " · predicted gain {} of the run time, {from}",
+            percent(gain)
+        );
     }
     if finding.completeness < 1.0 {
         badge += &format!(" · from {} of the accesses", percent(finding.completeness));

@@ -15,6 +15,7 @@ use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
+use crate::gain::Cure;
 use crate::groups::GroupMatrix;
 use crate::patch;
 use crate::profile::Profile;
@@ -185,7 +186,12 @@ fn describe(
     finding.severity = profile.fraction(profile.scaled(saved));
     finding.predicted_gain = Some(finding.severity);
     finding.advice = advice.join("; ");
-    finding.patch = Some(patch::regroup(profile, &moved, &owners));
+    let seats = patch::seats(profile, &moved);
+    finding.patch = Some(patch::regroup(profile, &seats, &owners));
+    finding.cure = Some(Cure::Move {
+        processes: seats.into_iter().collect(),
+        owners: owners.into_values().flatten().collect(),
+    });
     let parts = tables.parts.iter();
     let touched = parts.filter(|p| moved.iter().any(|(ap, _)| p.uses(*ap) > 0));
     let concerning: Vec<&Part> = touched.chain(moves.iter().map(|m| m.part)).collect();

@@ -93,6 +93,17 @@ async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
     gather(&source, network).await
 }
 
+/// What messages cost where a run was: as a file says, else a typical machine's with the processors of this one.
+pub(crate) fn network_here(file: Option<&Path>) -> anyhow::Result<NetworkRecord> {
+    match file {
+        Some(path) => read_network(path),
+        None => Ok(NetworkRecord {
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            ..NetworkRecord::typical()
+        }),
+    }
+}
+
 /// Reads a network record.
 pub(crate) fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
     let file = || path.display().to_string();

@@ -66,6 +66,7 @@ pub(crate) fn placement(cluster: &Cluster, catalog: &Catalog) -> Placement {
     Placement {
         topology: topology.clone(),
         moved: moved.collect(),
+        objects: Default::default(),
     }
 }
 
