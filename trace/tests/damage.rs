@@ -1,11 +1,13 @@
-//! Stores that were cut short or have bits flipped, thousands of them if asked for: what is not damaged is there, once
-//! and in order; what is missing is said; nothing panics, and nothing takes memory by a damaged length.
+//! Stores and chunks that were cut short or have bits flipped: chunks by the thousand, in memory; stores by the hundred, or
+//! as many as asked for. What is not damaged is there, once and in order; what is missing is said; nothing panics, and
+//! nothing takes memory by a damaged length.
 #![allow(clippy::unwrap_used)] // a test that cannot go on should say where
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dosmos_proto::{EmpId, MpId};
+use dosmos_trace::chunk::{Chunk, MOST_RECORDS, encode};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
 use dosmos_trace::record::Record;
 use dosmos_trace::reference::{self, Workload};
@@ -18,11 +20,14 @@ use proptest::test_runner::{Config, TestRunner};
 const CASES: &str = "DOSMOS_TEST_DAMAGED_STORES";
 const TEST: &str = "what_is_not_damaged_is_found_and_the_rest_is_said";
 /// Stores looked into, unless told otherwise: each costs some tenths of a second.
-const FEW: &str = "32";
+const FEW: &str = "200";
 /// Most address space that may take: far more than a sound store does.
 const MOST_MEMORY: u64 = 4 << 30;
 
-const RECORDS: usize = 30_000;
+/// Chunks looked into.
+const DAMAGED_CHUNKS: u32 = 5_000;
+
+const RECORDS: usize = 6_000;
 
 /// A store of two databases, closed; and what is in it.
 fn sound(dir: &Path) -> Vec<Record> {
@@ -33,7 +38,7 @@ fn sound(dir: &Path) -> Vec<Record> {
     };
     let all = Workload::new(1).take_records(RECORDS);
     let (mut writer, _) = StoreWriter::open(dir, &identity).unwrap();
-    for (part, sequence) in all.chunks(3_000).zip(1..) {
+    for (part, sequence) in all.chunks(600).zip(1..) {
         if sequence == 6 {
             writer.rotate_at(1);
         }
@@ -212,6 +217,63 @@ fn look_into(cases: u32) {
         found * 2 >= opened * RECORDS,
         "{found} records in {opened} stores"
     );
+}
+
+/// Chunks of different sizes, full and of six fields.
+fn chunks() -> Vec<(Vec<u8>, Vec<Record>)> {
+    let all = Workload::new(2).take_records(MOST_RECORDS);
+    let mut chunks = Vec::new();
+    for size in [1, 7, 130, 1_000, MOST_RECORDS] {
+        let records = all[..size].to_vec();
+        let six: Vec<Record> = records.iter().map(reference::six_fields).collect();
+        for records in [records, six] {
+            chunks.push((encode(&records), records));
+        }
+    }
+    chunks
+}
+
+#[test]
+fn of_a_damaged_chunk_every_column_is_what_it_was_or_an_error() {
+    let chunks = chunks();
+    let sizes = 0..chunks.len();
+    let mut runner = TestRunner::new(Config {
+        cases: DAMAGED_CHUNKS,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let mut noticed = 0u32;
+    let count = std::cell::RefCell::new(&mut noticed);
+    let outcome = runner.run(&(sizes, damage()), |(which, damage)| {
+        let (sound, records) = &chunks[which];
+        let mut bytes = sound.clone();
+        damage.apply(&mut bytes);
+        let Ok(chunk) = Chunk::open(&bytes) else {
+            **count.borrow_mut() += 1;
+            return Ok(());
+        };
+        **count.borrow_mut() += u32::from(chunk.verify().is_err());
+        prop_assert_eq!(chunk.verify().is_err(), &bytes != sound);
+        // Each column alone: damage elsewhere is none of its business.
+        if let Ok(starts) = chunk.starts() {
+            prop_assert!(starts.iter().eq(records.iter().map(|r| &r.start.0)));
+        }
+        if let Ok(objects) = chunk.objects() {
+            prop_assert!((0..records.len()).all(|i| objects.at(i) == records[i].object));
+        }
+        if let Ok(aps) = chunk.aps() {
+            prop_assert!((0..records.len()).all(|i| aps.at(i) == records[i].ap));
+        }
+        if let Ok(kinds) = chunk.kinds() {
+            prop_assert!((0..records.len()).all(|i| kinds.at(i).op == records[i].op));
+        }
+        if let Ok(read) = chunk.records() {
+            prop_assert_eq!(&read, records);
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|e| panic!("{e}"));
+    assert!(noticed > DAMAGED_CHUNKS / 2, "{noticed} noticed");
 }
 
 /// `DOSMOS_TEST_DAMAGED_STORES=20000 cargo test -p dosmos-trace --test damage` looks into more of them.

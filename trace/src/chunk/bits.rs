@@ -63,18 +63,18 @@ impl Shape {
 
     /// From how many values have how many bits above `low`.
     fn with_lengths(low: u64, lengths: &[u8; 65]) -> Self {
-        let (bytes, width) = best_width(lengths);
-        let mut above = 0;
-        let is_usual = |n: &u8| {
-            above += usize::from(*n);
-            above > UNUSUAL
-        };
-        let usual = lengths.iter().rposition(is_usual).unwrap_or(0) as u8;
+        let widest = lengths.iter().rposition(|n| *n > 0).unwrap_or(0);
+        let (bytes, width) = best_width(lengths, widest);
+        let (mut usual, mut above) = (widest, usize::from(lengths[widest]));
+        while usual > 0 && above <= UNUSUAL {
+            usual -= 1;
+            above += usize::from(lengths[usual]);
+        }
         Self {
             low,
             width,
             bytes: bytes + 4,
-            usual,
+            usual: usual as u8,
         }
     }
 }
@@ -195,18 +195,21 @@ fn pack_block(block: &[u64], shape: &Shape, sign: Sign, out: &mut Vec<u8>) {
 }
 
 /// The width that makes the block shortest, and the bytes it is then; from how many values have how many bits.
-fn best_width(lengths: &[u8; 65]) -> (usize, usize) {
-    let widest = lengths.iter().rposition(|n| *n > 0).unwrap_or(0);
+fn best_width(lengths: &[u8; 65], widest: usize) -> (usize, usize) {
     let mut best = (usize::MAX, 0);
+    // Of exceptions: how many, and the bits that all together are longer than the width.
+    let (mut apart, mut longer) = (0, 0);
+    for length in lengths[MOST_BITS.min(widest) + 1..=widest].iter().rev() {
+        apart += usize::from(*length);
+        longer += apart;
+    }
     // From the widest down: below a width at which half of the values are exceptions nothing is gained.
     for width in (0..=widest.min(MOST_BITS)).rev() {
-        let (mut apart, mut bytes) = (0, BLOCK * width / 8);
-        for (length, n) in (width + 1..).zip(&lengths[width + 1..=widest]) {
-            let n = usize::from(*n);
-            apart += n;
-            bytes += n * (1 + (length - width).div_ceil(7));
-        }
+        // A byte for the position of each, and seven bits to a byte, rounded up.
+        let bytes = BLOCK * width / 8 + apart + (longer + 3 * apart) / 7;
         best = best.min((bytes, width));
+        apart += usize::from(lengths[width]);
+        longer += apart;
         if apart > BLOCK / 2 && widest <= MOST_BITS {
             break;
         }

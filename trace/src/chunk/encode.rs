@@ -118,23 +118,27 @@ impl Encoder {
 
     /// Numbers kinds, objects and application processes; takes the starts on the way.
     fn number(&mut self, records: &[Record]) {
-        let interners = [&mut self.kinds, &mut self.objects, &mut self.aps];
-        let [kinds, objects, aps] = interners;
-        [&mut *kinds, &mut *objects, &mut *aps]
-            .into_iter()
-            .for_each(Interner::clear);
-        self.starts.clear();
-        self.span = Span::NONE;
+        let [kinds, objects, aps] = [&mut self.kinds, &mut self.objects, &mut self.aps];
+        kinds.begin(records.len());
+        objects.begin(records.len());
+        aps.begin(records.len());
+        self.starts.resize(records.len(), 0);
+        let mut span = Span::NONE;
         let mut before = 0u64;
-        for r in records {
-            kinds.add(kind_of(r).into());
-            objects.add(r.object.to_wire());
-            aps.add(r.ap.0.into());
-            self.span.add(r);
-            self.starts.push(r.start.0.wrapping_sub(before));
+        let symbols = kinds.symbols.of.iter_mut().zip(&mut objects.symbols.of);
+        let symbols = symbols.zip(&mut aps.symbols.of).zip(&mut self.starts);
+        for (r, (((kind, object), ap), start)) in records.iter().zip(symbols) {
+            *kind = kinds.numbers.of(kind_of(r).into());
+            *object = objects.numbers.of(r.object.to_wire());
+            *ap = aps.numbers.of(r.ap.0.into());
+            span.add(r);
+            *start = r.start.0.wrapping_sub(before);
             before = r.start.0;
         }
-        [kinds, objects, aps].into_iter().for_each(Interner::finish);
+        self.span = span;
+        kinds.finish();
+        objects.finish();
+        aps.finish();
     }
 
     /// Takes everything else: times in order of kind, and what changed for an object or process.
@@ -191,10 +195,11 @@ struct Times {
 impl Times {
     fn begin(&mut self, count: usize, places: Vec<usize>) {
         self.places = places;
-        for values in [&mut self.durations, &mut self.waits, &mut self.services] {
-            values.clear();
-            values.resize(count, 0);
-        }
+        // Of every record there is a duration and a service, not a wait.
+        self.durations.resize(count, 0);
+        self.services.resize(count, 0);
+        self.waits.clear();
+        self.waits.resize(count, 0);
         self.waiting.clear();
     }
 
@@ -233,14 +238,14 @@ struct Changes {
 }
 
 /// What was last seen of an object.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct OfObject {
     version: u64,
     peer: u32,
 }
 
 /// What was last seen of an operation on an object.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct OfOp {
     bytes: u32,
     first: u32,
@@ -248,16 +253,10 @@ struct OfOp {
 }
 
 /// Notes the difference to the value before, if there is one.
-#[inline]
-fn compare<T: Into<u64> + Copy + PartialEq>(
-    i: u16,
-    value: T,
-    before: &mut T,
-    changes: &mut Vec<(u16, u64)>,
-) {
-    if value != *before {
-        changes.push((i, value.into().wrapping_sub((*before).into())));
-        *before = value;
+fn compare(i: u16, value: impl Into<u64>, before: impl Into<u64>, changes: &mut Vec<(u16, u64)>) {
+    let difference = value.into().wrapping_sub(before.into());
+    if difference != 0 {
+        changes.push((i, difference));
     }
 }
 
@@ -288,16 +287,31 @@ impl Changes {
         for (i, (r, ((kind, object), ap))) in (from..).zip(rows.iter().zip(symbols)) {
             let object = usize::from(*object);
             let op = self.ops[usize::from(*kind)];
-            let of_ap = &mut self.of_ap[usize::from(*ap)];
-            compare(i, r.mp.0, of_ap, &mut self.mps);
-            let of_object = &mut self.of_object[object];
-            compare(i, r.peer.0, &mut of_object.peer, &mut self.peers);
-            compare(i, r.version, &mut of_object.version, &mut self.versions);
-            let of_op = &mut self.of_op[object * OPS + op];
-            compare(i, r.bytes, &mut of_op.bytes, &mut self.bytes);
-            compare(i, r.range.0, &mut of_op.first, &mut self.firsts);
-            let length = r.range.1.wrapping_sub(r.range.0);
-            compare(i, length, &mut of_op.length, &mut self.lengths);
+            let mp = r.mp.0;
+            let of_ap = std::mem::replace(&mut self.of_ap[usize::from(*ap)], mp);
+            if mp != of_ap {
+                compare(i, mp, of_ap, &mut self.mps);
+            }
+            let new = OfObject {
+                version: r.version,
+                peer: r.peer.0,
+            };
+            let old = std::mem::replace(&mut self.of_object[object], new);
+            if new != old {
+                compare(i, new.peer, old.peer, &mut self.peers);
+                compare(i, new.version, old.version, &mut self.versions);
+            }
+            let new = OfOp {
+                bytes: r.bytes,
+                first: r.range.0,
+                length: r.range.1.wrapping_sub(r.range.0),
+            };
+            let old = std::mem::replace(&mut self.of_op[object * OPS + op], new);
+            if new != old {
+                compare(i, new.bytes, old.bytes, &mut self.bytes);
+                compare(i, new.first, old.first, &mut self.firsts);
+                compare(i, new.length, old.length, &mut self.lengths);
+            }
         }
     }
 }

@@ -16,7 +16,8 @@ const COMPRESSED: u8 = 2;
 /// Compression has to save this fraction, or it is not worth its time.
 const WORTH: f64 = 0.96;
 
-const SLOTS: usize = 1 << 15;
+/// Twice as many as there can be values, so that one is found in a step or two.
+const SLOTS: usize = 2 * super::MOST_RECORDS;
 
 /// A column decoded: the different values, and for each record the position of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,23 +46,36 @@ impl<T: Copy> Symbols<T> {
     }
 }
 
-/// Numbers the different values of a column, at most 2^15 of them.
+/// Numbers the different values of a column, at most [`MOST_RECORDS`](super::MOST_RECORDS) of them.
 #[derive(Debug)]
 pub(super) struct Interner {
-    /// Number of a value plus one, where its hash points; 0: free.
-    slots: Vec<u16>,
-    /// Slots that are not free.
-    used: Vec<u16>,
-    keys: Vec<u64>,
+    pub(super) numbers: Numbers,
     pub(super) symbols: Symbols<u64>,
+}
+
+/// Numbers of values, in the order in which they were first asked for.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// Values where their hash points, or after that.
+    slots: Box<[Slot; SLOTS]>,
+    /// Slots that are not free, by the number of their value.
+    used: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    key: u64,
+    /// Number of the value plus one; 0: free.
+    number: u16,
 }
 
 impl Interner {
     pub(super) fn new() -> Self {
         Self {
-            slots: vec![0; SLOTS],
-            used: Vec::new(),
-            keys: Vec::new(),
+            numbers: Numbers {
+                slots: Box::new([Slot::default(); SLOTS]),
+                used: Vec::new(),
+            },
             symbols: Symbols {
                 values: Vec::new(),
                 of: Vec::new(),
@@ -70,59 +84,72 @@ impl Interner {
     }
 
     /// Takes a column; the different values are then in rising order.
-    pub(super) fn take(&mut self, column: impl Iterator<Item = u64>) {
-        self.clear();
-        column.for_each(|key| self.add(key));
+    pub(super) fn take(&mut self, column: impl ExactSizeIterator<Item = u64>) {
+        self.begin(column.len());
+        for (key, symbol) in column.zip(&mut self.symbols.of) {
+            *symbol = self.numbers.of(key);
+        }
         self.finish();
     }
 
-    /// Begins a column.
-    pub(super) fn clear(&mut self) {
-        for slot in self.used.drain(..) {
-            self.slots[usize::from(slot)] = 0;
-        }
-        self.keys.clear();
-        self.symbols.of.clear();
-    }
-
-    /// Adds the next value of the column.
-    #[inline]
-    pub(super) fn add(&mut self, key: u64) {
-        let number = self.number(key);
-        self.symbols.of.push(number);
+    /// Begins a column of `count` values, whose numbers are then to be written to `symbols.of`.
+    pub(super) fn begin(&mut self, count: usize) {
+        self.numbers.clear();
+        self.symbols.of.resize(count, 0);
     }
 
     /// Ends the column: numbers its different values in rising order.
     pub(super) fn finish(&mut self) {
-        let mut order: Vec<u16> = (0..self.keys.len() as u16).collect();
-        order.sort_unstable_by_key(|&i| self.keys[usize::from(i)]);
+        let keys = self.numbers.keys();
+        let mut order: Vec<u16> = (0..keys.len() as u16).collect();
+        order.sort_unstable_by_key(|&i| keys[usize::from(i)]);
         let mut rank = vec![0; order.len()];
         self.symbols.values.clear();
         for (place, &i) in (0..).zip(&order) {
             rank[usize::from(i)] = place;
-            self.symbols.values.push(self.keys[usize::from(i)]);
+            self.symbols.values.push(keys[usize::from(i)]);
         }
         for symbol in &mut self.symbols.of {
             *symbol = rank[usize::from(*symbol)];
         }
     }
+}
 
-    #[inline]
-    fn number(&mut self, key: u64) -> u16 {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut slot = (hash >> 49) as usize;
-        loop {
-            match self.slots[slot] {
-                0 => {
-                    self.keys.push(key);
-                    self.used.push(slot as u16);
-                    self.slots[slot] = self.keys.len() as u16;
-                    return self.keys.len() as u16 - 1;
-                }
-                n if self.keys[usize::from(n) - 1] == key => return n - 1,
-                _ => slot = (slot + 1) % SLOTS,
-            }
+impl Numbers {
+    fn clear(&mut self) {
+        for slot in self.used.drain(..) {
+            self.slots[usize::from(slot)].number = 0;
         }
+    }
+
+    fn keys(&self) -> Vec<u64> {
+        let slots = self.used.iter().map(|s| self.slots[usize::from(*s)]);
+        slots.map(|s| s.key).collect()
+    }
+
+    /// The number of a value.
+    #[inline]
+    pub(super) fn of(&mut self, key: u64) -> u16 {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut at = (hash >> 50) as usize % SLOTS;
+        loop {
+            let slot = self.slots[at];
+            if slot.number == 0 {
+                return self.insert(key, at);
+            }
+            if slot.key == key {
+                return slot.number - 1;
+            }
+            at = (at + 1) % SLOTS;
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, key: u64, at: usize) -> u16 {
+        self.used.push(at as u16);
+        let number = self.used.len() as u16;
+        self.slots[at] = Slot { key, number };
+        number - 1
     }
 }
 

@@ -94,6 +94,12 @@ impl Index {
         }
     }
 
+    /// Adds a chunk where its number says.
+    pub(super) fn found_again(&mut self, chunk: ChunkRef) {
+        let place = self.chunks.partition_point(|c| c.number < chunk.number);
+        self.chunks.insert(place, Arc::new(chunk));
+    }
+
     /// From the first start to the last end.
     pub(super) fn extent(&self) -> Option<TimeRange> {
         let from = self.chunks.iter().map(|c| c.summary.starts.from).min()?;

@@ -87,6 +87,7 @@ impl Loaded {
                 }
             }
         }
+        let errors = self.errors.len();
         for (number, bytes) in self.readable(engine, keys::SUMMARY) {
             self.next = self.next.max(number + 1);
             match postcard::from_bytes(&bytes).or_else(|_| summarise(engine, number)) {
@@ -98,6 +99,9 @@ impl Loaded {
                 }),
                 Err(why) => self.index.damaged(number, &why),
             }
+        }
+        if self.errors.len() > errors {
+            self.chunks_without_summary(database, engine);
         }
         for (number, bytes) in self.readable(engine, keys::EVENTS) {
             self.next = self.next.max(number + 1);
@@ -118,6 +122,26 @@ impl Loaded {
         }
         let merged = self.index.merged.values().map(|last| last + 1);
         self.next = self.next.max(merged.max().unwrap_or(0));
+    }
+
+    /// Summaries stand many to a page, and are lost together; the chunks themselves may well be there.
+    fn chunks_without_summary(&mut self, database: u32, engine: &Engine) {
+        // What cannot be read of them is said already.
+        for (number, _) in engine.entries(keys::CHUNK, 0).flatten() {
+            self.next = self.next.max(number + 1);
+            if self.index.place_of(number).is_some() || self.index.is_merged(number) {
+                continue;
+            }
+            match summarise(engine, number) {
+                Ok((bytes, summary)) => self.index.found_again(ChunkRef {
+                    number,
+                    database,
+                    bytes,
+                    summary,
+                }),
+                Err(why) => self.index.damaged(number, &why),
+            }
+        }
     }
 
     /// The entries of a kind that can be read; a stretch that cannot is one error.

@@ -119,7 +119,7 @@ impl Fused {
             Some(range) => range,
             None => self.catalog().await?.extent.unwrap_or(TimeRange {
                 from: Nanos::ZERO,
-                to: Nanos::ZERO,
+                to: Nanos(1),
             }),
         };
         filter.range = Some(range);
