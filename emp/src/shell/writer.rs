@@ -138,7 +138,8 @@ fn write(
                 let mut state = shared.lock();
                 if state.trouble != trouble {
                     tracing::error!(
-                        "{trouble}; records are kept by the memory processes, up to their bound"
+                        "{trouble}; records are kept by the memory processes, up to their bound: \
+                         make room, then start this event manager again"
                     );
                     state.trouble.clone_from(&trouble);
                 }

@@ -227,8 +227,10 @@ impl Summary {
                 .iter()
                 .all(|v| filter.variables.contains(&v.0));
         match (all_aps, all_variables) {
-            (true, _) => Some(false),
+            (true, false) => Some(false),
             (false, true) => Some(true),
+            // Either knows; there are fewer processes than variables, mostly.
+            (true, true) => Some(self.by_ap.len() < self.by_variable.len()),
             (false, false) => None,
         }
     }
@@ -244,7 +246,8 @@ impl Summary {
             (&self.by_variable, &self.variable_waits)
         };
         let wanted: Vec<bool> = if by_ap {
-            self.aps.iter().map(|a| filter.aps.contains(a)).collect()
+            let of = |a: &ApId| filter.aps.is_empty() || filter.aps.contains(a);
+            self.aps.iter().map(of).collect()
         } else {
             let of =
                 |v: &(VarId, _)| filter.variables.is_empty() || filter.variables.contains(&v.0);

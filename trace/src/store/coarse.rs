@@ -17,7 +17,7 @@ use crate::query::{Filter, HistoryPoint, TimeRange, gather};
 use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
-const DECODED: u64 = 1 << 20;
+const DECODED: u64 = 1 << 18;
 /// Kinds a slice can have: operations, origins, and reads on copies.
 const KINDS: u32 = 16;
 
