@@ -3,9 +3,9 @@
 //!
 //! Per program and number of processes: `dvsm`, the phase model with measured mean delays of operations
 //! (the method of its paper); `counts`, the phase model from counts and message costs alone; `lopc`, the
-//! general contention model, its thread time without barriers and waiting for locks against the measured;
-//! `lopc_requests`, of that only the requests, without what threads do by themselves; `lopc_stretched`, the
-//! whole again, where processors are fewer than processes. Errors are modelled/measured − 1.
+//! general contention model with S_o, C² and S_l from the run's records, its thread time without barriers and waiting for locks
+//! against the measured; `lopc_requests`, of that only the requests, without what threads do by themselves; `lopc_costs`, the whole
+//! with S_l from message costs; `lopc_stretched`, that again, where processors are fewer than processes. Errors are modelled/measured − 1.
 //!
 //! Schema of the JSON: `machine`, `network`, `runs`, and `rows`: `program`, `processes`, `run_us` and
 //! the errors, each with `median`, `min`, `max`; the error of a model that says nothing of a run is null.
@@ -35,9 +35,16 @@ const PROGRAMS: [&str; 7] = [
 ];
 
 /// Errors of one run, in the order of [`NAMES`].
-type Errors = [Option<f64>; 5];
+type Errors = [Option<f64>; 6];
 
-const NAMES: [&str; 5] = ["dvsm", "counts", "lopc", "lopc_requests", "lopc_stretched"];
+const NAMES: [&str; 6] = [
+    "dvsm",
+    "counts",
+    "lopc",
+    "lopc_requests",
+    "lopc_costs",
+    "lopc_stretched",
+];
 
 struct Row {
     program: String,
@@ -133,6 +140,7 @@ fn errors(run: &Measured) -> anyhow::Result<Errors> {
         Some(phases(DelayModel::None)?),
         times.and_then(|t| error(t.modelled_us, t.measured_us)),
         times.and_then(|t| error(t.modelled_us - t.work_us, t.measured_us - t.work_us)),
+        times.and_then(|t| error(t.from_costs_us, t.measured_us)),
         times.and_then(|t| error(t.stretched_us, t.measured_us)),
     ])
 }
@@ -167,6 +175,7 @@ fn print(args: &BenchPredictArgs, record: &NetworkRecord, rows: &[Row]) -> anyho
         "counts (%)",
         "lopc (%)",
         "lopc requests (%)",
+        "lopc costs (%)",
         "lopc stretched (%)",
     ]);
     for row in rows {

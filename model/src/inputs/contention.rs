@@ -4,7 +4,11 @@
 //! thread; a request is an access that another memory process serves. Handlers run beside the thread
 //! (protocol processor). The handler of a request receives it, serves it, and sends the reply; the
 //! handler of a reply is taken to be alike, as the model has it. The way between a thread and its own
-//! memory process, which nobody else uses, counts as latency. A link process is visited twice, by the
+//! memory process, which nobody else uses, counts as latency. S_l is what the records of both sides leave: the mean
+//! of what requesters saw beyond what owners did, less the handlers' receiving and sending (which the network record
+//! says, since nothing in a run can tell it from waiting). On a machine with fewer processors than processes it
+//! therefore has the waiting for a processor in it, which is contention that LoPC, with a processor for each node,
+//! does not model. A link process is visited twice, by the
 //! request and by the reply. Waiting for locks and at barriers is the program's and in no input.
 
 use std::collections::BTreeMap;
@@ -33,9 +37,15 @@ pub struct Contention {
     pub service_us: f64,
     /// Waiting at the owner before the service.
     pub queueing_us: f64,
-    /// One way, as measured: half of what the requester saw beyond what the owner did. Both are
+    /// One way, as measured: half of what the requester's memory process saw beyond what the owner did. Both are
     /// lengths of time on one clock each, so that no difference of clocks is in it.
     pub transit_us: f64,
+    /// Between a thread and its own memory process, both ways, as measured: what threads saw beyond what their
+    /// memory processes did.
+    pub hop_us: f64,
+    /// S_l as the network record has it, which knows nothing of the run; in `homogeneous` and `general` it is
+    /// from the transit measured in the run.
+    pub latency_from_costs_us: f64,
     /// All threads alike; none for a single one.
     pub homogeneous: Option<HomogeneousInput>,
     /// Each thread as it is. The nodes are those of `nodes`.
@@ -55,11 +65,13 @@ pub struct ContentionTimes {
     pub measured_us: f64,
     /// Of it, what threads do by themselves: Σ n W.
     pub work_us: f64,
-    /// Modelled, with a processor for each thread and each memory process.
+    /// Modelled, S_o, C² and S_l measured in the run.
     pub modelled_us: f64,
+    /// Modelled, S_l as the network record has it, with a processor for each thread and each memory process.
+    pub from_costs_us: f64,
     /// Without contention.
     pub logp_us: f64,
-    /// Modelled, and stretched where threads and handlers want more processors than there are.
+    /// The same, stretched where threads and handlers want more processors than there are.
     pub stretched_us: f64,
 }
 
@@ -70,27 +82,38 @@ impl Contention {
     /// [`ModelError`] as the general model's.
     pub fn times(&self, processors: usize) -> Result<ContentionTimes, ModelError> {
         let output = general::solve(&self.general)?;
+        let unmeasured = general::solve(&GeneralInput {
+            latency: self.latency_from_costs_us,
+            ..self.general.clone()
+        })?;
         let mut times = ContentionTimes {
             measured_us: 0.0,
             work_us: 0.0,
             modelled_us: 0.0,
+            from_costs_us: 0.0,
             logp_us: 0.0,
             stretched_us: 0.0,
         };
         let mut demand = 0.0;
         for (i, n) in self.requests.iter().enumerate() {
             let at = self.threads_at[i];
-            let (Some(cycle), Some(logp)) = (output.cycle[at], output.logp_cycle[at]) else {
+            let modelled = (
+                output.cycle[at],
+                output.logp_cycle[at],
+                unmeasured.cycle[at],
+            );
+            let (Some(cycle), Some(logp), Some(from_costs)) = modelled else {
                 continue;
             };
             times.measured_us += n * self.cycle_us[i];
             times.modelled_us += n * cycle;
             times.work_us += n * self.general.work[at].unwrap_or(0.0);
             times.logp_us += n * logp;
-            demand += self.cpu_us[i] / cycle;
+            times.from_costs_us += n * from_costs;
+            demand += self.cpu_us[i] / from_costs;
         }
         let stretch = (demand / processors.max(1) as f64).max(1.0);
-        times.stretched_us = times.modelled_us * stretch;
+        times.stretched_us = times.from_costs_us * stretch;
         Ok(times)
     }
 }
@@ -123,7 +146,13 @@ impl Measured {
         let c2 = self.tally.served.variance() / (handler * handler).max(f64::MIN_POSITIVE);
         let hop = self.network.hop_us(0.0, bytes);
         let both_ways = 2.0 * costs.latency(1.0) + costs.wire(0.0) + costs.wire(bytes) + hop;
-        let latency = both_ways / 2.0;
+        let visited: f64 = threads.iter().flat_map(|t| t.visits.values()).sum();
+        let ways = 1.0 + visited / total;
+        // A cycle without work and without contention is the way to the own memory process and from there to the
+        // owner, and its service; what of that handlers do is no latency.
+        let measured_hop = self.hop_us();
+        let measured = measured_hop + self.tally.under_way.mean() + service;
+        let latency = (measured / ways - handler).max(0.0);
         let busy: Vec<f64> = (0..self.aps.len()).map(|i| self.own_us(i)).collect();
         let work = |i: usize| busy[i] / threads[i].requests.max(1.0);
         let all_busy: f64 = busy.iter().sum();
@@ -155,6 +184,8 @@ impl Measured {
             service_us: service,
             queueing_us: self.tally.queued.mean(),
             transit_us: self.tally.under_way.mean() / 2.0,
+            hop_us: measured_hop,
+            latency_from_costs_us: both_ways / 2.0,
             homogeneous,
             general: GeneralInput {
                 visits,
@@ -170,6 +201,28 @@ impl Measured {
                 .collect(),
             threads_at: at,
         }))
+    }
+
+    /// What calls of threads took beyond what their memory processes recorded of them, mean.
+    fn hop_us(&self) -> f64 {
+        let kinds = [
+            Component::Local,
+            Component::Fault,
+            Component::Cold,
+            Component::Lock,
+        ];
+        let threads = 0..self.aps.len();
+        let seen: f64 = threads
+            .flat_map(|i| kinds.map(|of| self.spent(i, of).0 as f64 / 1e3))
+            .sum();
+        let source = self.source();
+        let accesses = self.tally.sums.iter().filter(|(k, _)| k.op != Op::Barrier);
+        let (count, recorded) = accesses.fold((0.0, 0.0), |(count, us), (key, sum)| {
+            let scale = self.scale * source.kept(key);
+            let took = sum.duration_ns as f64 / 1e3;
+            (count + scale * sum.count as f64, us + scale * took)
+        });
+        ((seen - recorded) / f64::max(count, 1.0)).max(0.0)
     }
 
     /// What a thread does by itself: computing, and accesses that its memory process serves alone.
@@ -200,6 +253,7 @@ impl Measured {
 
     fn threads(&self) -> Vec<Thread> {
         let places = Places::today(&self.catalog.topology);
+        let source = self.source();
         let mut threads = vec![Thread::default(); self.aps.len()];
         for (key, sum) in &self.tally.sums {
             let Some(i) = self.aps.iter().position(|a| *a == key.ap) else {
@@ -208,11 +262,12 @@ impl Measured {
             if key.op == Op::Barrier {
                 continue;
             }
+            let scale = self.scale * source.kept(key);
             let thread = &mut threads[i];
             if matches!(key.op, Op::Acquire | Op::Release) {
-                thread.lock_wait_us += self.scale * sum.wait_ns as f64 / 1e3;
+                thread.lock_wait_us += scale * sum.wait_ns as f64 / 1e3;
             }
-            let remote = self.scale * sum.remote as f64;
+            let remote = scale * sum.remote as f64;
             if remote <= 0.0 {
                 continue;
             }

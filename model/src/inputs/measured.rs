@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, Component, MpId, Nanos, PhaseTimes};
+use dosmos_proto::{ApId, Component, MpId, Nanos, PhaseTimes, Spent};
 use dosmos_trace::query::{Breakdown, Catalog, Completeness};
 use dosmos_trace::record::Record;
 use serde::Serialize;
@@ -85,6 +85,7 @@ impl Builder {
         let aligned = passed.values().all(|n| Some(n) == first);
         let sampling = self.catalog.completeness.sampling;
         let mut run = Measured {
+            kept: BTreeMap::new(),
             scale: if sampling > 0.0 { 1.0 / sampling } else { 1.0 },
             catalog: self.catalog,
             network: self.network,
@@ -98,6 +99,7 @@ impl Builder {
             aps,
             aligned,
         };
+        run.begin_with_the_last();
         // Who computed on more processors than the record says was not where it was measured.
         let busy: f64 = (0..run.aps.len())
             .map(|i| run.spent(i, Component::Busy).0 as f64 / 1e3)
@@ -121,6 +123,8 @@ pub struct Measured {
     pub(super) aps: Vec<ApId>,
     pub(super) scale: f64,
     pub(super) aligned: bool,
+    /// Of what processes did in their first phase, the share that belongs to the run, where it is not all.
+    pub(super) kept: BTreeMap<ApId, f64>,
 }
 
 /// What a document says of the run it is about.
@@ -161,11 +165,38 @@ impl Measured {
     #[must_use]
     pub fn run_us(&self) -> f64 {
         let end = self.processes.iter().map(PhaseTimes::end).max();
-        let last = self.processes.iter().max_by_key(|p| p.start);
-        last.zip(end).map_or(0.0, |(last, end)| {
-            let before = last.start + last.spent.time(Component::Other);
-            (end - before).0 as f64 / 1e3
-        })
+        let begin = self.processes.iter().map(began).max();
+        let length = begin.zip(end).map(|(begin, end)| end - begin);
+        length.map_or(0.0, |l| l.0 as f64 / 1e3)
+    }
+
+    /// Leaves out what processes that were there early did before the run began: it is in no measured time, and a
+    /// model that had it would be as much too long. Their counts follow by the share of the first phase kept.
+    fn begin_with_the_last(&mut self) {
+        let Some(begin) = self.processes.iter().map(began).max() else {
+            return;
+        };
+        for process in &mut self.processes {
+            let Some(first) = self.times.get_mut(&(0, process.ap)) else {
+                continue;
+            };
+            // Early is, too, who only waits for the others at the barrier: what that does not explain was work.
+            let waited = first.spent.time(Component::Barrier);
+            let early = (begin - began(process) - waited).0 as f64;
+            let worked = worked(&first.spent).0 as f64;
+            if early <= 0.0 || worked <= 0.0 {
+                continue;
+            }
+            let kept = (1.0 - early / worked).max(0.0);
+            self.kept.insert(process.ap, kept);
+            first.spent = shortened(&first.spent, kept);
+        }
+        for process in &mut self.processes {
+            let mut all = Spent::default();
+            let own = self.times.iter().filter(|((_, ap), _)| *ap == process.ap);
+            own.for_each(|(_, times)| all.join(&times.spent));
+            process.spent = all;
+        }
     }
 
     /// What this is about.
@@ -197,6 +228,7 @@ impl Measured {
             network: &self.network,
             scale: self.scale,
             aligned: self.aligned,
+            kept: &self.kept,
         }
     }
 
@@ -284,4 +316,28 @@ impl Measured {
             .get(i)
             .map_or(Nanos::ZERO, |p| p.spent.time(of))
     }
+}
+
+/// When a process was there, and had declared what it uses.
+fn began(process: &PhaseTimes) -> Nanos {
+    process.start + process.spent.time(Component::Other)
+}
+
+/// What is neither start-up nor a barrier.
+fn worked(spent: &Spent) -> Nanos {
+    spent.total() - spent.time(Component::Barrier) - spent.time(Component::Other)
+}
+
+/// The share `kept` of the work.
+fn shortened(spent: &Spent, kept: f64) -> Spent {
+    let mut short = Spent::default();
+    for of in Component::ALL {
+        let kept = match of {
+            Component::Barrier | Component::Other => 1.0,
+            _ => kept,
+        };
+        let time = Nanos((spent.time(of).0 as f64 * kept) as u64);
+        short.add(of, time, (spent.calls(of) as f64 * kept).round() as u64);
+    }
+    short
 }

@@ -114,6 +114,8 @@ pub(super) struct Source<'a> {
     pub(super) scale: f64,
     /// All processes passed the same barriers: phases can be compared.
     pub(super) aligned: bool,
+    /// Of what processes did before their first barrier, the share that counts; 1 unless named.
+    pub(super) kept: &'a BTreeMap<ApId, f64>,
 }
 
 impl Source<'_> {
@@ -122,6 +124,14 @@ impl Source<'_> {
         let last = self.times.keys().map(|(phase, _)| self.phase(*phase)).max();
         let recorded = self.tally.sums.keys().map(|k| self.phase(k.phase)).max();
         1 + last.max(recorded).unwrap_or(0)
+    }
+
+    /// The share of the accesses of `key` that belongs to the run.
+    pub(super) fn kept(&self, key: &Key) -> f64 {
+        match key.phase {
+            0 => self.kept.get(&key.ap).copied().unwrap_or(1.0),
+            _ => 1.0,
+        }
     }
 
     /// Where a phase of the trace belongs.
@@ -182,7 +192,7 @@ impl Source<'_> {
                     key,
                     sum,
                     owner,
-                    share: self.scale * share,
+                    share: self.scale * self.kept(key) * share,
                     waiting,
                     delays: of_process.copied().unwrap_or_default(),
                 };
@@ -438,8 +448,23 @@ impl Work {
     }
 
     /// Without anything that is not work of a processor: waiting and delays.
-    pub(super) fn without_delays(&self) -> Self {
+    /// The way to the own memory process takes a processor no longer than the software of its four ends does
+    /// (`most_us`); the rest of its time a process sleeps.
+    pub(super) fn without_delays(&self, most_us: f64) -> Self {
         let mut work = self.clone();
+        for near in [&mut work.local, &mut work.local_locks] {
+            near.hop_us = near.hop_us.min(near.count * most_us);
+        }
+        let shorter = |us: &mut f64| *us = us.min(most_us);
+        work.faults
+            .iter_mut()
+            .for_each(|(_, op)| shorter(&mut op.handler));
+        work.cold
+            .iter_mut()
+            .for_each(|(_, op)| shorter(&mut op.handler));
+        work.locks
+            .iter_mut()
+            .for_each(|(_, op)| shorter(&mut op.compute));
         work.local.delay_us = 0.0;
         work.local_locks.delay_us = 0.0;
         work.faults.iter_mut().for_each(|(_, op)| op.delay = 0.0);

@@ -143,6 +143,8 @@ impl Measured {
     fn evaluate(&self, run: &Run, change: &Change) -> Result<Times, ModelError> {
         let costs = Costs::new(self.network.network.clone(), change.technology)?;
         let work_costs = Costs::new(without_distance(&self.network.network), no_distance(change))?;
+        let measured_costs = Costs::new(self.network.network.clone(), Technology::default())?;
+        let hop_us = 4.0 * measured_costs.soft(0.0);
         let was = self.aps.len().max(1) as f64;
         let now = change.processes.map_or(was, f64::from);
         positive("procs", now)?;
@@ -164,7 +166,7 @@ impl Measured {
                 .fold(0.0, f64::max);
             let demand: f64 = works
                 .iter()
-                .map(|w| parts_of_processor(w, &work_costs))
+                .map(|w| parts_of_processor(w, &work_costs, hop_us))
                 .sum::<f64>()
                 * (now / was);
             let length = slowest.max(demand / processors as f64);
@@ -242,9 +244,10 @@ fn parts(work: &Work, costs: &Costs) -> Times {
     }
 }
 
-/// What it needs of processors, everything that others do for it included.
-fn parts_of_processor(work: &Work, costs: &Costs) -> f64 {
-    work.without_delays().processor().parts(costs).total()
+/// What it needs of processors, everything that others do for it included, where the way to the own memory
+/// process and back takes one for `hop_us` at most.
+fn parts_of_processor(work: &Work, costs: &Costs, hop_us: f64) -> f64 {
+    work.without_delays(hop_us).processor().parts(costs).total()
 }
 
 /// The same software, at no distance.
