@@ -40,8 +40,8 @@ pub struct Contention {
     /// One way, as measured: half of what the requester's memory process saw beyond what the owner did. Both are
     /// lengths of time on one clock each, so that no difference of clocks is in it.
     pub transit_us: f64,
-    /// Between a thread and its own memory process, both ways, as measured: what threads saw beyond what their
-    /// memory processes did.
+    /// Between a thread and its own memory process, both ways, as measured: what threads saw of requests beyond what
+    /// their memory processes did. Below 0 where requests overlap: a thread waits once for several.
     pub hop_us: f64,
     /// S_l as the network record has it, which knows nothing of the run; in `homogeneous` and `general` it is
     /// from the transit measured in the run.
@@ -124,6 +124,9 @@ struct Thread {
     requests: f64,
     bytes: f64,
     lock_wait_us: f64,
+    /// Locks of the own memory process: how many, and what it took for them, waiting excluded.
+    near_locks: f64,
+    near_locks_us: f64,
     visits: BTreeMap<MpId, f64>,
 }
 
@@ -153,7 +156,13 @@ impl Measured {
         let measured_hop = self.hop_us();
         let measured = measured_hop + self.tally.under_way.mean() + service;
         let latency = (measured / ways - handler).max(0.0);
-        let busy: Vec<f64> = (0..self.aps.len()).map(|i| self.own_us(i)).collect();
+        let busy: Vec<f64> = (0..self.aps.len())
+            .map(|i| {
+                let near = &threads[i];
+                let locks = near.near_locks_us + near.near_locks * measured_hop.max(0.0);
+                self.own_us(i) + locks
+            })
+            .collect();
         let work = |i: usize| busy[i] / threads[i].requests.max(1.0);
         let all_busy: f64 = busy.iter().sum();
         let homogeneous = (threads.len() >= 2).then(|| HomogeneousInput {
@@ -203,26 +212,29 @@ impl Measured {
         }))
     }
 
-    /// What calls of threads took beyond what their memory processes recorded of them, mean.
+    /// What remote accesses of threads took beyond what their memory processes recorded of them, mean. Locks of
+    /// the own memory process are among them: their times are not told apart from those of others.
     fn hop_us(&self) -> f64 {
-        let kinds = [
-            Component::Local,
-            Component::Fault,
-            Component::Cold,
-            Component::Lock,
-        ];
+        let kinds = [Component::Fault, Component::Cold, Component::Lock];
         let threads = 0..self.aps.len();
         let seen: f64 = threads
             .flat_map(|i| kinds.map(|of| self.spent(i, of).0 as f64 / 1e3))
             .sum();
-        let source = self.source();
-        let accesses = self.tally.sums.iter().filter(|(k, _)| k.op != Op::Barrier);
-        let (count, recorded) = accesses.fold((0.0, 0.0), |(count, us), (key, sum)| {
-            let scale = self.scale * source.kept(key);
-            let took = sum.duration_ns as f64 / 1e3;
-            (count + scale * sum.count as f64, us + scale * took)
-        });
-        ((seen - recorded) / f64::max(count, 1.0)).max(0.0)
+        let (mut count, mut recorded) = (0.0, 0.0);
+        for (key, sum) in &self.tally.sums {
+            let asked = match key.op {
+                Op::Barrier => continue,
+                Op::Acquire | Op::Release => sum.count,
+                _ => sum.remote,
+            };
+            let scale = self.scale * self.source().kept(key);
+            // Copies are served at once: what a key's accesses took, the remote ones took.
+            count += scale * asked as f64;
+            if asked > 0 {
+                recorded += scale * sum.duration_ns as f64 / 1e3;
+            }
+        }
+        (seen - recorded) / f64::max(count, 1.0)
     }
 
     /// What a thread does by itself: computing, and accesses that its memory process serves alone.
@@ -266,6 +278,11 @@ impl Measured {
             let thread = &mut threads[i];
             if matches!(key.op, Op::Acquire | Op::Release) {
                 thread.lock_wait_us += scale * sum.wait_ns as f64 / 1e3;
+                if sum.remote == 0 {
+                    let took = sum.duration_ns.saturating_sub(sum.wait_ns);
+                    thread.near_locks += scale * sum.count as f64;
+                    thread.near_locks_us += scale * took as f64 / 1e3;
+                }
             }
             let remote = scale * sum.remote as f64;
             if remote <= 0.0 {

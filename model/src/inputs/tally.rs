@@ -99,8 +99,8 @@ pub(super) struct Tally {
     pub(super) served: Moments,
     /// Waiting at the owner before the service of what is no acquire, in µs.
     pub(super) queued: Moments,
-    /// Both ways together of a remote access that is no acquire, in µs: what the requester saw beyond
-    /// what the owner did.
+    /// Both ways together of a remote access, in µs: what the requester's memory process saw beyond what the owner
+    /// did and what was waited for.
     pub(super) under_way: Moments,
     pub(super) references: BTreeMap<ApId, References>,
     /// The same accesses by object, over all phases.
@@ -156,8 +156,8 @@ impl Tally {
         sum.duration_ns += record.duration.0;
         if record.origin != Origin::Local {
             sum.remote += 1;
-            if matches!(record.op, Op::Read | Op::Write) {
-                sum.cold += u64::from(first);
+            sum.cold += u64::from(first && matches!(record.op, Op::Read | Op::Write));
+            if record.op != Op::Barrier {
                 let at_owner = record.service + record.wait;
                 self.under_way.add(us((record.duration - at_owner).0));
             }
