@@ -19,6 +19,9 @@ pub struct Thresholds {
     pub ping_pong_returns: f64,
     /// Ping-pong: more application processes than this are a crowd, not a ping-pong.
     pub ping_pong_processes: usize,
+    /// Ping-pong: fraction of the time between grant and release that is not spent in accesses to the object, at most;
+    /// beyond it others wait for the work, not for the object's way.
+    pub ping_pong_work: f64,
     /// No sharing, bad group, misplaced owner: accesses seen at least. Policy mismatch: messages. What is seen less
     /// often is how a program starts or ends.
     pub least_accesses: u64,
@@ -52,6 +55,7 @@ impl Default for Thresholds {
             ping_pong_hand_overs: 20,
             ping_pong_returns: 0.5,
             ping_pong_processes: 4,
+            ping_pong_work: 0.5,
             least_accesses: 100,
             false_sharing_reads: 0.1,
             policy_messages: 0.25,
@@ -75,6 +79,7 @@ impl Thresholds {
         let fractions = [
             ("time_lost", self.time_lost),
             ("ping_pong_returns", self.ping_pong_returns),
+            ("ping_pong_work", self.ping_pong_work),
             ("false_sharing_reads", self.false_sharing_reads),
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),

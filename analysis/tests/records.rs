@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_analysis::{Input, Kind, Profile, ProfileBuilder, Thresholds, analyse};
+use dosmos_analysis::{Input, Kind, Profile, ProfileBuilder, Thresholds, analyse, conclude};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
-use dosmos_proto::{ApId, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, Topology, VarId};
-use dosmos_trace::query::Catalog;
+use dosmos_proto::{
+    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId,
+};
+use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 
 const X: ObjectId = ObjectId {
@@ -166,6 +168,85 @@ fn what_is_lacking_could_be_another_user() {
             .all(|w| w.why.contains("only 10.0 %")),
         "{little:?}"
     );
+}
+
+/// Ten phases of 100: between barriers process 0 takes 90, process 1 takes 30. Of that, so much on a processor; none: they
+/// do not say.
+fn uneven(on_processor: Option<[u64; 2]>) -> Vec<(Kind, f64)> {
+    let mut builder = ProfileBuilder::new(catalog(2));
+    let mut times = Breakdown::default();
+    for phase in 0..10 {
+        for (ap, takes) in [(0, 90), (1, 30)] {
+            let start = phase * 100;
+            let mut barrier = access(ap, Op::Barrier, (start + takes, start + 100), 100 - takes);
+            barrier.object = ObjectId::new(VarId(1 << 31), phase as u32);
+            builder.add(&barrier);
+            let mut piece = PhaseTimes {
+                ap: ApId(ap),
+                phase,
+                start: Nanos(start),
+                wall: Nanos(100),
+                ..PhaseTimes::default()
+            };
+            let busy = on_processor.map_or(0, |busy| busy[ap as usize]);
+            let mut spent = |on, time, calls| piece.spent.add(on, Nanos(time), calls);
+            spent(Component::Busy, busy, 0);
+            spent(Component::Service, takes - busy, 0);
+            spent(Component::Barrier, 100 - takes, 1);
+            times.phases.push(piece);
+        }
+    }
+    if on_processor.is_some() {
+        builder.times(times);
+    }
+    let findings = conclude(&builder.finish(None), &Thresholds::default()).findings;
+    let kinds = findings.iter();
+    kinds
+        .map(|f| (f.kind, (f.severity * 100.0).round()))
+        .collect()
+}
+
+#[test]
+fn waiting_for_a_processor_is_no_work() {
+    // A window of 970 (it begins with the first arrival): 9 phases × 60 lost, of two processes' time.
+    let found = (Kind::Imbalance, 28.0);
+    assert_eq!(uneven(None), [found]);
+    assert_eq!(uneven(Some([90, 30])), [found]);
+    // The machine was busy with others for two thirds of what process 0 took.
+    assert_eq!(uneven(Some([30, 30])), []);
+    // The smaller loss counts: 9 × 20.
+    assert_eq!(uneven(Some([50, 30])), [(Kind::Imbalance, 9.0)]);
+    // They sleep: what they do needs no processor.
+    assert_eq!(uneven(Some([1, 1])), [found]);
+}
+
+#[test]
+fn what_one_produces_and_another_consumes_is_no_ping_pong() {
+    let found = |writers: [bool; 2]| -> Vec<Kind> {
+        let mut records = Vec::new();
+        for turn in 0..100 {
+            for ap in [0, 1] {
+                let at = turn * 100 + u64::from(ap) * 50;
+                let op = if writers[ap as usize] {
+                    Op::Write
+                } else {
+                    Op::Read
+                };
+                records.push(access(ap, Op::Acquire, (at, at + 30), 10));
+                records.push(access(ap, op, (at + 30, at + 35), 0));
+                records.push(access(ap, Op::Release, (at + 35, at + 45), 0));
+            }
+        }
+        let input = Input {
+            catalog: catalog(2),
+            records: &mut records.into_iter(),
+            window: None,
+        };
+        let findings = analyse(input, &Thresholds::default()).findings;
+        findings.iter().map(|f| f.kind).collect()
+    };
+    assert_eq!(found([true, true]), [Kind::PingPong]);
+    assert_eq!(found([true, false]), []);
 }
 
 #[test]

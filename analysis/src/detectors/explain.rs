@@ -9,7 +9,8 @@
 //! | bottleneck | ping-pong among more than two, policy mismatch | a common object |
 //! | bad group | misplaced owner, policy mismatch | a common object |
 //!
-//! (Bad group leaves variables without sharing out from the start, and imbalance counts neither waiting
+//! (Bad group leaves variables without sharing, or with false sharing, out from the start: an object each has no group to
+//! be in. And imbalance counts neither waiting
 //! for locks nor the way to other processes as work, nor a phase that a deadlock keeps from ending.)
 
 use serde_json::json;

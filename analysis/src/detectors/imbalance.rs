@@ -8,14 +8,16 @@
 //!   time others do. Less than that is what chance does to equal work; and
 //! * the time lost, Σ (max − busy), is at least `time_lost` of total process time.
 //!
-//! What processes lose by accesses that go far is not work: the same must hold of the time outside accesses.
+//! What processes lose by accesses that go far is not work: the same must hold of the time outside accesses. Nor is it
+//! work when the machine runs others: of a program that computes, it must hold of the time on a processor, which the
+//! processes measure themselves, and the time lost is the smaller of both.
 
 use dosmos_proto::GroupId;
 use dosmos_trace::query::TimeRange;
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::profile::{Phases, Profile, Spread};
+use crate::profile::{OnProcessor, Phases, Profile, Spread};
 use crate::thresholds::Thresholds;
 
 pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
@@ -31,6 +33,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         if phases.count < t.imbalance_phases
             || !holds(&total_busy, &phases.busy)
             || !holds(&total_computing, &phases.computing)
+            || computing(phases).is_some_and(|own| !holds(&own.total(), &own.each))
         {
             continue;
         }
@@ -57,6 +60,11 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
     kept
 }
 
+/// Time on processors, where that is what the program needs.
+fn computing(phases: &Phases) -> Option<&OnProcessor> {
+    phases.processor.as_ref().filter(|own| own.computes())
+}
+
 fn describe(profile: &Profile, group: Option<GroupId>, phases: &Phases) -> Finding {
     let range = phases
         .span
@@ -78,9 +86,19 @@ fn describe(profile: &Profile, group: Option<GroupId>, phases: &Phases) -> Findi
         .with("busy_ns", busy);
     finding.aps = profile.ap_names(phases.by_ap.keys());
     finding.groups = profile.group_names(phases.by_ap.keys());
-    finding.severity = profile.fraction(phases.busy.lost);
+    let own = computing(phases);
+    if let Some(own) = own {
+        let times = own.by_ap.iter();
+        let times: serde_json::Map<_, _> = times
+            .map(|(&ap, time)| (name(ap), time.0.0.into()))
+            .collect();
+        finding = finding.with("processor_ns", times);
+    }
+    let lost = own.map_or(phases.busy.lost, |own| own.each.lost.min(phases.busy.lost));
+    finding.severity = profile.fraction(lost);
     // With the work spread evenly a phase takes the mean instead of the longest time.
     let saved = phases.busy.max - phases.busy.mean;
+    let saved = own.map_or(saved, |own| saved.min(own.each.max - own.each.mean));
     finding.predicted_gain = Some((saved / profile.window.length().0.max(1) as f64).min(1.0));
     finding.advice = format!(
         "between barriers of {passers} the busiest process works {:.0} % longer than the mean{}: give it less work",

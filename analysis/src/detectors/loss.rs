@@ -8,6 +8,8 @@
 //! * no sharing with anything lacking (another process's accesses may be what is lacking), and false sharing with
 //!   anything unseen (as may be the write that overlaps);
 //! * ping-pong among more than two with anything lacking: leaving out makes any order look like coming back;
+//! * imbalance with anything lacking, unless it shows in the processor time: the time of an access that is not known
+//!   looks like work;
 //! * deadlock when sampling: the release may be what was left out;
 //! * what rests on a ratio that the unseen accesses could overturn, if all of them spoke against it;
 //! * when sampling, severities not above their threshold by two standard errors.
@@ -59,6 +61,9 @@ fn doubt(profile: &Profile, t: &Thresholds, c: &Candidate) -> Option<String> {
         }
         Kind::PingPong if lacking && many => {
             return Some("holders in between may not have been recorded".into());
+        }
+        Kind::Imbalance if lacking && !c.finding.evidence.contains_key("processor_ns") => {
+            return Some("what looks like work may be waiting that was not recorded".into());
         }
         Kind::Deadlock if sampling < 1.0 => {
             return Some("with sampling, a release may not have been recorded".into());

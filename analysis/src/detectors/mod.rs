@@ -41,8 +41,10 @@ pub fn detect(profile: &Profile, thresholds: &Thresholds) -> Vec<Finding> {
 
 pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     let private = no_sharing::detect(profile, t);
+    let apart = false_sharing::detect(profile, t);
     let unshared = private
         .iter()
+        .chain(&apart)
         .flat_map(|c| c.objects.iter().map(|o| o.var))
         .collect();
     let (grouping, groups) = group::detect(profile, t, &unshared);
@@ -51,7 +53,7 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     candidates.extend(bottleneck::detect(profile, t));
     candidates.extend(ping_pong::detect(profile, t));
     candidates.extend(policy::detect(profile, t));
-    candidates.extend(false_sharing::detect(profile, t));
+    candidates.extend(apart);
     candidates.extend(owner::detect(profile, t));
     candidates.extend(imbalance::detect(profile, t));
     candidates.extend(deadlock::detect(profile));

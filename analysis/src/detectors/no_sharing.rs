@@ -1,9 +1,10 @@
 //! **No sharing**: a variable is declared shared, but one application process alone uses it.
 //!
 //! Holds when at least `least_accesses` accesses to the variable were seen, all by one process,
-//! while others were active, and they cost at least `worth_saying` of total process time.
+//! while others were active, and they cost at least `worth_saying` of total process time, the time included that others
+//! wait at barriers for that process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_trace::meta::OpCounts;
 
@@ -27,8 +28,12 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             users.extend(object.waiting.iter().map(|w| w.ap));
             time += object.time().0 as f64;
         }
-        let lost = profile.fraction(profile.scaled(time));
-        if users.len() != 1 || counts.total() < t.least_accesses || lost < t.worth_saying {
+        if users.len() != 1 || counts.total() < t.least_accesses {
+            continue;
+        }
+        let by_ap: BTreeMap<_, _> = users.iter().map(|&ap| (ap, time)).collect();
+        let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
+        if lost < t.worth_saying {
             continue;
         }
         let mut finding = Finding::new(Kind::NoSharing, profile.window)

@@ -4,17 +4,17 @@
 //! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; in the owner's group reads
 //! are served from copies as often as the versions that were read allow. Holds when the process with most
 //! accesses (at least `least_accesses` in all) is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
-//! and that is worth `worth_saying` of total process time. Objects of one variable with the same cure
+//! and that is worth `worth_saying` of total process time (with what others wait at barriers). Objects of one variable with the same cure
 //! make one finding.
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{MpId, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, ObjectId, VarId};
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::gain::Cure;
-use crate::profile::{ObjectProfile, Profile};
+use crate::profile::{MpUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
 struct Move {
@@ -22,6 +22,8 @@ struct Move {
     from: MpId,
     now: f64,
     then: f64,
+    /// What each process would save, nanoseconds.
+    saved: Vec<(ApId, f64)>,
     records: u64,
 }
 
@@ -50,14 +52,16 @@ fn better_owner(
         .iter()
         .max_by_key(|(_, used)| used.counts().total())?;
     let policy = profile.policy(id.var);
-    let cost = |owner: MpId| -> f64 {
-        object
-            .by_mp
-            .iter()
-            .map(|(&mp, used)| used.cost(&profile.costs, profile.origin(mp, owner), policy))
-            .sum()
+    let cost = |mp: MpId, used: &MpUse, owner: MpId| {
+        used.cost(&profile.costs, profile.origin(mp, owner), policy)
     };
-    let (now, then) = (cost(from), cost(to));
+    let (mut now, mut then, mut saved) = (0.0, 0.0, Vec::new());
+    for (&mp, used) in &object.by_mp {
+        let (today, moved) = (cost(mp, used, from), cost(mp, used, to));
+        now += today;
+        then += moved;
+        saved.extend(profile.by_ap_of(mp, object, today - moved));
+    }
     (to != from && now - then >= t.assignment_gain * now).then_some((
         to,
         Move {
@@ -65,6 +69,7 @@ fn better_owner(
             from,
             now,
             then,
+            saved,
             records: object.counts().total(),
         },
     ))
@@ -80,7 +85,11 @@ fn describe(
     let (now, then) = moves
         .iter()
         .fold((0.0, 0.0), |s, m| (s.0 + m.now, s.1 + m.then));
-    let lost = profile.fraction(profile.scaled(now - then));
+    let mut by_ap: BTreeMap<ApId, f64> = BTreeMap::new();
+    for &(ap, saved) in moves.iter().flat_map(|m| &m.saved) {
+        *by_ap.entry(ap).or_default() += saved;
+    }
+    let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
     let records: u64 = moves.iter().map(|m| m.records).sum();
     if lost < t.worth_saying || records < t.least_accesses {
         return None;

@@ -3,7 +3,9 @@
 //! Holds when at least `ping_pong_hand_overs` changes of the holder were seen among at most
 //! `ping_pong_processes` processes, at least `ping_pong_returns` of them back to the holder before
 //! last (A, B, A), and the hand-overs (from asking for the section to having it, where another process had it
-//! before; and releasing it) cost at least `time_lost` of those processes' time.
+//! before; and releasing it) cost at least `time_lost` of those processes' time. Sections that do other work for more
+//! than `ping_pong_work` of the time they are held are no ping-pong: others wait for that work, which is a bottleneck's
+//! matter; nor is it where one process alone writes: the object carries what one produces and others consume.
 
 use crate::detectors::candidate::Candidate;
 use crate::finding::Kind;
@@ -21,6 +23,10 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         {
             continue;
         }
+        let (hold, work) = object.mean_section();
+        if work > t.ping_pong_work * hold || flows_one_way(object) {
+            continue;
+        }
         let cost = profile.scaled(cost(object));
         let their_time = profile.window.length().0 as f64 * seen.holders.len() as f64;
         if cost / their_time.max(1.0) < t.time_lost {
@@ -30,6 +36,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             .with("hand_overs", seen.count)
             .with("returns", returns)
             .with("hand_over_ns", cost)
+            .with("mean_hold_ns", hold)
+            .with("mean_work_ns", work)
             .with("mean_hand_over_ns", cost / seen.count.max(1) as f64);
         finding.aps = profile.ap_names(&seen.holders);
         finding.groups = profile.group_names(&seen.holders);
@@ -47,6 +55,12 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         found.push(candidate);
     }
     found
+}
+
+/// One process writes, the others read: what it produces, they consume, and an object each would be of no use to them.
+fn flows_one_way(object: &ObjectProfile) -> bool {
+    let writers = object.by_ap.values().filter(|u| u.counts.writes > 0);
+    writers.count() == 1
 }
 
 /// Nanoseconds: acquires that took the object over, and as many of the releases.

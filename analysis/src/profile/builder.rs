@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, VarId};
-use dosmos_trace::query::{Catalog, TimeRange};
+use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
+use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
 use super::waits::Waits;
-use super::{Costs, ObjectProfile, Profile};
+use super::{Costs, ObjectProfile, OnProcessor, Profile};
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
 /// operations and waiting notices too), in order of start.
@@ -18,6 +18,7 @@ pub struct ProfileBuilder {
     seen: Option<(Nanos, Nanos)>,
     spent: BTreeMap<ApId, Spent>,
     waits: Waits,
+    times: Vec<PhaseTimes>,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
 }
@@ -45,8 +46,14 @@ impl ProfileBuilder {
             seen: None,
             spent: BTreeMap::new(),
             waits: Waits::default(),
+            times: Vec::new(),
             barriers,
         }
+    }
+
+    /// Where the processes say their time went: without it, work is the time between accesses, whoever had the processor.
+    pub fn times(&mut self, breakdown: Breakdown) {
+        self.times = breakdown.phases;
     }
 
     /// Takes one record into account.
@@ -111,6 +118,10 @@ impl ProfileBuilder {
         self.profile.broken = self.waits.broken;
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
+        for phases in self.profile.barriers.values_mut() {
+            let aps = phases.by_ap.keys().copied().collect();
+            phases.processor = OnProcessor::of(&self.times, &aps, self.profile.window);
+        }
         for object in self.profile.objects.values_mut() {
             object.finish();
         }

@@ -1,9 +1,11 @@
 //! What the detectors know of a run: sums and states gathered in one pass over its records.
 
+mod arrivals;
 mod builder;
 mod costs;
 mod object;
 mod phases;
+mod processor;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ pub use builder::ProfileBuilder;
 pub use costs::Costs;
 pub use object::{ApUse, HandOvers, MpUse, ObjectProfile, Waiting};
 pub use phases::{Phases, Spread};
+pub use processor::OnProcessor;
 pub use waits::{Broken, Wait};
 
 /// What the detectors know of a run.
@@ -58,6 +61,36 @@ impl Profile {
     /// The fraction of total process time that `nanos` is, at most 1.
     pub fn fraction(&self, nanos: f64) -> f64 {
         (nanos / self.process_time()).clamp(0.0, 1.0)
+    }
+
+    /// Time lost by all, nanoseconds, where these processes lose so much in accesses (nanoseconds; negative: they would
+    /// lose more): that, or what all lose that wait at barriers for them, if it is more.
+    ///
+    /// Of records that are lacking nobody knows which phase they are of: then only what was lost in accesses.
+    pub fn lost_by_all(&self, lost: &BTreeMap<ApId, f64>) -> f64 {
+        let own = lost.values().sum();
+        if self.completeness() < 1.0 {
+            return own;
+        }
+        let waiting = self.barriers.values();
+        waiting
+            .map(|p| p.shorter(lost) * p.by_ap.len() as f64)
+            .fold(own, f64::max)
+    }
+
+    /// What was lost at a memory process, by the application processes that caused it: as much as each used the object.
+    pub fn by_ap_of(&self, mp: MpId, object: &ObjectProfile, lost: f64) -> Vec<(ApId, f64)> {
+        let topology = &self.catalog.topology;
+        let here = |ap: ApId| topology.ap(ap).is_some_and(|p| p.memory_process == mp);
+        let users: Vec<(ApId, f64)> = object
+            .by_ap
+            .iter()
+            .filter(|(ap, _)| here(**ap))
+            .map(|(&ap, used)| (ap, used.counts.total() as f64))
+            .collect();
+        let all: f64 = users.iter().map(|u| u.1).sum();
+        let share = |(ap, uses): (ApId, f64)| (ap, lost * uses / all.max(1.0));
+        users.into_iter().map(share).collect()
     }
 
     /// Fraction of the accesses that were recorded.

@@ -151,6 +151,8 @@ pub struct ObjectProfile {
     pub writer_changes: u64,
     /// Time it was held, in all.
     pub hold: Nanos,
+    /// Of that, in accesses to it by who held it.
+    pub hold_accessing: Nanos,
     /// Sections behind that.
     pub sections: u64,
     /// Lowest and highest version seen.
@@ -197,6 +199,14 @@ impl ObjectProfile {
         sum
     }
 
+    /// Mean time between grant and release, and of that the part that its accesses do not take: work done while
+    /// others may wait, nanoseconds.
+    pub fn mean_section(&self) -> (f64, f64) {
+        let each = 1.0 / self.sections.max(1) as f64;
+        let work = self.hold.0.saturating_sub(self.hold_accessing.0);
+        (self.hold.0 as f64 * each, work as f64 * each)
+    }
+
     /// Number of times its content changed for others since `version`.
     pub fn versions_from(&self, version: u64) -> u64 {
         self.versions
@@ -218,6 +228,9 @@ impl ObjectProfile {
         self.owner = record.peer;
         self.count_for_ap(record);
         self.count_for_mp(record);
+        if matches!(record.op, Op::Read | Op::Write) && self.held.contains_key(&record.ap) {
+            self.hold_accessing += record.duration;
+        }
         match record.op {
             Op::Write => {
                 if self.last_writer.is_some_and(|w| w != record.ap) {

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Nanos, VarId};
 use dosmos_trace::record::Record;
 
+use super::OnProcessor;
+use super::arrivals::Arrivals;
+
 /// Largest and mean times over processes, summed over phases, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
@@ -30,7 +33,7 @@ impl Spread {
         spread
     }
 
-    fn add(&mut self, times: impl Iterator<Item = Nanos> + Clone) {
+    pub(super) fn add(&mut self, times: impl Iterator<Item = Nanos> + Clone) {
         let max = times.clone().max().unwrap_or_default().0 as f64;
         let (sum, n) = times.fold((0.0, 0.0), |(s, n), t| (s + t.0 as f64, n + 1.0));
         self.max += max;
@@ -72,6 +75,9 @@ pub struct Phases {
     pub by_ap: BTreeMap<ApId, (Nanos, Nanos)>,
     /// Instants of the first and last opening.
     pub span: Option<(Nanos, Nanos)>,
+    /// What the processes measured themselves; none if they did not.
+    pub processor: Option<OnProcessor>,
+    arrivals: Arrivals,
     left: BTreeMap<ApId, Passage>,
     arrived: BTreeMap<(VarId, u32), BTreeMap<ApId, Passage>>,
 }
@@ -80,6 +86,12 @@ pub struct Phases {
 const OPEN: usize = 64;
 
 impl Phases {
+    /// Nanoseconds by which the phases together would be shorter if these processes lost so much less in them
+    /// (nanoseconds in all, taken as spread evenly; negative: more).
+    pub fn shorter(&self, saved: &BTreeMap<ApId, f64>) -> f64 {
+        self.arrivals.shorter(saved)
+    }
+
     /// Takes one process's passage into account; `members` is how many pass, `before` what the process's
     /// time went to until it arrived.
     pub(super) fn passed(&mut self, record: &Record, members: usize, before: Spent) {
@@ -128,6 +140,9 @@ impl Phases {
                 })
                 .collect();
             self.count += 1;
+            let took = here.iter();
+            let took = took.map(|(ap, p)| (*ap, p.arrived - self.left[ap].left));
+            self.arrivals.add(took);
             self.busy.add(busy.iter().map(|b| b.1));
             self.computing.add(computing.iter().copied());
             for ((ap, busy), computing) in busy.into_iter().zip(computing) {

@@ -102,10 +102,11 @@ pub(crate) async fn analyse(
         run.iter_mut().for_each(|run| run.add(record));
     })
     .await?;
+    let times = source.breakdown().await?;
+    profile.times(times.clone());
     let mut analysis = conclude(&profile.finish(range), thresholds);
     if let Some(run) = run
-        && let Ok(breakdown) = source.breakdown().await
-        && let Ok(run) = run.finish(&breakdown)
+        && let Ok(run) = run.finish(&times)
     {
         analysis.predict_gains(&run);
     }

@@ -57,5 +57,6 @@ async fn read(run: &str, thresholds: &Thresholds) -> anyhow::Result<(PhasedRun, 
     for line in lacking(&completeness) {
         output::note(&format!("{run} is incomplete: {line}"));
     }
+    builder.times(source.breakdown().await?);
     Ok((phases, conclude(&builder.finish(None), thresholds)))
 }

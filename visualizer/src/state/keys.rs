@@ -57,6 +57,13 @@ pub struct Binding {
     actions: &'static [(KeyCode, Action)],
 }
 
+impl Binding {
+    /// Each of the keys.
+    pub fn codes(&self) -> impl Iterator<Item = KeyCode> {
+        self.actions.iter().map(|(code, _)| *code)
+    }
+}
+
 const fn c(key: char) -> KeyCode {
     KeyCode::Char(key)
 }

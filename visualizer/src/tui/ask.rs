@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_analysis::{Input, Thresholds, analyse};
+use dosmos_analysis::{Input, ProfileBuilder, Thresholds, analyse, conclude};
 use dosmos_proto::{ApId, Nanos, Topology, VarId, Variable};
 use dosmos_trace::Op;
 use dosmos_trace::meta::OpCounts;
@@ -42,6 +42,8 @@ pub(super) struct Asker {
     /// Accesses of a finished run by process, counted once.
     aps: Option<BTreeMap<ApId, ApFigures>>,
     breakdown: Option<(Instant, bool)>,
+    /// What the last analysis knew of it.
+    times: Option<(Instant, Breakdown)>,
     thresholds: Thresholds,
 }
 
@@ -54,6 +56,7 @@ impl Asker {
             known: HashMap::new(),
             aps: None,
             breakdown: None,
+            times: None,
             thresholds: Thresholds::default(),
         }
     }
@@ -295,20 +298,28 @@ impl Asker {
         let ids = records.iter().map(|r| r.object.var).collect();
         catalog.variables = self.variables(ids).await?;
         let count = records.len() as u64;
-        let analysis = analyse(
-            Input {
-                catalog,
-                records: &mut records.into_iter(),
-                window: Some(read),
-            },
-            &self.thresholds,
-        );
+        let mut builder = ProfileBuilder::new(catalog);
+        builder.times(self.times().await?);
+        records.iter().for_each(|record| builder.add(record));
+        let analysis = conclude(&builder.finish(Some(read)), &self.thresholds);
         Ok(Analysed {
             analysis,
             range: read,
             records: count,
             cut: read != wanted,
         })
+    }
+
+    /// Where the time went, as it was lately.
+    async fn times(&mut self) -> Result<Breakdown, QueryError> {
+        if let Some((at, known)) = &self.times
+            && at.elapsed() < BREAKDOWNS
+        {
+            return Ok(known.clone());
+        }
+        let times = self.source.breakdown().await?;
+        self.times = Some((Instant::now(), times.clone()));
+        Ok(times)
     }
 
     /// The end of `range` with at most so many accesses, by whole slices; one slice at least.

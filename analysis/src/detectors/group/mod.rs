@@ -37,7 +37,8 @@ fn proposed_places(tables: &Tables, t: &Thresholds) -> Vec<usize> {
     }
 }
 
-/// The finding, if there is one, and the matrix behind it. Variables that nobody shares (`unshared`) have no group.
+/// The finding, if there is one, and the matrix behind it. Variables whose
+/// users have nothing to do with each other (`unshared`) have no group.
 pub(super) fn detect(
     profile: &Profile,
     t: &Thresholds,
