@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crossterm::event::KeyCode;
 use dosmos_visualizer::state::command::COMMANDS;
-use dosmos_visualizer::state::keys::BINDINGS;
+use dosmos_visualizer::state::keys::{BINDINGS, Binding};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -52,7 +52,7 @@ fn the_table_of_keys_has_every_key_and_no_other() {
         .collect();
     // `1` … `8`
     said.extend((1..=8).map(|n| n.to_string()));
-    let bound = BINDINGS.iter().flat_map(|b| b.codes());
+    let bound = BINDINGS.iter().flat_map(Binding::codes);
     let mut there: BTreeSet<String> = bound.map(name).collect();
     there.insert("Ctrl-C".into());
     let missing: Vec<_> = there.difference(&said).collect();
@@ -97,7 +97,7 @@ fn every_column_of_every_screen_stands_in_the_guide() {
         let words = screen.split(|c: char| !c.is_alphanumeric());
         let capitals = |w: &&str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase());
         // Bars without colours are made of letters.
-        let drawn = |w: &&str| w.chars().all(|c| Some(c) == w.chars().next());
+        let drawn = |w: &&str| w.chars().all(|c| w.starts_with(c));
         for word in words.filter(capitals).filter(|w| !drawn(w)) {
             assert!(known.contains(word), "{word} of {}", path.display());
         }
