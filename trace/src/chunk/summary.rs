@@ -245,30 +245,39 @@ impl Summary {
         } else {
             (&self.by_variable, &self.variable_waits)
         };
-        let wanted: Vec<bool> = if by_ap {
-            let of = |a: &ApId| filter.aps.is_empty() || filter.aps.contains(a);
-            self.aps.iter().map(of).collect()
-        } else {
-            let of =
-                |v: &(VarId, _)| filter.variables.is_empty() || filter.variables.contains(&v.0);
-            self.variables.iter().map(of).collect()
+        let wanted = |who: usize| {
+            if by_ap {
+                let ap = self.aps.get(who);
+                ap.is_some_and(|a| filter.aps.is_empty() || filter.aps.contains(a))
+            } else {
+                let variable = self.variables.get(who);
+                variable.is_some_and(|(v, _)| {
+                    filter.variables.is_empty() || filter.variables.contains(v)
+                })
+            }
         };
-        let mut kinds = [None; KINDS];
-        for (kind, entry) in (0u8..).zip(&mut kinds) {
-            *entry = kind_of_number(kind).filter(|(op, origin, _)| {
-                (filter.ops.is_empty() || filter.ops.contains(op))
-                    && (filter.origins.is_empty() || filter.origins.contains(origin))
-            });
-        }
+        // Cells are in order of whose they are: of one variable among many, only its own are looked at.
+        let whose = if by_ap {
+            self.aps.len()
+        } else {
+            self.variables.len()
+        };
+        let mut all = (0..whose).filter(|who| wanted(*who));
+        let Some(first) = all.next() else { return };
+        let last = all.next_back().unwrap_or(first);
+        let from = cells.partition_point(|c| usize::from(c.who) < first);
+        let to = cells.partition_point(|c| usize::from(c.who) <= last);
         let variable = |at: usize| self.variables.get(at).map(|v| v.0).unwrap_or_default();
         let ap = |at: usize| self.aps.get(at).copied().unwrap_or_default();
+        let waits = &waits[waits.partition_point(|w| usize::from(w.cell) < from)..];
         let mut waits = waits.iter().peekable();
-        for (number, cell) in (0u16..).zip(cells) {
+        for (number, cell) in (0u16..).zip(cells).skip(from).take(to - from) {
             let waited = waits.next_if(|w| w.cell == number);
             let who = usize::from(cell.who);
-            let kind = kinds.get(usize::from(cell.kind)).copied().flatten();
-            if let Some((op, origin, optimized)) = kind
-                && wanted.get(who).copied().unwrap_or(false)
+            if let Some((op, origin, optimized)) = kind_of_number(cell.kind)
+                && (filter.ops.is_empty() || filter.ops.contains(&op))
+                && (filter.origins.is_empty() || filter.origins.contains(&origin))
+                && wanted(who)
             {
                 each(Tally {
                     op,

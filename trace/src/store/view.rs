@@ -1,5 +1,6 @@
 //! Answers over what is committed: for readers in the writer's process, and over directories.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
@@ -14,6 +15,9 @@ use crate::query::{
     HistoryQuery, MAX_BUCKETS, OriginCounts, QueryError, Records, TimeRange, causality, gather,
 };
 use crate::record::Record;
+
+/// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
+const CHUNKS_A_THREAD: usize = 32;
 
 /// Most points a history may have.
 const MAX_POINTS: u32 = 100_000;
@@ -123,19 +127,43 @@ impl StoreView {
             range: Some(range),
             ..query.filter.clone()
         };
+        let chunks = self.candidates(&filter);
+        let buckets = in_parts(
+            &chunks,
+            |part| self.count(part, &filter, range, count),
+            |mut sum, part| {
+                sum.iter_mut().zip(part).for_each(|(s, p)| s.add(&p));
+                sum
+            },
+        );
+        Ok(Histogram {
+            range,
+            buckets,
+            completeness: self.completeness(),
+        })
+    }
+
+    /// The buckets of a histogram, as far as these chunks fill them.
+    fn count(
+        &self,
+        chunks: &[Arc<ChunkRef>],
+        filter: &Filter,
+        range: TimeRange,
+        count: u32,
+    ) -> Vec<OriginCounts> {
         let mut buckets = vec![OriginCounts::default(); count as usize];
-        for chunk in self.candidates(&filter) {
+        for chunk in chunks {
             let starts = chunk.summary.starts;
             let (first, last) = (
                 bucket(range, count, starts.from),
                 bucket(range, count, starts.to - Nanos(1)),
             );
             match (first, last) {
-                (Some(a), Some(b)) if a == b && chunk.summary.can_count(&filter) => {
-                    buckets[a].add(&chunk.summary.count(&filter));
+                (Some(a), Some(b)) if a == b && chunk.summary.can_count(filter) => {
+                    buckets[a].add(&chunk.summary.count(filter));
                 }
-                _ => self.read_chunk(&chunk, |bytes, most| {
-                    scan::matches(bytes, most, &filter, |found| {
+                _ => self.read_chunk(chunk, |bytes, most| {
+                    scan::matches(bytes, most, filter, |found| {
                         if let Some(at) = bucket(range, count, found.start) {
                             buckets[at].count(found.origin, found.optimized);
                         }
@@ -143,11 +171,7 @@ impl StoreView {
                 }),
             }
         }
-        Ok(Histogram {
-            range,
-            buckets,
-            completeness: self.completeness(),
-        })
+        buckets
     }
 
     /// What happened, gathered where there is too much of it.
@@ -332,6 +356,35 @@ impl StoreView {
             });
         }
     }
+}
+
+/// Works on chunks with as many threads as pay, and joins what they found.
+fn in_parts<T: Send>(
+    chunks: &[Arc<ChunkRef>],
+    work: impl Fn(&[Arc<ChunkRef>]) -> T + Sync,
+    join: impl Fn(T, T) -> T,
+) -> T {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let parts = (chunks.len() / CHUNKS_A_THREAD).clamp(1, processors);
+    let (own, others) = chunks.split_at(chunks.len().div_ceil(parts));
+    std::thread::scope(|scope| {
+        let others: Vec<_> = others
+            .chunks(own.len().max(1))
+            .map(|part| {
+                let thread = std::thread::Builder::new();
+                // Where the system gives no thread, this one does it.
+                thread.spawn_scoped(scope, || work(part)).map_err(|_| part)
+            })
+            .collect();
+        let others = others.into_iter();
+        others.fold(work(own), |sum, part| {
+            match part.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(found)) => join(sum, found),
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(part) => join(sum, work(part)),
+            }
+        })
+    })
 }
 
 /// The bucket of an instant; none outside the range.
