@@ -250,6 +250,22 @@ fn what_one_produces_and_another_consumes_is_no_ping_pong() {
 }
 
 #[test]
+fn the_way_to_a_process_is_no_work_in_a_section() {
+    // Each call is recorded by the memory process: 30 to the application process and back lie between them.
+    let section = |work: u64| {
+        let seen = profile(vec![
+            access(0, Op::Acquire, (0, 10), 0),
+            access(0, Op::Read, (40, 45), 0),
+            access(0, Op::Write, (75 + work, 80 + work), 0),
+            access(0, Op::Release, (110 + work, 120 + work), 0),
+        ]);
+        seen.objects[&X].mean_section()
+    };
+    assert_eq!(section(0), (100.0, 0.0));
+    assert_eq!(section(200), (300.0, 200.0));
+}
+
+#[test]
 fn nothing_gives_nothing() {
     let input = Input {
         catalog: Catalog::default(),

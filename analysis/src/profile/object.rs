@@ -136,6 +136,44 @@ pub struct Waiting {
     pub since: Nanos,
 }
 
+/// A section that is held: what lies between its calls. Memory processes record a call from its arrival to its reply, so
+/// each gap holds the way to the process and back, which is no work. The shortest gap of the section stands for that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Section {
+    last: Nanos,
+    gaps: u64,
+    between: Nanos,
+    shortest: Nanos,
+}
+
+impl Section {
+    fn granted(at: Nanos) -> Self {
+        Self {
+            last: at,
+            gaps: 0,
+            between: Nanos::ZERO,
+            shortest: Nanos::MAX,
+        }
+    }
+
+    /// A call of the holder on the object; its release is the last.
+    fn call(&mut self, record: &Record) {
+        let gap = record.start - self.last;
+        self.gaps += 1;
+        self.between += gap;
+        self.shortest = self.shortest.min(gap);
+        self.last = self.last.max(record.end());
+    }
+
+    fn work(&self) -> Nanos {
+        Nanos(
+            self.between
+                .0
+                .saturating_sub(self.shortest.0.saturating_mul(self.gaps)),
+        )
+    }
+}
+
 /// What is known of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectProfile {
@@ -151,8 +189,8 @@ pub struct ObjectProfile {
     pub writer_changes: u64,
     /// Time it was held, in all.
     pub hold: Nanos,
-    /// Of that, in accesses to it by who held it.
-    pub hold_accessing: Nanos,
+    /// Of that, work of who held it: see [`Section`].
+    pub hold_working: Nanos,
     /// Sections behind that.
     pub sections: u64,
     /// Lowest and highest version seen.
@@ -166,6 +204,7 @@ pub struct ObjectProfile {
     /// First and last instant of use.
     pub used: Option<(Nanos, Nanos)>,
     last_writer: Option<ApId>,
+    open: BTreeMap<ApId, Section>,
     /// Last instant at which each process is known not to wait.
     answered: BTreeMap<ApId, Nanos>,
 }
@@ -199,12 +238,10 @@ impl ObjectProfile {
         sum
     }
 
-    /// Mean time between grant and release, and of that the part that its accesses do not take: work done while
-    /// others may wait, nanoseconds.
+    /// Mean time between grant and release, and of that the mean work done while others may wait, nanoseconds.
     pub fn mean_section(&self) -> (f64, f64) {
         let each = 1.0 / self.sections.max(1) as f64;
-        let work = self.hold.0.saturating_sub(self.hold_accessing.0);
-        (self.hold.0 as f64 * each, work as f64 * each)
+        (self.hold.0 as f64 * each, self.hold_working.0 as f64 * each)
     }
 
     /// Number of times its content changed for others since `version`.
@@ -228,8 +265,8 @@ impl ObjectProfile {
         self.owner = record.peer;
         self.count_for_ap(record);
         self.count_for_mp(record);
-        if matches!(record.op, Op::Read | Op::Write) && self.held.contains_key(&record.ap) {
-            self.hold_accessing += record.duration;
+        if let Some(section) = self.open.get_mut(&record.ap) {
+            section.call(record);
         }
         match record.op {
             Op::Write => {
@@ -242,6 +279,7 @@ impl ObjectProfile {
                 self.answered(record.ap, end);
                 self.hand_overs.granted(record);
                 self.held.insert(record.ap, end);
+                self.open.insert(record.ap, Section::granted(end));
             }
             Op::Release => {
                 // Whatever its acquire said, it has it: clocks may differ.
@@ -249,6 +287,8 @@ impl ObjectProfile {
                 if let Some(since) = self.held.remove(&record.ap) {
                     self.hold += record.start - since;
                     self.sections += 1;
+                    let section = self.open.remove(&record.ap);
+                    self.hold_working += section.map_or(Nanos::ZERO, |s| s.work());
                 }
             }
             Op::Read => self.count_foreign(record),
