@@ -596,3 +596,28 @@ fn answers_equal_those_of_looking_at_every_record() {
         prop_assert_eq!(history.points.iter().map(|p| p.count).sum::<u64>(), history.matched);
     });
 }
+
+#[test]
+fn every_chunk_is_worked_on_once_however_many_threads() {
+    let summary = crate::chunk::Summary::of(&records(0..1)).unwrap();
+    let chunk = |number| {
+        std::sync::Arc::new(index::ChunkRef {
+            number,
+            database: 0,
+            bytes: 0,
+            summary: summary.clone(),
+        })
+    };
+    for count in [0, 1, 31, 32, 63, 64, 65, 1_001] {
+        let chunks: Vec<_> = (0..count).map(chunk).collect();
+        let found = view::in_parts(
+            &chunks,
+            |part| part.iter().map(|c| c.number).collect::<Vec<_>>(),
+            |mut all, part| {
+                all.extend(part);
+                all
+            },
+        );
+        assert_eq!(found, (0..count).collect::<Vec<_>>());
+    }
+}

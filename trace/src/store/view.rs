@@ -359,7 +359,7 @@ impl StoreView {
 }
 
 /// Works on chunks with as many threads as pay, and joins what they found.
-fn in_parts<T: Send>(
+pub(super) fn in_parts<T: Send>(
     chunks: &[Arc<ChunkRef>],
     work: impl Fn(&[Arc<ChunkRef>]) -> T + Sync,
     join: impl Fn(T, T) -> T,
