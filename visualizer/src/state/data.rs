@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dosmos_analysis::Analysis;
-use dosmos_proto::{ApId, MpId, Nanos, Topology, VarId, Variable};
+use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{Table, TableQuery};
 use dosmos_trace::query::{
@@ -130,6 +130,17 @@ pub struct Reply {
     pub received: u64,
 }
 
+/// Where the time of one application process went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spending {
+    /// All its phases.
+    pub whole: ProcessTimes,
+    /// The longest from one barrier to the next.
+    pub longest: PhaseTimes,
+    /// How many there are.
+    pub phases: usize,
+}
+
 /// The end of one round of asking.
 #[derive(Clone, Debug)]
 pub struct Update {
@@ -200,7 +211,7 @@ pub struct Data {
     /// Accesses by application process.
     pub by_ap: BTreeMap<ApId, ApFigures>,
     /// Where each process's time went.
-    pub times: BTreeMap<ApId, ProcessTimes>,
+    pub times: BTreeMap<ApId, Spending>,
     /// The histogram shown.
     pub histogram: Option<Charted<Histogram>>,
     /// The history shown.
@@ -323,8 +334,21 @@ impl Data {
 
     /// Takes where the time went.
     pub fn take_times(&mut self, breakdown: &Breakdown) {
-        let all = breakdown.by_process().into_iter();
-        self.times = all.map(|times| (times.ap, times)).collect();
+        self.times.clear();
+        for phase in &breakdown.phases {
+            let its = self.times.entry(phase.ap).and_modify(|its| {
+                its.whole.join(phase);
+                its.phases += 1;
+            });
+            let its = its.or_insert(Spending {
+                whole: *phase,
+                longest: *phase,
+                phases: 1,
+            });
+            if phase.wall > its.longest.wall {
+                its.longest = *phase;
+            }
+        }
     }
 
     /// Remembers variables.

@@ -1,6 +1,6 @@
 //! The overview: groups and their processes with rates and origins; below, the event managers.
 
-use dosmos_proto::{ApId, Component, Nanos};
+use dosmos_proto::{ApId, Component, Nanos, PhaseTimes};
 use dosmos_trace::Origin;
 use dosmos_trace::query::EmpStatus;
 use ratatui::Frame;
@@ -17,13 +17,15 @@ use crate::state::tree::{Node, Row};
 
 /// Tree, detail, event managers.
 pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
-    parts(managers(state, Theme::default(), area).len(), area)
+    let details = detail(state, Theme::default(), area).len();
+    let managers = managers(state, Theme::default(), area).len();
+    parts(details, managers, area)
 }
 
-fn parts(managers: usize, area: Rect) -> [Rect; 3] {
+fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 3] {
     let rows = [
         Constraint::Min(3),
-        Constraint::Length(1),
+        Constraint::Length(details as u16),
         Constraint::Length(managers as u16),
     ];
     Layout::vertical(rows).areas(area)
@@ -34,9 +36,10 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         return message(frame, area, "No processes are known yet.");
     }
     let managers = managers(state, theme, area);
-    let [tree, detail, bottom] = parts(managers.len(), area);
+    let details = detail(state, theme, area);
+    let [tree, middle, bottom] = parts(details.len(), managers.len(), area);
     frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
-    frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
+    frame.render_widget(Paragraph::new(details), middle);
     frame.render_widget(Paragraph::new(managers), bottom);
 }
 
@@ -174,8 +177,20 @@ fn time_share(state: &State, ap: ApId, parts: &[Component]) -> String {
     let Some(times) = state.data.times.get(&ap) else {
         return "–".to_owned();
     };
+    share(&times.whole, parts)
+}
+
+fn share(times: &PhaseTimes, parts: &[Component]) -> String {
     let spent: u64 = parts.iter().map(|part| times.spent.time(*part).0).sum();
     text::percent(spent, times.wall.0)
+}
+
+/// Every component that took time.
+fn shares(times: &PhaseTimes) -> String {
+    let took = |c: &Component| times.spent.time(*c) > Nanos::ZERO;
+    let parts = Component::ALL.into_iter().filter(took);
+    let parts = parts.map(|c| format!("{} {}", c.name(), share(times, &[c])));
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// Replaces the empty cell of `column` by a bar. Cells alternate with gaps, after the marker.
@@ -191,13 +206,39 @@ fn put_bar(line: &mut Line<'static>, column: usize, origins: [u64; 3], width: us
     line.spans.splice(at..=at, spans);
 }
 
-/// More about the selected row.
-fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
+/// More about the selected row; of an application process, where its time went, in all and in its longest
+/// phase.
+fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let Some(row) = state.tree.get(state.tree_list.selected) else {
-        return Line::default();
+        return vec![Line::default()];
     };
+    let mut lines = vec![about(state, row)];
+    if let Node::Ap(ap) = row.node
+        && let Some(times) = state.data.times.get(&ap)
+    {
+        lines.push(format!("time: {}", shares(&times.whole)));
+        if times.phases > 1 {
+            lines.push(format!(
+                "longest of {} phases, number {}, {}: {}",
+                text::count(times.phases as u64),
+                times.longest.phase,
+                text::time(times.longest.wall),
+                shares(&times.longest),
+            ));
+        }
+    }
+    if !state.data.times.is_empty() {
+        // As many for every row, so that nothing jumps.
+        lines.resize(3, String::new());
+    }
+    let width = usize::from(area.width).saturating_sub(1);
+    let line = |l: String| Line::styled(format!(" {}", text::fit(&l, width)), theme.section());
+    lines.into_iter().map(line).collect()
+}
+
+fn about(state: &State, row: &Row) -> String {
     let topology = &state.data.catalog.topology;
-    let words = match row.node {
+    match row.node {
         Node::Group(group) => {
             let mps = topology.owners_in(Some(group)).count() as u64;
             let aps = topology.aps_in(Some(group)).count() as u64;
@@ -218,29 +259,15 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
         }
         Node::Ap(ap) => {
             let its = state.data.by_ap.get(&ap).copied().unwrap_or_default();
-            let spent: Vec<String> = match state.data.times.contains_key(&ap) {
-                false => Vec::new(),
-                true => TIMES
-                    .iter()
-                    .map(|(title, parts)| {
-                        let title = title.to_lowercase();
-                        format!("{title} {}", time_share(state, ap, parts))
-                    })
-                    .collect(),
-            };
             format!(
-                "{}: {} reads, {} writes, {} acquires · {} · Enter: history",
+                "{}: {} reads, {} writes, {} acquires · Enter: history",
                 row.label,
                 text::count(its.counts.reads),
                 text::count(its.counts.writes),
                 text::count(its.counts.acquires),
-                spent.join(" "),
             )
-            .replace(" ·  · ", " · ")
         }
-    };
-    let words = text::fit(&words, usize::from(area.width).saturating_sub(1));
-    Line::styled(format!(" {words}"), theme.section())
+    }
 }
 
 fn mps_text(n: u64) -> String {
