@@ -6,9 +6,10 @@ mod support;
 
 use std::fmt::Write;
 
-use dosmos_proto::Nanos;
-use dosmos_trace::query::Catalog;
+use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent};
+use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::source::Memory;
+use dosmos_visualizer::state::tree::Node;
 use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
@@ -74,6 +75,41 @@ fn overview_of_a_finished_run() {
         &[Action::Down, Action::Enter, Action::Bottom],
     );
     insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+/// Of two phases, a short one of computing and a long one at the barrier.
+#[test]
+fn where_the_time_of_a_process_went() {
+    let phase = |phase, of, ms| {
+        let mut spent = Spent::default();
+        spent.add(of, Nanos::from_millis(ms), 0);
+        PhaseTimes {
+            ap: ApId(0),
+            phase,
+            wall: Nanos::from_millis(ms),
+            spent,
+            ..PhaseTimes::default()
+        }
+    };
+    let breakdown = Breakdown {
+        phases: vec![
+            phase(0, Component::Busy, 25),
+            phase(1, Component::Barrier, 75),
+        ],
+        ..Breakdown::default()
+    };
+    let mut state = after(&support::finished(), SMALL, &[]);
+    state.data.take_times(&breakdown);
+    let of_ap0 = state
+        .tree
+        .iter()
+        .position(|row| row.node == Node::Ap(ApId(0)));
+    state.handle(Action::Top);
+    (0..of_ap0.unwrap()).for_each(|_| state.handle(Action::Down));
+    let screen = picture(&state, COLOUR);
+    assert!(screen.contains("time: busy 25% barrier 75%"), "{screen}");
+    let longest = "longest of 2 phases, number 1, 75.0 ms: barrier 100%";
+    assert!(screen.contains(longest), "{screen}");
 }
 
 #[test]

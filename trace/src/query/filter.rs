@@ -15,6 +15,12 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
+    /// What is answered about where there is nothing: not empty, so that it has buckets.
+    pub const NOTHING: Self = Self {
+        from: Nanos::ZERO,
+        to: Nanos(1),
+    };
+
     /// All of time.
     pub const ALL: Self = Self {
         from: Nanos::ZERO,

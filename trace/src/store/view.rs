@@ -282,13 +282,9 @@ impl StoreView {
 
     /// The range a question is about: its own, else everything there is.
     fn range_of(&self, filter: &Filter) -> Result<TimeRange, QueryError> {
-        let nothing = TimeRange {
-            from: Nanos::ZERO,
-            to: Nanos(1),
-        };
         let range = match filter.range {
             Some(range) => range,
-            None => self.read(Index::extent).unwrap_or(nothing),
+            None => self.read(Index::extent).unwrap_or(TimeRange::NOTHING),
         };
         if range.from >= range.to {
             return Err(QueryError::BadQuery(format!(

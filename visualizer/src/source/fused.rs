@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dosmos_proto::{Nanos, VarId};
+use dosmos_proto::VarId;
 use dosmos_trace::query::table::{
     RankQuery, Ranked, Ranking, Table, TableQuery, VariableFigures, VariableTable,
 };
@@ -117,10 +117,7 @@ impl Fused {
         let mut filter = filter.clone();
         let range = match filter.range {
             Some(range) => range,
-            None => self.catalog().await?.extent.unwrap_or(TimeRange {
-                from: Nanos::ZERO,
-                to: Nanos(1),
-            }),
+            None => self.catalog().await?.extent.unwrap_or(TimeRange::NOTHING),
         };
         filter.range = Some(range);
         Ok((filter, range))

@@ -41,11 +41,8 @@ impl Memory {
     }
 
     fn range(&self, filter: &Filter) -> TimeRange {
-        let nothing = TimeRange {
-            from: Nanos::ZERO,
-            to: Nanos::ZERO,
-        };
-        filter.range.or(self.catalog.extent).unwrap_or(nothing)
+        let range = filter.range.or(self.catalog.extent);
+        range.unwrap_or(TimeRange::NOTHING)
     }
 
     fn matching<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = &'a Record> {
