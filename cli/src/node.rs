@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use dosmos_trace::run::RunId;
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
 use tokio::io::AsyncReadExt;
@@ -121,6 +122,9 @@ async fn event_manager(
     let name = cluster.topology.emp_name(me);
     let listener = bind(cluster, &name, run_dir, book).await?;
     let config = dosmos_emp::Config {
+        run: RunId::of_directory(run_dir).with_context(|| {
+            format!("{} cannot hold the identity of the run", run_dir.display())
+        })?,
         topology: cluster.topology.clone(),
         me,
         store: cluster.store_of(&name, run_dir),

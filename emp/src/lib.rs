@@ -14,6 +14,7 @@ mod shell;
 use std::path::PathBuf;
 
 use dosmos_proto::{EmpId, Topology};
+use dosmos_trace::run::RunId;
 use dosmos_trace::store::{Retention, StoreError};
 
 pub use shell::run;
@@ -21,6 +22,8 @@ pub use shell::run;
 /// What an event manager has to know.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Which run it belongs to.
+    pub run: RunId,
     /// The processes.
     pub topology: Topology,
     /// Which of its event managers this is.

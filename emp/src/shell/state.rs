@@ -355,7 +355,12 @@ impl State {
                 self.metas.declare(variable);
                 self.variables.insert(variable.id, variable.clone());
             }
-            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_) => {}
+            Event::Barrier(_)
+            | Event::Counters { .. }
+            | Event::Selection { .. }
+            | Event::Report { .. }
+            | Event::Times(_)
+            | Event::Imported(_) => {}
         }
     }
 
@@ -381,6 +386,7 @@ impl State {
                 forwarded: link.counters.forwarded,
                 recorded: link.counters.recorded,
                 dropped: link.counters.dropped,
+                unselected: link.counters.unselected,
                 buffered_bytes: link.counters.buffered_bytes,
                 cpu: Nanos(link.counters.cpu_ns),
                 copies: link.counters.copies,
@@ -409,10 +415,11 @@ impl Link {
         let says = RecordingCounters {
             recorded: self.counters.recorded,
             dropped: self.counters.dropped,
+            unselected: self.counters.unselected,
             sampling,
         };
-        let before = self.said.map(|s| (s.dropped, s.sampling));
-        let news = before != Some((says.dropped, says.sampling));
+        let told = |s: RecordingCounters| (s.dropped, s.unselected, s.sampling);
+        let news = self.said.map(told) != Some(told(says));
         news.then(|| {
             self.said = Some(says);
             says

@@ -263,6 +263,7 @@ impl Trace {
     /// As an event manager would store it.
     pub(crate) fn store(&self, dir: &Path) -> StoreSource {
         let identity = Identity {
+            run: dosmos_trace::run::RunId::from_bits(1),
             event_manager: "emp 0".to_owned(),
             emp: EmpId(0),
             topology: self.topology.clone(),

@@ -141,6 +141,7 @@ async fn one(
     let listener = Listener::bind(&address).await?;
     book.publish(&format!("emp{me}"), &address)?;
     let config = dosmos_emp::Config {
+        run: dosmos_trace::run::RunId::from_bits(1),
         topology: topology.clone(),
         me: EmpId(me),
         store: dir.join("store").join(format!("emp{me}")),
