@@ -4,9 +4,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use dosmos_trace::run::RunId;
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_trace::run::RunId;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};

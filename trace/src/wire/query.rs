@@ -190,7 +190,10 @@ impl From<Catalog> for wire::Catalog {
             to: Nanos::ZERO,
         });
         Self {
-            run: c.run.map(|r| bytes::Bytes::copy_from_slice(r.as_bytes())).unwrap_or_default(),
+            run: c
+                .run
+                .map(|r| bytes::Bytes::copy_from_slice(r.as_bytes()))
+                .unwrap_or_default(),
             event_manager: c.event_managers.join(", "),
             topology: Some(c.topology.into()),
             variables: c.variables.into_iter().map(Into::into).collect(),
