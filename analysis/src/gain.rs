@@ -134,6 +134,7 @@ mod tests {
             memory_process: MpId(i as u32),
         };
         Catalog {
+            run: None,
             topology: Topology {
                 groups: vec![Group {
                     path: GroupPath::top("g"),

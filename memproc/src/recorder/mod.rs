@@ -77,6 +77,8 @@ pub struct Metrics {
     pub recorded: u64,
     /// Records lost to a full buffer.
     pub dropped: u64,
+    /// Accesses that the selection left out.
+    pub unselected: u64,
     /// Bytes of records not yet durable, now.
     pub buffered_bytes: u64,
     /// Processor time used.
@@ -102,6 +104,7 @@ impl From<Metrics> for wire::ProcessCounters {
             copies: m.copies,
             objects: m.objects,
             monitor_ns: m.monitor.0,
+            unselected: m.unselected,
         }
     }
 }
@@ -120,6 +123,10 @@ pub(crate) struct Recorder {
     limit: usize,
     recorded: u64,
     dropped: u64,
+    /// Accesses that the selection left out.
+    unselected: u64,
+    /// Whether the event manager knows what is selected.
+    selection_told: bool,
     /// All accesses, recorded or not.
     accesses: AccessCounts,
     meter: Meter,
@@ -139,6 +146,8 @@ impl Recorder {
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            unselected: 0,
+            selection_told: false,
             accesses: AccessCounts::default(),
             meter: Meter::default(),
         }
@@ -155,7 +164,11 @@ impl Recorder {
         let full = match item {
             Item::Record(mut record) => {
                 self.accesses.count(&record);
-                if !self.filter.keep(&mut record) {
+                if !self.filter.selects(&record) {
+                    self.unselected += u64::from(record.is_access());
+                    return false;
+                }
+                if !self.filter.samples(&mut record) {
                     return false;
                 }
                 record.duration += cost;
@@ -245,9 +258,11 @@ impl Recorder {
                 .collect(),
             barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
             counters: Some(metrics.into()),
+            selection: (!self.selection_told).then(|| self.filter.selection().clone().into()),
             sampling: self.filter.sampling(),
             times: names.times.iter().map(|t| (*t).into()).collect(),
         };
+        self.selection_told = true;
         self.outbox
             .push(request(wire::ingest_request::Body::Batch(batch)));
         self.buffer.give_back(raw);
@@ -275,6 +290,7 @@ impl Recorder {
     pub(crate) fn select(&mut self, selection: Selection) {
         let known = self.known.iter().map(|v| &**v);
         self.filter.change(selection, &self.topology, known);
+        self.selection_told = false;
     }
 
     /// All accesses of own application processes, whatever is recorded.
@@ -291,6 +307,7 @@ impl Recorder {
     pub(crate) fn measure(&self, metrics: &mut Metrics) {
         metrics.recorded = self.recorded;
         metrics.dropped = self.dropped;
+        metrics.unselected = self.unselected;
         metrics.buffered_bytes = self.bytes() as u64;
         metrics.monitor = self.meter.total();
     }

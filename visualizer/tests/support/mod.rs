@@ -80,6 +80,7 @@ pub fn variable(id: VarId, name: &str, shape: (u64, u64), rows: u32, owners: &[u
 
 pub fn catalog() -> Catalog {
     Catalog {
+        run: None,
         event_managers: vec!["emp0".into(), "emp1".into()],
         topology: topology(),
         variables: vec![
@@ -313,6 +314,7 @@ pub fn live(until: Nanos) -> Memory {
     let so_far: Vec<Record> = records(60).into_iter().filter(|r| r.end() < now).collect();
     let mut memory = Memory::new(
         Catalog {
+            run: None,
             live: true,
             ..catalog()
         },
