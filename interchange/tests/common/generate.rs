@@ -273,6 +273,7 @@ impl Trace {
         let named = self.barriers.iter().cloned().map(Event::Barrier);
         let mut events: Vec<(u32, Event)> = declared.chain(named).map(|e| (0, e)).collect();
         let counters = RecordingCounters {
+            unselected: 0,
             recorded: self.records.len() as u64 + self.dropped,
             dropped: self.dropped,
             sampling: 1.0,
