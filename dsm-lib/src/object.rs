@@ -219,7 +219,7 @@ impl<T: Element> Object<T> {
             });
         }
         let object = self.clone();
-        let body = self.access(wire::access::Kind::Acquire(wire::Acquire {}));
+        let body = self.access(wire::object_access::Kind::Acquire(wire::Acquire {}));
         self.call(Op::Acquire, body, move |reply| match reply {
             Reply::Granted(grant) => Ok(wrap(Section::new(object, grant.epoch, grant.version))),
             _ => Err(Malformed::new("reply", "not a grant")),
@@ -227,7 +227,7 @@ impl<T: Element> Object<T> {
     }
 
     pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
-        let body = self.access(wire::access::Kind::Release(wire::Release {
+        let body = self.access(wire::object_access::Kind::Release(wire::Release {
             epoch: Some(epoch),
         }));
         self.call(Op::Release, body, |reply| match reply {
@@ -251,7 +251,7 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
-        let body = self.access(wire::access::Kind::Write(wire::Write {
+        let body = self.access(wire::object_access::Kind::Write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
             epoch: section(epoch),
@@ -275,8 +275,9 @@ impl<T: Element> Object<T> {
         decode: impl FnOnce(wire::ReadDone) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
         // All of it is said in one way only.
-        let end = (first > 0 || end as usize != self.len()).then_some(end);
-        let body = self.access(wire::access::Kind::Read(wire::Read {
+        let whole = end == 0 || (first == 0 && end as usize == self.len());
+        let end = (!whole).then_some(end);
+        let body = self.access(wire::object_access::Kind::Read(wire::Read {
             first,
             end,
             epoch: None,
@@ -329,7 +330,7 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(at..at.saturating_add(1)) {
             return Call::failed(e);
         }
-        let body = self.access(wire::access::Kind::Atomic(wire::Atomic {
+        let body = self.access(wire::object_access::Kind::Atomic(wire::Atomic {
             element: at as u32,
             r#type: wire::ElementType::from(T::TYPE).into(),
             epoch: section(epoch),
@@ -344,8 +345,8 @@ impl<T: Element> Object<T> {
         })
     }
 
-    fn access(&self, kind: wire::access::Kind) -> Request {
-        Request::Access(wire::Access {
+    fn access(&self, kind: wire::object_access::Kind) -> Request {
+        Request::Access(wire::ObjectAccess {
             object: self.id.to_wire(),
             kind: Some(kind),
         })

@@ -192,9 +192,9 @@ impl<K> Session<K> {
         deadline: Duration,
     ) -> Option<wire::ApRequest> {
         let object = acquire.thing.object?.to_wire();
-        let body = Request::Access(wire::Access {
+        let body = Request::Access(wire::ObjectAccess {
             object,
-            kind: Some(wire::access::Kind::Release(wire::Release {
+            kind: Some(wire::object_access::Kind::Release(wire::Release {
                 epoch: Some(epoch),
             })),
         });

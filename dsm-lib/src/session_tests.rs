@@ -23,8 +23,8 @@ fn thing() -> Thing {
     }
 }
 
-fn access(object: u64, kind: wire::access::Kind) -> Request {
-    Request::Access(wire::Access {
+fn access(object: u64, kind: wire::object_access::Kind) -> Request {
+    Request::Access(wire::ObjectAccess {
         object,
         kind: Some(kind),
     })
@@ -33,9 +33,12 @@ fn access(object: u64, kind: wire::access::Kind) -> Request {
 fn submit(s: &mut Session<u32>, op: Op, ticket: u32) -> wire::ApRequest {
     let object = thing().object.unwrap().to_wire();
     let body = match op {
-        Op::Acquire => access(object, wire::access::Kind::Acquire(wire::Acquire {})),
+        Op::Acquire => access(object, wire::object_access::Kind::Acquire(wire::Acquire {})),
         Op::Bye => Request::Bye(wire::Bye {}),
-        _ => access(object, wire::access::Kind::Read(wire::Read::default())),
+        _ => access(
+            object,
+            wire::object_access::Kind::Read(wire::Read::default()),
+        ),
     };
     s.submit(Nanos::ZERO, op.on(&thing()), body, DEADLINE, Some(ticket))
         .unwrap()
@@ -129,10 +132,11 @@ fn a_lock_granted_after_its_deadline_is_given_back() {
     assert_eq!(s.expire(GIVEN_UP).len(), 1);
     match s.receive(GIVEN_UP, granted(request.id, 9)) {
         Received::GiveBack(wire::ApRequest {
-            body: Some(Request::Access(wire::Access {
-                kind: Some(wire::access::Kind::Release(release)),
-                ..
-            })),
+            body:
+                Some(Request::Access(wire::ObjectAccess {
+                    kind: Some(wire::object_access::Kind::Release(release)),
+                    ..
+                })),
             ..
         }) => assert_eq!(release.epoch, Some(9)),
         other => panic!("expected a release, got {other:?}"),

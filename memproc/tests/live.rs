@@ -220,19 +220,19 @@ fn spec(name: &str, owner: &str, bytes: u64) -> VariableSpec {
     }
 }
 
-fn access(object: ObjectId, kind: w::access::Kind) -> In {
-    In::Access(w::Access {
+fn access(object: ObjectId, kind: w::object_access::Kind) -> In {
+    In::Access(w::ObjectAccess {
         object: object.to_wire(),
         kind: Some(kind),
     })
 }
 fn read(object: ObjectId) -> In {
-    access(object, w::access::Kind::Read(w::Read::default()))
+    access(object, w::object_access::Kind::Read(w::Read::default()))
 }
 fn write(object: ObjectId, data: Vec<u8>) -> In {
     access(
         object,
-        w::access::Kind::Write(w::Write {
+        w::object_access::Kind::Write(w::Write {
             first: 0,
             data: data.into(),
             epoch: None,
@@ -240,10 +240,13 @@ fn write(object: ObjectId, data: Vec<u8>) -> In {
     )
 }
 fn acquire(object: ObjectId) -> In {
-    access(object, w::access::Kind::Acquire(w::Acquire {}))
+    access(object, w::object_access::Kind::Acquire(w::Acquire {}))
 }
 fn release(object: ObjectId) -> In {
-    access(object, w::access::Kind::Release(w::Release { epoch: None }))
+    access(
+        object,
+        w::object_access::Kind::Release(w::Release { epoch: None }),
+    )
 }
 fn barrier() -> In {
     In::Barrier(w::Barrier {

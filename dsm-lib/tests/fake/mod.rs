@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
-use dosmos_proto::wire::access::Kind;
+use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{ErrorCode, GroupId, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec};
 use futures::channel::{mpsc, oneshot};
@@ -214,7 +214,9 @@ impl Session {
                     return Err(Refusal::new(ErrorCode::UnknownVariable, why));
                 }
             },
-            Request::Access(wire::Access { object, kind }) => self.access(object, kind.unwrap())?,
+            Request::Access(wire::ObjectAccess { object, kind }) => {
+                self.access(object, kind.unwrap())?
+            }
             Request::Cancel(_) => unreachable!("it gets no reply"),
             Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
             Request::Publish(_) => Reply::Published(wire::Published {}),
@@ -222,7 +224,7 @@ impl Session {
         })
     }
 
-    fn access(&mut self, object: u64, kind: wire::access::Kind) -> Result<Reply, Refusal> {
+    fn access(&mut self, object: u64, kind: wire::object_access::Kind) -> Result<Reply, Refusal> {
         Ok(match kind {
             Kind::Read(r) => {
                 let width = self.width(object);

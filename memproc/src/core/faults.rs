@@ -22,8 +22,7 @@ impl Core {
 
     /// An application process does not wait for its request `id` any more.
     pub(super) fn cancel(&mut self, cx: &mut Cx, ap: ApId, id: u64) {
-        let is =
-            |c: &Call| matches!(&c.kind, Kind::Operation(op) if op.ap == ap && op.id == id);
+        let is = |c: &Call| matches!(&c.kind, Kind::Operation(op) if op.ap == ap && op.id == id);
         for call in self.calls.select(is) {
             self.give_up(cx, call);
         }

@@ -42,8 +42,8 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malform
     Ok((patience, body))
 }
 
-fn ap_access(access: w::Access) -> Result<Request, Malformed> {
-    use w::access::Kind;
+fn ap_access(access: w::ObjectAccess) -> Result<Request, Malformed> {
+    use w::object_access::Kind;
     let object = ObjectId::from_wire(access.object);
     Ok(match access.kind.ok_or(Malformed::missing("access"))? {
         Kind::Read(r) => Request::Read {

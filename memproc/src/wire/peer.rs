@@ -47,7 +47,7 @@ fn body_in(body: W) -> Result<Body, Malformed> {
             version: u.version,
             data: u.data,
         }),
-        W::PeerAbandon(a) => Body::Tell(Tell::Abandon {
+        W::Abandon(a) => Body::Tell(Tell::Abandon {
             ap: ApId(a.ap),
             object: a.object.map(object),
         }),
@@ -75,7 +75,7 @@ fn body_in(body: W) -> Result<Body, Malformed> {
 }
 
 fn access_in(peer: w::PeerAccess) -> Result<Ask, Malformed> {
-    use w::access::Kind;
+    use w::object_access::Kind;
     let access = peer.access.ok_or(Malformed::missing("access"))?;
     let object = ObjectId::from_wire(access.object);
     let ap = ApId(peer.ap);
@@ -169,9 +169,9 @@ pub(crate) fn refused(me: MpId, to: u32, call: u64, why: Malformed) -> w::PeerMe
     })
 }
 
-fn access_out(object: ObjectId, ap: ApId, want_copy: bool, kind: w::access::Kind) -> W {
+fn access_out(object: ObjectId, ap: ApId, want_copy: bool, kind: w::object_access::Kind) -> W {
     W::Access(w::PeerAccess {
-        access: Some(w::Access {
+        access: Some(w::ObjectAccess {
             object: object.to_wire(),
             kind: Some(kind),
         }),
@@ -185,7 +185,7 @@ fn section(epoch: u64) -> Option<u64> {
 }
 
 fn ask_out(ask: Ask) -> W {
-    use w::access::Kind;
+    use w::object_access::Kind;
     match ask {
         Ask::Read {
             object,
@@ -307,7 +307,7 @@ fn tell_out(tell: Tell) -> W {
         })
     };
     match tell {
-        Tell::Abandon { ap, object } => W::PeerAbandon(w::PeerAbandon {
+        Tell::Abandon { ap, object } => W::Abandon(w::PeerAbandon {
             ap: ap.0,
             object: object.map(ObjectId::to_wire),
         }),
