@@ -10,8 +10,10 @@
 //! or of a monitor.
 
 pub mod address_book;
+pub mod counters;
 pub mod error;
 pub mod ids;
+pub mod incarnation;
 pub mod layout;
 pub mod phase;
 pub mod time;
@@ -26,8 +28,10 @@ pub mod wire {
 }
 
 pub use address_book::AddressBook;
+pub use counters::ProcessCounters;
 pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
+pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use time::Nanos;
