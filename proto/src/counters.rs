@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::time::Nanos;
 use crate::wire;
 
 /// Counters of a memory or link process since its start; those that say "now" are levels.

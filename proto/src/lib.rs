@@ -20,12 +20,7 @@ pub mod time;
 pub mod topology;
 pub mod transport;
 pub mod variable;
-
-/// Generated messages and services of package `dosmos.v1`.
-pub mod wire {
-    #![allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-    tonic::include_proto!("dosmos.v1");
-}
+pub mod wire;
 
 pub use address_book::AddressBook;
 pub use counters::ProcessCounters;
