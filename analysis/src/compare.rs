@@ -319,7 +319,7 @@ fn findings(first: &[Finding], second: &[Finding]) -> FindingsDiff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labelled::generate;
+    use dosmos_testkit::labelled::{Labelled, generate};
     use crate::{Input, Thresholds, analyse};
 
     fn phased(catalog: &Catalog, records: &[Record]) -> (PhasedRun, Analysis) {
@@ -334,9 +334,9 @@ mod tests {
     }
 
     /// A generated run whose processes pass barriers.
-    fn with_barriers() -> crate::labelled::Labelled {
+    fn with_barriers() -> Labelled {
         let mut traces = (0..).map(generate);
-        let passes = |t: &crate::labelled::Labelled| {
+        let passes = |t: &Labelled| {
             t.records.iter().filter(|r| r.op == Op::Barrier).count() > 20
         };
         traces.find(passes).unwrap()

@@ -14,7 +14,6 @@
 pub mod config;
 
 mod args;
-mod bench;
 mod check;
 mod demo;
 mod diff;
@@ -81,7 +80,6 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&cluster.to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Command::Bench { command } => block_on(bench::run(command)).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dosmos", &mut script);

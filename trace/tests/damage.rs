@@ -10,7 +10,7 @@ use dosmos_proto::{EmpId, MpId};
 use dosmos_trace::chunk::{Chunk, MOST_RECORDS, encode};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
 use dosmos_trace::record::Record;
-use dosmos_trace::reference::{self, Workload};
+use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::store::{BatchMark, Commit, Identity, StoreSource, StoreWriter};
 use nix::sys::resource::{Resource, setrlimit};
 use proptest::prelude::*;

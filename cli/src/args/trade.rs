@@ -51,21 +51,3 @@ pub(crate) struct ImportArgs {
     pub(crate) skip_bad: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct BenchInterchangeArgs {
-    /// Records of the trace
-    #[arg(long, default_value_t = 2_000_000)]
-    pub(crate) records: u64,
-    /// Runs; medians and spread are taken over them
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: usize,
-    /// Seed of the reference workload
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Where to put stores and files; they are removed [default: the system's place for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
-}
