@@ -307,3 +307,32 @@ pub(crate) struct FindingsArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+    use dosmos_testkit::documents;
+
+    use super::Cli;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_benchmark_in_the_documents_is_understood() {
+        let programs = ["cargo run --release -p dosmos-bench -- ", "dosmos-bench "];
+        let mut tried = 0;
+        for (path, text) in documents::all().unwrap() {
+            for (line, words) in documents::commands(&text, &programs) {
+                let all = std::iter::once("dosmos-bench".to_owned()).chain(words);
+                if let Err(e) = Cli::try_parse_from(all) {
+                    panic!("{}: {line}\n{e}", path.display());
+                }
+                tried += 1;
+            }
+        }
+        assert!(tried > 0, "no benchmark was found");
+    }
+}

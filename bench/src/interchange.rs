@@ -15,11 +15,11 @@ use dosmos_trace::query::Filter;
 use dosmos_trace::store::StoreSource;
 use serde_json::json;
 
-use crate::store::usage::Meter;
-use crate::machine::machine;
-use crate::statistics::spread;
-use crate::query;
 use crate::args::InterchangeArgs;
+use crate::machine::machine;
+use crate::query;
+use crate::statistics::spread;
+use crate::store::usage::Meter;
 use dosmos_cli::args::{ExportFormat, Format};
 use dosmos_cli::output::{self, Table};
 use dosmos_cli::trade::export::exporter;
@@ -149,11 +149,7 @@ fn size_of(dir: &Path) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-fn print(
-    args: &InterchangeArgs,
-    ways: &[Way],
-    measured: &[Vec<Figures>],
-) -> anyhow::Result<()> {
+fn print(args: &InterchangeArgs, ways: &[Way], measured: &[Vec<Figures>]) -> anyhow::Result<()> {
     let headers = [
         "way",
         "k records/s",

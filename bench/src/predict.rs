@@ -17,11 +17,11 @@ use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord};
 use dosmos_visualizer::source::Fused;
 use serde_json::{Value, json};
 
+use crate::args::{NetworkArgs, PredictArgs};
 use crate::machine::machine;
+use crate::network;
 use crate::run::run_prepared;
 use crate::statistics::spread;
-use crate::network;
-use crate::args::{PredictArgs, NetworkArgs};
 use dosmos_cli::args::{Format, SourceArgs};
 use dosmos_cli::model::of_run;
 use dosmos_cli::output::{self, Table};

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use dosmos_proto::{ApId, EmpId, MpId, Nanos};
+use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::query::{
     Catalog, Filter, HistogramQuery, HistoryQuery, OriginCounts, TimeRange, TraceSource,
 };
 use dosmos_trace::record::Op;
-use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::store::{BatchMark, Commit, Event, Identity, StoreSource, StoreWriter};
 use serde_json::json;
 
+use crate::args::QueryArgs;
 use crate::machine::machine;
 use crate::statistics::spread;
-use crate::args::QueryArgs;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
 

@@ -16,7 +16,8 @@ pub(crate) use findings::{CheckArgs, DiffArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use top::{ScreenArgs, TopArgs};
-pub(crate) use trade::{ExportArgs, ExportFormat, ImportArgs};
+pub use trade::ExportFormat;
+pub(crate) use trade::{ExportArgs, ImportArgs};
 
 const FIRST_STEPS: &str = "\
 First steps:
@@ -144,18 +145,18 @@ pub(crate) struct NodeArgs {
     pub(crate) stdin_is_parent: bool,
 }
 
-/// Whom to ask.
+/// Which run to read.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct SourceArgs {
+pub struct SourceArgs {
     /// Address of a running event manager (host:port or unix:PATH); may be repeated
     #[arg(long, value_name = "ADDR")]
-    pub(crate) emp: Vec<String>,
+    pub emp: Vec<String>,
     /// Directory of a trace store; may be repeated
     #[arg(long, value_name = "DIR")]
-    pub(crate) store: Vec<PathBuf>,
+    pub store: Vec<PathBuf>,
     /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
     #[arg(long, value_name = "DIR")]
-    pub(crate) run_dir: Option<PathBuf>,
+    pub run_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -182,10 +183,14 @@ pub(crate) struct ReportArgs {
     pub(crate) processes: usize,
 }
 
+/// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
+    /// Aligned columns
     Table,
+    /// A JSON document; its schema is documented
     Json,
+    /// Comma-separated values with a line of headers
     Csv,
 }
 

@@ -19,13 +19,7 @@ pub(crate) enum Y {
 }
 
 /// A line for each series and, unless `over_n`, each number of competitors; medians with their spread.
-pub(crate) fn curves(
-    title: &str,
-    x: Axis,
-    y: Y,
-    over_n: bool,
-    figures: &[Figure],
-) -> Chart {
+pub(crate) fn curves(title: &str, x: Axis, y: Y, over_n: bool, figures: &[Figure]) -> Chart {
     // Alone, efficiency is 1 and interference 0 by definition.
     let defined = matches!(y, Y::Efficiency | Y::Interference) && !over_n;
     let figures = || figures.iter().filter(|f| !defined || f.outcome.n > 0);

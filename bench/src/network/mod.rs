@@ -14,10 +14,10 @@ use dosmos_proto::transport::Address;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::args::NetworkArgs;
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-use crate::args::NetworkArgs;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
 use peer::Link;

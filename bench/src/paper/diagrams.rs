@@ -6,8 +6,8 @@ use dosmos_visualizer::report;
 use dosmos_visualizer::source::Fused;
 
 use super::Effort;
-use dosmos_cli::args::SourceArgs;
 use crate::run::run_prepared;
+use dosmos_cli::args::SourceArgs;
 use dosmos_cli::{demo, sources};
 
 struct Figure {

@@ -4,8 +4,8 @@ use dosmos_plot::Block;
 
 use super::Effort;
 use crate::args::IntrusionArgs;
-use dosmos_cli::args::Format;
 use crate::intrusion;
+use dosmos_cli::args::Format;
 
 pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let args = IntrusionArgs {

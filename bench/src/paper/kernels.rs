@@ -4,9 +4,9 @@ use dosmos_plot::{Axis, Block, Chart};
 
 use super::Effort;
 use crate::args::KernelsArgs;
-use dosmos_cli::args::Format;
 use crate::kernels::plot::{Y, curves};
 use crate::kernels::{self, Figure, sweeps};
+use dosmos_cli::args::Format;
 
 /// A figure: its sweep, what stands on its axes.
 struct Plot {

@@ -16,8 +16,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use dosmos_plot::{Block, Page};
 
-use crate::machine::machine;
 use crate::args::PaperArgs;
+use crate::machine::machine;
 use dosmos_cli::output;
 
 /// An experiment: what it is called, what it repeats.

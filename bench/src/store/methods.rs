@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use dosmos_proto::{EmpId, MpId, Nanos, ObjectId};
+use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::chunk::{Encoder, MOST_RECORDS};
 use dosmos_trace::query::Filter;
 use dosmos_trace::record::{Op, Origin, Record};
-use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::store::{BatchMark, Commit, Event, Identity, Sighting, StoreSource, StoreWriter};
 
 use super::Figures;
 use super::usage::{self, Meter};
-use crate::args::{StoreArgs, Method};
+use crate::args::{Method, StoreArgs};
 
 /// Bytes of a record as a row.
 const ROW: usize = 76;

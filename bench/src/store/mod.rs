@@ -16,9 +16,9 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::args::{Method, StoreArgs};
 use crate::machine::machine;
 use crate::statistics::spread;
-use crate::args::{StoreArgs, Method};
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
 
@@ -186,11 +186,7 @@ fn in_a_process(method: Method, args: &StoreArgs) -> anyhow::Result<Figures> {
     serde_json::from_slice(&done.stdout).context("a run said something else than its figures")
 }
 
-fn print(
-    args: &StoreArgs,
-    chosen: &[Method],
-    measured: &[Vec<Figures>],
-) -> anyhow::Result<()> {
+fn print(args: &StoreArgs, chosen: &[Method], measured: &[Vec<Figures>]) -> anyhow::Result<()> {
     let mut table = Table::new(&["method", "figure", "median", "spread", "goal", ""]);
     let mut items = Vec::new();
     for (method, runs) in chosen.iter().zip(measured) {

@@ -13,8 +13,8 @@ use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::machine::machine;
 use crate::args::TopArgs;
+use crate::machine::machine;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
 use load::{Load, Size};

@@ -27,7 +27,7 @@ pub(crate) struct CheckArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
-    /// What messages cost where it ran (`dosmos bench network -o FILE`), for predicted gains; a typical machine's
+    /// What messages cost where it ran (`dosmos-bench network -o FILE`), for predicted gains; a typical machine's
     /// unless given
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
@@ -51,4 +51,3 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
-

@@ -24,4 +24,3 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
-

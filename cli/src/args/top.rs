@@ -3,7 +3,7 @@
 use clap::Args;
 use dosmos_visualizer::state::Palette;
 
-use super::{Format, SourceArgs};
+use super::SourceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
@@ -29,4 +29,3 @@ pub(crate) struct ScreenArgs {
     #[arg(long)]
     pub(crate) no_mouse: bool,
 }
-

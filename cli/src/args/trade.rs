@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Format, SelectArgs};
+use super::SelectArgs;
 
+/// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
+pub enum ExportFormat {
     /// One JSON object a line; `dosmos import` reads it back
     Jsonl,
     /// A table, one row a record
@@ -50,4 +51,3 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) skip_bad: bool,
 }
-
