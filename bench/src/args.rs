@@ -311,7 +311,7 @@ pub(crate) struct FindingsArgs {
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
-    use dosmos_testkit::documents;
+    use dosmos_documents::{commands, documents};
 
     use super::Cli;
 
@@ -324,11 +324,11 @@ mod tests {
     fn every_benchmark_in_the_documents_is_understood() {
         let programs = ["cargo run --release -p dosmos-bench -- ", "dosmos-bench "];
         let mut tried = 0;
-        for (path, text) in documents::all().unwrap() {
-            for (line, words) in documents::commands(&text, &programs) {
+        for document in documents() {
+            for (line, words) in commands(&document.text, &programs) {
                 let all = std::iter::once("dosmos-bench".to_owned()).chain(words);
                 if let Err(e) = Cli::try_parse_from(all) {
-                    panic!("{}: {line}\n{e}", path.display());
+                    panic!("{}: {line}\n{e}", document.path);
                 }
                 tried += 1;
             }

@@ -2,10 +2,8 @@
 //!
 //! * [`reference`]: a seeded stream of records that tests and benchmarks of the trace store agree on.
 //! * [`labelled`]: traces with known pathologies, to score the detectors by.
-//! * [`documents`]: the commands that the documentation tells people to type.
 //!
 //! Invariant: the same seed gives the same records on every machine.
 
-pub mod documents;
 pub mod labelled;
 pub mod reference;
