@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use dosmos_analysis::Thresholds;
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_testkit::labelled::{Loss, Score, generate, score};
 use serde_json::json;
 
 use crate::args::FindingsArgs;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
 
 pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
     ensure!(

@@ -10,6 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
+use dosmos_cli::args::{ExportFormat, Format};
+use dosmos_cli::output::{self, Table};
+use dosmos_cli::trade::export::exporter;
 use dosmos_interchange::jsonl::{self, BadLines};
 use dosmos_trace::query::Filter;
 use dosmos_trace::store::StoreSource;
@@ -20,9 +23,6 @@ use crate::machine::machine;
 use crate::query;
 use crate::statistics::spread;
 use crate::store::usage::Meter;
-use dosmos_cli::args::{ExportFormat, Format};
-use dosmos_cli::output::{self, Table};
-use dosmos_cli::trade::export::exporter;
 
 /// One run of one way.
 #[derive(Clone, Copy, Default)]

@@ -8,16 +8,15 @@
 //! so that only there monitoring has a processor to itself.
 
 use anyhow::{Context, bail};
+use dosmos_cli::args::Format;
+use dosmos_cli::launch::Running;
+use dosmos_cli::output::{self, Table};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::IntrusionArgs;
-use dosmos_cli::args::Format;
-use dosmos_cli::launch::Running;
-use dosmos_cli::output::{self, Table};
-
 use crate::machine::machine;
 use crate::run::{json_lines, run_prepared};
 use crate::statistics::spread;

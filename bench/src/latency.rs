@@ -1,14 +1,13 @@
 //! `dosmos-bench latency`: the time of each operation, near and far, as the program sees it.
 
 use anyhow::bail;
+use dosmos_cli::args::Format;
+use dosmos_cli::demo::CLUSTER;
+use dosmos_cli::output::{self, Table};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::LatencyArgs;
-use dosmos_cli::args::Format;
-use dosmos_cli::demo::CLUSTER;
-use dosmos_cli::output::{self, Table};
-
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 

@@ -3,6 +3,8 @@
 //! Not a measurement of time: the same figures come out on every machine. Claims: 003 §5.3 and §6 on 32 nodes
 //! of a mesh; the general model's error has no claim to compare with.
 
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_model::lopc::{
     ClientServerInput, GeneralInput, HomogeneousInput, SpmvInput, general, general_variants,
     homogeneous, spmv,
@@ -13,8 +15,6 @@ use dosmos_model::sim::{
 use serde::Serialize;
 
 use crate::args::ModelsArgs;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
 
 /// A claim, or a figure without one.
 #[derive(Debug, Serialize)]

@@ -13,6 +13,10 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, bail};
+use dosmos_cli::args::{Format, SourceArgs};
+use dosmos_cli::model::of_run;
+use dosmos_cli::output::{self, Table};
+use dosmos_cli::sources;
 use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord};
 use dosmos_visualizer::source::Fused;
 use serde_json::{Value, json};
@@ -22,10 +26,6 @@ use crate::machine::machine;
 use crate::network;
 use crate::run::run_prepared;
 use crate::statistics::spread;
-use dosmos_cli::args::{Format, SourceArgs};
-use dosmos_cli::model::of_run;
-use dosmos_cli::output::{self, Table};
-use dosmos_cli::sources;
 
 /// What is run unless told otherwise: kernels with barriers, with locks, and with neither.
 const PROGRAMS: [&str; 7] = [

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_proto::{ApId, EmpId, MpId, Nanos};
 use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::query::{
@@ -17,8 +19,6 @@ use serde_json::json;
 use crate::args::QueryArgs;
 use crate::machine::machine;
 use crate::statistics::spread;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
 
 /// Records in a commit of the store that is built.
 const COMMIT: usize = 65_536;

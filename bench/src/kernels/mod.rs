@@ -1,5 +1,6 @@
 //! `dosmos-bench kernels`: the sweeps of MAD, SAD and BAD (MODELS D) on real processes.
 
+pub(super) mod figure;
 pub(super) mod plot;
 pub(super) mod sweeps;
 
@@ -8,16 +9,16 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_examples::kernels::{BarrierOutcome, Experiment, Outcome};
 use serde_json::{Value, json};
 
 use crate::args::KernelsArgs;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
-
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
+use figure::Figure;
 use sweeps::Sweep;
 
 /// The sweep of barriers, which has clusters of its own.
@@ -71,14 +72,6 @@ fn list(all: &[Sweep]) {
         output::text(&format!("{name:12} {about:36} varied: {varied}\n"));
     }
     output::text("bad          barriers, by kind                    varied: processes, skew\n");
-}
-
-/// One outcome, with its place in its sweep.
-pub(super) struct Figure {
-    pub(super) sweep: &'static str,
-    pub(super) series: String,
-    pub(super) x: f64,
-    pub(super) outcome: Outcome,
 }
 
 pub(super) async fn measure(sweep: &Sweep, args: &KernelsArgs) -> anyhow::Result<Vec<Figure>> {

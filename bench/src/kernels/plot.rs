@@ -2,7 +2,7 @@
 
 use dosmos_plot::{Axis, Chart, Color, Layer, Mark};
 
-use super::Figure;
+use super::figure::Figure;
 use crate::statistics::spread;
 
 /// What stands on the y axis.

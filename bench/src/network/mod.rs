@@ -8,6 +8,8 @@
 mod peer;
 
 use anyhow::{Context, bail};
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_model::inputs::{Hop, MessageSample, NetworkRecord, network_of};
 use dosmos_proto::Nanos;
 use dosmos_proto::transport::Address;
@@ -18,8 +20,6 @@ use crate::args::NetworkArgs;
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
 use peer::Link;
 
 /// Sizes of messages, in bytes.

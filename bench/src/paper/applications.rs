@@ -1,6 +1,8 @@
 //! Paper 000, figure 1 and table 1: where the applications' time goes, and what more processes gain.
 
 use anyhow::Context;
+use dosmos_cli::demo;
+use dosmos_cli::model::of_run;
 use dosmos_model::inputs::{Change, DelayModel, NetworkRecord};
 use dosmos_plot::{Block, Table};
 use dosmos_proto::PhaseTimes;
@@ -8,11 +10,10 @@ use dosmos_trace::query::{Breakdown, TraceSource};
 use dosmos_visualizer::report;
 use dosmos_visualizer::source::Fused;
 
-use super::{Effort, diagrams};
+use super::diagrams;
+use super::effort::Effort;
 use crate::run::{Ran, run_prepared};
 use crate::statistics::spread;
-use dosmos_cli::demo;
-use dosmos_cli::model::of_run;
 
 /// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
 struct Application {

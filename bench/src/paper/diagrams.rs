@@ -1,14 +1,14 @@
 //! Paper 001, figures 8 to 11: what the monitor shows of programs made to show it.
 
+use dosmos_cli::args::SourceArgs;
+use dosmos_cli::{demo, sources};
 use dosmos_plot::Block;
 use dosmos_proto::ApId;
 use dosmos_visualizer::report;
 use dosmos_visualizer::source::Fused;
 
-use super::Effort;
+use super::effort::Effort;
 use crate::run::run_prepared;
-use dosmos_cli::args::SourceArgs;
-use dosmos_cli::{demo, sources};
 
 struct Figure {
     heading: &'static str,

@@ -1,11 +1,11 @@
 //! Paper 001, tables 1 and 2: what monitoring costs the program that suffers most.
 
+use dosmos_cli::args::Format;
 use dosmos_plot::Block;
 
-use super::Effort;
+use super::effort::Effort;
 use crate::args::IntrusionArgs;
 use crate::intrusion;
-use dosmos_cli::args::Format;
 
 pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let args = IntrusionArgs {

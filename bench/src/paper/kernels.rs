@@ -1,12 +1,13 @@
 //! Paper 002, figures 5 to 9, for our system: efficiency of unit grains beside competitors, lock kinds compared.
 
+use dosmos_cli::args::Format;
 use dosmos_plot::{Axis, Block, Chart};
 
-use super::Effort;
+use super::effort::Effort;
 use crate::args::KernelsArgs;
+use crate::kernels::figure::Figure;
 use crate::kernels::plot::{Y, curves};
-use crate::kernels::{self, Figure, sweeps};
-use dosmos_cli::args::Format;
+use crate::kernels::{self, sweeps};
 
 /// A figure: its sweep, what stands on its axes.
 struct Plot {

@@ -6,7 +6,7 @@ use dosmos_model::lopc::{
 use dosmos_model::sim::{Distribution, SimInput, simulate};
 use dosmos_plot::{Axis, Block, Chart, Color, Mark, Table};
 
-use super::Effort;
+use super::effort::Effort;
 
 /// Figures 6 and 7.
 const P: u32 = 32;

@@ -5,6 +5,7 @@
 
 mod applications;
 mod diagrams;
+mod effort;
 mod intrusion;
 mod kernels;
 mod lopc;
@@ -14,11 +15,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_cli::output;
 use dosmos_plot::{Block, Page};
 
 use crate::args::PaperArgs;
 use crate::machine::machine;
-use dosmos_cli::output;
+use effort::Effort;
 
 /// An experiment: what it is called, what it repeats.
 struct Experiment {
@@ -56,15 +58,6 @@ const EXPERIMENTS: [Experiment; 7] = [
         heading: "Workload kernels (002 figures 5 to 9)",
     },
 ];
-
-/// How much to measure.
-#[derive(Clone, Copy, Debug)]
-struct Effort {
-    /// Runs over which medians are taken.
-    runs: usize,
-    /// Little of everything, to see that it works.
-    quick: bool,
-}
 
 pub(crate) async fn run(args: PaperArgs) -> anyhow::Result<()> {
     if args.list {

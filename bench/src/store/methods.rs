@@ -13,7 +13,7 @@ use dosmos_trace::query::Filter;
 use dosmos_trace::record::{Op, Origin, Record};
 use dosmos_trace::store::{BatchMark, Commit, Event, Identity, Sighting, StoreSource, StoreWriter};
 
-use super::Figures;
+use super::figures::Figures;
 use super::usage::{self, Meter};
 use crate::args::{Method, StoreArgs};
 

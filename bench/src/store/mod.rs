@@ -6,6 +6,7 @@
 //! the store is closed; then, after opening it again, reading time, operation, origin and object of each. The
 //! files are in the system's cache by then.
 
+mod figures;
 mod methods;
 pub(super) mod usage;
 
@@ -13,33 +14,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use serde_json::json;
 
 use crate::args::{Method, StoreArgs};
 use crate::machine::machine;
 use crate::statistics::spread;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
-
-/// What one run of one method measured.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Figures {
-    /// Records written, and found again.
-    records: u64,
-    /// Bytes before the storage engine: chunks, or rows with their keys.
-    encoded_bytes: u64,
-    /// Bytes of all files after a clean close.
-    disk_bytes: u64,
-    /// Encoding alone, without storing; none where rows are copied as they are.
-    encode_seconds: Option<f64>,
-    write_seconds: f64,
-    write_cpu_seconds: f64,
-    write_peak_bytes: u64,
-    scan_seconds: f64,
-    scan_cpu_seconds: f64,
-    scan_peak_bytes: u64,
-}
+use figures::Figures;
 
 /// A figure of a run as it is published.
 struct Figure {

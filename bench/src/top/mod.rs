@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
+use dosmos_cli::args::Format;
+use dosmos_cli::output::{self, Table};
 use dosmos_visualizer::source::{Fused, RemoteSource};
 use dosmos_visualizer::state::Screen;
 use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
@@ -15,8 +17,6 @@ use tokio::time::Instant;
 
 use crate::args::TopArgs;
 use crate::machine::machine;
-use dosmos_cli::args::Format;
-use dosmos_cli::output::{self, Table};
 use load::{Load, Size};
 
 /// A key so often: fast typing, or a key held down.

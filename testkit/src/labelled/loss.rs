@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::Labelled;
+use super::trace::Labelled;
 
 /// What is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]

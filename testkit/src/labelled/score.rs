@@ -1,9 +1,9 @@
 //! Precision and recall of the detectors, by kind.
 
+use dosmos_analysis::{Finding, Input, Kind, Thresholds, analyse};
 use serde::Serialize;
 
-use super::{Label, Labelled};
-use dosmos_analysis::{Finding, Input, Kind, Thresholds, analyse};
+use super::trace::{Label, Labelled};
 
 /// What became of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
