@@ -14,7 +14,7 @@ use tracing::warn;
 
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
-use crate::core::input::Input;
+use crate::core::messages::Input;
 
 const DIAL: Duration = Duration::from_secs(2);
 

@@ -32,7 +32,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 use crate::config::{Config, Error, Summary};
-use crate::core::input::Input;
+use crate::core::messages::Input;
 use crate::core::{Core, Settings};
 use crate::recorder::Recorder;
 use shared::Shared;
@@ -131,7 +131,7 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
         topology: Arc::clone(&topology),
         me,
         overrides: config.overrides,
-        default_deadline: match config.default_deadline {
+        default_timeout: match config.default_deadline {
             Nanos::ZERO => DEFAULT_DEADLINE,
             given => given,
         },

@@ -12,7 +12,7 @@ use tonic::Streaming;
 use tracing::{debug, warn};
 
 use super::shared::Shared;
-use crate::core::input::Input;
+use crate::core::messages::Input;
 use crate::wire;
 
 /// Who connects introduces itself within this time.
@@ -150,10 +150,9 @@ fn feed_peer(shared: &Shared, peer: MpId, session: u64, message: PeerMessage) ->
         }
         Err(malformed) => {
             warn!("{}: {malformed}", shared.topology.mp_name(peer));
-            if call != 0
-                && let Some(link) = state.peers.get(&peer)
+            if let Some(link) = state.peers.get(&peer)
+                && let Some(refused) = wire::peer::refused(shared.me, source, call, malformed)
             {
-                let refused = wire::peer::refused(shared.me, source, call, malformed);
                 let _ = link.sender.send(refused);
             }
         }

@@ -17,7 +17,7 @@ use tracing::debug;
 
 use super::peer::{GREETING, accept_peer, check_protocol};
 use super::shared::Shared;
-use crate::core::input::{Input, Request as CoreRequest};
+use crate::core::messages::{Input, Request as CoreRequest};
 use crate::wire;
 
 /// Replies waiting for a slow application process before no more of its requests are read.
@@ -170,12 +170,12 @@ fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
         state.recorder.times(piece);
     }
     match wire::ap::request(request) {
-        Ok((patience, request)) => {
+        Ok((timeout, request)) => {
             let bye = request == CoreRequest::Bye;
             let input = Input::Request {
                 ap,
                 id,
-                patience,
+                timeout,
                 request,
             };
             shared.feed_locked(&mut state, now, input);

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Core;
-use crate::core::input::{Body, Input, Output};
+use crate::core::messages::{Body, Input, Output};
 use crate::recorder::Recorder;
 use crate::wire;
 
@@ -133,8 +133,11 @@ impl Shared {
                     }
                 }
                 Output::Send { to, mut message } => {
-                    if message.source == self.me && matches!(message.body, Body::Answer(_)) {
-                        message.service += cost;
+                    let ours = message.source == self.me;
+                    if let Body::Response { cost: told, .. } = &mut message.body
+                        && ours
+                    {
+                        told.service += cost;
                     }
                     if let Some(link) = state.peers.get(&to) {
                         let _ = link.sender.send(wire::peer::to_wire(message));
