@@ -37,9 +37,7 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     };
     let book = cluster.address_book(Some(&args.run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
-    let served = serve(&cluster, &name, &args.run_dir, &book, shutdown).await;
-    book.withdraw(&name);
-    served
+    serve(&cluster, &name, &args.run_dir, &book, shutdown).await
 }
 
 async fn serve(
@@ -100,18 +98,6 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-async fn bind(
-    cluster: &Cluster,
-    name: &str,
-    run_dir: &Path,
-    book: &AddressBook,
-) -> anyhow::Result<Listener> {
-    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
-    book.publish(name, listener.address())
-        .with_context(|| format!("cannot publish the address of {name}"))?;
-    Ok(listener)
-}
-
 async fn event_manager(
     cluster: &Cluster,
     me: EmpId,
@@ -120,7 +106,7 @@ async fn event_manager(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.emp_name(me);
-    let listener = bind(cluster, &name, run_dir, book).await?;
+    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_emp::Config {
         run: RunId::of_directory(run_dir).with_context(|| {
             format!("{} cannot hold the identity of the run", run_dir.display())
@@ -148,7 +134,7 @@ async fn memory_process(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.mp_name(me);
-    let listener = bind(cluster, &name, run_dir, book).await?;
+    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_memproc::Config {
         topology: cluster.topology.clone(),
         me,
@@ -163,7 +149,10 @@ async fn memory_process(
 }
 
 /// Completes when this process is to end: a signal, or the end of standard input if a parent holds it.
-pub(crate) fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
+///
+/// # Errors
+/// Signals that cannot be watched; standard input that is not a pipe.
+pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut parent = match stdin_is_parent {

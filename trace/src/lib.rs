@@ -8,7 +8,6 @@
 //! * [`selection`]: which accesses are recorded.
 //! * [`chunk`]: records as compressed columns, with a summary.
 //! * [`store`]: the trace on disk: written by an event manager, read by anybody.
-//! * [`reference`]: a seeded stream of records that benchmarks agree on.
 //! * [`wire`]: all of these as messages of the monitoring protocol.
 //!
 //! Invariant: nothing here knows of sockets or of running processes.
@@ -17,7 +16,6 @@ pub mod chunk;
 pub mod meta;
 pub mod query;
 pub mod record;
-pub mod reference;
 pub mod run;
 pub mod selection;
 pub mod store;
