@@ -75,7 +75,7 @@ fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
     emps.chain(
         cluster
             .topology
-            .memory_processes
+            .memory_processes()
             .iter()
             .map(|p| p.name.as_str()),
     )

@@ -330,6 +330,23 @@ impl Topology {
             })
     }
 
+    /// The same with these application processes at other memory processes.
+    ///
+    /// # Errors
+    /// If one of the memory processes does not exist or is a link process.
+    pub fn with_homes(
+        &self,
+        homes: impl IntoIterator<Item = (ApId, MpId)>,
+    ) -> Result<Self, Malformed> {
+        let mut builder = TopologyBuilder::from(self.clone());
+        for (ap, mp) in homes {
+            if let Some(process) = builder.application_processes.get_mut(ap.index()) {
+                process.memory_process = mp;
+            }
+        }
+        builder.build()
+    }
+
     /// A number that differs between different topologies: XXH64 (seed 0) of the protobuf encoding of
     /// the topology's message (fields in the order of their numbers), the same on every host and with
     /// every compiler.

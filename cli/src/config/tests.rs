@@ -102,7 +102,7 @@ owners = [\"mp1\", \"mp0\"]
             Placement::RoundRobin(Some("/ocean/north".into())),
             Placement::ByName,
             Placement::RoundRobin(None),
-            Placement::Explicit(vec!["mp1".into(), "mp0".into()]),
+            Placement::explicit(["mp1", "mp0"]).unwrap(),
         ]
     );
 }

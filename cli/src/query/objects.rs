@@ -119,9 +119,9 @@ pub(super) async fn variables(
         );
         let group = catalog.topology.group_name(v.group);
         table.row([
-            v.spec.name.clone(),
-            v.spec.layout.to_string(),
-            v.spec.policy.to_string(),
+            v.spec().name().to_owned(),
+            v.spec().layout().to_string(),
+            v.spec().policy().to_string(),
             group.clone(),
             owners.join(" "),
             t.copies.to_string(),
@@ -134,9 +134,9 @@ pub(super) async fn variables(
             hold.to_string(),
         ]);
         items.push(json!({
-            "id": v.id, "name": v.spec.name, "element": v.spec.layout.element(), "rows": v.spec.layout.rows(),
-            "columns": v.spec.layout.columns(), "objects": v.spec.layout.objects(),
-            "policy": v.spec.policy, "group": group, "owners": owners, "copies": t.copies,
+            "id": v.id, "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
+            "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
+            "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.copies,
             "reads": t.reads(), "reads_on_copies": t.on_copies, "writes": t.counts.writes,
             "acquires": t.counts.acquires, "releases": t.counts.releases, "delayed": t.delayed,
             "main_copy_by_origin": by_origin(&t.by_origin),
@@ -208,7 +208,7 @@ pub(super) async fn processes(
         .flat_map(|e| &e.processes)
         .map(|p| (p.mp, p))
         .collect();
-    for (id, mp) in (0u32..).zip(&topology.memory_processes) {
+    for (id, mp) in (0u32..).zip(topology.memory_processes()) {
         let kind = if mp.link { "link" } else { "memory" };
         let (group, emp) = (
             topology.group_name(mp.group),
@@ -235,7 +235,7 @@ pub(super) async fn processes(
         ]);
         items.push(json!({ "name": mp.name, "kind": kind, "group": group, "event_manager": emp, "status": state }));
     }
-    for ap in &topology.application_processes {
+    for ap in topology.application_processes() {
         let mp = topology.mp_name(ap.memory_process);
         let group = topology
             .mp(ap.memory_process)
@@ -270,16 +270,16 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
         "variables",
     ]);
     let mut items = Vec::new();
-    for (i, group) in (0u32..).zip(&t.groups) {
+    for (i, group) in (0u32..).zip(t.groups()) {
         let id = dosmos_proto::GroupId(i);
         let here = |link: bool| -> Vec<String> {
-            let mps = t.memory_processes.iter();
+            let mps = t.memory_processes().iter();
             mps.filter(|p| p.group == id && p.link == link)
                 .map(|p| p.name.clone())
                 .collect()
         };
         let aps: Vec<String> = t
-            .application_processes
+            .application_processes()
             .iter()
             .filter(|ap| t.mp(ap.memory_process).is_some_and(|m| m.group == id))
             .map(|ap| ap.name.clone())
@@ -288,7 +288,7 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
             .variables
             .iter()
             .filter(|v| v.group == id)
-            .map(|v| v.spec.name.clone())
+            .map(|v| v.spec().name().to_owned())
             .collect();
         let (mps, link) = (here(false), here(true));
         table.row([

@@ -32,7 +32,7 @@ pub(crate) fn filter(
         let ap = catalog.topology.find_ap(name).with_context(|| {
             let known: Vec<_> = catalog
                 .topology
-                .application_processes
+                .application_processes()
                 .iter()
                 .map(|p| p.name.as_str())
                 .collect();
@@ -80,7 +80,7 @@ fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarI
         let index = index
             .parse()
             .with_context(|| format!("{text}: the index is no number"))?;
-        let objects = v.spec.layout.objects();
+        let objects = v.spec().layout().objects();
         if index >= objects {
             bail!("{text}: {name} has {objects} objects, 0 to {}", objects - 1);
         }
@@ -96,7 +96,7 @@ fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarI
     let mut known: Vec<_> = catalog
         .variables
         .iter()
-        .map(|v| v.spec.name.as_str())
+        .map(|v| v.spec().name())
         .collect();
     known.truncate(20);
     bail!("no variable {text}; there is {}", known.join(", "))

@@ -39,7 +39,7 @@ pub async fn run(
     book: AddressBook,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Summary, Error> {
-    let process = config.topology.event_managers.get(config.me.index());
+    let process = config.topology.event_managers().get(config.me.index());
     let name = process.ok_or(Error::Unknown(config.me))?.name.clone();
     let store_error = |source| Error::Store {
         name: name.clone(),
@@ -85,7 +85,7 @@ pub async fn run(
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
     let writer = writer::start(shared.clone(), store).map_err(|e| system_error(e.to_string()))?;
     let mut tasks = JoinSet::new();
-    for other in 0..config.topology.event_managers.len() as u32 {
+    for other in 0..config.topology.event_managers().len() as u32 {
         if EmpId(other) != config.me {
             tasks.spawn(exchange::give(shared.clone(), book.clone(), EmpId(other)));
         }

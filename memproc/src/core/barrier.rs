@@ -127,7 +127,7 @@ impl Core {
     fn group_of(&self, scope: &Scope) -> Result<Option<GroupId>, Refusal> {
         let t = &self.cluster.topology;
         let unknown = |what: String| {
-            let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+            let groups = list(t.groups().iter().map(|g| g.path.as_str()));
             let why = format!("there is no group {what}; there are {groups}");
             Err(Refusal::new(ErrorCode::Invalid, why))
         };
@@ -138,7 +138,7 @@ impl Core {
                 Some(group) => Ok(Some(group)),
                 None => unknown(path.clone()),
             },
-            Scope::Group(group) if group.index() < t.groups.len() => Ok(Some(*group)),
+            Scope::Group(group) if group.index() < t.groups().len() => Ok(Some(*group)),
             Scope::Group(group) => unknown(group.to_string()),
         }
     }

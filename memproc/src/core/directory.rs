@@ -17,7 +17,7 @@ use super::cluster::{Cluster, list};
 use super::hash::{FastMap, stable};
 use super::input::{Answer, Ask, Item, Output};
 use super::owner::Asker;
-use super::{Core, Cx};
+use super::{Core, Cx, VariableOverride};
 
 /// Variables a home can number; above it are the homes' numbers.
 const COUNTER_BITS: u32 = 20;
@@ -93,7 +93,7 @@ fn place(
 ) -> Result<(Vec<MpId>, GroupId), Refusal> {
     let t = &cluster.topology;
     let invalid =
-        |why: String| Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name));
+        |why: String| Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name()));
     let known = || {
         let owners = cluster.owners().iter().filter_map(|m| t.mp(*m));
         list(owners.map(|m| m.name.as_str()))
@@ -103,16 +103,16 @@ fn place(
         .filter(|mp| !mp.link)
         .map(|mp| (creator, mp.group))
         .ok_or_else(|| invalid(format!("{creator} cannot own objects")))?;
-    let owners = match &spec.placement {
+    let owners = match spec.placement() {
         Placement::Creator => vec![creator.0],
         Placement::ByName => {
             let owners = cluster.owners();
-            vec![owners[stable(spec.name.as_bytes()) as usize % owners.len()]]
+            vec![owners[stable(spec.name().as_bytes()) as usize % owners.len()]]
         }
         Placement::RoundRobin(None) => cluster.owners().to_vec(),
         Placement::RoundRobin(Some(path)) => {
             let group = t.find_group(path).ok_or_else(|| {
-                let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+                let groups = list(t.groups().iter().map(|g| g.path.as_str()));
                 invalid(format!("there is no group {path}; there are {groups}"))
             })?;
             let owners: Vec<MpId> = t.owners_in(Some(group)).collect();
@@ -122,6 +122,7 @@ fn place(
             owners
         }
         Placement::Explicit(names) => names
+            .as_slice()
             .iter()
             .map(|name| match t.find_mp(name) {
                 Some(mp) if !t.mp(mp).is_some_and(|m| m.link) => Ok(mp),
@@ -137,16 +138,16 @@ fn place(
             .collect::<Result<_, _>>()?,
     };
     let mut owners = owners;
-    owners.truncate(spec.layout.objects() as usize);
+    owners.truncate(spec.layout().objects() as usize);
     Ok((owners, creator.1))
 }
 
 /// How many objects of a variable `mp` owns.
 fn share(variable: &Variable, mp: MpId) -> u64 {
-    let objects = u64::from(variable.spec.layout.objects());
-    let cycle = variable.owners.len() as u64;
+    let objects = u64::from(variable.spec().layout().objects());
+    let cycle = variable.owners().len() as u64;
     (0u64..)
-        .zip(&variable.owners)
+        .zip(variable.owners())
         .filter(|(i, owner)| **owner == mp && *i < objects)
         .map(|(i, _)| (objects - i).div_ceil(cycle))
         .sum()
@@ -155,20 +156,17 @@ fn share(variable: &Variable, mp: MpId) -> u64 {
 impl Core {
     /// The declaration as this cluster's configuration wants it.
     pub(super) fn overridden(&self, mut spec: VariableSpec) -> VariableSpec {
-        for o in self
-            .settings
-            .overrides
-            .iter()
-            .filter(|o| o.name == spec.name)
-        {
+        let named = |o: &&VariableOverride| o.name == spec.name();
+        let overrides: Vec<_> = self.settings.overrides.iter().filter(named).collect();
+        for o in overrides {
             if let Some(policy) = o.policy {
-                spec.policy = policy;
+                spec = spec.with_policy(policy);
             }
             if let Some(placement) = &o.placement {
-                spec.placement = placement.clone();
+                spec = spec.with_placement(placement.clone());
             }
             if let Some(lock) = o.lock {
-                spec.lock = lock;
+                spec = spec.with_lock(lock);
             }
         }
         spec
@@ -176,21 +174,21 @@ impl Core {
 
     /// Learns of a variable: the cache, the count of owned objects, the recorder's dictionary.
     pub(super) fn learn(&mut self, cx: &mut Cx, variable: &Arc<Variable>) -> Result<(), Refusal> {
-        let name = &variable.spec.name;
+        let name = variable.spec().name();
         let invalid = |why: String| Err(Refusal::new(ErrorCode::Invalid, why));
-        match self.directory.variable(variable.id) {
+        match self.directory.variable(variable.id()) {
             Some(known) if known == variable => return Ok(()),
             Some(known) => {
                 return invalid(format!(
                     "{} is {} already, it cannot be {name}; restart the whole cluster",
-                    variable.id, known.spec.name
+                    variable.id(), known.spec().name()
                 ));
             }
             None => {}
         }
         let t = &self.cluster.topology;
         if let Some(odd) = variable
-            .owners
+            .owners()
             .iter()
             .find(|o| t.mp(**o).is_none_or(|mp| mp.link))
         {
@@ -207,10 +205,10 @@ impl Core {
             ));
         }
         self.directory.owned = owned;
-        self.directory.by_name.insert(name.clone(), variable.id);
+        self.directory.by_name.insert(name.to_owned(), variable.id());
         self.directory
             .known
-            .insert(variable.id, Arc::clone(variable));
+            .insert(variable.id(), Arc::clone(variable));
         cx.out
             .push(Output::Trace(Item::Variable(Arc::clone(variable))));
         Ok(())
@@ -224,9 +222,9 @@ impl Core {
         spec: &VariableSpec,
         creator: MpId,
     ) {
-        if let Some(entry) = self.directory.home.get_mut(&spec.name) {
-            if entry.variable.spec != *spec {
-                let refusal = conflict(&entry.variable.spec, spec);
+        if let Some(entry) = self.directory.home.get_mut(spec.name()) {
+            if entry.variable.spec() != spec {
+                let refusal = conflict(&entry.variable.spec(), spec);
                 return self.answer(cx, asker, Answer::Refused(refusal), Nanos::ZERO);
             }
             match &mut entry.state {
@@ -244,14 +242,14 @@ impl Core {
                         variable: Arc::new(variable),
                         state: State::Incomplete,
                     };
-                    self.directory.home.insert(spec.name.clone(), entry);
+                    self.directory.home.insert(spec.name().to_owned(), entry);
                 }
                 Err(refusal) => {
                     return self.answer(cx, asker, Answer::Refused(refusal), Nanos::ZERO);
                 }
             }
         }
-        self.create(cx, &spec.name, asker);
+        self.create(cx, spec.name(), asker);
     }
 
     fn number(&mut self, spec: &VariableSpec, creator: MpId) -> Result<Variable, Refusal> {
@@ -274,12 +272,7 @@ impl Core {
         }
         let id = VarId(position << COUNTER_BITS | self.directory.counter);
         self.directory.counter += 1;
-        Ok(Variable {
-            id,
-            spec: spec.clone(),
-            owners,
-            group,
-        })
+        Ok(Variable::new(id, spec.clone(), owners, group)?)
     }
 
     /// At the home: tells every owner of a variable.
@@ -288,7 +281,7 @@ impl Core {
             return;
         };
         let variable = Arc::clone(&entry.variable);
-        let mut owners = variable.owners.clone();
+        let mut owners = variable.owners().to_vec();
         owners.sort_unstable();
         owners.dedup();
         entry.state = State::Creating {

@@ -26,13 +26,13 @@ impl Core {
                 ),
             ));
         };
-        let layout = &variable.spec.layout;
+        let layout = variable.spec().layout();
         let Some(elements) = layout.elements_of(object.index) else {
             return Err(Refusal::new(
                 ErrorCode::OutOfRange,
                 format!(
                     "{} has {} objects; there is no [{}]",
-                    variable.spec.name,
+                    variable.spec().name(),
                     layout.objects(),
                     object.index
                 ),
@@ -48,7 +48,7 @@ impl Core {
     /// Name of an object, for a message: `grid[3]`.
     pub(super) fn object_name(&self, object: ObjectId) -> String {
         match self.directory.variable(object.var) {
-            Some(v) => format!("{}[{}]", v.spec.name, object.index),
+            Some(v) => format!("{}[{}]", v.spec().name(), object.index),
             None => object.to_string(),
         }
     }
@@ -120,7 +120,7 @@ impl Core {
         let is = self
             .directory
             .variable(object.var)
-            .map(|v| v.spec.layout.element());
+            .map(|v| v.spec().layout().element());
         if let Some(is) = is.filter(|is| *is != kind) {
             return mismatch(format!(
                 "{} has elements of {is}, not {kind}",

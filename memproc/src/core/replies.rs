@@ -67,7 +67,7 @@ impl Core {
             Answer::Released { version } => Ok(Reply::Released { version }),
             Answer::Variable(variable) => match self.learn(cx, &variable) {
                 Ok(()) => {
-                    self.announced.insert(variable.id);
+                    self.announced.insert(variable.id());
                     Ok(Reply::Variable(variable))
                 }
                 Err(refusal) => Err(refusal),

@@ -124,7 +124,7 @@ impl Core {
     /// What a record will say of a request, as far as it can be told before it is checked.
     fn what(&self, request: &Request) -> What {
         match request {
-            Request::Declare(spec) => What::Declare(spec.name.clone()),
+            Request::Declare(spec) => What::Declare(spec.name().to_owned()),
             Request::Open(name) => What::Open(name.clone()),
             Request::Publish => What::Publish,
             Request::Bye => What::Open(String::new()),
@@ -186,18 +186,18 @@ impl Core {
         spec: dosmos_proto::VariableSpec,
     ) -> Result<(), Refusal> {
         let spec = self.overridden(spec);
-        if let Some(known) = self.directory.named(&spec.name) {
-            if known.spec != spec {
-                return Err(conflict(&known.spec, &spec));
+        if let Some(known) = self.directory.named(spec.name()) {
+            if *known.spec() != spec {
+                return Err(conflict(&known.spec(), &spec));
             }
             // An owner may know a variable before the others do: only the home can say it is ready.
-            if self.announced.contains(&known.id) {
+            if self.announced.contains(&known.id()) {
                 let reply = Reply::Variable(Arc::clone(known));
                 self.conclude_operation(cx, op, self.cluster.me, Ok(reply), Cost::default());
                 return Ok(());
             }
         }
-        let home = home_of(&self.cluster, &spec.name)?;
+        let home = home_of(&self.cluster, spec.name())?;
         self.peers.reach(&self.cluster, home)?;
         let call = self.open_operation(op, home, op.what.clone());
         let creator = self.cluster.me;
@@ -208,7 +208,7 @@ impl Core {
     fn open(&mut self, cx: &mut Cx, op: &Operation, name: String) -> Result<(), Refusal> {
         check_name("variable name", &name)?;
         if let Some(known) = self.directory.named(&name)
-            && self.announced.contains(&known.id)
+            && self.announced.contains(&known.id())
         {
             let reply = Reply::Variable(Arc::clone(known));
             self.conclude_operation(cx, op, self.cluster.me, Ok(reply), Cost::default());

@@ -275,6 +275,6 @@ impl Core {
     fn policy_of(&self, object: ObjectId) -> CopyPolicy {
         self.directory
             .variable(object.var)
-            .map_or(CopyPolicy::Invalidate, |v| v.spec.policy)
+            .map_or(CopyPolicy::Invalidate, |v| v.spec().policy())
     }
 }

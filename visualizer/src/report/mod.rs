@@ -258,13 +258,13 @@ impl<'a> Asked<'a> {
 
     fn layout_of(&self, var: VarId) -> String {
         let variable = self.catalog.variables.iter().find(|v| v.id == var);
-        variable.map_or_else(String::new, |v| v.spec.layout.to_string())
+        variable.map_or_else(String::new, |v| v.spec().layout().to_string())
     }
 
     fn object_name(&self, object: ObjectId) -> String {
         let name = self.catalog.name_of(object.var);
         match self.catalog.variables.iter().find(|v| v.id == object.var) {
-            Some(v) if v.spec.layout.objects() > 1 => format!("{name}[{}]", object.index),
+            Some(v) if v.spec().layout().objects() > 1 => format!("{name}[{}]", object.index),
             _ => name,
         }
     }

@@ -215,8 +215,8 @@ impl TraceSource for Fused {
         let end = u64::from(query.skip) + table.rows.len() as u64;
         let entry = |row: &VariableFigures| Ranked {
             variable: row.variable.id,
-            name: row.variable.spec.name.clone(),
-            key: row.sums.key(query.sort, row.variable.spec.layout.objects()),
+            name: row.variable.spec().name().to_owned(),
+            key: row.sums.key(query.sort, row.variable.spec().layout().objects()),
             split: false,
         };
         Ok(Ranking {

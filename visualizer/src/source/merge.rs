@@ -53,7 +53,7 @@ pub(super) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
                 .entry(variable.id)
                 .or_insert_with(|| variable.clone());
             if *known != variable {
-                let text = format!("{source} knows variable {} differently", variable.spec.name);
+                let text = format!("{source} knows variable {} differently", variable.spec().name());
                 note(&mut all.completeness, text);
             }
         }

@@ -196,7 +196,7 @@ impl Merge<'_> {
 
     fn key(&self, row: &VariableFigures) -> f64 {
         row.sums
-            .key(self.query.sort, row.variable.spec.layout.objects())
+            .key(self.query.sort, row.variable.spec().layout().objects())
     }
 
     /// The sources that may hold back something that belongs on the page.

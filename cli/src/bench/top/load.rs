@@ -16,7 +16,7 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
     AddressBook, ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos,
-    ObjectId, PROTOCOL, Placement, Topology, VarId, Variable, VariableSpec,
+    ObjectId, PROTOCOL, Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::sync::mpsc;
@@ -95,7 +95,7 @@ impl Load {
 fn topology(managers: u32) -> anyhow::Result<Topology> {
     let groups = managers.div_ceil(IN_GROUP);
     let numbered = |what: &str, n: u32| (0..n).map(|i| format!("{what}{i}")).collect::<Vec<_>>();
-    let topology = Topology {
+    let topology = TopologyBuilder {
         name: "load".into(),
         groups: (0..groups)
             .map(|g| Group {
@@ -124,7 +124,7 @@ fn topology(managers: u32) -> anyhow::Result<Topology> {
             .map(|name| EventManager { name })
             .collect(),
     };
-    topology.check().map_err(|e| anyhow::anyhow!("{e}"))
+    topology.build().map_err(|e| anyhow::anyhow!("{e}"))
 }
 
 /// One event manager and its memory process.
@@ -171,7 +171,7 @@ async fn send(
 ) -> anyhow::Result<()> {
     let channel = transport::connect(address, PATIENCE)
         .await
-        .map_err(|e| anyhow::anyhow!("{}", e.why))?;
+        .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
     let mut client = EventManagerClient::new(channel);
     let (say, said) = mpsc::unbounded_channel();
     let hello = wire::IngestHello {
@@ -320,17 +320,8 @@ impl Maker {
     }
 }
 
-fn variable(id: u32, owner: u32, layout: &Layout) -> Variable {
-    Variable {
-        id: VarId(id),
-        spec: VariableSpec {
-            name: format!("ocean/cell.{id:06}"),
-            layout: *layout,
-            placement: Placement::RoundRobin(None),
-            policy: CopyPolicy::Invalidate,
-            lock: Default::default(),
-        },
-        owners: vec![MpId(owner)],
-        group: GroupId(owner / IN_GROUP),
-    }
+fn variable(id: u32, owner: u32, layout: &Layout) -> Result<Variable, Malformed> {
+    let spec = VariableSpec::new(format!("ocean/cell.{id:06}"), *layout)?
+        .with_placement(Placement::RoundRobin(None));
+    Variable::new(VarId(id), spec, vec![MpId(owner)], GroupId(owner / IN_GROUP))
 }
