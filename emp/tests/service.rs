@@ -12,7 +12,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder, VarId,
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
+    VarId,
 };
 use dosmos_trace::meta::{HandOver, OpCounts};
 use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};

@@ -197,8 +197,8 @@ fn declarations_that_differ_say_both() {
         &c.refusal(0, at("mp9")),
         &["Invalid", "no memory process mp9", "mp0, mp1"],
     );
-    let mut spec = scalar("z", &["mp0"], Invalidate);
-    spec.placement() = Placement::RoundRobin(Some("/nope".into()));
+    let nowhere = Placement::RoundRobin(Some("/nope".into()));
+    let spec = scalar("z", &["mp0"], Invalidate).with_placement(nowhere);
     says(
         &c.refusal(0, Request::Declare(spec)),
         &["Invalid", "/nope", "/a"],

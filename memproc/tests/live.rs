@@ -15,8 +15,8 @@ use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer}
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::{self as w};
 use dosmos_proto::{
-    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement,
-    Topology, VarId, VariableSpec,
+    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Topology, VarId,
+    VariableSpec,
 };
 use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, oneshot};

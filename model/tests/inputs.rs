@@ -9,7 +9,8 @@ use dosmos_model::inputs::{
 use dosmos_model::lopc::{general, homogeneous};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology, TopologyBuilder, VarId,
+    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology,
+    TopologyBuilder, VarId,
 };
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -298,7 +299,9 @@ fn another_group_makes_faults_local_copied_or_far() {
     let run = lab.run();
     let faults = |groups: &[u32], home: Option<u32>| {
         let topology = topology(groups);
-        let topology = topology.with_homes(home.map(|mp| (ApId(1), MpId(mp)))).unwrap();
+        let topology = topology
+            .with_homes(home.map(|mp| (ApId(1), MpId(mp))))
+            .unwrap();
         let change = Change {
             placement: Some(Placement {
                 topology,
@@ -330,9 +333,9 @@ fn another_group_makes_faults_local_copied_or_far() {
     let change = Change {
         placement: Some(Placement {
             topology: {
-                let mut near = topology(&[2]);
-                near.name() = "near".into();
-                near
+                let mut near = TopologyBuilder::from(topology(&[2]));
+                near.name = "near".into();
+                near.build().unwrap()
             },
             ..Placement::default()
         }),

@@ -12,7 +12,8 @@
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, TopologyBuilder,
+    VarId, Variable, VariableSpec,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

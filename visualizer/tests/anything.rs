@@ -6,7 +6,9 @@ mod support;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
-use dosmos_proto::{EmpId, GroupId, GroupPath, MpId, Nanos, TopologyBuilder, Variable, VariableSpec};
+use dosmos_proto::{
+    EmpId, GroupId, GroupPath, MpId, Nanos, TopologyBuilder, Variable, VariableSpec,
+};
 use dosmos_trace::Record;
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_visualizer::source::Memory;

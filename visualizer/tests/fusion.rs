@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
 use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
@@ -286,7 +286,7 @@ fn a_source_named_twice_or_of_another_cluster_is_told_apart() {
     topology.name = "elsewhere".into();
     other.topology = topology.build().unwrap();
     other.event_managers = vec!["emp7".into()];
-    other.variables[0] = support::variable(GRID, "mesh", (1024, 64), 8, &[0]);
+    other.variables[0] = support::variable(support::GRID, "mesh", (1024, 64), 8, &[0]);
     parts.push(Memory::new(other, Vec::new()));
     let catalog = block_on(fused(parts.clone()).catalog()).unwrap();
     let notes = catalog.completeness.notes.join("; ");
@@ -363,8 +363,8 @@ fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
         for ((variable, index, ap, op, wait), optimized) in accesses {
             now += 100;
             let variable = variable.get(&catalog.variables);
-            let object = ObjectId::new(variable.id, index % variable.owners.len() as u32);
-            let owner = variable.owners[object.index as usize];
+            let object = ObjectId::new(variable.id(), index % variable.owners().len() as u32);
+            let owner = variable.owners()[object.index as usize];
             let far = match (owner.0 == ap, owner.0 / 2 == ap / 2) {
                 (true, _) => Origin::Local,
                 (_, true) => Origin::Intra,

@@ -225,7 +225,10 @@ impl Plan {
             Kind::FalseSharing => gain.0 >= 0.10,
             _ => gain.1 >= 0.03,
         };
-        let names = world.variables.iter().filter(|v| variables.contains(&v.id()));
+        let names = world
+            .variables
+            .iter()
+            .filter(|v| variables.contains(&v.id()));
         let label = Label {
             kind,
             variables: names.map(|v| v.spec().name().to_owned()).collect(),

@@ -2,8 +2,8 @@
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, ObjectId,
-    Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, ObjectId, Topology,
+    TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -109,8 +109,8 @@ impl World {
         let layout = Layout::new(ElementType::F64, (1, elements), (1, parts));
         let owners = owners.iter().map(|&o| MpId(o as u32)).collect();
         let spec = layout.and_then(|layout| VariableSpec::new(name, layout));
-        let variable = spec
-            .and_then(|spec| Variable::new(id, spec.with_policy(policy), owners, GroupId(0)));
+        let variable =
+            spec.and_then(|spec| Variable::new(id, spec.with_policy(policy), owners, GroupId(0)));
         self.variables.extend(variable);
         id
     }

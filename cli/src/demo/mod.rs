@@ -70,7 +70,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         running
             .cluster
             .topology
-            .event_managers
+            .event_managers()
             .iter()
             .map(|e| Arc::new(RemoteSource::named(e.name.clone(), running.book.clone())) as _)
             .collect(),
@@ -217,7 +217,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         "delayed",
     ]);
     for v in &catalog.variables {
-        let Some(total) = totals.get(&v.id) else {
+        let Some(total) = totals.get(&v.id()) else {
             continue;
         };
         let [_, intra, inter] = &total.by_origin;
@@ -232,7 +232,8 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
             total.counts.acquires,
             total.delayed,
         ];
-        table.row(std::iter::once(v.spec().name().to_owned()).chain(numbers.map(|n| n.to_string())));
+        table
+            .row(std::iter::once(v.spec().name().to_owned()).chain(numbers.map(|n| n.to_string())));
     }
     text += &table.render(Format::Table);
     let stored: u64 = status.event_managers.iter().map(|e| e.records).sum();

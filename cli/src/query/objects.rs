@@ -100,14 +100,18 @@ pub(super) async fn variables(
             || query.variables.contains(&id)
             || query.objects.iter().any(|o| o.var == id)
     };
-    let mut shown: Vec<_> = catalog.variables.iter().filter(|v| wanted(v.id)).collect();
+    let mut shown: Vec<_> = catalog
+        .variables
+        .iter()
+        .filter(|v| wanted(v.id()))
+        .collect();
     if let Some(ranked) = ranked {
-        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id));
+        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id()));
     }
     for v in shown {
-        let t = totals.get(&v.id).unwrap_or(&none);
+        let t = totals.get(&v.id()).unwrap_or(&none);
         let mut owners: Vec<String> = v
-            .owners
+            .owners()
             .iter()
             .map(|&m| catalog.topology.mp_name(m))
             .collect();
@@ -117,7 +121,7 @@ pub(super) async fn variables(
             mean(t.wait, t.counts.acquires),
             mean(t.hold, t.counts.releases),
         );
-        let group = catalog.topology.group_name(v.group);
+        let group = catalog.topology.group_name(v.group());
         table.row([
             v.spec().name().to_owned(),
             v.spec().layout().to_string(),
@@ -134,7 +138,7 @@ pub(super) async fn variables(
             hold.to_string(),
         ]);
         items.push(json!({
-            "id": v.id, "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
+            "id": v.id(), "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
             "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
             "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.copies,
             "reads": t.reads(), "reads_on_copies": t.on_copies, "writes": t.counts.writes,
@@ -168,7 +172,7 @@ async fn ranked(
         },
     };
     let rows = source.table(&table).await?.rows;
-    let chosen = rows.iter().map(|row| row.variable.id);
+    let chosen = rows.iter().map(|row| row.variable.id());
     let chosen = chosen.filter(|id| query.variables.is_empty() || query.variables.contains(id));
     let most = args.top.map_or(usize::MAX, |k| k as usize);
     Ok(Some(chosen.take(most).collect()))
@@ -287,7 +291,7 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
         let variables: Vec<String> = catalog
             .variables
             .iter()
-            .filter(|v| v.group == id)
+            .filter(|v| v.group() == id)
             .map(|v| v.spec().name().to_owned())
             .collect();
         let (mps, link) = (here(false), here(true));

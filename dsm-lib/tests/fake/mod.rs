@@ -190,7 +190,9 @@ impl Session {
         };
         let id = ObjectId::from_wire(object).var;
         let found = self.variables.values().find(|v| v.id() == id);
-        found.map(|v| v.spec().name().to_owned()).unwrap_or_default()
+        found
+            .map(|v| v.spec().name().to_owned())
+            .unwrap_or_default()
     }
 
     fn answer(&mut self, body: Request) -> Result<Reply, Refusal> {

@@ -8,7 +8,9 @@ use dosmos_examples::Error;
 use dosmos_memproc::{Config, Recording};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::transport::{Address, Listener};
-use dosmos_proto::{AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology, TopologyBuilder};
+use dosmos_proto::{
+    AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology, TopologyBuilder,
+};
 use dsm_lib::{Dsm, Settings};
 
 /// A running cluster; it ends when dropped.

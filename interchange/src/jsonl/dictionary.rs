@@ -7,8 +7,8 @@ use dosmos_proto::topology::{
 };
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, Malformed, MpId, Nanos, ObjectId, Placement, VarId, Variable,
-    VariableSpec,
+    ApId, ElementType, EmpId, GroupId, Layout, Malformed, MpId, Nanos, ObjectId, Placement, VarId,
+    Variable, VariableSpec,
 };
 use dosmos_trace::query::BarrierName;
 use dosmos_trace::record::{Flags, Op, Origin, Record};

@@ -92,8 +92,12 @@ fn place(
     creator: MpId,
 ) -> Result<(Vec<MpId>, GroupId), Refusal> {
     let t = &cluster.topology;
-    let invalid =
-        |why: String| Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name()));
+    let invalid = |why: String| {
+        Refusal::new(
+            ErrorCode::Invalid,
+            format!("variable {}: {why}", spec.name()),
+        )
+    };
     let known = || {
         let owners = cluster.owners().iter().filter_map(|m| t.mp(*m));
         list(owners.map(|m| m.name.as_str()))
@@ -181,7 +185,8 @@ impl Core {
             Some(known) => {
                 return invalid(format!(
                     "{} is {} already, it cannot be {name}; restart the whole cluster",
-                    variable.id(), known.spec().name()
+                    variable.id(),
+                    known.spec().name()
                 ));
             }
             None => {}
@@ -205,7 +210,9 @@ impl Core {
             ));
         }
         self.directory.owned = owned;
-        self.directory.by_name.insert(name.to_owned(), variable.id());
+        self.directory
+            .by_name
+            .insert(name.to_owned(), variable.id());
         self.directory
             .known
             .insert(variable.id(), Arc::clone(variable));

@@ -251,7 +251,7 @@ impl Cluster {
     /// Declares a scalar u64 owned by `mp`.
     pub fn scalar(&mut self, name: &str, mp: u32, policy: CopyPolicy) -> ObjectId {
         let v = self.declare(0, scalar(name, &[&format!("mp{mp}")], policy));
-        ObjectId::new(v.id()(), 0)
+        ObjectId::new(v.id(), 0)
     }
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
@@ -309,7 +309,7 @@ impl Cluster {
                 self.topology.emp_name(h.primary_emp)
             ),
             Item::Variable(v) => {
-                self.names.insert(v.()id(), v.spec().name().to_owned());
+                self.names.insert(v.id(), v.spec().name().to_owned());
                 format!("variable {}", v.spec().name())
             }
             Item::Barrier(b) => {
@@ -353,7 +353,7 @@ impl Cluster {
 
     fn request_text(&self, request: &Request) -> String {
         match request {
-            Request::Declare(s) => format!("declare {}", s.()name()),
+            Request::Declare(s) => format!("declare {}", s.name()),
             Request::Open(name) => format!("open {name}"),
             Request::Read { object, .. } => format!("read {}", self.object(*object)),
             Request::Write { object, data, .. } => {
@@ -432,7 +432,7 @@ impl Cluster {
             Ask::Release { object, ap, .. } => format!("release {} by {}", o(object), self.ap(*ap)),
             Ask::Flush { ap } => format!("flush {}", self.ap(*ap)),
             Ask::Declare { spec, creator } => {
-                format!("declare {} for {}", spe()c.name(), self.mp(*creator))
+                format!("declare {} for {}", spec.name(), self.mp(*creator))
             }
             Ask::Open(name) => format!("open {name}"),
             Ask::Create(v) => format!("create {}", v.spec().name()),

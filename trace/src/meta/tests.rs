@@ -1,7 +1,10 @@
 //! The rules of the fold, and its invariant over random runs.
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
-use dosmos_proto::{ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, TopologyBuilder, VarId, Variable, VariableSpec};
+use dosmos_proto::{
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, TopologyBuilder,
+    VarId, Variable, VariableSpec,
+};
 use proptest::prelude::*;
 
 use super::*;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::topology::EventManager;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, TopologyBuilder, VarId, Variable,
-    VariableSpec, wire,
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, TopologyBuilder, VarId,
+    Variable, VariableSpec, wire,
 };
 use proptest::prelude::*;
 

@@ -178,9 +178,9 @@ impl Fold {
     }
 
     fn at_owner(&mut self, catalog: &Catalog, r: &Record) {
-        let variable = catalog.variables.iter().find(|v| v.id == r.object.var);
+        let variable = catalog.variables.iter().find(|v| v.id() == r.object.var);
         let primary = self.primaries.entry(r.object).or_insert_with(|| {
-            let group = variable.map(|v| v.group).unwrap_or_default();
+            let group = variable.map(|v| v.group()).unwrap_or_default();
             new_primary(r.object, group, r.peer)
         });
         primary.counts.count(r.op);

@@ -122,7 +122,7 @@ impl State {
         let place = match (variable, process) {
             (Some(variable), _) => Place {
                 screen: Screen::VariableHistory,
-                variable: Some(variable.id),
+                variable: Some(variable.id()),
                 object: finding.object,
                 ..self.place
             },

@@ -16,7 +16,12 @@ impl State {
 
     /// The process shown by the process history.
     pub fn process(&self) -> Option<ApId> {
-        let any = !self.data.catalog.topology.application_processes().is_empty();
+        let any = !self
+            .data
+            .catalog
+            .topology
+            .application_processes()
+            .is_empty();
         self.place.process.or(any.then_some(ApId(0)))
     }
 
@@ -114,7 +119,7 @@ impl State {
         };
         self.drill(Place {
             screen,
-            variable: Some(variable.id),
+            variable: Some(variable.id()),
             object,
             ..self.place
         });

@@ -70,12 +70,12 @@ fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
     let mut origins = sums.origins;
     origins[0] += sums.reads_on_copies;
     VariableRow {
-        id: variable.id,
+        id: variable.id(),
         position,
         name: variable.spec().name().to_owned(),
         layout: layout(variable),
         policy: variable.spec().policy().to_string(),
-        group: data.catalog.topology.group_name(variable.group),
+        group: data.catalog.topology.group_name(variable.group()),
         owners: owners(data, variable),
         objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),

@@ -139,7 +139,7 @@ impl Asker {
         if self.known.len() > REMEMBERED {
             self.known.clear();
         }
-        let numbered = variables.into_iter().map(|v| (v.id, v));
+        let numbered = variables.into_iter().map(|v| (v.id(), v));
         self.known.extend(numbered);
     }
 

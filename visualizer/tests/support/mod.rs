@@ -7,8 +7,8 @@
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
-    Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId, Placement,
+    Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};

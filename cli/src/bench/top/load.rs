@@ -15,8 +15,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos,
-    ObjectId, PROTOCOL, Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    AddressBook, ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
+    PROTOCOL, Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::sync::mpsc;
@@ -240,8 +240,8 @@ impl Maker {
     /// Declares the variables, with an access each.
     fn first(&mut self) -> wire::Batch {
         let layout = &self.layout;
-        let variables = self.own().map(|v| variable(v, self.me, layout).into());
-        let variables = variables.collect();
+        let variables = self.own().flat_map(|v| variable(v, self.me, layout));
+        let variables = variables.map(Into::into).collect();
         let own: Vec<u32> = self.own().collect();
         let records: Vec<Record> = own.into_iter().map(|v| self.record(v)).collect();
         wire::Batch {
@@ -320,8 +320,9 @@ impl Maker {
     }
 }
 
-fn variable(id: u32, owner: u32, layout: &Layout) -> Result<Variable, Malformed> {
+fn variable(id: u32, owner: u32, layout: &Layout) -> anyhow::Result<Variable> {
     let spec = VariableSpec::new(format!("ocean/cell.{id:06}"), *layout)?
         .with_placement(Placement::RoundRobin(None));
-    Variable::new(VarId(id), spec, vec![MpId(owner)], GroupId(owner / IN_GROUP))
+    let group = GroupId(owner / IN_GROUP);
+    Ok(Variable::new(VarId(id), spec, vec![MpId(owner)], group)?)
 }

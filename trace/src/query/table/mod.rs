@@ -289,7 +289,10 @@ pub fn rank(
 pub fn describe(catalog: &Catalog, metas: &MetaObjects, wanted: &[VarId]) -> VariableTable {
     let mut sums = sums_of(metas);
     let wanted: std::collections::HashSet<VarId> = wanted.iter().copied().collect();
-    let its = catalog.variables.iter().filter(|v| wanted.contains(&v.id()));
+    let its = catalog
+        .variables
+        .iter()
+        .filter(|v| wanted.contains(&v.id()));
     VariableTable {
         rows: its
             .map(|v| VariableFigures {
