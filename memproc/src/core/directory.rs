@@ -231,7 +231,7 @@ impl Core {
     ) {
         if let Some(entry) = self.directory.home.get_mut(spec.name()) {
             if entry.variable.spec() != spec {
-                let refusal = conflict(&entry.variable.spec(), spec);
+                let refusal = conflict(entry.variable.spec(), spec);
                 return self.answer(cx, asker, Answer::Refused(refusal), Nanos::ZERO);
             }
             match &mut entry.state {

@@ -188,7 +188,7 @@ impl Core {
         let spec = self.overridden(spec);
         if let Some(known) = self.directory.named(spec.name()) {
             if *known.spec() != spec {
-                return Err(conflict(&known.spec(), &spec));
+                return Err(conflict(known.spec(), &spec));
             }
             // An owner may know a variable before the others do: only the home can say it is ready.
             if self.announced.contains(&known.id()) {
