@@ -358,7 +358,7 @@ impl Data {
             known.clear();
         }
         for variable in variables {
-            match known.binary_search_by_key(&variable.id(), |v| v.id()) {
+            match known.binary_search_by_key(&variable.id(), Variable::id) {
                 Ok(at) => known[at] = variable,
                 Err(at) => known.insert(at, variable),
             }
