@@ -25,7 +25,7 @@ use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
 
-use crate::core::input::Item;
+use crate::core::messages::Item;
 use buffer::{Buffer, Raw};
 use clock::ClockOffset;
 use filter::Filter;

@@ -13,7 +13,7 @@ use tracing::{debug, warn};
 
 use super::Shared;
 use super::serve::{check_peer, hello, read_peer};
-use crate::core::input::Input;
+use crate::core::messages::Input;
 
 const DIAL: Duration = Duration::from_secs(2);
 const GREETING: Duration = Duration::from_secs(10);

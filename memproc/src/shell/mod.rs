@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
-use crate::core::input::{Body, Input, Output};
+use crate::core::messages::{Body, Input, Output};
 use crate::core::{Core, Settings, VariableOverride};
 use crate::recorder::{Metrics, Recorder, Recording, link, thread_time};
 use crate::wire;
@@ -179,8 +179,11 @@ impl Shared {
                     }
                 }
                 Output::Send { to, mut message } => {
-                    if message.source == self.me && matches!(message.body, Body::Answer(_)) {
-                        message.service += cost;
+                    let ours = message.source == self.me;
+                    if let Body::Response { cost: told, .. } = &mut message.body
+                        && ours
+                    {
+                        told.service += cost;
                     }
                     if let Some(link) = state.peers.get(&to) {
                         let _ = link.sender.send(wire::peer::to_wire(message));
@@ -366,7 +369,7 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
         topology: Arc::clone(&topology),
         me: config.me,
         overrides: config.overrides,
-        default_deadline: match config.default_deadline {
+        default_timeout: match config.default_deadline {
             Nanos::ZERO => DEFAULT_DEADLINE,
             given => given,
         },

@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
 use super::Shared;
-use crate::core::input::{Input, Request as CoreRequest};
+use crate::core::messages::{Input, Request as CoreRequest};
 use crate::wire;
 
 /// Who connects introduces itself within this time.
@@ -183,12 +183,12 @@ fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
         state.recorder.times(piece);
     }
     match wire::ap::request(request) {
-        Ok((patience, request)) => {
+        Ok((timeout, request)) => {
             let bye = request == CoreRequest::Bye;
             let input = Input::Request {
                 ap,
                 id,
-                patience,
+                timeout,
                 request,
             };
             shared.feed_locked(&mut state, now, input);
@@ -325,10 +325,9 @@ fn feed_peer(shared: &Shared, peer: MpId, session: u64, message: PeerMessage) ->
         }
         Err(malformed) => {
             warn!("{}: {malformed}", shared.topology.mp_name(peer));
-            if call != 0
-                && let Some(link) = state.peers.get(&peer)
+            if let Some(link) = state.peers.get(&peer)
+                && let Some(refused) = wire::peer::refused(shared.me, source, call, malformed)
             {
-                let refused = wire::peer::refused(shared.me, source, call, malformed);
                 let _ = link.sender.send(refused);
             }
         }

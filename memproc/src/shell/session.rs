@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{ApLink, PeerLink, Shared, State};
 use crate::core::Welcome;
-use crate::core::input::Input;
+use crate::core::messages::Input;
 
 impl State {
     fn session(&mut self) -> u64 {

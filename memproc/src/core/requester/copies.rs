@@ -8,17 +8,17 @@
 use bytes::Bytes;
 use dosmos_proto::{MpId, ObjectId};
 
-use super::hash::FastMap;
+use rustc_hash::FxHashMap;
 
 /// Most bytes of copies held. Past it, reads are still served, but by the owner.
 const MAX_BYTES: usize = 1 << 30;
 
 /// One copy.
 #[derive(Clone, Debug)]
-pub(crate) struct Copy {
-    pub(crate) data: Bytes,
-    pub(crate) version: u64,
-    pub(crate) owner: MpId,
+pub(super) struct Copy {
+    pub(super) data: Bytes,
+    pub(super) version: u64,
+    pub(super) owner: MpId,
 }
 
 #[derive(Debug, Default)]
@@ -26,41 +26,46 @@ struct Slot {
     copy: Option<Copy>,
     /// Fetches on their way.
     fetching: u32,
-    /// Fetches of calls before this one are not installed.
+    /// Fetches of operations before this one are not installed.
     valid_from: u64,
 }
 
 /// All copies held here.
 #[derive(Debug, Default)]
-pub(crate) struct Copies {
-    slots: FastMap<ObjectId, Slot>,
+pub(super) struct Copies {
+    slots: FxHashMap<ObjectId, Slot>,
     held: u64,
     bytes: usize,
 }
 
 impl Copies {
     /// The copy of an object, if there is a valid one.
-    pub(crate) fn get(&self, object: ObjectId) -> Option<&Copy> {
+    pub(super) fn get(&self, object: ObjectId) -> Option<&Copy> {
         self.slots.get(&object)?.copy.as_ref()
     }
 
     /// Number of copies held.
-    pub(crate) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.held
     }
 
     /// A fetch leaves for the owner.
-    pub(crate) fn fetch_begins(&mut self, object: ObjectId) {
+    pub(super) fn fetch_begins(&mut self, object: ObjectId) {
         self.slots.entry(object).or_default().fetching += 1;
     }
 
-    /// The fetch of this call came back, with a copy to keep or without; whether it was kept.
-    pub(crate) fn fetch_ends(&mut self, object: ObjectId, call: u64, copy: Option<Copy>) -> bool {
+    /// The fetch of this operation came back, with a copy to keep or without; whether it was kept.
+    pub(super) fn fetch_ends(
+        &mut self,
+        object: ObjectId,
+        operation: u64,
+        copy: Option<Copy>,
+    ) -> bool {
         let Some(slot) = self.slots.get_mut(&object) else {
             return false;
         };
         slot.fetching = slot.fetching.saturating_sub(1);
-        let fresh = call >= slot.valid_from;
+        let fresh = operation >= slot.valid_from;
         let kept = match copy {
             Some(copy) if fresh && self.bytes + copy.data.len() <= MAX_BYTES => {
                 self.put(object, copy);
@@ -81,17 +86,17 @@ impl Copies {
         }
     }
 
-    /// One of our application processes writes: the copy is void, and so are fetches of calls before
-    /// `next_call`. Whether there was a copy.
-    pub(crate) fn forget(&mut self, object: ObjectId, next_call: u64) -> bool {
+    /// One of our application processes writes: the copy is void, and so are fetches of operations before
+    /// `next_operation`. Whether there was a copy.
+    pub(super) fn forget(&mut self, object: ObjectId, next_operation: u64) -> bool {
         if let Some(slot) = self.slots.get_mut(&object) {
-            slot.valid_from = next_call;
+            slot.valid_from = next_operation;
         }
         self.drop_copy(object)
     }
 
     /// The owner takes the copy back; whether there was one.
-    pub(crate) fn drop_copy(&mut self, object: ObjectId) -> bool {
+    pub(super) fn drop_copy(&mut self, object: ObjectId) -> bool {
         let Some(old) = self.slots.get_mut(&object).and_then(|s| s.copy.take()) else {
             return false;
         };
@@ -102,7 +107,7 @@ impl Copies {
     }
 
     /// The owner sends new content; whether there was a copy to replace.
-    pub(crate) fn update(&mut self, object: ObjectId, data: Bytes, version: u64) -> bool {
+    pub(super) fn update(&mut self, object: ObjectId, data: Bytes, version: u64) -> bool {
         let Some(old) = self.get(object) else {
             return false;
         };
@@ -120,14 +125,14 @@ impl Copies {
 
     /// The owner says that its content has this version now and told of no change: the copy is of
     /// that version too.
-    pub(crate) fn confirm(&mut self, object: ObjectId, version: u64) {
+    pub(super) fn confirm(&mut self, object: ObjectId, version: u64) {
         if let Some(copy) = self.slots.get_mut(&object).and_then(|s| s.copy.as_mut()) {
             copy.version = copy.version.max(version);
         }
     }
 
     /// The objects of which there are copies from `owner`, in order.
-    pub(crate) fn owned_by(&self, owner: MpId) -> Vec<ObjectId> {
+    pub(super) fn owned_by(&self, owner: MpId) -> Vec<ObjectId> {
         let mut list: Vec<ObjectId> = self
             .slots
             .iter()

@@ -8,55 +8,43 @@
 use bytes::{Bytes, BytesMut};
 use dosmos_proto::{ElementType, MpId};
 
-use super::input::AtomicOp;
 use super::lock::Lock;
+use crate::core::messages::AtomicOp;
 
 /// Content at least this large is taken over as it came instead of being copied out of the message
 /// it came in.
 const ADOPT_BYTES: usize = 64 << 10;
 
-/// An invalidation or update that its receiver has not acknowledged.
-#[derive(Debug)]
-pub(crate) struct Unacked {
-    pub(crate) mp: MpId,
-    /// Number of the order; its acknowledgement carries it.
-    pub(crate) call: u64,
-    /// The rounds that wait for it.
-    pub(crate) rounds: Vec<u64>,
-}
-
 /// One owned object.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub(super) struct Object {
     released: Bytes,
     working: Option<Bytes>,
-    pub(crate) version: u64,
-    pub(crate) lock: Lock,
+    pub(super) version: u64,
+    pub(super) lock: Lock,
     /// Memory processes that hold a copy, in order of their numbers.
-    pub(crate) copies: Vec<MpId>,
-    pub(crate) unacked: Vec<Unacked>,
+    copies: Vec<MpId>,
 }
 
 impl Object {
     /// A fresh object: all zero, version 0.
-    pub(crate) fn zeroed(bytes: usize) -> Self {
+    pub(super) fn zeroed(bytes: usize) -> Self {
         Self {
             released: BytesMut::zeroed(bytes).freeze(),
             working: None,
             version: 0,
             lock: Lock::default(),
             copies: Vec::new(),
-            unacked: Vec::new(),
         }
     }
 
     /// What everyone sees.
-    pub(crate) fn released(&self) -> &Bytes {
+    pub(super) fn released(&self) -> &Bytes {
         &self.released
     }
 
     /// What a reader sees: the holder its own section, everyone else the last release.
-    pub(crate) fn visible(&self, in_section: bool) -> &Bytes {
+    pub(super) fn visible(&self, in_section: bool) -> &Bytes {
         match &self.working {
             Some(working) if in_section => working,
             _ => &self.released,
@@ -64,14 +52,14 @@ impl Object {
     }
 
     /// Whether the open section wrote anything.
-    pub(crate) fn is_written(&self) -> bool {
+    pub(super) fn is_written(&self) -> bool {
         self.working.is_some()
     }
 
     /// Stores `data` at byte `at`: in the open section, or for everyone.
     ///
     /// A write for everyone also reaches an open section, so that its release does not undo it.
-    pub(crate) fn write(&mut self, at: usize, data: &Bytes, in_section: bool) {
+    pub(super) fn write(&mut self, at: usize, data: &Bytes, in_section: bool) {
         if in_section {
             let working = self.working.get_or_insert_with(|| self.released.clone());
             overwrite(working, at, data);
@@ -83,19 +71,19 @@ impl Object {
         }
     }
 
-    /// Does `op` on the element of type `kind` at byte `at`, as a write does; gives what was there
+    /// Does `op` on the element of type `element_type` at byte `at`, as a write does; gives what was there
     /// and whether something was stored.
-    pub(crate) fn atomic(
+    pub(super) fn atomic(
         &mut self,
         at: usize,
-        kind: ElementType,
+        element_type: ElementType,
         op: AtomicOp,
         in_section: bool,
     ) -> (u64, bool) {
-        let width = kind.bytes() as usize;
+        let width = element_type.bytes() as usize;
         let previous = load(&self.visible(in_section)[at..at + width]);
         let desired = match op {
-            AtomicOp::FetchAdd(n) => add(kind, previous, n),
+            AtomicOp::FetchAdd(n) => add(element_type, previous, n),
             AtomicOp::CompareExchange { expected, desired } if expected == previous => desired,
             AtomicOp::CompareExchange { .. } => return (previous, false),
         };
@@ -105,7 +93,7 @@ impl Object {
     }
 
     /// Ends the section and makes what it wrote the released content; whether it wrote anything.
-    pub(crate) fn publish(&mut self) -> bool {
+    pub(super) fn publish(&mut self) -> bool {
         match self.working.take() {
             Some(working) => {
                 self.released = working;
@@ -116,19 +104,28 @@ impl Object {
     }
 
     /// Forgets what the section wrote: its holder is gone.
-    pub(crate) fn discard(&mut self) {
+    pub(super) fn discard(&mut self) {
         self.working = None;
     }
 
+    /// The holders of copies that are to be told of a change; with `keep` they keep their copies.
+    pub(super) fn copies_to_tell(&mut self, keep: bool) -> Vec<MpId> {
+        if keep {
+            self.copies.clone()
+        } else {
+            std::mem::take(&mut self.copies)
+        }
+    }
+
     /// Notes that `mp` holds a copy.
-    pub(crate) fn add_copy(&mut self, mp: MpId) {
+    pub(super) fn add_copy(&mut self, mp: MpId) {
         if let Err(at) = self.copies.binary_search(&mp) {
             self.copies.insert(at, mp);
         }
     }
 
     /// Notes that `mp` holds no copy.
-    pub(crate) fn remove_copy(&mut self, mp: MpId) {
+    pub(super) fn remove_copy(&mut self, mp: MpId) {
         if let Ok(at) = self.copies.binary_search(&mp) {
             self.copies.remove(at);
         }
@@ -160,8 +157,8 @@ fn load(bytes: &[u8]) -> u64 {
 }
 
 /// Addition as the element type has it: integers wrap around.
-fn add(kind: ElementType, a: u64, b: u64) -> u64 {
-    match kind {
+fn add(element_type: ElementType, a: u64, b: u64) -> u64 {
+    match element_type {
         ElementType::Bool => a | b,
         ElementType::U8 => u64::from((a as u8).wrapping_add(b as u8)),
         ElementType::I32 | ElementType::U32 => u64::from((a as u32).wrapping_add(b as u32)),

@@ -5,22 +5,29 @@ use std::collections::VecDeque;
 
 use dosmos_proto::ApId;
 
-use super::owner::Asker;
+use crate::core::effects::Caller;
+
+/// An acquire: of which application process, and where the response goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Acquirer {
+    pub(super) ap: ApId,
+    pub(super) caller: Caller,
+}
 
 /// The lock of one object.
 #[derive(Debug, Default)]
-pub(crate) struct Lock {
+pub(super) struct Lock {
     /// Number of grants so far; of the current one, while there is a holder.
     epoch: u64,
     holder: Option<ApId>,
     /// The holder's release waits for acknowledgements of copies.
     releasing: bool,
-    queue: VecDeque<Asker>,
+    queue: VecDeque<Acquirer>,
 }
 
 /// What became of an acquire.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Acquired {
+pub(super) enum Acquired {
     /// Granted, with this epoch.
     Now(u64),
     /// Queued.
@@ -32,20 +39,20 @@ pub(crate) enum Acquired {
 }
 
 impl Lock {
-    /// Takes the lock for the asker, or queues it.
-    pub(crate) fn acquire(&mut self, asker: Asker) -> Acquired {
+    /// Takes the lock for the acquirer, or queues it.
+    pub(super) fn acquire(&mut self, acquirer: Acquirer) -> Acquired {
         // One whose release is still being acknowledged may line up again behind the others.
-        if self.holder == Some(asker.ap) && !self.releasing {
+        if self.holder == Some(acquirer.ap) && !self.releasing {
             return Acquired::Holds(self.epoch);
         }
-        if self.queue.iter().any(|w| w.ap == asker.ap) {
+        if self.queue.iter().any(|w| w.ap == acquirer.ap) {
             return Acquired::WaitsAlready;
         }
         if self.holder.is_some() {
-            self.queue.push_back(asker);
+            self.queue.push_back(acquirer);
             return Acquired::Waits;
         }
-        Acquired::Now(self.grant(asker.ap))
+        Acquired::Now(self.grant(acquirer.ap))
     }
 
     fn grant(&mut self, ap: ApId) -> u64 {
@@ -56,22 +63,22 @@ impl Lock {
     }
 
     /// Whether `ap` may write and release in `epoch`.
-    pub(crate) fn is_section(&self, ap: ApId, epoch: u64) -> bool {
+    pub(super) fn is_section(&self, ap: ApId, epoch: u64) -> bool {
         self.holder == Some(ap) && self.epoch == epoch && !self.releasing
     }
 
     /// Whether `ap` is in a section, whichever.
-    pub(crate) fn is_held_by(&self, ap: ApId) -> bool {
+    pub(super) fn is_held_by(&self, ap: ApId) -> bool {
         self.holder == Some(ap) && !self.releasing
     }
 
     /// The section is over, the lock not yet free.
-    pub(crate) fn begin_release(&mut self) {
+    pub(super) fn begin_release(&mut self) {
         self.releasing = true;
     }
 
     /// Frees the lock and grants it to the next in the queue: who, and its epoch.
-    pub(crate) fn pass_on(&mut self) -> Option<(Asker, u64)> {
+    pub(super) fn pass_on(&mut self) -> Option<(Acquirer, u64)> {
         self.holder = None;
         self.releasing = false;
         let next = self.queue.pop_front()?;
@@ -80,22 +87,22 @@ impl Lock {
     }
 
     /// Takes `ap` out of the queue.
-    pub(crate) fn withdraw(&mut self, ap: ApId) {
+    pub(super) fn withdraw(&mut self, ap: ApId) {
         self.queue.retain(|w| w.ap != ap);
     }
 
     /// Whether `ap` holds it or waits for it.
-    pub(crate) fn concerns(&self, ap: ApId) -> bool {
+    pub(super) fn concerns(&self, ap: ApId) -> bool {
         self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
     }
 
     /// Who holds it.
-    pub(crate) fn holder(&self) -> Option<ApId> {
+    pub(super) fn holder(&self) -> Option<ApId> {
         self.holder
     }
 
     /// Number of the current or last section.
-    pub(crate) fn epoch(&self) -> u64 {
+    pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
 }
@@ -103,11 +110,22 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::messages::{CallId, Role};
+    use dosmos_proto::{MpId, Nanos};
 
-    fn by(ap: u32) -> Asker {
-        Asker {
+    fn by(ap: u32) -> Acquirer {
+        let call = CallId {
+            role: Role::Requester,
+            number: 0,
+        };
+        let caller = Caller {
+            mp: MpId(0),
+            call,
+            received: Nanos::ZERO,
+        };
+        Acquirer {
             ap: ApId(ap),
-            ..Asker::default()
+            caller,
         }
     }
 
