@@ -1,61 +1,44 @@
-//! Which life of a process a message, a variable or a handle belongs to.
+//! Which start of a process something belongs to.
 
 use std::fmt;
-use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Malformed;
-
-/// One life of a process, from its start to its end: a random number of 64 bits that is never zero.
-///
-/// A process draws one when it starts and puts it into its greetings and into what it hands out
-/// (variables, grants, batches of records). Whoever holds something of another incarnation than the
-/// present one holds something of a process that ended, and must say so instead of using it.
-///
-/// Incarnations are compared for equality only. They have no order: there is no counter that a lost
-/// file could set back, no clock that could step back, and no largest number with which a forged
-/// greeting could lock out all later ones. Which of two incarnations is the present one, the peer
-/// knows from its connections: it is the one that greeted last. Of 2^32 starts of one process, two
-/// have the same number with a probability below one half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// One start of a named process. No two starts have the same, and a later start of a name is greater,
+/// whatever the wall clock does: the high half counts the starts (stored on disk, see
+/// `dosmos_node::incarnation`), the low half is random, so that two processes that count apart from each
+/// other under one name differ too.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
-pub struct Incarnation(NonZeroU64);
+pub struct Incarnation(u64);
 
 impl Incarnation {
-    /// A new one, from the operating system's source of random numbers. For shells; cores get theirs as an
-    /// argument.
-    ///
-    /// # Errors
-    /// If the system has no random numbers.
-    pub fn random() -> std::io::Result<Self> {
-        loop {
-            let number = getrandom::u64().map_err(std::io::Error::from)?;
-            if let Ok(incarnation) = Self::try_from(number) {
-                return Ok(incarnation);
-            }
-        }
+    /// The `start`-th start, told apart from others that count the same by `nonce`.
+    pub const fn new(start: u32, nonce: u32) -> Self {
+        Self((start as u64) << 32 | nonce as u64)
     }
 
-    /// The number used on the wire; never zero.
-    pub fn to_wire(self) -> u64 {
-        self.0.get()
+    /// As it came in a message or from a store.
+    pub const fn from_wire(number: u64) -> Self {
+        Self(number)
     }
-}
 
-/// Zero is what a message without the field has: it is no incarnation.
-impl TryFrom<u64> for Incarnation {
-    type Error = Malformed;
-    fn try_from(number: u64) -> Result<Self, Malformed> {
-        NonZeroU64::new(number)
-            .map(Self)
-            .ok_or(Malformed::missing("incarnation"))
+    /// As it travels and is stored.
+    pub const fn to_wire(self) -> u64 {
+        self.0
+    }
+
+    /// How many starts there were, this one included.
+    pub const fn start(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 }
 
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        write!(f, "{}-{:08x}", self.start(), self.0 as u32)
     }
 }
 
@@ -64,17 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incarnations_differ_and_survive_the_wire() {
-        let (a, b) = (
-            Incarnation::random().unwrap(),
-            Incarnation::random().unwrap(),
-        );
-        assert_ne!(a, b);
-        assert_eq!(Incarnation::try_from(a.to_wire()).unwrap(), a);
-        assert!(Incarnation::try_from(0).is_err());
-        assert_eq!(
-            Incarnation::try_from(255).unwrap().to_string(),
-            "00000000000000ff"
-        );
+    fn a_later_start_is_greater_whatever_the_nonce() {
+        let (first, second) = (Incarnation::new(1, u32::MAX), Incarnation::new(2, 0));
+        assert!(first < second);
+        assert_ne!(Incarnation::new(1, 0), first);
+        assert_eq!(Incarnation::from_wire(second.to_wire()), second);
+        assert_eq!(Incarnation::new(3, 0xab).to_string(), "3-000000ab");
     }
 }

@@ -252,7 +252,7 @@ impl Cluster {
     /// Declares a scalar u64 owned by `mp`.
     pub fn scalar(&mut self, name: &str, mp: u32, policy: CopyPolicy) -> ObjectId {
         let v = self.declare(0, scalar(name, &[&format!("mp{mp}")], policy));
-        ObjectId::new(v.id, 0)
+        ObjectId::new(v.id(), 0)
     }
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
@@ -310,7 +310,7 @@ impl Cluster {
                 self.topology.emp_name(h.primary_emp)
             ),
             Item::Variable(v) => {
-                self.names.insert(v.id, v.spec().name().to_owned());
+                self.names.insert(v.id(), v.spec().name().to_owned());
                 format!("variable {}", v.spec().name())
             }
             Item::Barrier(b) => {
@@ -354,7 +354,7 @@ impl Cluster {
 
     fn request_text(&self, request: &Request) -> String {
         match request {
-            Request::Declare(s) => format!("declare {}", s.name),
+            Request::Declare(s) => format!("declare {}", s.name()),
             Request::Open(name) => format!("open {name}"),
             Request::Access(access) => self.access_text(access),
             Request::Barrier { name, .. } => format!("barrier {name}"),
@@ -421,7 +421,7 @@ impl Cluster {
             }
             PeerRequest::Flush { ap } => format!("flush {}", self.ap(*ap)),
             PeerRequest::Declare { spec, creator } => {
-                format!("declare {} for {}", spec.name, self.mp(*creator))
+                format!("declare {} for {}", spec.name(), self.mp(*creator))
             }
             PeerRequest::Open(name) => format!("open {name}"),
             PeerRequest::Create(v) => format!("create {}", v.spec().name()),

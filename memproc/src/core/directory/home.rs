@@ -62,7 +62,7 @@ impl Home {
         creator: MpId,
     ) {
         if let Some(entry) = self.entries.get(spec.name()) {
-            if entry.variable.spec() != *spec {
+            if entry.variable.spec() != spec {
                 let refusal = conflict(&entry.variable.spec(), spec);
                 return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
             }
@@ -74,7 +74,7 @@ impl Home {
                     variable: Arc::new(variable),
                     state: State::Incomplete,
                 };
-                self.entries.insert(spec.name().clone(), entry);
+                self.entries.insert(spec.name().to_owned(), entry);
                 self.create(cx, spec.name(), caller);
             }
             Err(refusal) => cx.respond(caller, Response::Refused(refusal), Nanos::ZERO),
@@ -138,7 +138,7 @@ impl Home {
             return;
         };
         let variable = Arc::clone(&entry.variable);
-        let mut owners = variable.owners().clone();
+        let mut owners = variable.owners().to_vec();
         owners.sort_unstable();
         owners.dedup();
         entry.state = State::Creating {
