@@ -21,6 +21,8 @@ pub struct ProcessCounters {
     pub dropped: u64,
     /// Accesses not recorded because the selection leaves them out.
     pub unselected: u64,
+    /// Hand-overs of copies' meta-objects dropped because the buffer was full.
+    pub lost_hand_overs: u64,
     /// Records not yet durable, in bytes, now.
     pub buffered_bytes: u64,
     /// Processor time used.
@@ -43,6 +45,7 @@ impl From<ProcessCounters> for wire::ProcessCounters {
             recorded: c.recorded,
             dropped: c.dropped,
             unselected: c.unselected,
+            lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu_ns: c.cpu.0,
             copies: c.copies,
@@ -61,6 +64,7 @@ impl From<wire::ProcessCounters> for ProcessCounters {
             recorded: c.recorded,
             dropped: c.dropped,
             unselected: c.unselected,
+            lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu: Nanos(c.cpu_ns),
             copies: c.copies,
