@@ -3,15 +3,16 @@
 //! nothing takes memory by a damaged length.
 #![allow(clippy::unwrap_used)] // a test that cannot go on should say where
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dosmos_proto::{EmpId, MpId};
-use dosmos_testkit::reference::{self, Workload};
+use dosmos_proto::{MpId, Nanos};
 use dosmos_trace::chunk::{Chunk, MOST_RECORDS, encode};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
 use dosmos_trace::record::Record;
-use dosmos_trace::store::{BatchMark, Commit, Identity, StoreSource, StoreWriter};
+use dosmos_trace::store::{StoreSource, StoreWriter};
 use nix::sys::resource::{Resource, setrlimit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -29,33 +30,17 @@ const DAMAGED_CHUNKS: u32 = 5_000;
 
 const RECORDS: usize = 6_000;
 
-/// A store of two databases, closed; and what is in it.
-fn sound(dir: &Path) -> Vec<Record> {
-    let identity = Identity {
-        run: dosmos_trace::run::RunId::from_bits(1),
-        event_manager: "emp0".into(),
-        emp: EmpId(0),
-        topology: reference::topology(),
-    };
-    let all = Workload::new(1).take_records(RECORDS);
-    let (mut writer, _) = StoreWriter::open(dir, &identity).unwrap();
+/// A store of two log files, closed or left by a crash; and what is in it.
+fn sound(dir: &Path, closed: bool) -> Vec<Record> {
+    let all = common::records(1, RECORDS);
+    let (mut writer, _) = StoreWriter::open(dir, &common::identity()).unwrap();
     for (part, sequence) in all.chunks(600).zip(1..) {
-        if sequence == 6 {
-            writer.rotate_at(1);
-        }
-        let commit = Commit {
-            marks: vec![BatchMark {
-                mp: MpId(0),
-                incarnation: 1,
-                sequence,
-            }],
-            records: part.to_vec(),
-            events: Vec::new(),
-        };
-        writer.commit(&commit).unwrap();
-        writer.rotate_at(u64::MAX);
+        writer.rotate_at(if sequence == 6 { 1 } else { u64::MAX });
+        writer.commit(&common::commit(sequence, part)).unwrap();
     }
-    writer.close().unwrap();
+    if closed {
+        writer.close().unwrap();
+    }
     all
 }
 
@@ -118,16 +103,15 @@ impl Damage {
     }
 }
 
-/// Looks into a damaged store in every way there is. How many records were found; none if the store
-/// could not be opened.
-fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
-    let Ok(source) = StoreSource::open(dir) else {
-        return Ok(None);
-    };
+/// Looks into a damaged store in every way there is: whole records in their order, each once, and the others counted.
+/// How many were found.
+fn look(dir: &Path, all: &[Record]) -> Result<usize, TestCaseError> {
+    let source = StoreSource::open(dir).map_err(|e| TestCaseError::fail(e.to_string()))?;
     let everything = Filter::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
+    let before = source.completeness();
     let found = runtime.block_on(source.records(&everything, 0)).unwrap();
     let mut rest = all.iter();
     for record in found.iter() {
@@ -137,9 +121,15 @@ fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
             "{record:?} is no record, or is there twice"
         );
     }
-    if found.len() < all.len() {
-        prop_assert!(!found.completeness.is_complete(), "{} found", found.len());
-    }
+    let lost = all.len() - found.len();
+    prop_assert_eq!(found.completeness.damaged, lost as u64);
+    prop_assert_eq!(found.completeness.recorded, all.len() as u64);
+    prop_assert!(lost == 0 || !found.completeness.is_complete());
+    prop_assert_eq!(
+        &before,
+        &found.completeness,
+        "it was known when the store was opened"
+    );
     let histogram = HistogramQuery {
         filter: everything.clone(),
         buckets: 13,
@@ -164,69 +154,99 @@ fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
         verified.damaged > 0,
         !source.view().completeness().is_complete()
     );
-    Ok(Some(found.len()))
+    Ok(found.len())
+}
+
+/// Damages one file of a copy of the store in `base`; reads it, writes to it, and reads it again.
+fn damage_and_look(
+    base: &Path,
+    all: &[Record],
+    file: &Path,
+    damage: &Damage,
+) -> Result<usize, TestCaseError> {
+    let damaged = tempfile::tempdir().unwrap();
+    copy(base, damaged.path());
+    let path = damaged.path().join(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    damage.apply(&mut bytes);
+    std::fs::write(&path, bytes).unwrap();
+    let found = look(damaged.path(), all)?;
+    let new = common::records(9, 10);
+    let (mut writer, recovered) = StoreWriter::open(damaged.path(), &common::identity()).unwrap();
+    prop_assert_eq!(
+        recovered.marks()[&MpId(0)].sequence,
+        10,
+        "no batch is taken twice"
+    );
+    writer.commit(&common::commit(11, &new)).unwrap();
+    writer.close().unwrap();
+    let again = StoreSource::open(damaged.path()).unwrap();
+    let (records, lacking) = (again.describe().records, again.completeness());
+    prop_assert_eq!(records, found as u64 + 10);
+    prop_assert_eq!(
+        lacking.damaged,
+        (all.len() - found) as u64,
+        "lost stays lost"
+    );
+    Ok(found)
 }
 
 fn look_into_damaged_stores() {
+    let cases = dosmos_testseeds::cases(DAMAGED_STORES);
     setrlimit(Resource::RLIMIT_AS, MOST_MEMORY, MOST_MEMORY).unwrap();
-    // What the engine says of each damaged file is not of interest.
-    std::panic::set_hook(Box::new(|_| {}));
-    let base = tempfile::tempdir().unwrap();
-    let all = sound(base.path());
-    let names = files(base.path());
-    let names: Vec<PathBuf> = names
-        .iter()
-        .map(|f| f.strip_prefix(base.path()).unwrap().to_owned())
-        .collect();
-    let database = |f: &PathBuf| f.file_name().is_some_and(|n| n == "db");
-    let databases: Vec<PathBuf> = names.iter().filter(|f| database(f)).cloned().collect();
-    assert_eq!(databases.len(), 2, "{names:?}");
-    let file = prop_oneof![
-        4 => prop::sample::select(databases),
-        1 => prop::sample::select(names),
-    ];
-    let (mut opened, mut found) = (0usize, 0usize);
-    let config = Config {
-        max_shrink_iters: 20,
-        ..dosmos_testseeds::config(DAMAGED_STORES)
-    };
-    let cases = config.cases;
-    let mut runner = TestRunner::new(config);
-    let counts = std::cell::RefCell::new((&mut opened, &mut found));
-    let outcome = runner.run(&(file, damage()), |(file, damage)| {
-        let damaged = tempfile::tempdir().unwrap();
-        copy(base.path(), damaged.path());
-        let path = damaged.path().join(file);
-        let mut bytes = std::fs::read(&path).unwrap();
-        damage.apply(&mut bytes);
-        std::fs::write(&path, bytes).unwrap();
-        if let Some(n) = look(damaged.path(), &all)? {
-            let mut counts = counts.borrow_mut();
-            *counts.0 += 1;
-            *counts.1 += n;
-        }
-        Ok(())
-    });
-    let _ = std::panic::take_hook();
-    outcome.unwrap_or_else(|e| panic!("{e}"));
-    // One database of two is not damaged: on the whole no less than its half is found.
-    assert!(
-        opened * 10 >= cases as usize * 8,
-        "{opened} of {cases} opened"
-    );
-    assert!(
-        found * 2 >= opened * RECORDS,
-        "{found} records in {opened} stores"
-    );
+    for closed in [true, false] {
+        let base = tempfile::tempdir().unwrap();
+        let all = sound(base.path(), closed);
+        let names = files(base.path());
+        let names: Vec<PathBuf> = names
+            .iter()
+            .map(|f| f.strip_prefix(base.path()).unwrap().to_owned())
+            .collect();
+        let log = |f: &&PathBuf| f.to_string_lossy().starts_with("log.");
+        let logs: Vec<PathBuf> = names.iter().filter(log).cloned().collect();
+        assert_eq!(logs.len(), 2, "{names:?}");
+        let file = prop_oneof![
+            4 => prop::sample::select(logs),
+            1 => prop::sample::select(names),
+        ];
+        let found = std::cell::Cell::new(0);
+        let mut runner = TestRunner::new(Config {
+            max_shrink_iters: 20,
+            ..dosmos_testseeds::config(DAMAGED_STORES)
+        });
+        // What the engine says of each damaged file is not of interest.
+        std::panic::set_hook(Box::new(|_| {}));
+        let outcome = runner.run(&(file, damage()), |(file, damage)| {
+            let here = damage_and_look(base.path(), &all, &file, &damage)?;
+            found.set(found.get() + here);
+            Ok(())
+        });
+        let _ = std::panic::take_hook();
+        outcome.unwrap_or_else(|e| panic!("closed: {closed}: {e}"));
+        // One file of two is not damaged: no less than its half is found.
+        let (found, cases) = (found.get(), cases as usize);
+        assert!(
+            found * 2 >= cases * RECORDS,
+            "{found} records in {cases} stores"
+        );
+    }
 }
 
 /// Chunks of different sizes, full and of six fields.
 fn chunks() -> Vec<(Vec<u8>, Vec<Record>)> {
-    let all = Workload::new(2).take_records(MOST_RECORDS);
+    let all = common::records(2, MOST_RECORDS);
     let mut chunks = Vec::new();
     for size in [1, 7, 130, 1_000, MOST_RECORDS] {
         let records = all[..size].to_vec();
-        let six: Vec<Record> = records.iter().map(reference::six_fields).collect();
+        let six = |r: &Record| Record {
+            wait: Nanos(0),
+            service: Nanos(0),
+            mp: MpId(0),
+            peer: MpId(0),
+            version: 0,
+            ..*r
+        };
+        let six: Vec<Record> = records.iter().map(six).collect();
         for records in [records, six] {
             chunks.push((encode(&records), records));
         }

@@ -11,7 +11,7 @@ use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::chunk::{Encoder, MOST_RECORDS};
 use dosmos_trace::query::Filter;
 use dosmos_trace::record::{Op, Origin, Record};
-use dosmos_trace::store::{BatchMark, Commit, Event, Identity, Sighting, StoreSource, StoreWriter};
+use dosmos_trace::store::{BatchMark, Commit, Event, Identity, Scanned, StoreSource, StoreWriter};
 
 use super::figures::Figures;
 use super::usage::{self, Meter};
@@ -61,7 +61,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, s: Sighting) {
+    fn add(&mut self, s: Scanned) {
         let kind = (s.op as u64) << 8 | s.origin as u64;
         self.records += 1;
         self.mixed = self
@@ -262,8 +262,8 @@ pub(super) fn declarations() -> Vec<(u32, Event)> {
     variables.map(|v| (0, Event::Variable(v))).collect()
 }
 
-fn seen(record: &Record) -> Sighting {
-    Sighting {
+fn seen(record: &Record) -> Scanned {
+    Scanned {
         start: record.start,
         op: record.op,
         origin: record.origin,
@@ -308,14 +308,14 @@ fn row(record: &Record) -> [u8; ROW] {
     row
 }
 
-fn seen_in(row: &[u8]) -> anyhow::Result<Sighting> {
+fn seen_in(row: &[u8]) -> anyhow::Result<Scanned> {
     ensure!(row.len() == ROW, "a row of {} bytes", row.len());
     let long = |at: usize| {
         row[at..at + 8]
             .iter()
             .rfold(0, |sum, b| sum << 8 | u64::from(*b))
     };
-    Ok(Sighting {
+    Ok(Scanned {
         start: Nanos(long(4)),
         op: Op::from_number(row[0].into()).context("a row without an operation")?,
         origin: Origin::from_number(row[1].into()).context("a row without an origin")?,

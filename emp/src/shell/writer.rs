@@ -1,11 +1,11 @@
 //! The writer thread: the only one that touches the store's writing side. Gathers what is pending into
 //! one commit, writes it, and only then lets it be known.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dosmos_trace::store::{Merger, StoreWriter};
+use dosmos_trace::store::StoreWriter;
 
 use super::state::Shared;
 
@@ -14,8 +14,6 @@ use super::state::Shared;
 const GATHER: Duration = Duration::from_millis(100);
 /// A commit this large does not wait.
 const ENOUGH: usize = 8192;
-/// How often small chunks to merge are looked for.
-const MERGE_EVERY: Duration = Duration::from_secs(1);
 /// Pause after a failed write.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -27,7 +25,6 @@ pub(super) fn start(shared: Arc<Shared>, store: StoreWriter) -> std::io::Result<
 }
 
 fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
-    let merging = Merging::start(store.merger());
     loop {
         let (commit, waiters, last) = {
             let mut state = shared.lock();
@@ -62,53 +59,8 @@ fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
             break;
         }
     }
-    drop(merging);
     if let Err(e) = store.save(&shared.snapshot()).and_then(|()| store.close()) {
         tracing::error!("cannot close the store: {e}");
-    }
-}
-
-/// The thread that merges small chunks; it ends when this is dropped.
-struct Merging {
-    end: Option<mpsc::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Merging {
-    /// Without the thread, if the system gives none, chunks stay as they are.
-    fn start(merger: Merger) -> Self {
-        let (end, ended) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("trace-merger".into())
-            .spawn(move || merge_until(&ended, merger));
-        Self {
-            end: Some(end),
-            thread: thread.ok(),
-        }
-    }
-}
-
-impl Drop for Merging {
-    fn drop(&mut self) {
-        self.end = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic has been reported where it happened.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn merge_until(ended: &mpsc::Receiver<()>, mut merger: Merger) {
-    let mut pause = MERGE_EVERY;
-    while ended.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
-        pause = match merger.step() {
-            Ok(true) => Duration::ZERO,
-            Ok(false) => MERGE_EVERY,
-            Err(e) => {
-                tracing::warn!("small chunks cannot be merged: {e}");
-                MERGE_EVERY
-            }
-        };
     }
 }
 

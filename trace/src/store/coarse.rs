@@ -11,7 +11,6 @@ use std::sync::Arc;
 use dosmos_proto::{Nanos, ObjectId};
 
 use super::index::ChunkRef;
-use super::view::bucket;
 use crate::chunk::Summary;
 use crate::query::{Filter, HistoryPoint, TimeRange, gather};
 use crate::record::{Op, Origin};
@@ -113,4 +112,13 @@ fn extent(chunks: &[Arc<ChunkRef>]) -> Option<(Nanos, Nanos)> {
     let first = chunks.iter().map(|c| c.summary.starts.from).min()?;
     let last = chunks.iter().map(|c| c.summary.starts.to).max()?;
     Some((first, last))
+}
+
+/// The bucket of an instant; none outside the range.
+pub(super) fn bucket(range: TimeRange, count: u32, at: Nanos) -> Option<usize> {
+    if !range.contains(at) {
+        return None;
+    }
+    let into = u128::from((at - range.from).0) * u128::from(count);
+    Some((into / u128::from(range.length().0)) as usize)
 }

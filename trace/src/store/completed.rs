@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use dosmos_proto::{CopyPolicy, EmpId, Nanos, VarId};
 
-use super::entry::Event;
-use super::replay::Item;
+use super::entry::{Event, Item};
 use super::snapshot::Snapshot;
 use crate::meta::{HandOver, MetaState};
 use crate::record::{Flags, Op, Origin, Record, Side};

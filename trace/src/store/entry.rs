@@ -99,3 +99,12 @@ pub struct Commit {
     /// Events, each with the number of records (of this commit) before it; in order.
     pub events: Vec<(u32, Event)>,
 }
+
+/// One entry of the log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// A record.
+    Record(&'a Record),
+    /// An event.
+    Event(&'a Event),
+}

@@ -16,17 +16,9 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
-    /// The storage engine failed.
-    #[error("{path}: {source}")]
-    Engine {
-        /// Which database.
-        path: PathBuf,
-        /// Why.
-        source: sled::Error,
-    },
     /// There is no store there.
     #[error(
-        "{0} is no trace store (it has no manifest.json); a store is the directory an event manager wrote"
+        "{0} is not a trace store (it has no manifest.json); a store is the directory an event manager wrote"
     )]
     NoStore(PathBuf),
     /// An event manager is writing it.
@@ -37,7 +29,17 @@ pub enum StoreError {
         /// Where the event manager answers.
         address: String,
     },
-    /// Somebody reads it, and the engine lets one process at a time.
+    /// The directory is not empty and holds no store.
+    #[error(
+        "{path} is not empty and not a trace store (it holds {found} and no manifest.json); name a new or empty directory"
+    )]
+    NotAStore {
+        /// The directory.
+        path: PathBuf,
+        /// One of the things in it.
+        found: String,
+    },
+    /// Somebody reads it.
     #[error("{0} is open in another process that reads it; end that one first")]
     Busy(PathBuf),
     /// A batch was committed before.

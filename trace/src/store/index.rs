@@ -1,14 +1,18 @@
-//! What a store keeps in memory of what is on disk: summaries, dictionary, counters.
+//! What a store keeps in memory of what is on disk: where each block is, summaries, dictionary, counters, and what is
+//! known to be lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 
-use super::engine::Engine;
 use super::entry::{Event, RecordingCounters};
 use super::error::StoreError;
 use super::imported::Imported;
+use super::ledger::Extent;
 use super::manifest::Removed;
 use crate::chunk::Summary;
 use crate::query::{BarrierName, Completeness, TimeRange};
@@ -19,25 +23,69 @@ const MOST_NOTES: usize = 10;
 /// Most phases, of all processes together, told apart.
 const MOST_PHASES: usize = 500_000;
 
+/// A file of the log, open for reading.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    /// Records of the log before it.
+    pub(super) records_before: u64,
+}
+
+impl LogFile {
+    /// `bytes` bytes from place `at` on.
+    pub(super) fn read(&self, at: u64, bytes: u32) -> Result<Vec<u8>, StoreError> {
+        let mut read = vec![0; bytes as usize];
+        let outcome = self.file.read_exact_at(&mut read, at);
+        outcome.map_err(|e| StoreError::io(self.path.clone(), e))?;
+        Ok(read)
+    }
+
+    /// Its size now, in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.file.metadata().map_or(0, |m| m.len())
+    }
+}
+
+/// Where a body is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Number of the file.
+    pub(super) database: u32,
+    pub(super) at: u64,
+    pub(super) bytes: u32,
+}
+
 /// Where a chunk is and what it holds.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkRef {
+    /// Number of its first block.
     pub(super) number: u64,
-    pub(super) database: u32,
-    /// Its length.
-    pub(super) bytes: u32,
+    pub(super) place: Place,
+    /// Records of the log before it.
+    pub(super) records_before: u64,
     pub(super) summary: Summary,
+}
+
+/// Where the events of a block are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventsRef {
+    pub(super) number: u64,
+    pub(super) place: Place,
+    pub(super) events: u32,
+    /// Records and events of the log before it.
+    pub(super) records_before: u64,
+    pub(super) events_before: u64,
 }
 
 /// What a store keeps in memory.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) databases: BTreeMap<u32, Engine>,
-    /// Chunks that took others in, and the last number each covers.
-    pub(super) merged: BTreeMap<u64, u64>,
+    pub(super) files: BTreeMap<u32, Arc<LogFile>>,
     /// What retention removed.
     pub(super) removed: Removed,
     pub(super) chunks: Vec<Arc<ChunkRef>>,
+    pub(super) events: Vec<EventsRef>,
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
     pub(super) counters: BTreeMap<(MpId, u64), RecordingCounters>,
@@ -49,10 +97,12 @@ pub(super) struct Index {
     pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
     pub(super) phases: BTreeMap<(ApId, u64), PhaseTimes>,
-    /// What is wrong with which chunk.
-    damaged_chunks: BTreeMap<u64, String>,
-    /// What is wrong with whole databases.
-    pub(super) lost_databases: Vec<String>,
+    /// What is wrong with which chunk, and how many records it has.
+    damaged_chunks: BTreeMap<u64, (u64, String)>,
+    /// Records that are not in the log although they should be.
+    missing_records: u64,
+    /// What is wrong with the log, as far as it is not a chunk.
+    damage: BTreeSet<String>,
 }
 
 impl Index {
@@ -108,7 +158,7 @@ impl Index {
             let mut its = self.reports.range((mp, 0)..=(mp, u64::MAX));
             its.next_back().is_some_and(|(_, ended)| *ended)
         };
-        let processes = (0u32..).map(MpId).zip(&topology.memory_processes);
+        let processes = (0u32..).map(MpId).zip(topology.memory_processes());
         processes
             .filter(|(mp, process)| process.event_manager == emp && !ended(*mp))
             .map(|(_, process)| process.name.clone())
@@ -130,18 +180,36 @@ impl Index {
         }
     }
 
-    /// Adds a chunk, or puts a longer one in its place.
-    pub(super) fn chunk(&mut self, chunk: ChunkRef) {
-        match self.chunks.last_mut() {
-            Some(last) if last.number == chunk.number => *last = Arc::new(chunk),
-            _ => self.chunks.push(Arc::new(chunk)),
+    /// Adds a chunk. It takes the place of those up to number `last`.
+    pub(super) fn chunk(&mut self, chunk: Arc<ChunkRef>, last: u64) {
+        let from = self.chunks.partition_point(|c| c.number < chunk.number);
+        let to = self.chunks.partition_point(|c| c.number <= last);
+        self.chunks.splice(from..to.max(from), [chunk]);
+    }
+
+    /// Takes names that damage may have taken from the log.
+    pub(super) fn learn(&mut self, names: Vec<Event>) {
+        for name in names {
+            let known = match &name {
+                Event::Variable(v) => self.variables.contains_key(&v.id()),
+                Event::Barrier(b) => self.barriers.contains_key(&b.id),
+                _ => true,
+            };
+            if !known {
+                self.event(&name);
+            }
         }
     }
 
-    /// Adds a chunk where its number says.
-    pub(super) fn found_again(&mut self, chunk: ChunkRef) {
-        let place = self.chunks.partition_point(|c| c.number < chunk.number);
-        self.chunks.insert(place, Arc::new(chunk));
+    /// The saved state cannot be read: the log tells the same, as far as it still goes back.
+    pub(super) fn lost_state(&mut self, error: &StoreError) {
+        if self.removed.records > 0 {
+            self.damaged_log(format!(
+                "{error}; meta-objects count only records still kept"
+            ));
+        } else {
+            tracing::warn!("{error}; the whole log is read instead");
+        }
     }
 
     /// From the first start to the last end.
@@ -168,13 +236,13 @@ impl Index {
     }
 
     pub(super) fn completeness(&self) -> Completeness {
-        let notes = self
-            .lost_databases
-            .iter()
-            .chain(self.damaged_chunks.values());
+        let chunks = self.damaged_chunks.values();
+        let notes = self.damage.iter().chain(chunks.clone().map(|(_, why)| why));
+        let damaged = self.missing_records + chunks.map(|(records, _)| records).sum::<u64>();
         let mut c = Completeness {
-            recorded: self.records(),
-            corrupt_chunks: (self.lost_databases.len() + self.damaged_chunks.len()) as u64,
+            recorded: self.records() + self.missing_records,
+            damaged,
+            corrupt_chunks: (self.damage.len() + self.damaged_chunks.len()) as u64,
             notes: notes.take(MOST_NOTES).cloned().collect(),
             ..Completeness::default()
         };
@@ -239,57 +307,69 @@ impl Index {
             .collect()
     }
 
-    /// Where the chunk of this number is, if there is one.
-    pub(super) fn place_of(&self, number: u64) -> Option<usize> {
-        self.chunks.binary_search_by_key(&number, |c| c.number).ok()
+    /// Forgets the files before `first`, which retention removes.
+    pub(super) fn forget(&mut self, first: u32) {
+        self.files.retain(|number, _| *number >= first);
+        self.chunks.retain(|c| c.place.database >= first);
+        self.events.retain(|e| e.place.database >= first);
     }
 
-    /// Whether the chunk of this number was taken into another.
-    pub(super) fn is_merged(&self, number: u64) -> bool {
-        let into = self.merged.range(..number).next_back();
-        into.is_some_and(|(_, last)| number <= *last)
-    }
-
-    /// Forgets a database that retention removes.
-    pub(super) fn forget(&mut self, database: u32) {
-        self.databases.remove(&database);
-        self.chunks.retain(|c| c.database != database);
-    }
-
-    /// Number of records in a database.
-    pub(super) fn records_in(&self, database: u32) -> u64 {
-        let its = self.chunks.iter().filter(|c| c.database == database);
-        its.map(|c| u64::from(c.summary.records)).sum()
-    }
-
-    /// Notes what is not there of the records that a database should have.
-    pub(super) fn expect(&mut self, database: u32, name: &str, records: u64) {
-        let found = self.records_in(database);
-        if found < records {
-            let missing = records - found;
-            self.lost_databases.push(format!(
-                "{name} is damaged: {missing} of its {records} records are missing"
+    /// Compares what was found with how much the log should have, and notes what is missing of it.
+    pub(super) fn expect(&mut self, extent: &Extent) {
+        let mut known = self.removed.records;
+        let end = (extent.records, 0);
+        let found = self.chunks.iter();
+        let found = found.map(|c| (c.records_before, u64::from(c.summary.records)));
+        let mut gaps = Vec::new();
+        for (before, records) in found.chain([end]).collect::<Vec<_>>() {
+            if before > known {
+                gaps.push((known, before));
+            }
+            known = known.max(before + records);
+        }
+        for (from, to) in gaps {
+            self.missing_records += to - from;
+            self.damaged_log(format!(
+                "records {from} to {} of {} cannot be read: {} of its {} records are missing",
+                to - 1,
+                extent.records,
+                to - from,
+                extent.records - self.removed.records
             ));
         }
     }
 
-    /// Notes that something could not be read of which it is not known what it was, once.
-    pub(super) fn lost(&mut self, error: &StoreError) {
-        let note = format!("{error}; its records are missing");
-        if !self.lost_databases.contains(&note) {
-            self.lost_databases.push(note);
-        }
+    /// Whether events of the log are missing.
+    pub(super) fn lacks_events(&self, extent: &Extent) -> bool {
+        // What retention removed is not missing.
+        let kept = || {
+            self.events
+                .first()
+                .map_or(extent.events, |e| e.events_before)
+        };
+        let mut known = if self.removed.records > 0 { kept() } else { 0 };
+        let found = self.events.iter();
+        let found = found.map(|e| (e.events_before, u64::from(e.events)));
+        found.chain([(extent.events, 0)]).any(|(before, events)| {
+            let gap = before > known;
+            known = known.max(before + events);
+            gap
+        })
+    }
+
+    /// Notes that something is wrong with the log, once.
+    pub(super) fn damaged_log(&mut self, note: String) {
+        self.damage.insert(note);
     }
 
     /// Notes a chunk that could not be read, once.
     pub(super) fn damaged(&mut self, number: u64, why: &str) {
         let at = self.chunks.binary_search_by_key(&number, |c| c.number);
-        let how_many = match at {
-            Ok(at) => format!("its {} records", self.chunks[at].summary.records),
-            Err(_) => "its records".to_owned(),
-        };
+        let records = at.map_or(0, |at| u64::from(self.chunks[at].summary.records));
         self.damaged_chunks.entry(number).or_insert_with(|| {
-            format!("chunk {number} cannot be read ({why}); {how_many} are missing")
+            let note =
+                format!("chunk {number} cannot be read ({why}); its {records} records are missing");
+            (records, note)
         });
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::error::StoreError;
@@ -23,6 +24,7 @@ impl DirLock {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
             .open(&path);
         let file = file.map_err(|e| StoreError::io(path.clone(), e))?;
         held(&path, file.try_lock()).map(|got| got.then_some(Self(file)))

@@ -1,6 +1,6 @@
 //! `manifest.json`: whose trace a store holds, and where it is answered while it is written.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use dosmos_proto::{EmpId, Nanos, Topology};
@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::checked_json;
 use super::error::StoreError;
+use super::ledger::Extent;
 use crate::run::RunId;
 
 /// Version of the layout of a store.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const FILE: &str = "manifest.json";
+/// What a writer that was killed at once may leave.
+const BEFORE_MANIFEST: [&str; 2] = ["lock", ".manifest.json.new"];
 
 /// Whose trace a store holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +28,18 @@ pub struct Identity {
     pub emp: EmpId,
     /// The processes.
     pub topology: Topology,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            run,
+            event_manager,
+            topology,
+            ..
+        } = self;
+        write!(f, "{event_manager} of {}, run {run}", topology.name())
+    }
 }
 
 /// What retention removed.
@@ -49,19 +64,18 @@ pub struct Manifest {
     /// nobody holds the directory's lock was left by a crash.
     #[serde(default)]
     pub(super) pid: Option<u32>,
-    /// Which set of databases counts: compaction writes the next one beside it.
+    /// Which set of log files counts: compaction writes the next one beside it.
     #[serde(default)]
     pub(super) generation: u32,
-    /// The first database that counts; retention removes those before it.
+    /// The first log file that counts; retention removes those before it.
     #[serde(default)]
     pub(super) first: u32,
     /// What retention removed.
     #[serde(default)]
     pub removed: Removed,
-    /// Number of records in each database that is not written any more: the engine may lose the end of a
-    /// damaged file without a word.
+    /// How far the log goes; none while it is written, or if its writer was killed.
     #[serde(default)]
-    pub(super) sealed: BTreeMap<u32, u64>,
+    pub(super) closed: Option<Extent>,
 }
 
 impl Manifest {
@@ -75,7 +89,7 @@ impl Manifest {
             generation: 0,
             first: 0,
             removed: Removed::default(),
-            sealed: BTreeMap::new(),
+            closed: None,
         }
     }
 
@@ -97,19 +111,15 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The name of a database that counts.
-    pub(super) fn database_name(&self, number: u32) -> String {
-        match self.generation {
-            0 => format!("db.{number:03}"),
-            generation => format!("g{generation}.db.{number:03}"),
-        }
+    /// The name of a log file that counts.
+    pub(super) fn log_name(&self, number: u32) -> String {
+        log_name(self.generation, number)
     }
 
     /// The number in such a name.
-    pub(super) fn database_number(&self, name: &str) -> Option<u32> {
-        let digits = name.rsplit_once('.')?.1;
-        let number = digits.parse().ok()?;
-        (number >= self.first && self.database_name(number) == name).then_some(number)
+    pub(super) fn log_number(&self, name: &str) -> Option<u32> {
+        let (generation, number) = log_of(name)?;
+        (generation == self.generation && number >= self.first).then_some(number)
     }
 
     /// What to say to who finds its directory locked by a writer.
@@ -130,4 +140,44 @@ impl Manifest {
     pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
         checked_json::write(dir, FILE, self)
     }
+}
+
+fn log_name(generation: u32, number: u32) -> String {
+    match generation {
+        0 => format!("log.{number:03}"),
+        generation => format!("g{generation}.log.{number:03}"),
+    }
+}
+
+/// Generation and number of a log file; none if the name is not exactly one.
+fn log_of(name: &str) -> Option<(u32, u32)> {
+    let (generation, digits) = match name.strip_prefix("log.") {
+        Some(digits) => (0, digits),
+        None => {
+            let (generation, digits) = name.strip_prefix('g')?.split_once(".log.")?;
+            (generation.parse().ok()?, digits)
+        }
+    };
+    let number = digits.parse().ok()?;
+    (log_name(generation, number) == name).then_some((generation, number))
+}
+
+/// Whether a file of this name is a log file of some generation.
+pub(super) fn is_log(name: &str) -> bool {
+    log_of(name).is_some()
+}
+
+/// Fails if `dir`, which has no manifest, holds anything that a store that was only just begun does not hold.
+pub(super) fn refuse_other_files(dir: &Path) -> Result<(), StoreError> {
+    let failed = |e| StoreError::io(dir.to_owned(), e);
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if !BEFORE_MANIFEST.iter().any(|known| name == *known) {
+            return Err(StoreError::NotAStore {
+                path: dir.to_owned(),
+                found: name.to_string_lossy().into_owned(),
+            });
+        }
+    }
+    Ok(())
 }

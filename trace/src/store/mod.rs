@@ -1,19 +1,23 @@
-//! Trace stores: a directory an event manager writes, and anybody reads when it is done.
+//! Trace stores: a directory that an event manager writes, and that anybody may read when it is done
+//! (docs/design/store-format.md).
 //!
 //! * `manifest.json`: format, run, event manager, topology, and where the event manager that writes it
 //!   answers (`manifest.rs`).
+//! * `log.000`, `log.001` …: files of a few hundred MB, made of frames with checksums (`frame.rs`); only the last is written.
+//!   What is no longer wanted goes a whole file at a time.
+//! * `ledger`: how far the log goes (`ledger.rs`).
+//! * `engine/`: what the writer looks up by key (`engine.rs`); readers never open it.
+//! * `state`: what the log came to when that was last saved (`snapshot.rs`).
+//! * `run.json`: how the run was started and how it ended (`metadata.rs`).
 //! * `lock`: held by the one who writes, shared by those who read (`lock.rs`).
-//! * `db.000`, `db.001` …: databases (`engine.rs`), each a few hundred MB; only the last is written. What is no
-//!   longer wanted goes a whole database at a time.
 //!
-//! What is in them is a log: chunks of records, and between the records the events ([`Event`]) that
-//! change what they mean. [`StoreWriter::commit`] adds to it, atomically and durably. Replaying it
-//! rebuilds everything an event manager knows ([`Recovered::replay`]). A chunk and the events in it share
-//! a number; while a last chunk is small, the next commit writes it again, longer, under that number, so
-//! that its first records never change under a reader (`pieces.rs`).
+//! The log is chunks of records, and between the records the events ([`Event`]) that change what they mean.
+//! [`StoreWriter::commit`] adds to it, atomically and durably. Replaying it rebuilds everything that an event manager knows
+//! ([`Recovered::replay`]).
 //!
-//! Guarantees: what `commit` returned for survives `kill -9` and power loss; a damaged chunk is skipped,
-//! counted and named; no bytes on disk make a reader panic.
+//! Guarantees: what `commit` returned for survives `kill -9` and a loss of power; reading changes no byte; damage takes
+//! what it hits and nothing else, and is counted and named in every answer, also after restarts; no bytes on disk make a
+//! reader panic.
 
 mod checked_json;
 mod coarse;
@@ -22,9 +26,11 @@ mod disk;
 mod engine;
 mod entry;
 mod error;
+mod frame;
 mod imported;
 mod index;
-mod keys;
+mod ledger;
+mod load;
 mod lock;
 mod manifest;
 mod merge;
@@ -35,7 +41,6 @@ mod retention;
 mod scan;
 mod snapshot;
 mod source;
-mod stream;
 mod upkeep;
 mod view;
 mod writer;
@@ -43,15 +48,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{BatchMark, Commit, Event, RecordingCounters};
+pub use entry::{BatchMark, Commit, Event, Item, RecordingCounters};
 pub use error::StoreError;
 pub use imported::Imported;
 pub use manifest::{Identity, Manifest, Removed};
-pub use merge::Merger;
 pub use metadata::{Exit, RankOutcome, RunMetadata};
-pub use replay::{Item, Recovered};
+pub use replay::Recovered;
 pub use retention::Retention;
-pub use scan::Sighting;
+pub use scan::Scanned;
 pub use snapshot::Snapshot;
 pub use source::StoreSource;
 pub use upkeep::{Compacted, Verified, compact};

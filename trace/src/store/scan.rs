@@ -15,20 +15,18 @@ pub(super) struct Match {
 }
 
 /// For each record, whether a filter wants it; which values of a column pass is worked out once each.
-struct Sieve {
+struct Selected {
     starts: Vec<u64>,
     kinds: crate::chunk::Symbols<Kind>,
     wanted: Vec<bool>,
 }
 
-impl Sieve {
-    /// Of the first `most` records.
-    fn new(chunk: &Chunk<'_>, most: usize, filter: &Filter) -> Result<Self, ChunkError> {
+impl Selected {
+    fn new(chunk: &Chunk<'_>, filter: &Filter) -> Result<Self, ChunkError> {
         let starts = chunk.starts()?;
         let kinds = chunk.kinds()?;
         let passes: Vec<bool> = kinds.values.iter().map(|k| of_kind(filter, k)).collect();
         let mut wanted: Vec<bool> = kinds.of.iter().map(|k| passes[usize::from(*k)]).collect();
-        wanted[most.min(starts.len())..].fill(false);
         if let Some(range) = filter.range {
             let inside = starts.iter().map(|s| range.contains(Nanos(*s)));
             wanted.iter_mut().zip(inside).for_each(|(w, i)| *w &= i);
@@ -74,18 +72,17 @@ fn of_kind(filter: &Filter, kind: &Kind) -> bool {
         && (filter.origins.is_empty() || filter.origins.contains(&kind.origin))
 }
 
-/// Hands out what `filter` matches among the first `most` records of a chunk.
+/// Hands out what `filter` matches of a chunk.
 pub(super) fn matches(
     bytes: &[u8],
-    most: usize,
     filter: &Filter,
     mut each: impl FnMut(Match),
 ) -> Result<(), ChunkError> {
-    let sieve = Sieve::new(&Chunk::open(bytes)?, most, filter)?;
-    for i in sieve.positions() {
-        let kind = &sieve.kinds.values[usize::from(sieve.kinds.of[i])];
+    let selected = Selected::new(&Chunk::open(bytes)?, filter)?;
+    for i in selected.positions() {
+        let kind = &selected.kinds.values[usize::from(selected.kinds.of[i])];
         each(Match {
-            start: Nanos(sieve.starts[i]),
+            start: Nanos(selected.starts[i]),
             origin: kind.origin,
             optimized: kind.flags.optimized,
         });
@@ -95,7 +92,7 @@ pub(super) fn matches(
 
 /// One record as a scan sees it: the columns that tell who shares what, and how far away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct Scanned {
     /// When the memory process received the request.
     pub start: Nanos,
     /// What was done.
@@ -106,20 +103,19 @@ pub struct Sighting {
     pub object: ObjectId,
 }
 
-/// Hands out what `filter` matches among the first `most` records of a chunk, in the order of the log.
-pub(super) fn sightings(
+/// Hands out what `filter` matches of a chunk, in the order of the log.
+pub(super) fn scanned(
     bytes: &[u8],
-    most: usize,
     filter: &Filter,
-    mut each: impl FnMut(Sighting),
+    mut each: impl FnMut(Scanned),
 ) -> Result<(), ChunkError> {
     let chunk = Chunk::open(bytes)?;
-    let sieve = Sieve::new(&chunk, most, filter)?;
+    let selected = Selected::new(&chunk, filter)?;
     let objects = chunk.objects()?;
-    for i in sieve.positions() {
-        let kind = &sieve.kinds.values[usize::from(sieve.kinds.of[i])];
-        each(Sighting {
-            start: Nanos(sieve.starts[i]),
+    for i in selected.positions() {
+        let kind = &selected.kinds.values[usize::from(selected.kinds.of[i])];
+        each(Scanned {
+            start: Nanos(selected.starts[i]),
             op: kind.op,
             origin: kind.origin,
             object: objects.at(i),
@@ -128,25 +124,24 @@ pub(super) fn sightings(
     Ok(())
 }
 
-/// Hands out the points of a history that `filter` matches among the first `most` records of a chunk.
+/// Hands out the points of a history that `filter` matches of a chunk.
 pub(super) fn points(
     bytes: &[u8],
-    most: usize,
     filter: &Filter,
     mut each: impl FnMut(HistoryPoint),
 ) -> Result<(), ChunkError> {
     let chunk = Chunk::open(bytes)?;
-    let sieve = Sieve::new(&chunk, most, filter)?;
-    if sieve.positions().next().is_none() {
+    let selected = Selected::new(&chunk, filter)?;
+    if selected.positions().next().is_none() {
         return Ok(());
     }
-    let (waits, durations) = chunk.waits_and_durations(&sieve.kinds)?;
+    let (waits, durations) = chunk.waits_and_durations(&selected.kinds)?;
     let (objects, aps) = (chunk.objects()?, chunk.aps()?);
     let versions = chunk.versions(&objects)?;
-    for i in sieve.positions() {
-        let kind = sieve.kinds.at(i);
+    for i in selected.positions() {
+        let kind = selected.kinds.at(i);
         each(HistoryPoint {
-            start: Nanos(sieve.starts[i]),
+            start: Nanos(selected.starts[i]),
             duration: Nanos(durations[i]),
             wait: Nanos(waits[i]),
             op: kind.op,
@@ -161,19 +156,18 @@ pub(super) fn points(
     Ok(())
 }
 
-/// Hands out the records that `filter` matches among the first `most` of a chunk.
+/// Hands out the records that `filter` matches of a chunk.
 pub(super) fn records(
     bytes: &[u8],
-    most: usize,
     filter: &Filter,
     each: impl FnMut(&Record),
 ) -> Result<(), ChunkError> {
     let chunk = Chunk::open(bytes)?;
-    let sieve = Sieve::new(&chunk, most, filter)?;
-    if sieve.positions().next().is_none() {
+    let selected = Selected::new(&chunk, filter)?;
+    if selected.positions().next().is_none() {
         return Ok(());
     }
     let records = chunk.records()?;
-    sieve.positions().map(|i| &records[i]).for_each(each);
+    selected.positions().map(|i| &records[i]).for_each(each);
     Ok(())
 }

@@ -3,16 +3,15 @@
 //! One file, written whole or not at all: magic, CRC32, then the place in the log and the state. One that
 //! cannot be read, or does not fit, counts as none: the log tells the same, as far as it still goes back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dosmos_proto::EmpId;
 use serde::{Deserialize, Serialize};
 
 use super::disk;
-use super::entry::Event;
+use super::entry::{Event, Item};
 use super::error::StoreError;
 use super::manifest::Manifest;
-use super::replay::Item;
 use crate::meta::{MetaState, SecondaryContent};
 
 const MAGIC: &[u8; 4] = b"DSS1";
@@ -27,12 +26,11 @@ pub struct Snapshot {
     pub due: Vec<(EmpId, SecondaryContent)>,
 }
 
-/// A place in the log: in the chunk of this number, after so many records and events.
+/// A place in the log: after so many records and events, of all that there ever were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
-    pub(super) number: u64,
-    pub(super) records: u32,
-    pub(super) events: u32,
+    pub(super) records: u64,
+    pub(super) events: u64,
 }
 
 impl Snapshot {
@@ -67,14 +65,14 @@ impl Snapshot {
         }
     }
 
-    /// Puts it beside the databases of this manifest's generation; on return it survives a crash.
+    /// Puts it beside the log files of this manifest's generation; on return it survives a crash.
     pub(super) fn write(
         &self,
         dir: &Path,
         manifest: &Manifest,
         at: Position,
     ) -> Result<(), StoreError> {
-        let path = path(dir, manifest);
+        let path = dir.join(file_name(manifest));
         let body = postcard::to_stdvec(&(at, self)).map_err(|e| StoreError::Damaged {
             path: path.clone(),
             why: format!("cannot encode the state: {e}"),
@@ -91,7 +89,7 @@ impl Snapshot {
         dir: &Path,
         manifest: &Manifest,
     ) -> Result<Option<(Position, Self)>, StoreError> {
-        let path = path(dir, manifest);
+        let path = dir.join(file_name(manifest));
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -117,13 +115,23 @@ impl Snapshot {
     }
 }
 
-pub(super) fn path(dir: &Path, manifest: &Manifest) -> PathBuf {
-    dir.join(file_name(manifest))
+/// The name of the file for this manifest's generation.
+pub(super) fn file_name(manifest: &Manifest) -> String {
+    name_of(manifest.generation)
 }
 
-fn file_name(manifest: &Manifest) -> String {
-    match manifest.generation {
+fn name_of(generation: u32) -> String {
+    match generation {
         0 => "state".to_owned(),
         generation => format!("g{generation}.state"),
     }
+}
+
+/// Whether a file of this name is the state of some generation.
+pub(super) fn is_state(name: &str) -> bool {
+    let generation = name
+        .strip_suffix(".state")
+        .and_then(|g| g.strip_prefix('g'));
+    let generation = generation.map_or(Some(0), |digits| digits.parse().ok());
+    generation.is_some_and(|generation| name_of(generation) == name)
 }

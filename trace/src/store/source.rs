@@ -1,25 +1,27 @@
 //! Post-mortem: a store directory that answers as an event manager would.
 
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use async_trait::async_trait;
-use tempfile::TempDir;
-
-use super::engine::Engine;
+use super::completed::CompletedFold;
+use super::entry::Item;
 use super::error::StoreError;
+use super::imported::Imported;
+use super::ledger;
+use super::load;
 use super::lock::DirLock;
 use super::manifest::{Identity, Manifest};
-use super::replay::{self, Item, Recovered};
+use super::replay::Recovered;
 use super::snapshot::Snapshot;
 use super::upkeep::Verified;
 use super::view::StoreView;
 use crate::meta::MetaState;
 use crate::query::{
-    Breakdown, Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
-    MetaQuery, QueryError, Records, Status, TraceSource,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
+    MetaObjects, MetaQuery, QueryError, Records, Status, TraceSource,
 };
+use async_trait::async_trait;
 
 /// A store directory, open for reading. Its answers are worked out on the thread that asks; the first
 /// question for meta-objects takes the longest, as it replays the log.
@@ -31,42 +33,26 @@ pub struct StoreSource {
     pub(super) recovered: Recovered,
     metas: OnceLock<MetaState>,
     _lock: Option<DirLock>,
-    /// Where the databases really are, if the directory itself could not be opened.
-    _copy: Option<TempDir>,
 }
 
 impl StoreSource {
-    /// Opens the store in `dir`, also one left by a crash. The engine writes to what it opens, and lets
-    /// one process at a time; so a private copy is opened of a store that was left by a crash (it stays
-    /// as it is for whoever looks into that), that is open in another reader, or that cannot be written.
+    /// Opens the store in `dir`, as it is: closed, or left by a crash. Nothing is written, so it may be on a medium that
+    /// cannot be written, and open in any number of readers. What is damaged is left out, and every answer says so.
     ///
     /// # Errors
-    /// If there is no store, an event manager is writing it, or none of it can be read.
+    /// If there is no store, an event manager is writing it, or nothing says whose it is.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        Manifest::read(dir)?;
+        load::manifest(dir)?;
         let lock = DirLock::shared(dir)?;
-        let manifest = Manifest::read(dir)?;
+        let (manifest, damage) = load::manifest(dir)?;
         let lock = lock.ok_or_else(|| manifest.in_use(dir))?;
-        let in_place = if manifest.pid.is_some() || !is_writable(dir) {
-            None
-        } else {
-            match open_databases(dir, &manifest) {
-                Err(StoreError::Busy(_)) => None,
-                opened => Some(opened?),
-            }
-        };
-        let (opened, copy) = match in_place {
-            Some(opened) => (opened, None),
-            None => {
-                let copy = copy_of(dir)?;
-                (open_databases(copy.path(), &manifest)?, Some(copy))
-            }
-        };
-        let mut loaded = replay::load(opened.databases, &opened.unopened, &manifest);
-        loaded.errors.extend(opened.errors);
-        loaded.errors.iter().for_each(|e| loaded.index.lost(e));
+        let expected = manifest.closed.or_else(|| ledger::read(dir));
+        let mut loaded = load::load(dir, &manifest, expected)?;
+        if let Some(damage) = damage {
+            loaded.index.damaged_log(damage.to_string());
+        }
         let snapshot = Snapshot::read(dir, &manifest).unwrap_or_else(|e| {
-            tracing::warn!("{e}; the whole log is read instead");
+            loaded.index.lost_state(&e);
             None
         });
         let index = Arc::new(RwLock::new(loaded.index));
@@ -76,9 +62,7 @@ impl StoreSource {
             recovered: Recovered::new(index, loaded.marks, snapshot),
             manifest,
             metas: OnceLock::new(),
-            // A copy is independent of what becomes of the original.
-            _lock: lock.filter(|_| copy.is_none()),
-            _copy: copy,
+            _lock: lock,
         })
     }
 
@@ -110,6 +94,60 @@ impl StoreSource {
         }
     }
 
+    /// Hands out what `filter` matches, in the order of the log, until `each` breaks off. A filter that
+    /// lets every record pass also lets the events pass. Chunks that cannot be read are skipped and
+    /// noted: ask for [`StoreSource::completeness`] afterwards.
+    ///
+    /// # Errors
+    /// If the files cannot be read.
+    pub fn scan(
+        &self,
+        filter: &Filter,
+        mut each: impl FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let all = Filter {
+            everything: true,
+            ..Filter::default()
+        };
+        if *filter == all {
+            let _ = self.recovered.replay_while(each);
+            return Ok(());
+        }
+        for chunk in self.view.candidates(filter) {
+            let mut flow = ControlFlow::Continue(());
+            self.view.each_match(&chunk, filter, |record| {
+                if flow.is_continue() {
+                    flow = each(Item::Record(record));
+                }
+            });
+            if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Processes, variables, extent: what a [`crate::query::TraceSource`] answers, at once.
+    pub fn describe(&self) -> Catalog {
+        self.view.catalog()
+    }
+
+    /// What is lacking, as far as it has been read.
+    pub fn completeness(&self) -> Completeness {
+        self.view.completeness()
+    }
+
+    /// What the file said that its records come from, if they do.
+    pub fn imported(&self) -> Option<Imported> {
+        self.view.read(|index| index.imported.clone())
+    }
+
+    /// How to fold records of a file that has only what applications did.
+    fn completed_fold(&self) -> Option<CompletedFold> {
+        let imported = self.imported()?;
+        (!imported.owner_records).then(CompletedFold::default)
+    }
+
     fn metas(&self) -> &MetaState {
         self.metas.get_or_init(|| {
             let mut recovered = self.recovered.clone();
@@ -123,68 +161,6 @@ impl StoreSource {
             state.metas
         })
     }
-}
-
-/// The databases of a store that can be opened, and what is wrong with the others.
-struct Opened {
-    databases: BTreeMap<u32, Engine>,
-    unopened: Vec<u32>,
-    errors: Vec<StoreError>,
-}
-
-fn open_databases(dir: &Path, manifest: &Manifest) -> Result<Opened, StoreError> {
-    let mut opened = Opened {
-        databases: BTreeMap::new(),
-        unopened: Vec::new(),
-        errors: Vec::new(),
-    };
-    for (number, path) in replay::databases(dir, manifest)? {
-        match Engine::open(&path) {
-            Ok(engine) => {
-                opened.databases.insert(number, engine);
-            }
-            Err(StoreError::Busy(path)) => return Err(StoreError::Busy(path)),
-            Err(e) => {
-                opened.unopened.push(number);
-                opened.errors.push(e);
-            }
-        }
-    }
-    match opened.errors.pop() {
-        Some(e) if opened.databases.is_empty() => Err(e),
-        e => {
-            opened.errors.extend(e);
-            Ok(opened)
-        }
-    }
-}
-
-fn is_writable(dir: &Path) -> bool {
-    tempfile::tempfile_in(dir).is_ok()
-}
-
-fn copy_of(dir: &Path) -> Result<TempDir, StoreError> {
-    let copy = TempDir::new().map_err(|e| StoreError::io(std::env::temp_dir(), e))?;
-    copy_tree(dir, copy.path()).map_err(|e| StoreError::io(dir.to_owned(), e))?;
-    Ok(copy)
-}
-
-fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_tree(&entry.path(), &target)?;
-        } else {
-            // Content only: permissions may be what makes the original unusable.
-            std::io::copy(
-                &mut std::fs::File::open(entry.path())?,
-                &mut std::fs::File::create(target)?,
-            )?;
-        }
-    }
-    Ok(())
 }
 
 #[async_trait]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::entry::{Commit, Event};
+use super::entry::{Commit, Event, Item};
 use super::error::StoreError;
-use super::manifest::Manifest;
-use super::replay::Item;
+use super::load;
 use super::snapshot::Snapshot;
+use super::view::StoreView;
 use super::writer::StoreWriter;
 
 /// Records, or events, written at once.
@@ -21,7 +21,7 @@ pub struct Verified {
     pub records: u64,
     /// Events between them.
     pub events: u64,
-    /// Chunks, or stretches of a database, that are damaged.
+    /// Chunks, or stretches of the log, that are damaged.
     pub damaged: u64,
     /// What is wrong, the first of it.
     pub notes: Vec<String>,
@@ -38,16 +38,20 @@ pub struct Compacted {
     pub bytes: (u64, u64),
 }
 
-/// Writes the store in `dir` anew: full chunks, and none of the space that the engine does not give
-/// back. Needs as much space again until it is done. After a crash at any moment the store is as it was or
+/// Writes the store in `dir` anew: full chunks, and none of the space that
+/// merging leaves. Needs as much space again until it is done. After a crash at any moment the store is as it was or
 /// as it is to be.
 ///
 /// # Errors
 /// If it is in use, or damaged (nothing is changed then), or the system says no.
 pub fn compact(dir: &Path) -> Result<Compacted, StoreError> {
-    let manifest = Manifest::read(dir)?;
+    let (manifest, _) = load::manifest(dir)?;
     let (old, mut recovered) = StoreWriter::open(dir, &manifest.identity)?;
     let (view, marks) = (old.view(), recovered.marks().clone());
+    if let Some(damage) = damage_in(dir, &view) {
+        old.close()?;
+        return Err(damage);
+    }
     let before = view.usage();
     let dictionary = old.dictionary();
     let whole = recovered.clone();
@@ -79,16 +83,8 @@ pub fn compact(dir: &Path) -> Result<Compacted, StoreError> {
         }
     });
     outcome?;
-    let lacking = view.completeness();
-    if lacking.corrupt_chunks > 0 {
-        return Err(StoreError::Damaged {
-            path: dir.to_owned(),
-            why: format!(
-                "{} chunks cannot be read ({}); compacting would lose them, so nothing was changed",
-                lacking.corrupt_chunks,
-                lacking.notes.join("; ")
-            ),
-        });
+    if let Some(damage) = damage_in(dir, &view) {
+        return Err(damage);
     }
     portion.marks = marks.into_values().collect();
     new.commit(&portion)?;
@@ -100,5 +96,15 @@ pub fn compact(dir: &Path) -> Result<Compacted, StoreError> {
         records: after.records,
         chunks: (before.chunks, after.chunks),
         bytes: (before.bytes, after.bytes),
+    })
+}
+
+/// What cannot be read of a store, if anything, as far as it was looked at.
+fn damage_in(dir: &Path, view: &StoreView) -> Option<StoreError> {
+    let lacking = view.completeness();
+    (lacking.corrupt_chunks > 0).then(|| {
+        let notes = lacking.notes.join("; ");
+        let why = format!("{notes}; compacting would lose that, so nothing was changed");
+        StoreError::damaged(dir, why)
     })
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
 
+use super::coarse::{self, bucket};
 use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
-use super::scan::{self, Sighting};
-use super::{coarse, keys};
+use super::scan::{self, Scanned};
 use crate::chunk::{Chunk, ChunkError, Summary};
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
@@ -17,7 +17,7 @@ use crate::query::{
 use crate::record::Record;
 
 /// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
-const CHUNKS_A_THREAD: usize = 32;
+const CHUNKS_PER_THREAD: usize = 32;
 
 /// Most points a history may have.
 const MAX_POINTS: u32 = 100_000;
@@ -61,12 +61,8 @@ impl StoreView {
         self.read(|index| Usage {
             records: index.records(),
             chunks: index.chunks.len() as u64,
-            encoded: index.chunks.iter().map(|c| u64::from(c.bytes)).sum(),
-            bytes: index
-                .databases
-                .values()
-                .map(super::engine::Engine::size)
-                .sum(),
+            encoded: index.chunks.iter().map(|c| u64::from(c.place.bytes)).sum(),
+            bytes: index.files.values().map(|file| file.size()).sum(),
         })
     }
 
@@ -172,8 +168,8 @@ impl StoreView {
                 (Some(a), Some(b)) if a == b && chunk.summary.can_count(filter) => {
                     buckets[a].add(&chunk.summary.count(filter));
                 }
-                _ => self.read_chunk(chunk, |bytes, most| {
-                    scan::matches(bytes, most, filter, |found| {
+                _ => self.read_chunk(chunk, |bytes| {
+                    scan::matches(bytes, filter, |found| {
                         if let Some(at) = bucket(range, count, found.start) {
                             buckets[at].count(found.origin, found.optimized);
                         }
@@ -281,11 +277,9 @@ impl StoreView {
 
     /// Hands out what `filter` matches, chunk by chunk in the order of the log, decoding only the columns it
     /// needs: for whoever looks at every record.
-    pub fn scan(&self, filter: &Filter, mut each: impl FnMut(Sighting)) -> Completeness {
+    pub fn scan(&self, filter: &Filter, mut each: impl FnMut(Scanned)) -> Completeness {
         for chunk in self.candidates(filter) {
-            self.read_chunk(&chunk, |bytes, most| {
-                scan::sightings(bytes, most, filter, &mut each)
-            });
+            self.read_chunk(&chunk, |bytes| scan::scanned(bytes, filter, &mut each));
         }
         self.completeness()
     }
@@ -314,36 +308,22 @@ impl StoreView {
 
     /// Hands out the points of a chunk that match.
     fn each_point(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(HistoryPoint)) {
-        self.read_chunk(chunk, |bytes, most| scan::points(bytes, most, filter, each));
+        self.read_chunk(chunk, |bytes| scan::points(bytes, filter, each));
     }
 
     /// Hands out the records of a chunk that match.
     pub(super) fn each_match(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(&Record)) {
-        self.read_chunk(chunk, |bytes, most| {
-            scan::records(bytes, most, filter, each)
-        });
+        self.read_chunk(chunk, |bytes| scan::records(bytes, filter, each));
     }
 
-    /// Reads a chunk: its bytes, and how many of its records there were when the question was asked
-    /// (it may have grown since). One that cannot be read is noted; one that retention has removed since is
-    /// counted there.
-    fn read_chunk(
-        &self,
-        chunk: &ChunkRef,
-        decode: impl FnOnce(&[u8], usize) -> Result<(), ChunkError>,
-    ) {
-        let Some(engine) = self.read(|index| index.databases.get(&chunk.database).cloned()) else {
+    /// Reads a chunk. One that cannot be read is noted; one that retention has removed since is counted there.
+    fn read_chunk(&self, chunk: &ChunkRef, decode: impl FnOnce(&[u8]) -> Result<(), ChunkError>) {
+        let place = chunk.place;
+        let Some(file) = self.read(|index| index.files.get(&place.database).cloned()) else {
             return;
         };
-        let read = || {
-            let bytes = engine
-                .get(keys::key(keys::CHUNK, chunk.number))
-                .map_err(|e| e.to_string())?
-                .ok_or("it is not there")?;
-            let most = chunk.summary.records as usize;
-            decode(&bytes, most).map_err(|e| e.to_string())
-        };
-        let outcome: Result<(), String> = read();
+        let read = file.read(place.at, place.bytes).map_err(|e| e.to_string());
+        let outcome = read.and_then(|bytes| decode(&bytes).map_err(|e| e.to_string()));
         if let Err(why) = outcome {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
             index.damaged(chunk.number, &why);
@@ -353,9 +333,9 @@ impl StoreView {
     /// Compares every chunk with its checksums and its summary, and notes those that do not hold.
     pub(super) fn check_chunks(&self) {
         for chunk in self.candidates(&Filter::default()) {
-            self.read_chunk(&chunk, |bytes, most| {
+            self.read_chunk(&chunk, |bytes| {
                 let records = Chunk::open(bytes)?.records()?;
-                match Summary::of(&records[..most.min(records.len())]) {
+                match Summary::of(&records) {
                     Some(summary) if summary == chunk.summary => Ok(()),
                     _ => Err(ChunkError::Damaged("summary")),
                 }
@@ -371,7 +351,7 @@ pub(super) fn in_parts<T: Send>(
     join: impl Fn(T, T) -> T,
 ) -> T {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let parts = (chunks.len() / CHUNKS_A_THREAD).clamp(1, processors);
+    let parts = (chunks.len() / CHUNKS_PER_THREAD).clamp(1, processors);
     let (own, others) = chunks.split_at(chunks.len().div_ceil(parts));
     std::thread::scope(|scope| {
         let others: Vec<_> = others
@@ -391,13 +371,4 @@ pub(super) fn in_parts<T: Send>(
             }
         })
     })
-}
-
-/// The bucket of an instant; none outside the range.
-pub(super) fn bucket(range: TimeRange, count: u32, at: Nanos) -> Option<usize> {
-    if !range.contains(at) {
-        return None;
-    }
-    let into = u128::from((at - range.from).0) * u128::from(count);
-    Some((into / u128::from(range.length().0)) as usize)
 }

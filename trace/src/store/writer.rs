@@ -1,31 +1,30 @@
 //! The writing side: one process, one thread.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::{MpId, Nanos};
 
-use super::engine::{Engine, Writes};
+use super::disk::{self, DiskFile};
+use super::engine::Engine;
 use super::entry::{BatchMark, Commit, Event};
 use super::error::{StoreError, encode};
-use super::index::{ChunkRef, Index};
+use super::frame::{Header, Kind};
+use super::index::{ChunkRef, EventsRef, Index, LogFile, Place};
+use super::ledger::{self, Extent, Ledger};
+use super::load;
 use super::lock::DirLock;
-use super::manifest::{Identity, Manifest};
-use super::merge::Merger;
-use super::pieces::{Batch, Tail};
-use super::replay::{self, Recovered};
+use super::manifest::{self, Identity, Manifest};
+use super::merge::Run;
+use super::pieces::{Piece, pieces};
+use super::replay::Recovered;
 use super::retention::Retention;
-use super::snapshot::{Position, Snapshot};
+use super::snapshot::{self, Position, Snapshot};
 use super::view::StoreView;
-use super::{keys, snapshot};
 use crate::chunk::Encoder;
 
-/// Size at which the next database is begun, in bytes.
-pub(super) const ROTATE_AT: u64 = 256 << 20;
-/// Entries of the dictionary that are stored together.
-const DICTIONARY_PIECE: usize = 64;
 /// Log entries after which the state is saved again: about as many as are replayed in half a second.
 const SAVE_AFTER: u64 = 2_000_000;
 /// Time after which it is, if anything happened.
@@ -39,45 +38,87 @@ pub struct StoreWriter {
     dir: PathBuf,
     manifest: Manifest,
     index: Arc<RwLock<Index>>,
-    current: Engine,
-    /// Number of the current database.
-    database: u32,
-    next: u64,
-    /// The last chunk of the current database, while it may still grow; its number is `next - 1`.
-    tail: Option<Tail>,
+    log: Log,
+    ledger: Ledger,
+    engine: Engine,
+    /// How far the log goes.
+    extent: Extent,
+    /// The last chunks of the current file, as long as they fit into one.
+    run: Run,
     rotate_at: u64,
     encoder: Encoder,
     marks: BTreeMap<MpId, BatchMark>,
     retention: Retention,
-    /// Up to where the log goes, and when the current database was begun.
-    end: Position,
+    /// When the current file was begun.
     begun: Option<Nanos>,
     /// Log entries since the state was saved; when that was.
     unsaved: u64,
     saved_at: Option<Nanos>,
     looked_at: Nanos,
-    /// Chunks below this number may be merged: no replay begins before it.
-    settled: Arc<AtomicU64>,
-    _lock: DirLock,
+    lock: DirLock,
+}
+
+/// The file that is written.
+#[derive(Debug)]
+struct Log {
+    file: DiskFile,
+    number: u32,
+    /// Where the last commit ends.
+    length: u64,
+    /// Something may stand behind that.
+    torn: bool,
+}
+
+impl Log {
+    /// Adds to the file; on return it survives a loss of power. After an error the file is as it was.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if std::mem::replace(&mut self.torn, true) {
+            // Durable, so that what is written now is never mixed with what stood there.
+            self.file.truncate(self.length)?;
+            self.file.sync()?;
+        }
+        let written = self.file.write_at(self.length, bytes);
+        let outcome = written.and_then(|()| self.file.sync());
+        match outcome {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                self.torn = false;
+            }
+            Err(_) => self.torn = self.file.truncate(self.length).is_err(),
+        }
+        outcome
+    }
+}
+
+/// Frames to be written at once, and what to know of them afterwards.
+#[derive(Default)]
+struct Frames {
+    bytes: Vec<u8>,
+    chunks: Vec<(Arc<ChunkRef>, u64)>,
+    events: Vec<EventsRef>,
 }
 
 impl StoreWriter {
-    /// Opens the store in `dir`, or makes one; whatever a writer before committed is there.
+    /// Opens the store in `dir`, or makes one in a directory that is empty or does not exist; whatever a writer before
+    /// committed is there.
     ///
     /// # Errors
-    /// If the directory cannot be used, is in use, or holds another event manager's trace.
+    /// If the directory cannot be used, is in use, holds something else, or another event manager's trace.
     pub fn open(dir: &Path, identity: &Identity) -> Result<(Self, Recovered), StoreError> {
-        std::fs::create_dir_all(dir).map_err(|e| StoreError::io(dir.to_owned(), e))?;
+        disk::create_dir(dir)?;
+        if let Err(StoreError::NoStore(_)) = load::manifest(dir) {
+            manifest::refuse_other_files(dir)?;
+        }
         let lock = DirLock::exclusive(dir)?;
-        let mut manifest = match Manifest::read(dir) {
-            Ok(found) if found.identity != *identity => {
+        let mut manifest = match load::manifest(dir) {
+            Ok((found, _)) if found.identity != *identity => {
                 return Err(StoreError::Foreign {
                     path: dir.to_owned(),
-                    found: describe(&found.identity),
-                    wanted: describe(identity),
+                    found: found.identity.to_string(),
+                    wanted: identity.to_string(),
                 });
             }
-            Ok(found) => found,
+            Ok((found, _)) => found,
             Err(StoreError::NoStore(_)) => Manifest::new(identity.clone()),
             Err(e) => return Err(e),
         };
@@ -87,68 +128,78 @@ impl StoreWriter {
                 None => StoreError::Busy(dir.to_owned()),
             });
         };
+        let expected = manifest.closed.or_else(|| ledger::read(dir));
         manifest.pid = Some(std::process::id());
         manifest.live = None;
+        manifest.closed = None;
         manifest.write(dir)?;
         remove_leftovers(dir, &manifest);
+        let (mut engine, known) = Engine::open(dir);
+        // Either of the two may have lost something; a store that is new has neither.
+        let expected = match (expected, known.extent) {
+            (Some(a), Some(b)) => Some(a.or_later(b)),
+            (a, b) => a.or(b),
+        };
+        let mut loaded = load::load(dir, &manifest, expected)?;
+        for mark in known.marks {
+            let last = loaded.marks.entry(mark.mp).or_insert(mark);
+            if mark.is_after(last) {
+                *last = mark;
+            }
+        }
+        loaded.index.learn(known.names);
+        loaded.marks.values().for_each(|mark| engine.mark(mark));
         let snapshot = Snapshot::read(dir, &manifest).unwrap_or_else(|e| {
-            tracing::warn!("{e}; the whole log is read instead");
+            loaded.index.lost_state(&e);
             None
         });
-        Self::go_on(dir, manifest, lock, snapshot)
+        Self::go_on(dir, manifest, lock, engine, loaded, snapshot)
     }
 
-    /// Goes on where the databases that count end.
+    /// Goes on where the log ends.
     fn go_on(
         dir: &Path,
-        mut manifest: Manifest,
+        manifest: Manifest,
         lock: DirLock,
+        engine: Engine,
+        loaded: load::Loaded,
         snapshot: Option<(Position, Snapshot)>,
     ) -> Result<(Self, Recovered), StoreError> {
-        let mut found = replay::databases(dir, &manifest)?;
-        if found.is_empty() {
-            let first = manifest.first;
-            found.push((first, dir.join(manifest.database_name(first))));
-        }
-        let opened: Result<BTreeMap<u32, Engine>, _> = found
-            .iter()
-            .map(|(number, path)| Ok((*number, Engine::open(path)?)))
-            .collect();
-        let opened = opened?;
-        let last = opened.last_key_value().map(|(n, e)| (*n, e.clone()));
-        let (database, current) = last.ok_or_else(|| StoreError::NoStore(dir.to_owned()))?;
-        // This one will be written again.
-        manifest.sealed.remove(&database);
-        let mut loaded = replay::load(opened, &[], &manifest);
-        if let Some(error) = loaded.errors.pop() {
-            return Err(error);
-        }
-        let settled = snapshot.as_ref().map_or(0, |(at, _)| at.number);
+        let last = loaded.index.files.last_key_value();
+        let number = last.map_or(manifest.first, |(number, _)| *number);
+        let file = DiskFile::open(dir, &manifest.log_name(number))?;
+        let torn = file.len()? > loaded.end;
+        let log = Log {
+            file,
+            number,
+            length: loaded.end,
+            torn,
+        };
         let index = Arc::new(RwLock::new(loaded.index));
         let recovered = Recovered::new(index.clone(), loaded.marks.clone(), snapshot);
-        let writer = Self {
+        let mut writer = Self {
             dir: dir.to_owned(),
             manifest,
             index,
-            current,
-            database,
-            next: loaded.next,
-            tail: None,
-            rotate_at: ROTATE_AT,
+            log,
+            ledger: Ledger::open(dir)?,
+            engine,
+            extent: loaded.extent,
+            run: Run::default(),
+            rotate_at: Retention::default().rotate_at(),
             encoder: Encoder::new(),
             marks: loaded.marks,
             retention: Retention::default(),
-            end: Position {
-                number: loaded.next,
-                ..Position::default()
-            },
             begun: None,
             unsaved: 0,
             saved_at: None,
             looked_at: Nanos::ZERO,
-            settled: Arc::new(AtomicU64::new(settled)),
-            _lock: lock,
+            lock,
         };
+        if writer.log.length == 0 {
+            writer.begin()?;
+        }
+        writer.note();
         Ok((writer, recovered))
     }
 
@@ -162,11 +213,16 @@ impl StoreWriter {
         let mut manifest = self.manifest.clone();
         manifest.generation += 1;
         manifest.first = 0;
-        manifest.sealed.clear();
-        let (dir, lock) = (self.dir, self._lock);
-        remove_generation(&dir, &manifest)?;
-        drop(self.current);
-        Self::go_on(&dir, manifest, lock, None).map(|(writer, _)| writer)
+        for (_, path) in load::files(&self.dir, &manifest)? {
+            disk::remove(&path)?;
+        }
+        let records = manifest.removed.records;
+        let mut loaded = load::Loaded::default();
+        loaded.extent.records = records;
+        loaded.extent.commit = self.extent.commit;
+        loaded.index.removed = manifest.removed;
+        Self::go_on(&self.dir, manifest, self.lock, self.engine, loaded, None)
+            .map(|(writer, _)| writer)
     }
 
     /// From now on this generation counts, and the others are removed.
@@ -185,17 +241,12 @@ impl StoreWriter {
         self.retention = retention;
     }
 
-    /// What merges small chunks, on another thread, while this writer goes on.
-    pub fn merger(&self) -> Merger {
-        Merger::new(self.index.clone(), self.settled.clone())
-    }
-
-    /// To be called after commits: begins the next database, saves the state and removes what has expired,
+    /// To be called after commits: begins the next file, saves the state and removes what has expired,
     /// each when it is time. `now` is the time of the records; `state` is what all of the log so far comes
     /// to, asked for only when it is needed.
     ///
     /// # Errors
-    /// If the system says no. What was committed is safe.
+    /// If the system refuses. What was committed is safe.
     pub fn maintain(
         &mut self,
         now: Nanos,
@@ -206,67 +257,65 @@ impl StoreWriter {
         if self.retention.is_to_rotate(now - begun) && !self.is_empty() {
             self.rotate()?;
         }
-        let mut expired = Vec::new();
+        let mut first_kept = None;
         if now - self.looked_at >= LOOK_EVERY {
             self.looked_at = now;
-            expired = self.retention.expired(&self.read_index(), now);
+            first_kept = self.retention.first_kept(&self.read_index(), now);
         }
         let due = self.unsaved >= SAVE_AFTER || now - saved_at >= SAVE_EVERY;
-        if self.unsaved > 0 && due || !expired.is_empty() {
+        if self.unsaved > 0 && due || first_kept.is_some() {
             self.save(&state())?;
             self.saved_at = Some(now);
         }
-        self.remove(&expired)
+        first_kept.map_or(Ok(()), |first| self.remove_before(first))
     }
 
     /// Saves what all of the log so far comes to: opening the store reads only what follows.
     ///
     /// # Errors
-    /// If the system says no.
+    /// If the system refuses.
     pub fn save(&mut self, state: &Snapshot) -> Result<(), StoreError> {
-        state.write(&self.dir, &self.manifest, self.end)?;
+        let at = Position {
+            records: self.extent.records,
+            events: self.extent.events,
+        };
+        state.write(&self.dir, &self.manifest, at)?;
         self.unsaved = 0;
-        // The chunk where the log ends may be the one that still grows.
-        self.settled.store(self.end.number, Ordering::Release);
         Ok(())
     }
 
-    /// Whether the current database has no chunk.
+    /// Whether the current file has no chunk.
     fn is_empty(&self) -> bool {
         let index = self.read_index();
-        index
-            .chunks
-            .last()
-            .is_none_or(|c| c.database != self.database)
+        let last = index.chunks.last();
+        last.is_none_or(|c| c.place.database != self.log.number)
     }
 
-    /// Removes whole databases, the oldest. First the manifest says so, so that after a crash in between
-    /// they do not count.
-    fn remove(&mut self, databases: &[u32]) -> Result<(), StoreError> {
-        let Some(last) = databases.last() else {
-            return Ok(());
-        };
+    /// Removes the files before `first`. First the manifest says so, so that after a crash in between they do not count.
+    fn remove_before(&mut self, first: u32) -> Result<(), StoreError> {
         let mut manifest = self.manifest.clone();
-        manifest.first = last + 1;
-        manifest.sealed.retain(|number, _| number > last);
-        for chunk in &self.read_index().chunks {
-            if databases.contains(&chunk.database) {
-                manifest.removed.records += u64::from(chunk.summary.records);
-                manifest.removed.until = manifest.removed.until.max(chunk.summary.end);
-            }
+        manifest.first = first;
+        {
+            let index = self.read_index();
+            let kept = index.files.get(&first).map(|file| file.records_before);
+            manifest.removed.records = kept.unwrap_or(manifest.removed.records);
+            let removed = index.chunks.iter();
+            let removed = removed.filter(|c| c.place.database < first);
+            let until = removed.map(|c| c.summary.end).max().unwrap_or_default();
+            manifest.removed.until = manifest.removed.until.max(until);
         }
         manifest.write(&self.dir)?;
         self.manifest = manifest;
         {
-            let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            databases.iter().for_each(|d| index.forget(*d));
+            let mut index = self.write_index();
+            index.forget(first);
             index.removed = self.manifest.removed;
         }
         remove_leftovers(&self.dir, &self.manifest);
         Ok(())
     }
 
-    /// Begins the next database at this size instead of 256 MiB.
+    /// Begins the next file at this size instead of 256 MiB.
     pub fn rotate_at(&mut self, bytes: u64) {
         self.rotate_at = bytes;
     }
@@ -285,62 +334,142 @@ impl StoreWriter {
         StoreView::new(self.index.clone(), self.manifest.identity.clone(), true)
     }
 
-    /// Adds to the log. All of it is durable on return; after an error the same commit may be tried
-    /// again; after a crash all of it is there or none.
+    /// Adds to the log. All of it is durable on return; after an error (a full disk, for example) nothing of it is there,
+    /// and the same commit may be tried again; after a crash all of it is there or none.
     ///
     /// # Errors
-    /// If a batch was committed before, or the system says no: disk full, directory gone.
+    /// If a batch was committed before, or the system refuses.
     pub fn commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         let marks = self.newer_marks(&commit.marks)?;
-        if self.current.size() >= self.rotate_at {
+        if self.log.length >= self.rotate_at && !self.is_empty() {
             self.rotate()?;
         }
-        let batch = Batch::of(commit, self.tail.as_ref(), self.next);
-        let pieces = batch.pieces();
-        let mut writes = Writes::default();
-        let mut chunks = Vec::new();
-        let database = self.database;
-        let mut number = batch.first;
-        for piece in &pieces {
-            let encoded = self.encoder.encode(piece.records);
-            if let Some(summary) = encoded.summary {
-                writes.put(keys::key(keys::CHUNK, number), &encoded.bytes);
-                let bytes = encoded.bytes.len() as u32;
-                writes.put(
-                    keys::key(keys::SUMMARY, number),
-                    &encode(&(bytes, &summary))?,
-                );
-                chunks.push(ChunkRef {
-                    number,
-                    database,
-                    bytes,
-                    summary,
-                });
+        let mut extent = Extent {
+            commit: self.extent.commit + 1,
+            ..self.extent
+        };
+        let mut frames = Frames::default();
+        let mut run = self.run.clone();
+        for piece in pieces(&commit.records, &commit.events) {
+            let chunk = self.piece(&piece, &mut extent, &mut frames)?;
+            if let Some(full) = chunk.and_then(|c| run.take(c)) {
+                self.merge(&full, &extent, &mut frames)?;
             }
-            if !piece.events.is_empty() {
-                writes.put(keys::key(keys::EVENTS, number), &encode(&piece.events)?);
-            }
-            number += 1;
         }
-        for mark in marks.values() {
-            writes.put(keys::key(keys::MARK, mark.mp.0.into()), &encode(mark)?);
-        }
-        self.current.commit(writes)?;
-        if let Some(last) = pieces.last() {
-            self.tail = Tail::of(last);
-            self.end = Position {
-                number: number - 1,
-                records: last.records.len() as u32,
-                events: last.events.len() as u32,
-            };
-        }
+        let marks: Vec<BatchMark> = marks.into_values().collect();
+        extent.frame(Kind::Commit, &encode(&marks)?, &mut frames.bytes);
+        self.log.append(&frames.bytes)?;
+        self.run = run;
+        self.extent = extent;
         self.unsaved += (commit.records.len() + commit.events.len()) as u64;
-        self.next = number;
-        self.marks.extend(marks);
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        chunks.into_iter().for_each(|c| index.chunk(c));
+        for mark in marks {
+            self.engine.mark(&mark);
+            self.marks.insert(mark.mp, mark);
+        }
         for (_, event) in &commit.events {
-            index.event(event);
+            self.engine.name(event);
+        }
+        let mut index = self.write_index();
+        let Frames { chunks, events, .. } = frames;
+        chunks
+            .into_iter()
+            .for_each(|(c, last)| index.chunk(c, last));
+        index.events.extend(events);
+        commit.events.iter().for_each(|(_, e)| index.event(e));
+        drop(index);
+        self.note();
+        Ok(())
+    }
+
+    /// Notes beside the log how far it goes. Nothing depends on that while the log is whole.
+    fn note(&mut self) {
+        if let Err(e) = self.ledger.note(&self.extent) {
+            tracing::warn!("{e}");
+        }
+        self.engine.write(&self.extent);
+    }
+
+    /// Adds the frames of a piece of a commit; the chunk that it becomes.
+    fn piece(
+        &mut self,
+        piece: &Piece<'_>,
+        extent: &mut Extent,
+        frames: &mut Frames,
+    ) -> Result<Option<Arc<ChunkRef>>, StoreError> {
+        let header = Header {
+            records: piece.records.len() as u32,
+            ..extent.header(Kind::Chunk)
+        };
+        let chunk = self.chunk(&header, piece.records, frames)?;
+        if !piece.events.is_empty() {
+            let header = Header {
+                kind: Kind::Events,
+                records: 0,
+                events: piece.events.len() as u32,
+                ..header
+            };
+            self.events(&header, &encode(&piece.events)?, frames);
+        }
+        extent.next += 1;
+        extent.records += piece.records.len() as u64;
+        extent.events += piece.events.len() as u64;
+        Ok(chunk)
+    }
+
+    fn chunk(
+        &mut self,
+        header: &Header,
+        records: &[crate::record::Record],
+        frames: &mut Frames,
+    ) -> Result<Option<Arc<ChunkRef>>, StoreError> {
+        let encoded = self.encoder.encode(records);
+        let Some(summary) = encoded.summary else {
+            return Ok(None);
+        };
+        let said = encode(&summary)?;
+        let at = self.log.length + frames.bytes.len() as u64 + load::chunk_begins(&said);
+        let mut body = (said.len() as u32).to_le_bytes().to_vec();
+        body.extend_from_slice(&said);
+        body.extend_from_slice(&encoded.bytes);
+        header.put(&body, &mut frames.bytes);
+        let chunk = Arc::new(ChunkRef {
+            number: header.first,
+            place: Place {
+                database: self.log.number,
+                at,
+                bytes: encoded.bytes.len() as u32,
+            },
+            records_before: header.records_before,
+            summary,
+        });
+        frames.chunks.push((chunk.clone(), header.last));
+        Ok(Some(chunk))
+    }
+
+    fn events(&self, header: &Header, body: &[u8], frames: &mut Frames) {
+        let at = self.log.length + (frames.bytes.len() + super::frame::HEADER) as u64;
+        header.put(body, &mut frames.bytes);
+        let events = EventsRef {
+            number: header.first,
+            place: Place {
+                database: self.log.number,
+                at,
+                bytes: body.len() as u32,
+            },
+            events: header.events,
+            records_before: header.records_before,
+            events_before: header.events_before,
+        };
+        frames.events.push(events);
+    }
+
+    /// Writes the chunks of a run once more, as one. What cannot be read of them stays as it is.
+    fn merge(&mut self, run: &Run, extent: &Extent, frames: &mut Frames) -> Result<(), StoreError> {
+        let Some(file) = self.read_index().files.get(&self.log.number).cloned() else {
+            return Ok(());
+        };
+        if let (Some(records), Some(header)) = (run.read(&file), run.header(extent.commit)) {
+            self.chunk(&header, &records, frames)?;
         }
         Ok(())
     }
@@ -362,82 +491,128 @@ impl StoreWriter {
         Ok(newer)
     }
 
-    /// Begins the next database. Marks and dictionary are carried over, so that it can do without those
-    /// before it.
+    /// Begins the next file.
     fn rotate(&mut self) -> Result<(), StoreError> {
-        let number = self.database + 1;
-        let next = Engine::open(&self.dir.join(self.manifest.database_name(number)))?;
-        let mut writes = Writes::default();
-        for mark in self.marks.values() {
-            writes.put(keys::key(keys::MARK, mark.mp.0.into()), &encode(mark)?);
+        let number = self.log.number + 1;
+        let file = DiskFile::open(&self.dir, &self.manifest.log_name(number))?;
+        let before = std::mem::replace(
+            &mut self.log,
+            Log {
+                file,
+                number,
+                length: 0,
+                torn: true,
+            },
+        );
+        if let Err(e) = self.begin() {
+            self.log = before;
+            return Err(e);
         }
-        let dictionary = self.read_index().dictionary();
-        for (piece, events) in (0..).zip(dictionary.chunks(DICTIONARY_PIECE)) {
-            writes.put(keys::key(keys::DICTIONARY, piece), &encode(&events)?);
-        }
-        next.commit(writes)?;
-        self.seal();
-        self.manifest.write(&self.dir)?;
-        self.current = next.clone();
-        self.database = number;
         self.begun = None;
-        self.tail = None;
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        index.databases.insert(number, next);
         Ok(())
     }
 
-    /// Says in the manifest how many records the current database has.
-    fn seal(&mut self) {
-        let records = self.read_index().records_in(self.database);
-        self.manifest.sealed.insert(self.database, records);
+    /// Writes the beginning of a file: whose it is, and all that the files before said, so that it can do without them.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let mut extent = self.extent;
+        extent.commit += 1;
+        let manifest = serde_json::to_vec(&self.manifest);
+        let manifest = manifest.map_err(|e| StoreError::damaged(&self.dir, e))?;
+        let marks: Vec<BatchMark> = self.marks.values().copied().collect();
+        let mut bytes = Vec::new();
+        extent.frame(Kind::Manifest, &manifest, &mut bytes);
+        extent.frame(Kind::Dictionary, &encode(&self.dictionary())?, &mut bytes);
+        extent.frame(Kind::Commit, &encode(&marks)?, &mut bytes);
+        let path = self.dir.join(self.manifest.log_name(self.log.number));
+        self.log.append(&bytes)?;
+        let file = File::open(&path).map_err(|e| StoreError::io(path.clone(), e))?;
+        let file = LogFile {
+            file,
+            path,
+            records_before: extent.records,
+        };
+        self.extent = extent;
+        self.run = Run::default();
+        let mut index = self.write_index();
+        index.files.insert(self.log.number, Arc::new(file));
+        Ok(())
     }
 
     fn read_index(&self) -> std::sync::RwLockReadGuard<'_, Index> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn write_index(&self) -> std::sync::RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes the store: from now on it is read as a directory.
     ///
     /// # Errors
-    /// If the manifest cannot be written.
+    /// If the system refuses.
     pub fn close(mut self) -> Result<(), StoreError> {
-        self.seal();
+        let extent = Extent {
+            commit: self.extent.commit + 1,
+            ..self.extent
+        };
+        let mut frames = Frames::default();
+        let run = std::mem::take(&mut self.run);
+        if run.is_worth_merging() {
+            self.merge(&run, &extent, &mut frames)?;
+        }
+        // Names a second time: damage to the first time takes nothing then. Times would be counted twice.
+        let mut dictionary = self.dictionary();
+        dictionary.retain(|event| !matches!(event, Event::Times(_)));
+        extent.frame(Kind::Dictionary, &encode(&dictionary)?, &mut frames.bytes);
+        extent.frame(
+            Kind::Commit,
+            &encode(&Vec::<BatchMark>::new())?,
+            &mut frames.bytes,
+        );
+        self.log.append(&frames.bytes)?;
+        self.extent = extent;
+        self.note();
+        self.manifest.closed = Some(self.extent);
         self.manifest.live = None;
         self.manifest.pid = None;
         self.manifest.write(&self.dir)
     }
 }
 
-/// Removes databases and states that do not count: left by a crash, or by somebody who read what was
-/// removed. What cannot be removed now is tried again next time.
-fn remove_leftovers(dir: &Path, manifest: &Manifest) {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    for path in entries.map(|e| e.path()) {
-        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
-        let leftover = match path.is_dir() {
-            true => name.contains("db.") && manifest.database_number(name).is_none(),
-            false => name.ends_with("state") && path != snapshot::path(dir, manifest),
-        };
-        let removed = match (leftover, path.is_dir()) {
-            (false, _) => Ok(()),
-            (true, true) => std::fs::remove_dir_all(&path),
-            (true, false) => std::fs::remove_file(&path),
-        };
-        if let Err(e) = removed {
-            tracing::warn!("{} cannot be removed: {e}", path.display());
+impl Extent {
+    /// The header of what comes next.
+    fn header(&self, kind: Kind) -> Header {
+        Header {
+            kind,
+            first: self.next,
+            last: self.next,
+            commit: self.commit,
+            records_before: self.records,
+            events_before: self.events,
+            records: 0,
+            events: 0,
         }
     }
-}
 
-/// Removes what an attempt before left of a generation.
-fn remove_generation(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
-    for (_, path) in replay::databases(dir, manifest)? {
-        std::fs::remove_dir_all(&path).map_err(|e| StoreError::io(path, e))?;
+    /// Appends a frame that holds neither records nor events.
+    fn frame(&self, kind: Kind, body: &[u8], out: &mut Vec<u8>) {
+        self.header(kind).put(body, out);
     }
-    Ok(())
 }
 
-fn describe(identity: &Identity) -> String {
-    format!("{} of {}", identity.event_manager, identity.topology.name())
+/// Removes log files and states of this store that do not count: left by a crash, or by somebody who read what was
+/// removed. What cannot be removed now is tried again next time. Nothing else is touched.
+fn remove_leftovers(dir: &Path, manifest: &Manifest) {
+    let state = snapshot::file_name(manifest);
+    for path in load::entries(dir).unwrap_or_default() {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+        let old_log = manifest::is_log(name) && manifest.log_number(name).is_none();
+        let old_state = snapshot::is_state(name) && name != state;
+        if (old_log || old_state)
+            && path.is_file()
+            && let Err(e) = disk::remove(&path)
+        {
+            tracing::warn!("{e}");
+        }
+    }
 }

@@ -1,0 +1,132 @@
+//! Answers, compared with looking at every record.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::query::{HistogramQuery, HistoryQuery, OriginCounts};
+
+#[test]
+fn questions_that_make_no_sense_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    let view = writer.view();
+    let filter = Filter::default();
+    let error = view.histogram(&HistogramQuery {
+        filter: filter.clone(),
+        buckets: 0,
+    });
+    assert!(error.unwrap_err().to_string().contains("1 to 10000"));
+    let range = Some(TimeRange {
+        from: Nanos(5),
+        to: Nanos(5),
+    });
+    let backwards = Filter {
+        range,
+        ..filter.clone()
+    };
+    let error = view.histogram(&HistogramQuery {
+        filter: backwards,
+        buckets: 1,
+    });
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("ends (5) at or before")
+    );
+    assert!(
+        view.history(&HistoryQuery {
+            filter: filter.clone(),
+            max_points: 0
+        })
+        .is_err()
+    );
+    let empty = view
+        .histogram(&HistogramQuery { filter, buckets: 3 })
+        .unwrap();
+    assert!(empty.buckets.iter().all(|b| b.total() == 0));
+}
+
+fn filters() -> impl Strategy<Value = Filter> {
+    let range = prop::option::of((900u64..6_000, 1u64..6_000)).prop_map(|r| {
+        r.map(|(from, length)| TimeRange {
+            from: Nanos(from),
+            to: Nanos(from + length),
+        })
+    });
+    (
+        prop::collection::vec((0u32..6).prop_map(VarId), 0..3),
+        prop::option::of(0u32..3),
+        prop::collection::vec((0u32..5).prop_map(ApId), 0..3),
+        prop::sample::subsequence(Op::ALL.to_vec(), 0..3),
+        prop::sample::subsequence(Origin::ALL.to_vec(), 0..2),
+        range,
+    )
+        .prop_map(|(variables, object, aps, ops, origins, range)| Filter {
+            variables,
+            object,
+            aps,
+            ops,
+            origins,
+            range,
+            everything: false,
+        })
+}
+
+#[test]
+fn answers_equal_those_of_looking_at_every_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    let all = records(0..500);
+    for (i, part) in all.chunks(37).enumerate() {
+        writer.commit(&commit(i as u64 + 1, part.to_vec())).unwrap();
+    }
+    let view = writer.view();
+    let extent = view.catalog().extent.unwrap();
+    assert_eq!((extent.from, extent.to), (Nanos(1_000), Nanos(5_996)));
+    proptest!(dosmos_testseeds::config(256), |(filter in filters(), buckets in 1u32..40, points in 1u32..600)| {
+        let wanted: Vec<Record> = all.iter().filter(|r| filter.matches(r)).copied().collect();
+        prop_assert_eq!(&view.records(&filter, 0).records, &wanted);
+        let h = view.histogram(&HistogramQuery { filter: filter.clone(), buckets }).unwrap();
+        let mut expected = vec![OriginCounts::default(); buckets as usize];
+        for r in &wanted {
+            if let Some(at) = coarse::bucket(h.range, buckets, r.start) {
+                expected[at].count(r.origin, r.flags.optimized);
+            }
+        }
+        prop_assert_eq!(h.buckets, expected);
+        let history = view.history(&HistoryQuery { filter, max_points: points }).unwrap();
+        prop_assert_eq!(history.matched, wanted.len() as u64);
+        prop_assert!(history.points.len() <= points as usize);
+        prop_assert_eq!(history.points.iter().map(|p| p.count).sum::<u64>(), history.matched);
+    });
+}
+
+#[test]
+fn every_chunk_is_worked_on_once_however_many_threads() {
+    let summary = crate::chunk::Summary::of(&records(0..1)).unwrap();
+    let chunk = |number| {
+        std::sync::Arc::new(index::ChunkRef {
+            number,
+            place: index::Place {
+                database: 0,
+                at: 0,
+                bytes: 0,
+            },
+            records_before: 0,
+            summary: summary.clone(),
+        })
+    };
+    for count in [0, 1, 31, 32, 63, 64, 65, 1_001] {
+        let chunks: Vec<_> = (0..count).map(chunk).collect();
+        let found = view::in_parts(
+            &chunks,
+            |part| part.iter().map(|c| c.number).collect::<Vec<_>>(),
+            |mut all, part| {
+                all.extend(part);
+                all
+            },
+        );
+        assert_eq!(found, (0..count).collect::<Vec<_>>());
+    }
+}
