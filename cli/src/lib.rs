@@ -85,6 +85,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&String::from_utf8_lossy(&script));
             Ok(ExitCode::SUCCESS)
         }
+        Command::Supervise(args) => block_on(launch::supervisor::run(args)),
         Command::App(args) => {
             if args.list {
                 for app in dosmos_examples::catalog() {

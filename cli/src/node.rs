@@ -165,6 +165,7 @@ async fn memory_process(
 pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let mut parent = match stdin_is_parent {
         true => {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
@@ -186,6 +187,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
             () = parent_gone => tracing::warn!("whoever started this process is gone; ending"),
         }
     })

@@ -1,42 +1,65 @@
-//! The directory of a run: addresses, logs, stores.
+//! The directory of a run: addresses, logs, stores. It belongs to one run, and whoever launches that run has it locked.
+//! Only the user who made it can read what is in it.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use nix::sys::stat::{Mode, umask};
 
 /// Where runs go unless told otherwise.
 pub const RUNS: &str = "dosmos-run";
+/// Held by the launcher of the run for as long as it runs; says its process number.
+const LOCK: &str = "lock";
+/// What only the user may read, write and enter.
+const PRIVATE_DIR: u32 = 0o700;
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
-pub struct RunDir(PathBuf);
+pub struct RunDir {
+    path: PathBuf,
+    /// What new files of the user's program may not be; what dosmos writes is private.
+    umask: Mode,
+    /// Locked until the last clone is dropped, or this process ends in any way.
+    _lock: Arc<File>,
+}
 
 impl RunDir {
-    /// Makes `dir`, or `dosmos-run/NAME-TIME`, to which `dosmos-run/latest` then points.
+    /// Makes `dir`, or `dosmos-run/NAME-TIME`, to which `dosmos-run/latest` then points. From then on, files that this
+    /// process and its children make are private to the user.
     ///
     /// # Errors
-    /// A directory that cannot be made, with its path.
+    /// A directory that cannot be made, that another launcher uses, or that holds a run already.
     pub fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
+        let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
         let chosen = dir.is_none();
-        let dir = dir.unwrap_or_else(|| {
-            let now = chrono::Local::now().format("%Y%m%d-%H%M%S");
-            let wanted = Path::new(RUNS).join(format!("{name}-{now}"));
-            let mut free = wanted.clone();
-            let mut n = 1;
-            while free.exists() {
-                n += 1;
-                free = wanted.with_extension(n.to_string());
-            }
-            free
-        });
+        let dir = dir.unwrap_or_else(|| unused(name));
+        let make = || {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(PRIVATE_DIR)
+                .create(&dir)
+        };
+        make().with_context(|| format!("cannot make {}", dir.display()))?;
+        let dir = dir.canonicalize().context("the run directory vanished")?;
+        let lock = lock(&dir)?;
+        if holds_a_run(&dir) {
+            bail!(
+                "{} holds an earlier run; choose another --run-dir, or remove it",
+                dir.display()
+            );
+        }
         for part in ["addr", "log", "store"] {
             let path = dir.join(part);
-            std::fs::create_dir_all(&path)
-                .with_context(|| format!("cannot make {}", path.display()))?;
+            let made = std::fs::create_dir_all(&path).and_then(|()| {
+                std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
+            });
+            made.with_context(|| format!("cannot make {}", path.display()))?;
         }
-        let dir = dir.canonicalize().context("the run directory vanished")?;
-        // Addresses of an earlier run in the same directory lead nowhere.
+        // Addresses of a run that did not come about lead nowhere.
         for old in std::fs::read_dir(dir.join("addr"))?.flatten() {
             let _ = std::fs::remove_file(old.path());
         }
@@ -48,12 +71,21 @@ impl RunDir {
                 let _ = std::os::unix::fs::symlink(name, latest);
             }
         }
-        Ok(Self(dir))
+        Ok(Self {
+            path: dir,
+            umask,
+            _lock: Arc::new(lock),
+        })
+    }
+
+    /// What the user's own files may not be.
+    pub(super) fn umask(&self) -> Mode {
+        self.umask
     }
 
     /// The path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// The path, relative to the current directory if it lies below it.
@@ -61,16 +93,16 @@ impl RunDir {
         let here = std::env::current_dir().and_then(|d| d.canonicalize());
         let relative = here
             .ok()
-            .and_then(|h| self.0.strip_prefix(h).ok().map(Path::to_owned));
+            .and_then(|h| self.path.strip_prefix(h).ok().map(Path::to_owned));
         relative
-            .unwrap_or_else(|| self.0.clone())
+            .unwrap_or_else(|| self.path.clone())
             .display()
             .to_string()
     }
 
     /// The path of the log of a process.
     pub fn log_path(&self, name: &str) -> PathBuf {
-        self.0.join("log").join(format!("{name}.log"))
+        self.path.join("log").join(format!("{name}.log"))
     }
 
     /// The log of a process, to append to.
@@ -103,5 +135,91 @@ impl RunDir {
         let last = lines.clone().next()?;
         let is_error = |l: &&str| l.starts_with("dosmos: ") || l.starts_with("error: ");
         Some(lines.find(is_error).unwrap_or(last).to_owned())
+    }
+}
+
+/// A directory below [`RUNS`] that does not exist yet.
+fn unused(name: &str) -> PathBuf {
+    let now = chrono::Local::now().format("%Y%m%d-%H%M%S");
+    let wanted = Path::new(RUNS).join(format!("{name}-{now}"));
+    let mut free = wanted.clone();
+    let mut n = 1;
+    while free.exists() {
+        n += 1;
+        free = wanted.with_extension(n.to_string());
+    }
+    free
+}
+
+/// Locks a run directory for this process.
+fn lock(dir: &Path) -> anyhow::Result<File> {
+    let path = dir.join(LOCK);
+    let cannot = || format!("cannot lock {}", path.display());
+    let mut options = File::options();
+    let opened = options.create(true).read(true).write(true).truncate(false);
+    let mut file = opened.open(&path).with_context(cannot)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // Only a hint.
+            let _ = file.read_to_string(&mut holder);
+            bail!(
+                "{} is in use by another dosmos (process {}); choose another --run-dir, or wait until that run has ended",
+                dir.display(),
+                holder.trim()
+            );
+        }
+        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
+        Err(TryLockError::Error(e)) => return Err(e).with_context(cannot),
+    }
+    file.set_len(0).with_context(cannot)?;
+    writeln!(file, "{}", std::process::id()).with_context(cannot)?;
+    Ok(file)
+}
+
+/// Whether an event manager has written a store here.
+fn holds_a_run(dir: &Path) -> bool {
+    let stores = std::fs::read_dir(dir.join("store"));
+    stores.is_ok_and(|mut stores| stores.next().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_launcher_uses_a_directory_at_a_time_and_only_for_one_run() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("run");
+        let create = || RunDir::create(Some(dir.clone()), "test");
+        let first = create().unwrap();
+        let refused = create().unwrap_err().to_string();
+        let this = std::process::id().to_string();
+        assert!(
+            refused.contains("in use") && refused.contains(&this),
+            "{refused}"
+        );
+        // A run that did not come about is no obstacle.
+        drop(first);
+        let second = create().unwrap();
+        std::fs::create_dir(second.path().join("store/emp0")).unwrap();
+        drop(second);
+        let refused = create().unwrap_err().to_string();
+        assert!(refused.contains("holds an earlier run"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_in_it_is_private() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("deep/run");
+        let run = RunDir::create(Some(dir.clone()), "test").unwrap();
+        let log: File = run.log("mp0").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        for path in ["", "addr", "log", "store"] {
+            assert_eq!(mode(&dir.join(path)), 0o700, "{path}");
+        }
+        assert_eq!(log.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(&dir.join(LOCK)), 0o600);
     }
 }
