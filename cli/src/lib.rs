@@ -19,6 +19,7 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod launch;
+mod lock;
 pub mod model;
 pub mod node;
 pub mod output;

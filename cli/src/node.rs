@@ -6,12 +6,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
+use nix::sys::stat::{Mode, umask};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::NodeArgs;
 use crate::config::Cluster;
+use crate::lock;
 
 /// What a launcher calls the position of a process.
 const RANKS: [&str; 4] = [
@@ -34,9 +36,21 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
         Some(name) => name,
         None => name_by_rank(&cluster)?,
     };
-    let book = cluster.address_book(Some(&args.run_dir));
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    let run_dir = &args.run_dir;
+    let locks = run_dir.join("lock.d");
+    std::fs::create_dir_all(&locks).with_context(|| format!("cannot make {}", locks.display()))?;
+    let run_dir = run_dir
+        .canonicalize()
+        .with_context(|| run_dir.display().to_string())?;
+    let _alone = lock::hold(
+        &locks.join(&name),
+        &format!("{name} is run"),
+        "end that one first, or use another --run-dir",
+    )?;
+    let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
-    serve(&cluster, &name, &args.run_dir, &book, shutdown).await
+    serve(&cluster, &name, &run_dir, &book, shutdown).await
 }
 
 async fn serve(

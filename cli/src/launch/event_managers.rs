@@ -33,7 +33,7 @@ struct EventManager {
 
 #[derive(Debug)]
 enum State {
-    Running { child: Child, since: Instant },
+    Running { child: Box<Child>, since: Instant },
     Restarting { at: Instant },
     GivenUp,
 }
@@ -53,7 +53,7 @@ impl EventManagers {
         self.all.push(EventManager {
             name: name.to_owned(),
             state: State::Running {
-                child,
+                child: Box::new(child),
                 since: Instant::now(),
             },
             ends: 0,
@@ -64,7 +64,7 @@ impl EventManagers {
     /// The processes that run.
     pub(super) fn children(&self) -> impl Iterator<Item = &Child> {
         self.all.iter().filter_map(|emp| match &emp.state {
-            State::Running { child, .. } => Some(child),
+            State::Running { child, .. } => Some(&**child),
             State::Restarting { .. } | State::GivenUp => None,
         })
     }
@@ -74,7 +74,7 @@ impl EventManagers {
         let states = self.all.into_iter().map(|emp| emp.state);
         states
             .filter_map(|state| match state {
-                State::Running { child, .. } => Some(child),
+                State::Running { child, .. } => Some(*child),
                 State::Restarting { .. } | State::GivenUp => None,
             })
             .collect()
@@ -83,7 +83,7 @@ impl EventManagers {
     /// The same, to be looked after.
     pub(super) fn children_mut(&mut self) -> impl Iterator<Item = &mut Child> {
         self.all.iter_mut().filter_map(|emp| match &mut emp.state {
-            State::Running { child, .. } => Some(child),
+            State::Running { child, .. } => Some(&mut **child),
             State::Restarting { .. } | State::GivenUp => None,
         })
     }
@@ -142,7 +142,7 @@ impl EventManager {
             State::Restarting { at } => {
                 if Instant::now() >= *at {
                     self.state = State::Running {
-                        child: Child::node(&self.name, cluster_file, run_dir)?,
+                        child: Box::new(Child::node(&self.name, cluster_file, run_dir)?),
                         since: Instant::now(),
                     };
                 }

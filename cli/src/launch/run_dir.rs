@@ -1,14 +1,15 @@
 //! The directory of a run: addresses, logs, stores. It belongs to one run, and whoever launches that run has it locked.
 //! Only the user who made it can read what is in it.
 
-use std::fs::{DirBuilder, File, Permissions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{DirBuilder, File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use nix::sys::stat::{Mode, umask};
+
+use crate::lock;
 
 /// Where runs go unless told otherwise.
 pub const RUNS: &str = "dosmos-run";
@@ -45,14 +46,18 @@ impl RunDir {
         };
         make().with_context(|| format!("cannot make {}", dir.display()))?;
         let dir = dir.canonicalize().context("the run directory vanished")?;
-        let lock = lock(&dir)?;
+        let lock = lock::hold(
+            &dir.join(LOCK),
+            &format!("{} is in use", dir.display()),
+            "choose another --run-dir, or wait until that run has ended",
+        )?;
         if holds_a_run(&dir) {
             bail!(
                 "{} holds an earlier run; choose another --run-dir, or remove it",
                 dir.display()
             );
         }
-        for part in ["addr", "log", "store"] {
+        for part in ["addr", "lock.d", "log", "store"] {
             let path = dir.join(part);
             let made = std::fs::create_dir_all(&path).and_then(|()| {
                 std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
@@ -149,33 +154,6 @@ fn unused(name: &str) -> PathBuf {
         free = wanted.with_extension(n.to_string());
     }
     free
-}
-
-/// Locks a run directory for this process.
-fn lock(dir: &Path) -> anyhow::Result<File> {
-    let path = dir.join(LOCK);
-    let cannot = || format!("cannot lock {}", path.display());
-    let mut options = File::options();
-    let opened = options.create(true).read(true).write(true).truncate(false);
-    let mut file = opened.open(&path).with_context(cannot)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            // Only a hint.
-            let _ = file.read_to_string(&mut holder);
-            bail!(
-                "{} is in use by another dosmos (process {}); choose another --run-dir, or wait until that run has ended",
-                dir.display(),
-                holder.trim()
-            );
-        }
-        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
-        Err(TryLockError::Error(e)) => return Err(e).with_context(cannot),
-    }
-    file.set_len(0).with_context(cannot)?;
-    writeln!(file, "{}", std::process::id()).with_context(cannot)?;
-    Ok(file)
 }
 
 /// Whether an event manager has written a store here.
