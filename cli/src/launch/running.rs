@@ -65,10 +65,10 @@ impl Running {
             cluster,
         };
         let topology = running.cluster.topology.clone();
-        for emp in &topology.event_managers {
+        for emp in topology.event_managers() {
             running.emps.start(&emp.name)?;
         }
-        for mp in &topology.memory_processes {
+        for mp in topology.memory_processes() {
             let child = Child::node(&mp.name, cluster_file, &running.run_dir)?;
             running.mps.push(child);
         }
@@ -131,7 +131,7 @@ impl Running {
     /// # Errors
     /// A program that cannot be started; a process of the cluster that ended.
     pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
-        for ap in &self.cluster.topology.application_processes {
+        for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
             let address = self
                 .book
