@@ -1,4 +1,4 @@
-//! Locks other than the owner's queue, made of shared words beside the variable (MODELS D.4, SAD).
+//! Locks other than the owner's queue, made of shared words beside the variable (docs/design/protocol.md#lock-kinds).
 //!
 //! `spin`: one word an object at the object's owner, holding the rank of the holder. `mcs` (Mellor-Crummey
 //! and Scott, 1991): one word an object for the tail of the queue, and a node a process and object at the

@@ -1,4 +1,4 @@
-//! Edge detection on a picture (EDGE: 004, section 5.2): blur, register, match, repeat or halt.
+//! Edge detection on a picture (EDGE: docs/bibliography.md#memory-hierarchies, section 5.2): blur, register, match, repeat or halt.
 //!
 //! The picture is split by rows: a band each process, at its own memory process. A process keeps its
 //! band in private memory and tells its neighbours its first and last rows, as many as one level of blur needs,

@@ -1,4 +1,4 @@
-//! Fast Fourier transform in six steps (FFT: 004, section 5.2): all-to-all exchange by transposing a matrix.
+//! Fast Fourier transform in six steps (FFT: docs/bibliography.md#memory-hierarchies, section 5.2): all-to-all exchange by transposing a matrix.
 //!
 //! The points lie in a square matrix of which each process has a band of rows. Transforms of rows need
 //! no sharing; between them the matrix is transposed, and for that everyone needs something of everyone.
@@ -8,7 +8,7 @@
 //! matrices, one written while the other is read, and a barrier after each of the three transpositions.
 //!
 //! Iterations transform forward and back in turn. The result must equal the sequential one bit for bit,
-//! and after an even number of them be the signal again, within 1e-9. The size of 004, table 2, is
+//! and after an even number of them be the signal again, within 1e-9. The size of the memory hierarchy paper, table 2, is
 //! `--side 256`.
 
 mod kernel;

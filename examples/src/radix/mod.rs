@@ -1,4 +1,4 @@
-//! Parallel radix sort: digit by digit, with histograms and prefix sums (004, section 5.2).
+//! Parallel radix sort: digit by digit, with histograms and prefix sums (docs/bibliography.md#memory-hierarchies, section 5.2).
 //!
 //! Each process has a part of the keys. For each digit it sorts its part by that digit and writes it,
 //! with its histogram, to objects of its own memory process; after a barrier it reads all histograms,

@@ -1,4 +1,4 @@
-//! The shallow water equations on a sphere (Sphere: 000, "Choice of applications"): a hump of water
+//! The shallow water equations on a sphere (Sphere: docs/bibliography.md#dvsm, "Choice of applications"): a hump of water
 //! falls, and waves run around the earth.
 //!
 //! Each process has a band of circles of latitude in private memory and tells its neighbours its edge
