@@ -86,7 +86,7 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     };
     let rank: usize = rank
         .parse()
-        .with_context(|| format!("{variable} is no number: {rank:?}"))?;
+        .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
     let name = runnable(cluster).nth(rank).with_context(|| {
         format!(
             "{variable} is {rank}, but the cluster has only {} processes to run",
@@ -154,7 +154,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
     let mut parent = match stdin_is_parent {
         true => {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
-            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is no pipe")?)
+            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is not a pipe")?)
         }
         false => None,
     };

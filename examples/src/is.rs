@@ -24,10 +24,10 @@ use crate::error::Result;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Is {
-    /// Keys to rank, at least one a process.
+    /// Keys to rank, at least one per process.
     #[arg(long, default_value_t = 65_536)]
     keys: usize,
-    /// Values that a key can have, from 0; at least one a process.
+    /// Values that a key can have, from 0; at least one per process.
     #[arg(long, default_value_t = 512)]
     buckets: usize,
     /// Seed of the keys.

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Spmv {
-    /// Rows and columns of the matrix, at least one a process.
+    /// Rows and columns of the matrix, at least one per process.
     #[arg(long, default_value_t = 2000)]
     rows: usize,
     /// Non-zeros a row.

@@ -44,7 +44,7 @@ impl FromStr for Address {
                 Ok(Self::Tcp(text.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is no address; write host:port or unix:PATH"
+                "{text:?} is not an address; write host:port or unix:PATH"
             )),
         }
     }

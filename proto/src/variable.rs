@@ -81,7 +81,7 @@ pub enum Placement {
     ByName,
     /// Object `i` at the `i`-th memory process, of the named group (with sub-groups) or of all.
     RoundRobin(Option<String>),
-    /// The named memory processes, one an object; a shorter list repeats.
+    /// The named memory processes, one per object; a shorter list repeats.
     Explicit(Vec<String>),
 }
 

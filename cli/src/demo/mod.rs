@@ -25,7 +25,7 @@ use crate::top;
 use crate::up::Signals;
 
 /// Two groups of two memory processes, each with an application process; a link process and an event
-/// manager a group.
+/// manager per group.
 pub const CLUSTER: &str = include_str!("../demo.toml");
 
 /// Seconds the program computes if nobody says.

@@ -147,7 +147,7 @@ pub(super) async fn variables(
     Ok(Answer::list(table, "variables", &items, completeness))
 }
 
-/// The variables asked for in the order asked for, the first so many; none if neither was said.
+/// The variables asked for in the order asked for, the first ones; none if neither was said.
 async fn ranked(
     source: &dyn TraceSource,
     query: &MetaQuery,

@@ -34,7 +34,7 @@ const STEP: f64 = 0.01;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Barnes {
-    /// Bodies, at least one a process.
+    /// Bodies, at least one per process.
     #[arg(long, default_value_t = 1024)]
     bodies: usize,
     /// Cells seen under a smaller angle (width by distance) count as one body; 0 opens all.

@@ -29,7 +29,7 @@ const TOLERANCE: f64 = 1e-9;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Fft {
-    /// Rows of the square of points: a power of two, at least one a process. There are this × this points.
+    /// Rows of the square of points: a power of two, at least one per process. There are this × this points.
     #[arg(long, default_value_t = 128)]
     side: usize,
     /// Seed of the signal.
@@ -44,7 +44,7 @@ impl Program for Fft {
         enough(dsm, "fft", "--side", self.side, 1)?;
         if !self.side.is_power_of_two() || self.side > 1 << 15 {
             return Err(Error::Usage(format!(
-                "fft: --side {} is no power of two up to 32768",
+                "fft: --side {} is not a power of two up to 32768",
                 self.side
             )));
         }

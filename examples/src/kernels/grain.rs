@@ -45,7 +45,7 @@ impl Value {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Stride {
-    /// So many elements.
+    /// Number of elements.
     By(Value),
     /// Anywhere.
     Anywhere(Random),

@@ -27,13 +27,13 @@ pub struct Kernels {
     /// Experiments, a JSON array of {name, words, test, competitors, n, lock, place}
     #[arg(long, value_name = "FILE")]
     experiments: Option<PathBuf>,
-    /// Milliseconds a measurement
+    /// Milliseconds per measurement
     #[arg(long, default_value_t = 100)]
     time: u64,
     /// Measurements of each point
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// Measure barriers instead: so many of each kind
+    /// Measure barriers instead: this many of each kind
     #[arg(long, value_name = "ROUNDS")]
     barriers: Option<usize>,
     /// Microseconds that each process arrives after the one before

@@ -24,7 +24,7 @@ use kernel::{Digit, assemble, pieces, sort_by_digit, spans};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Radix {
-    /// Keys (of 32 bits), at least one a process.
+    /// Keys (of 32 bits), at least one per process.
     #[arg(long, default_value_t = 65_536)]
     keys: usize,
     /// Bits of a digit, 1 to 16: a histogram has 2^BITS entries.

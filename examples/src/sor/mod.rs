@@ -22,7 +22,7 @@ use kernel::{Band, Colour};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Sor {
-    /// Rows of the matrix, at least one a process.
+    /// Rows of the matrix, at least one per process.
     #[arg(long, default_value_t = 128)]
     rows: usize,
     /// Columns of the matrix.
@@ -31,7 +31,7 @@ pub struct Sor {
     /// Over-relaxation factor, between 0 and 2.
     #[arg(long, default_value_t = 1.5)]
     omega: f64,
-    /// Gather the largest change every so many iterations; 0 for never.
+    /// Gather the largest change every N iterations; 0 for never.
     #[arg(long, default_value_t = 10)]
     check: usize,
     /// Invalidate the neighbours' copies of the edges instead of updating them.

@@ -28,7 +28,7 @@ use kernel::{Cube, Force, Vector};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Water {
-    /// Molecules, at least one a process.
+    /// Molecules, at least one per process.
     #[arg(long, default_value_t = 343)]
     molecules: usize,
     /// Blocks that the forces on one process's molecules are split into, each with its lock.

@@ -46,7 +46,7 @@ impl Completeness {
             && self.corrupt_chunks == 0
     }
 
-    /// What a reader must know, one line a reason; none if nothing is lacking.
+    /// What a reader must know, one line per reason; none if nothing is lacking.
     pub fn reasons(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.dropped > 0 {

@@ -16,7 +16,7 @@ use crate::query::{
 };
 use crate::record::Record;
 
-/// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
+/// A thread is worth starting for this many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
 const CHUNKS_A_THREAD: usize = 32;
 
 /// Most points a history may have.
@@ -70,7 +70,7 @@ impl StoreView {
         })
     }
 
-    /// What is lacking.
+    /// What is missing.
     pub fn completeness(&self) -> Completeness {
         self.read(Index::completeness)
     }
