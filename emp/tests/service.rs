@@ -12,7 +12,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, VarId,
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
+    VarId,
 };
 use dosmos_trace::meta::{HandOver, OpCounts};
 use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};
@@ -44,7 +45,7 @@ fn topology() -> Topology {
     let emp = |i: u32| EventManager {
         name: format!("emp{i}"),
     };
-    Topology {
+    TopologyBuilder {
         name: "test".into(),
         groups: vec![Group {
             path: GroupPath::top("a"),
@@ -54,7 +55,7 @@ fn topology() -> Topology {
         application_processes: vec![ap(0), ap(1)],
         event_managers: vec![emp(0), emp(1)],
     }
-    .check()
+    .build()
     .unwrap()
 }
 
@@ -301,6 +302,75 @@ async fn a_killed_event_manager_knows_the_same_again() {
     assert_eq!(stored(&again).await, records(0..1001));
 }
 
+#[tokio::test]
+async fn one_that_lost_its_store_goes_on_and_says_what_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("lost")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    mp.batch(1, &records(0..10), &[]);
+    mp.batch(2, &records(10..20), &[]);
+    mp.durable(2).await;
+    drop(mp);
+    emp.stop().await;
+    // Its disk is replaced: the same event manager, an empty store.
+    let emp = Emp::start(dir.path(), 0, dir.path().join("new")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 0);
+    let skip = wire::Skip { to: 2, records: 20 };
+    post(&mp.send, ingest_request::Body::Skip(skip));
+    mp.batch(3, &records(20..30), &[]);
+    mp.durable(3).await;
+    assert_eq!(stored(&emp).await, records(20..30));
+    drop(mp);
+    let mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 3, "nothing is sent for ever");
+}
+
+#[tokio::test]
+async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    // 50 ms behind when its clock says 1 ms, and 200 ppm slow.
+    let estimate = wire::ClockEstimate {
+        reference_ns: 1_000_000,
+        offset_ns: 50_000_000,
+        drift_ppb: 200_000,
+        error_ns: 100,
+    };
+    let probe = wire::ClockProbe {
+        sent_ns: 0,
+        estimate: Some(estimate),
+    };
+    post(&mp.send, ingest_request::Body::Clock(probe));
+    mp.batch(1, &records(0..10_001), &[]);
+    mp.durable(1).await;
+    let stored = stored(&emp).await;
+    assert_eq!(stored[0].start, Nanos(51_000_000));
+    assert_eq!(stored[10_000].start, Nanos(51_010_002));
+}
+
+#[tokio::test]
+async fn batches_of_an_older_start_are_not_taken_for_those_of_the_newer() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut ghost = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
+    // Its stream is still open.
+    ghost.batch(1, &records(100..110), &[]);
+    let ended = loop {
+        match ghost.replies.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the batch was accepted"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::AlreadyExists);
+    mp.batch(1, &records(0..10), &[]);
+    mp.durable(1).await;
+    assert_eq!(stored(&emp).await, records(0..10));
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -486,20 +556,12 @@ async fn standard_tools_find_their_way() {
 }
 
 fn declared(id: u32, name: &str) -> wire::Variable {
-    use dosmos_proto::{CopyPolicy, ElementType, Layout, Placement, Variable, VariableSpec};
-    Variable {
-        id: VarId(id),
-        spec: VariableSpec {
-            name: name.into(),
-            layout: Layout::new(ElementType::F64, (1, 1), (1, 1)).unwrap(),
-            placement: Placement::RoundRobin(None),
-            policy: CopyPolicy::Invalidate,
-            lock: Default::default(),
-        },
-        owners: vec![MpId(0)],
-        group: GroupId(0),
-    }
-    .into()
+    use dosmos_proto::{ElementType, Layout, Placement, Variable, VariableSpec};
+    let layout = Layout::new(ElementType::F64, (1, 1), (1, 1)).unwrap();
+    let spec = VariableSpec::new(name, layout).unwrap();
+    let spec = spec.with_placement(Placement::RoundRobin(None));
+    let variable = Variable::new(VarId(id), spec, vec![MpId(0)], GroupId(0));
+    variable.unwrap().into()
 }
 
 #[tokio::test]
