@@ -9,7 +9,7 @@ use dosmos_proto::wire::{ApReply, PeerMessage};
 use dosmos_proto::{ApId, MpId, Refusal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{ApLink, PeerLink, Shared, State};
+use super::shared::{ApLink, PeerLink, Shared, State};
 use crate::core::Welcome;
 use crate::core::messages::Input;
 

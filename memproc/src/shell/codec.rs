@@ -9,7 +9,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
 /// Encoded requests out, replies in.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Encoded;
+pub(super) struct Encoded;
 
 impl Codec for Encoded {
     type Encode = Bytes;

@@ -14,4 +14,4 @@ mod serve;
 
 pub use counts::AccessCounts;
 pub use page::{Labels, Page};
-pub use serve::{MetricsListener, serve};
+pub use serve::{MetricsError, MetricsListener, serve};

@@ -4,7 +4,7 @@ use dosmos_proto::Nanos;
 use dosmos_trace::meta::Sketch;
 use dosmos_trace::record::{Op, Origin, Record};
 
-use crate::page::{Page, Value};
+use super::page::{Page, Value};
 
 /// Upper edges of the buckets of waits, as powers of two of a nanosecond: 1 µs to 69 s, each four times the last.
 const EDGES: [u32; 14] = [10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36];

@@ -18,14 +18,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::Page;
+use super::Page;
+use crate::address::{PublishError, Published};
 
 /// Connections served at the same time; more wait.
 const MOST_CONNECTIONS: usize = 16;
 /// How long a request may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may stay.
-const MOST_TIME: Duration = Duration::from_secs(300);
+const MOST_CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// After an error of the system (no more files), before the next attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 const TEXT: HeaderValue =
@@ -36,6 +37,25 @@ const TEXT: HeaderValue =
 pub struct MetricsListener {
     socket: TcpListener,
     address: SocketAddr,
+    /// Where it is published, as long as this lives.
+    published: Option<Published>,
+}
+
+/// Metrics cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetricsError {
+    /// The address cannot be bound.
+    #[error("cannot serve metrics at {address}: {source}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The address cannot be published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
 }
 
 impl MetricsListener {
@@ -43,39 +63,42 @@ impl MetricsListener {
     ///
     /// # Errors
     /// If the system says no.
-    pub async fn bind(address: &str) -> io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
-        let address = socket.local_addr()?;
-        Ok(Self { socket, address })
+    pub async fn bind(address: &str) -> Result<Self, MetricsError> {
+        let failed = |source| MetricsError::Bind {
+            address: address.to_owned(),
+            source,
+        };
+        let socket = TcpListener::bind(address).await.map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        Ok(Self {
+            socket,
+            address,
+            published: None,
+        })
     }
 
-    /// Binds `address` and publishes where that is as `NAME.metrics` of process `name`.
+    /// Binds `address` and publishes where that is as `NAME.metrics` of process `name`, until this is
+    /// dropped.
     ///
     /// # Errors
-    /// If the system says no; the text names the address.
-    pub async fn publish(name: &str, address: &str, book: &AddressBook) -> Result<Self, String> {
-        let cannot = |e: io::Error| format!("cannot serve metrics at {address}: {e}");
-        let listener = Self::bind(address).await.map_err(cannot)?;
+    /// If the system says no.
+    pub async fn publish(
+        name: &str,
+        address: &str,
+        book: &AddressBook,
+    ) -> Result<Self, MetricsError> {
+        let mut listener = Self::bind(address).await?;
         let at = listener.address();
-        book.publish(&published(name), &Address::Tcp(at.to_string()))
-            .map_err(cannot)?;
+        let entry = Address::Tcp(at.to_string());
+        listener.published = Some(Published::new(book, &format!("{name}.metrics"), &entry)?);
         tracing::info!("{name} serves metrics at http://{at}/metrics");
         Ok(listener)
-    }
-
-    /// Takes back what was published.
-    pub fn withdraw(name: &str, book: &AddressBook) {
-        book.withdraw(&published(name));
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-}
-
-fn published(name: &str) -> String {
-    format!("{name}.metrics")
 }
 
 /// Answers scrapes with what `page` makes, until dropped.
@@ -105,10 +128,10 @@ pub async fn serve(listener: MetricsListener, page: impl Fn() -> Page + Send + S
             });
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
+                .header_read_timeout(REQUEST_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), answer);
             // A scraper that goes away, or sends no HTTP, is its own trouble.
-            let _ = tokio::time::timeout(MOST_TIME, connection).await;
+            let _ = tokio::time::timeout(MOST_CONNECTION_TIME, connection).await;
             drop(place);
         });
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use dosmos_metrics::{AccessCounts, MetricsListener, Page, serve};
+use dosmos_node::metrics::{AccessCounts, MetricsListener, Page, serve};
 use dosmos_proto::{AddressBook, ApId, MpId, Nanos, ObjectId};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
