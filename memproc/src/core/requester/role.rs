@@ -118,13 +118,13 @@ impl Requester {
         let name = spec.name();
         let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
         let checked = self.admit(cx, ticket.ap).and_then(|()| {
-            let known = cx.variables.named(&name);
+            let known = cx.variables.named(name);
             known
-                .and_then(|(v, _)| differs(&v.spec()))
+                .and_then(|(v, _)| differs(v.spec()))
                 .map_or(Ok(()), Err)
         });
         let creator = cx.me();
-        self.find(cx, ticket, kind, &name, checked, || PeerRequest::Declare {
+        self.find(cx, ticket, kind, name, checked, || PeerRequest::Declare {
             spec: spec.clone(),
             creator,
         });
