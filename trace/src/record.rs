@@ -101,6 +101,71 @@ impl fmt::Display for Origin {
     }
 }
 
+/// One value for each origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PerOrigin<T> {
+    /// For [`Origin::Local`].
+    pub local: T,
+    /// For [`Origin::Intra`].
+    pub intra: T,
+    /// For [`Origin::Inter`].
+    pub inter: T,
+}
+
+impl<T> PerOrigin<T> {
+    /// The values with their origins, nearest first.
+    pub fn iter(&self) -> impl Iterator<Item = (Origin, &T)> {
+        Origin::ALL.into_iter().zip(self.values())
+    }
+
+    /// The values, nearest first.
+    pub fn values(&self) -> [&T; 3] {
+        [&self.local, &self.intra, &self.inter]
+    }
+
+    /// The values themselves, nearest first.
+    pub fn into_array(self) -> [T; 3] {
+        [self.local, self.intra, self.inter]
+    }
+
+    /// What `f` makes of each value.
+    pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> PerOrigin<U> {
+        PerOrigin {
+            local: f(&self.local),
+            intra: f(&self.intra),
+            inter: f(&self.inter),
+        }
+    }
+}
+
+impl PerOrigin<u64> {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.local + self.intra + self.inter
+    }
+}
+
+impl<T> std::ops::Index<Origin> for PerOrigin<T> {
+    type Output = T;
+    fn index(&self, origin: Origin) -> &T {
+        match origin {
+            Origin::Local => &self.local,
+            Origin::Intra => &self.intra,
+            Origin::Inter => &self.inter,
+        }
+    }
+}
+
+impl<T> std::ops::IndexMut<Origin> for PerOrigin<T> {
+    fn index_mut(&mut self, origin: Origin) -> &mut T {
+        match origin {
+            Origin::Local => &mut self.local,
+            Origin::Intra => &mut self.intra,
+            Origin::Inter => &mut self.inter,
+        }
+    }
+}
+
 /// Which memory process made the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -233,7 +233,7 @@ proptest! {
             counts.add(&p.counts);
             counts.reads += p.reads_on_copies;
             let mut by_origin = OpCounts::default();
-            p.by_origin.iter().for_each(|c| by_origin.add(c));
+            p.by_origin.iter().for_each(|(_, c)| by_origin.add(c));
             prop_assert_eq!(by_origin, p.counts);
             let mut by_ap = OpCounts::default();
             p.by_ap.values().for_each(|c| by_ap.add(c));
