@@ -49,6 +49,27 @@ fn broken_links_do_not_break_the_contract() {
     let faults = Faults {
         deaths: true,
         cuts: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn links_that_one_end_believes_to_be_up_do_not_break_the_contract() {
+    let faults = Faults {
+        one_sided: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn everything_at_once_with_timeouts_does_not_break_the_contract() {
+    let faults = Faults {
+        deaths: true,
+        cuts: true,
+        one_sided: true,
+        timeouts: true,
     };
     run_seeds(faults);
 }
