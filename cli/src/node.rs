@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_trace::run::RunId;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
@@ -107,6 +108,9 @@ async fn event_manager(
     let name = cluster.topology.emp_name(me);
     let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_emp::Config {
+        run: RunId::of_directory(run_dir).with_context(|| {
+            format!("{} cannot hold the identity of the run", run_dir.display())
+        })?,
         topology: cluster.topology.clone(),
         me,
         store: cluster.store_of(&name, run_dir),

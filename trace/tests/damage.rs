@@ -32,6 +32,7 @@ const RECORDS: usize = 6_000;
 /// A store of two databases, closed; and what is in it.
 fn sound(dir: &Path) -> Vec<Record> {
     let identity = Identity {
+        run: dosmos_trace::run::RunId::from_bits(1),
         event_manager: "emp0".into(),
         emp: EmpId(0),
         topology: reference::topology(),

@@ -140,6 +140,7 @@ async fn one(
     let address = Address::Unix(dir.join(format!("{me}.sock")));
     let listener = Listener::bind(&address).await?;
     let config = dosmos_emp::Config {
+        run: dosmos_trace::run::RunId::from_bits(1),
         topology: topology.clone(),
         me: EmpId(me),
         store: dir.join("store").join(format!("emp{me}")),

@@ -220,7 +220,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         let Some(total) = totals.get(&v.id()) else {
             continue;
         };
-        let [_, intra, inter] = &total.by_origin;
+        let (intra, inter) = (&total.by_origin.intra, &total.by_origin.inter);
         let numbers = [
             total.reads(),
             total.on_copies,

@@ -7,6 +7,7 @@ use chrono::DateTime;
 use dosmos_proto::{EmpId, Nanos};
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::Completeness;
+use dosmos_trace::run::RunId;
 use dosmos_trace::store::{self, Commit, Event, Identity, StoreError, StoreWriter};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -219,21 +220,16 @@ impl Importer {
         Ok(())
     }
 
-    fn completeness(&mut self, line: line::Lacking) -> Result<(), Trouble> {
-        let sampling = line.sampling.unwrap_or(1.0);
+    fn completeness(&mut self, lacking: Completeness) -> Result<(), Trouble> {
+        let sampling = lacking.sampling;
         if !(0.0..=1.0).contains(&sampling) {
             return Err(format!("sampling {sampling} is not between 0 and 1").into());
         }
         if let Some(run) = &mut self.run {
             run.lacking = Completeness {
                 // The others are in this store.
-                recorded: line.dropped + line.removed,
-                dropped: line.dropped,
-                removed: line.removed,
-                sampling,
-                missing: line.missing,
-                corrupt_chunks: line.corrupt_chunks,
-                notes: line.notes,
+                recorded: lacking.dropped + lacking.removed + lacking.damaged,
+                ..lacking
             };
         }
         Ok(())
@@ -249,6 +245,7 @@ impl Importer {
         if self.writer.is_none() {
             let topology = self.dictionary.close()?;
             let identity = Identity {
+                run: RunId::random()?,
                 event_manager: topology.emp_name(EmpId(0)),
                 emp: EmpId(0),
                 topology,

@@ -175,18 +175,6 @@ pub(super) struct HandOver<'a> {
     pub(super) dropped: bool,
 }
 
-/// As [`Completeness`], with everything optional.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Lacking {
-    pub(super) dropped: u64,
-    pub(super) removed: u64,
-    pub(super) sampling: Option<f64>,
-    pub(super) missing: Vec<String>,
-    pub(super) corrupt_chunks: u64,
-    pub(super) notes: Vec<String>,
-}
-
 // Signatures as serde wants them.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(b: &bool) -> bool {

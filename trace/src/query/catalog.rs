@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Completeness, TimeRange};
 use crate::meta::{PrimaryMeta, SecondaryMeta};
+use crate::run::RunId;
 
 /// A barrier's entry in the dictionary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,9 @@ pub struct BarrierName {
 /// What there is: processes, variables, extent in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
-    /// The event managers behind it.
+    /// Which run; none if nothing is behind it.
+    pub run: Option<RunId>,
+    /// The event managers behind it. Those of the whole run are in the topology.
     pub event_managers: Vec<String>,
     /// The processes.
     pub topology: Topology,

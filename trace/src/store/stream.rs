@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::imported::CompletedFold;
-use super::{Imported, Item, StoreError, StoreSource};
+use super::completed::CompletedFold;
+use super::error::StoreError;
+use super::imported::Imported;
+use super::replay::Item;
+use super::source::StoreSource;
 use crate::query::{Catalog, Completeness, Filter};
 
 impl StoreSource {

@@ -17,6 +17,7 @@ use crate::record::{Flags, Op, Origin, Record, Side};
 
 fn identity() -> Identity {
     Identity {
+        run: crate::run::RunId::from_bits(1),
         event_manager: "emp0".into(),
         emp: EmpId(0),
         topology: TopologyBuilder {

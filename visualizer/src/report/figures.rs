@@ -1,4 +1,4 @@
-//! Accesses over time by origin (001 figures 8 and 9), and the table of variables.
+//! Accesses over time by origin (DOSMOS-Trace, figures 8 and 9), and the table of variables.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub(super) fn table(asked: &Asked<'_>) -> Block {
         let row = rows.entry(p.object.var).or_default();
         row.counts.add(&p.counts);
         row.copies += p.reads_on_copies;
-        let far = &p.by_origin[2];
+        let far = &p.by_origin.inter;
         row.inter += far.reads + far.writes + far.acquires + far.releases;
         row.wait += p.wait;
         row.hold += p.hold;

@@ -295,7 +295,7 @@ impl Data {
             let name = manager.name.clone();
             sample.managers.insert(name, (manager.now, manager.cpu));
             for process in &manager.processes {
-                let origins = process.by_origin.map(|c| c.total());
+                let origins = process.by_origin.map(OpCounts::total).into_array();
                 self.origins.insert(process.mp, origins);
                 let counters = Counters {
                     now: manager.now,
@@ -307,10 +307,12 @@ impl Data {
                 sample.processes.insert(process.mp, counters);
                 for ap in &process.aps {
                     let mut figures = ApFigures {
-                        origins: ap.by_origin.map(|c| c.total()),
+                        origins: ap.by_origin.map(OpCounts::total).into_array(),
                         ..ApFigures::default()
                     };
-                    ap.by_origin.iter().for_each(|c| figures.counts.add(c));
+                    for (_, counts) in ap.by_origin.iter() {
+                        figures.counts.add(counts);
+                    }
                     sample.aps.insert(ap.ap, figures.counts.total());
                     self.by_ap.insert(ap.ap, figures);
                 }
