@@ -108,7 +108,7 @@ impl Index {
             let mut its = self.reports.range((mp, 0)..=(mp, u64::MAX));
             its.next_back().is_some_and(|(_, ended)| *ended)
         };
-        let processes = (0u32..).map(MpId).zip(&topology.memory_processes);
+        let processes = (0u32..).map(MpId).zip(topology.memory_processes());
         processes
             .filter(|(mp, process)| process.event_manager == emp && !ended(*mp))
             .map(|(_, process)| process.name.clone())
