@@ -13,15 +13,13 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, bail};
+use dosmos_client::{Run, Target, read_network};
 use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord};
-use dosmos_visualizer::source::Fused;
 use serde_json::{Value, json};
 
 use super::{machine, network, run_prepared, spread};
-use crate::args::{BenchPredictArgs, Format, NetworkArgs, SourceArgs};
-use crate::model::of_run;
+use crate::args::{BenchPredictArgs, Format, NetworkArgs};
 use crate::output::{self, Table};
-use crate::sources;
 
 /// What is run unless told otherwise: kernels with barriers, with locks, and with neither.
 const PROGRAMS: [&str; 7] = [
@@ -58,7 +56,7 @@ pub(crate) async fn run(args: BenchPredictArgs) -> anyhow::Result<()> {
         bail!("--runs and --processes must be 1 at least");
     }
     let record = match &args.network {
-        Some(path) => of_run::read_network(path)?,
+        Some(path) => read_network(path)?,
         None => network::measure(&quick()).await?.0,
     };
     let programs = match args.programs.is_empty() {
@@ -106,12 +104,8 @@ async fn one_run(
     let words: Vec<&str> = program.split_whitespace().collect();
     let ran = run_prepared(&cluster(processes), &words, |_| Ok(())).await;
     let ran = ran.with_context(|| program.to_owned())?;
-    let its_stores = SourceArgs {
-        run_dir: Some(ran.dir.path().to_owned()),
-        ..SourceArgs::default()
-    };
-    let opened = sources::open(&its_stores).await?;
-    of_run::gather(&Fused::new(opened.sources), network.clone()).await
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    Ok(run.measure(network.clone()).await?)
 }
 
 fn cluster(processes: u32) -> String {

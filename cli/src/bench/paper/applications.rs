@@ -1,17 +1,16 @@
 //! Paper 000, figure 1 and table 1: where the applications' time goes, and what more processes gain.
 
 use anyhow::Context;
+use dosmos_client::{Run, Target};
 use dosmos_model::inputs::{Change, DelayModel, NetworkRecord};
 use dosmos_plot::{Block, Table};
 use dosmos_proto::PhaseTimes;
-use dosmos_trace::query::{Breakdown, TraceSource};
-use dosmos_visualizer::report;
-use dosmos_visualizer::source::Fused;
+use dosmos_report as report;
+use dosmos_trace::query::Breakdown;
 
-use super::{Effort, diagrams};
+use super::Effort;
 use crate::bench::{Ran, run_prepared, spread};
 use crate::demo;
-use crate::model::of_run;
 
 /// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
 struct Application {
@@ -208,8 +207,8 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
 
 /// What the modelled time of a run becomes with other numbers of processes and processors, as a factor.
 async fn changed(ran: &Ran, processes: u32) -> anyhow::Result<f64> {
-    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
-    let measured = of_run::gather(&source, NetworkRecord::typical()).await?;
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    let measured = run.measure(NetworkRecord::typical()).await?;
     let change = Change {
         processes: Some(processes),
         processors: Some(processes as usize),
@@ -226,8 +225,8 @@ async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result
 }
 
 async fn breakdown_of(ran: &Ran) -> anyhow::Result<Breakdown> {
-    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
-    Ok(source.breakdown().await?)
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    Ok(run.source().breakdown().await?)
 }
 
 /// Each process's phases but the first and the last: these hold starting and verifying.

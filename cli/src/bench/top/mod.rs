@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
-use dosmos_visualizer::source::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_visualizer::state::Screen;
 use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
 use serde::Serialize;

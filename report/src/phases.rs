@@ -6,7 +6,7 @@ use dosmos_plot::{Axis, Block, Chart, Color, Table};
 use dosmos_proto::Nanos;
 
 use super::Asked;
-use crate::view::text;
+use dosmos_client::text;
 
 /// Processes in a diagram.
 const BARS: usize = 32;

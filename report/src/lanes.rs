@@ -9,7 +9,7 @@ use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::{Op, Origin, Record};
 
 use super::{Asked, figures::seconds};
-use crate::view::text;
+use dosmos_client::text;
 
 /// How to read the diagrams.
 pub(super) const LEGEND: &str = "Histories: x read, + read on a copy, * write; green local, yellow intra-group, \

@@ -9,7 +9,7 @@ use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{Filter, Histogram, OriginCounts, QueryError};
 
 use super::Asked;
-use crate::view::text;
+use dosmos_client::text;
 
 const BUCKETS: u32 = 80;
 /// Rows of the table of variables.
