@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Where runs go unless told otherwise.
 use dosmos_client::RUNS;
 
 /// The directory of a run.
