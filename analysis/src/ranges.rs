@@ -92,6 +92,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn behaves_as_a_set(
             a in prop::collection::vec((0u32..300, 0u32..20), 0..40),

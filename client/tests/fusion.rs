@@ -150,6 +150,8 @@ fn filter() -> impl Strategy<Value = Filter> {
 }
 
 proptest! {
+    #![proptest_config(dosmos_testseeds::config(256))]
+
     #[test]
     fn fusing_the_parts_is_asking_the_whole(
         all in records(),
@@ -402,6 +404,8 @@ fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
 }
 
 proptest! {
+    #![proptest_config(dosmos_testseeds::config(256))]
+
     #[test]
     fn every_page_of_the_fused_table_is_that_of_the_whole(
         (catalog, all) in crowded(),

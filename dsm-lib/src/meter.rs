@@ -261,6 +261,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         /// Whatever overlaps, whatever the clock does: the components add up to the wall time.
         #[test]
         fn components_add_up(steps in prop::collection::vec((0u8..5, 0u64..2_000_000, 0u64..100), 1..200)) {

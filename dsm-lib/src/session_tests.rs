@@ -197,6 +197,8 @@ fn after_bye_nothing_is_accepted_and_the_end_is_no_loss() {
 }
 
 proptest! {
+    #![proptest_config(dosmos_testseeds::config(256))]
+
     /// Whatever happens in whatever order, each request is completed exactly once.
     #[test]
     fn every_request_is_completed_exactly_once(

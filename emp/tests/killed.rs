@@ -24,7 +24,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 /// Set in the process that is to be killed: the directory of its run.
 const DIRECTORY: &str = "DOSMOS_TEST_KILLED_EMP";
-/// How often it is killed, unless told otherwise: `DOSMOS_TEST_KILLS=500 cargo test -p dosmos-emp --test killed`.
+/// How often it is killed, unless told otherwise: `DOSMOS_CASES=500 cargo test -p dosmos-emp --test killed`.
 const KILLS: u32 = 50;
 const TEST: &str = "every_record_is_stored_once_however_often_the_event_manager_is_killed";
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -274,12 +274,8 @@ fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
     if let Some(dir) = std::env::var_os(DIRECTORY) {
         return serve(Path::new(&dir));
     }
-    let kills = std::env::var("DOSMOS_TEST_KILLS");
-    let kills = kills.map_or(KILLS, |n| n.parse().unwrap());
-    let seed = std::env::var("DOSMOS_TEST_SEED");
-    let clock = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    let seed: u64 = seed.map_or(clock.subsec_nanos().into(), |s| s.parse().unwrap());
-    let mut random = Random(seed | 1);
+    let kills = dosmos_testseeds::cases(KILLS);
+    let mut random = Random(dosmos_testseeds::seed() | 1);
     let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -297,12 +293,12 @@ fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
         let source = StoreSource::open(&dir.path().join("store")).unwrap();
         let found = source.records(&Filter::default(), 0).await.unwrap();
         let expected: Vec<Record> = (0..sender.records).map(record).collect();
-        assert_eq!(found.len(), expected.len(), "DOSMOS_TEST_SEED={seed}");
-        assert!(found.records == expected, "DOSMOS_TEST_SEED={seed}");
+        assert_eq!(found.len(), expected.len());
+        assert!(found.records == expected);
         assert!(found.completeness.is_complete(), "{:?}", found.completeness);
         let metas = source.meta_objects(&MetaQuery::default()).await.unwrap();
         let counted: u64 = metas.primaries.iter().map(|p| p.counts.writes).sum();
-        assert_eq!(counted, sender.records, "DOSMOS_TEST_SEED={seed}");
+        assert_eq!(counted, sender.records);
         sender.records
     });
     assert!(

@@ -54,7 +54,7 @@ impl Harm {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(dosmos_testseeds::config(2_000))]
 
     #[test]
     fn damage_is_said_and_costs_only_what_it_touches(

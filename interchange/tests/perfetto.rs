@@ -257,7 +257,7 @@ fn length(r: &Record, start: u64, length: u64) -> u128 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(dosmos_testseeds::config(64))]
 
     #[test]
     fn every_operation_wait_and_section_is_kept(trace in traces()) {

@@ -71,7 +71,7 @@ fn with_less(text: &str, mut absent: impl FnMut() -> u16) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(dosmos_testseeds::config(64))]
 
     #[test]
     fn a_store_goes_out_and_comes_back(trace in traces(), absent in any::<[u16; 7]>()) {

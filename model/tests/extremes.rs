@@ -74,7 +74,7 @@ fn assert_answered<T: Serialize>(result: Result<T, ModelError>, may_be_null: &[&
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(dosmos_testseeds::config(1000))]
 
     #[test]
     fn homogeneous_machines(
@@ -153,7 +153,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(dosmos_testseeds::config(200))]
 
     #[test]
     fn general_machines(

@@ -52,7 +52,7 @@ fn cycle(input: &HomogeneousInput) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(dosmos_testseeds::config(500))]
 
     /// R lies between the contention-free cycle and the bound (9), and solves the equation.
     #[test]
@@ -187,7 +187,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(dosmos_testseeds::config(100))]
 
     /// The general model of a homogeneous machine is the homogeneous model.
     #[test]

@@ -34,7 +34,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(dosmos_testseeds::config(500))]
 
     /// Hits and misses are all references; the tail falls; the density is its slope.
     #[test]

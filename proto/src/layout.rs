@@ -307,6 +307,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         /// Every element lies in exactly the object `locate` names, at the place it names.
         #[test]
         fn objects_tile_the_variable(

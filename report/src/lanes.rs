@@ -8,7 +8,7 @@ use dosmos_plot::{Axis, Block, Chart, Color, Layer, Mark};
 use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::{Op, Origin, Record};
 
-use super::{Asked, figures::seconds};
+use crate::asked::{Asked, seconds};
 use dosmos_client::text;
 
 /// How to read the diagrams.

@@ -5,7 +5,7 @@ use dosmos_analysis::profile::Phases;
 use dosmos_plot::{Axis, Block, Chart, Color, Table};
 use dosmos_proto::Nanos;
 
-use super::Asked;
+use crate::asked::Asked;
 use dosmos_client::text;
 
 /// Processes in a diagram.

@@ -5,7 +5,7 @@ use dosmos_plot::Block;
 use dosmos_trace::Op;
 use dosmos_trace::query::{Completeness, Filter, OriginCounts, QueryError};
 
-use super::Asked;
+use crate::asked::Asked;
 use dosmos_client::text;
 
 pub(super) fn subtitle(asked: &Asked<'_>) -> String {

@@ -16,11 +16,11 @@ use nix::sys::resource::{Resource, setrlimit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Set in the process that looks into damaged stores: how many.
-const CASES: &str = "DOSMOS_TEST_DAMAGED_STORES";
+/// Set in the process that looks into damaged stores.
+const CHILD: &str = "DOSMOS_TEST_CHILD";
 const TEST: &str = "what_is_not_damaged_is_found_and_the_rest_is_said";
 /// Stores looked into, unless told otherwise: each costs some tenths of a second.
-const FEW: &str = "200";
+const DAMAGED_STORES: u32 = 200;
 /// Most address space that may take: far more than a sound store does.
 const MOST_MEMORY: u64 = 4 << 30;
 
@@ -166,7 +166,7 @@ fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
     Ok(Some(found.len()))
 }
 
-fn look_into(cases: u32) {
+fn look_into_damaged_stores() {
     setrlimit(Resource::RLIMIT_AS, MOST_MEMORY, MOST_MEMORY).unwrap();
     // What the engine says of each damaged file is not of interest.
     std::panic::set_hook(Box::new(|_| {}));
@@ -185,12 +185,12 @@ fn look_into(cases: u32) {
         1 => prop::sample::select(names),
     ];
     let (mut opened, mut found) = (0usize, 0usize);
-    let mut runner = TestRunner::new(Config {
-        cases,
-        failure_persistence: None,
+    let config = Config {
         max_shrink_iters: 20,
-        ..Config::default()
-    });
+        ..dosmos_testseeds::config(DAMAGED_STORES)
+    };
+    let cases = config.cases;
+    let mut runner = TestRunner::new(config);
     let counts = std::cell::RefCell::new((&mut opened, &mut found));
     let outcome = runner.run(&(file, damage()), |(file, damage)| {
         let damaged = tempfile::tempdir().unwrap();
@@ -237,11 +237,9 @@ fn chunks() -> Vec<(Vec<u8>, Vec<Record>)> {
 fn of_a_damaged_chunk_every_column_is_what_it_was_or_an_error() {
     let chunks = chunks();
     let sizes = 0..chunks.len();
-    let mut runner = TestRunner::new(Config {
-        cases: DAMAGED_CHUNKS,
-        failure_persistence: None,
-        ..Config::default()
-    });
+    let config = dosmos_testseeds::config(DAMAGED_CHUNKS);
+    let cases = config.cases;
+    let mut runner = TestRunner::new(config);
     let mut noticed = 0u32;
     let count = std::cell::RefCell::new(&mut noticed);
     let outcome = runner.run(&(sizes, damage()), |(which, damage)| {
@@ -273,20 +271,18 @@ fn of_a_damaged_chunk_every_column_is_what_it_was_or_an_error() {
         Ok(())
     });
     outcome.unwrap_or_else(|e| panic!("{e}"));
-    assert!(noticed > DAMAGED_CHUNKS / 2, "{noticed} noticed");
+    assert!(noticed > cases / 2, "{noticed} noticed");
 }
 
-/// `DOSMOS_TEST_DAMAGED_STORES=20000 cargo test -p dosmos-trace --test damage` looks into more of them.
+/// `DOSMOS_CASES=20000 cargo test -p dosmos-trace --test damage` looks into more of them.
 #[test]
 fn what_is_not_damaged_is_found_and_the_rest_is_said() {
-    let cases = std::env::var(CASES);
-    if std::env::var_os("DOSMOS_TEST_CHILD").is_some() {
-        return look_into(cases.unwrap().parse().unwrap());
+    if std::env::var_os(CHILD).is_some() {
+        return look_into_damaged_stores();
     }
     let child = Command::new(std::env::current_exe().unwrap())
         .args([TEST, "--exact", "--nocapture"])
-        .env("DOSMOS_TEST_CHILD", "1")
-        .env(CASES, cases.unwrap_or_else(|_| FEW.to_owned()))
+        .env(CHILD, "1")
         .output()
         .unwrap();
     assert!(

@@ -126,7 +126,7 @@ fn draw(state: &State, theme: Theme) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(dosmos_testseeds::config(96))]
     #[test]
     fn no_size_no_key_and_no_data_panics(
         which in 0usize..9,

@@ -127,6 +127,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         /// Whatever the keys, the parts and the digits: the processes together sort.
         #[test]
         fn parts_are_sorted_together(

@@ -105,7 +105,7 @@ impl Damage {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(dosmos_testseeds::config(4000))]
 
     #[test]
     fn damaged_lines_are_taken_or_refused(damages in proptest::collection::vec(damage(), 1..4)) {

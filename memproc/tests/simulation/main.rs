@@ -1,8 +1,8 @@
 //! Random programs on whole clusters of cores, with random interleavings of their messages, checked
 //! against the consistency contract (DESIGN §3) and the monitoring invariant (DESIGN §6).
 //!
-//! A run is determined by its seed. A failure prints the seed and how to repeat it. `DOSMOS_SEED=n`
-//! runs that seed only; `DOSMOS_SEEDS=n` runs that many.
+//! A run is determined by its seed. A failure prints the seed and how to repeat it. `DOSMOS_SEED=n` sets the first
+//! seed, `DOSMOS_CASES=n` the number of seeds.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 #[path = "../common/mod.rs"]
@@ -14,26 +14,24 @@ mod monitoring;
 
 use model::{Faults, Sim};
 
-/// Runs many seeds; a failing one is named.
-fn run_seeds(what: &str, faults: Faults) {
-    let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = match number("DOSMOS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("DOSMOS_SEEDS").unwrap_or(300),
-    };
-    for seed in seeds {
+/// Runs many seeds, one after another from the first; a failing one is named.
+fn run_seeds(faults: Faults) {
+    let first = dosmos_testseeds::seed();
+    for i in 0..dosmos_testseeds::cases(300) {
+        let seed = first.wrapping_add(i.into());
         let run = std::panic::catch_unwind(|| Sim::new(seed, faults).run());
         // The panic's own message stands above.
         assert!(
             run.is_ok(),
-            "repeat with: DOSMOS_SEED={seed} cargo test -p dosmos-memproc --test simulation {what}"
+            "this seed alone: DOSMOS_CASES=1 {}",
+            dosmos_testseeds::repeat_command(seed)
         );
     }
 }
 
 #[test]
 fn random_programs_keep_the_contract() {
-    run_seeds("random_programs", Faults::default());
+    run_seeds(Faults::default());
 }
 
 #[test]
@@ -42,7 +40,7 @@ fn dying_application_processes_do_not_break_the_contract() {
         deaths: true,
         ..Faults::default()
     };
-    run_seeds("dying_application", faults);
+    run_seeds(faults);
 }
 
 #[test]
@@ -51,5 +49,5 @@ fn broken_links_do_not_break_the_contract() {
         deaths: true,
         cuts: true,
     };
-    run_seeds("broken_links", faults);
+    run_seeds(faults);
 }

@@ -137,6 +137,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn agrees_with_the_definition(trace in prop::collection::vec(0u64..40, 0..300)) {
             prop_assert_eq!(stack_distances(&trace), slowly(&trace));

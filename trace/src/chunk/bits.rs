@@ -362,6 +362,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn packing_reads_back(values in columns(), signed in any::<bool>()) {
             let sign = if signed { Sign::Signed } else { Sign::Unsigned };

@@ -434,6 +434,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn chunks_read_back(list in prop::collection::vec(records(), 0..600)) {
             let bytes = encode(&list);

@@ -277,6 +277,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn symbols_read_back(
             column in prop_oneof![

@@ -216,6 +216,8 @@ fn steps() -> impl Strategy<Value = Vec<(Op, u32, u32, bool)>> {
 }
 
 proptest! {
+    #![proptest_config(dosmos_testseeds::config(256))]
+
     #[test]
     fn metas_are_what_the_applications_did(steps in steps(), choices in prop::collection::vec(any::<u8>(), 1..200)) {
         let mut memory = Memory::default();

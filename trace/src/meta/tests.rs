@@ -278,6 +278,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(dosmos_testseeds::config(256))]
+
     /// Reads on the main copy + reads handed over + reads in secondaries = reads done; likewise the rest.
     #[test]
     fn nothing_is_lost_or_counted_twice(steps in steps()) {

@@ -133,6 +133,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn bounded_and_nothing_lost(
             points in prop::collection::vec(point(), 0..300),

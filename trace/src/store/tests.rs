@@ -320,7 +320,7 @@ fn small_commits_share_chunks() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(dosmos_testseeds::config(12))]
 
     /// Whatever is committed in whatever portions, with restarts and crashes between, is read back in
     /// that order.
@@ -579,7 +579,7 @@ fn answers_equal_those_of_looking_at_every_record() {
     let view = writer.view();
     let extent = view.catalog().extent.unwrap();
     assert_eq!((extent.from, extent.to), (Nanos(1_000), Nanos(5_996)));
-    proptest!(|(filter in filters(), buckets in 1u32..40, points in 1u32..600)| {
+    proptest!(dosmos_testseeds::config(256), |(filter in filters(), buckets in 1u32..40, points in 1u32..600)| {
         let wanted: Vec<Record> = all.iter().filter(|r| filter.matches(r)).copied().collect();
         prop_assert_eq!(&view.records(&filter, 0).records, &wanted);
         let h = view.histogram(&HistogramQuery { filter: filter.clone(), buckets }).unwrap();

@@ -142,6 +142,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn batches_read_back(list in prop::collection::vec(records(), 0..50)) {
             prop_assert_eq!(decode(encode(&list)).unwrap(), list);

@@ -307,7 +307,7 @@ macro_rules! survives {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(dosmos_testseeds::config(64))]
 
     #[test]
     fn questions_survive(filter in filter(), n in any::<u32>(), variables in vars(), objects in list(object())) {

@@ -287,6 +287,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn the_scale_covers_what_is_shown(
             start in 0u64..1_000_000_000_000,

@@ -156,6 +156,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(dosmos_testseeds::config(256))]
+
         #[test]
         fn parts_fill_the_height(
             local in 0u64..1_000_000, intra in 0u64..1_000_000, inter in 0u64..1_000_000,

@@ -307,7 +307,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(96))]
+        #![proptest_config(dosmos_testseeds::config(96))]
 
         #[test]
         fn the_exact_solution_is_the_best_there_is(a in assignments()) {

@@ -372,7 +372,7 @@ fn pages_one_after_another_hold_every_record_once() {
     writer.commit(&commit(1, all.clone())).unwrap();
     writer.close().unwrap();
     let source = StoreSource::open(dir.path()).unwrap();
-    proptest!(|(limit in 1u64..60, ops in prop::sample::subsequence(Op::ALL.to_vec(), 0..3))| {
+    proptest!(dosmos_testseeds::config(256), |(limit in 1u64..60, ops in prop::sample::subsequence(Op::ALL.to_vec(), 0..3))| {
         let filter = Filter { ops, ..Filter::default() };
         let (mut found, mut after) = (Vec::new(), None);
         loop {

@@ -1,0 +1,104 @@
+//! The structure of the source code: no circle of imports between files or crates, and crates that depend on each other
+//! as `ARCHITECTURE.md` says.
+#![allow(clippy::unwrap_used)] // a test may
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use dosmos_tidy::circles::{Graph, circles};
+use dosmos_tidy::crates::{crates, graph, root};
+use dosmos_tidy::imports::arrows;
+use dosmos_tidy::modules::modules;
+
+/// Files that are still in a circle of imports, by crate. The numbers only become smaller, or move with their files.
+const FILES_IN_CIRCLES: &[(&str, usize)] = &[
+    ("proto", 6),
+    ("trace", 28),
+    ("dsm-lib", 9),
+    ("memproc", 13),
+    ("emp", 8),
+    ("model", 8),
+    ("analysis", 23),
+    ("plot", 5),
+    ("interchange", 2),
+    ("visualizer", 24),
+    ("cli", 39),
+    ("examples", 31),
+];
+
+fn roots(folder: &str) -> Vec<PathBuf> {
+    let source = root().join(folder).join("src");
+    ["lib.rs", "main.rs"]
+        .map(|f| source.join(f))
+        .into_iter()
+        .filter(|f| f.exists())
+        .collect()
+}
+
+/// The arrows inside a circle, a line each.
+fn drawn(circle: &std::collections::BTreeSet<PathBuf>, arrows: &Graph<PathBuf>) -> String {
+    let root = root();
+    let short = |p: &Path| p.strip_prefix(&root).unwrap_or(p).display().to_string();
+    let mut text = String::new();
+    for from in circle {
+        let to: Vec<String> = arrows[from]
+            .intersection(circle)
+            .map(|p| short(p))
+            .collect();
+        writeln!(text, "  {} → {}", short(from), to.join(", ")).unwrap();
+    }
+    text
+}
+
+#[test]
+fn imports_have_no_circles() {
+    let known = BTreeMap::from_iter(FILES_IN_CIRCLES.iter().copied());
+    let mut wrong = String::new();
+    for member in crates() {
+        let (mut files, mut text) = (0, String::new());
+        for root in roots(&member.folder) {
+            let arrows = arrows(&modules(&root));
+            for circle in circles(&arrows) {
+                files += circle.len();
+                writeln!(text, "{}", drawn(&circle, &arrows)).unwrap();
+            }
+        }
+        let most = known.get(member.folder.as_str()).copied().unwrap_or(0);
+        if files > most {
+            let folder = &member.folder;
+            writeln!(
+                wrong,
+                "{folder}: {files} files in circles of imports, {most} expected\n{text}"
+            )
+            .unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn crates_have_no_circles() {
+    let found = circles(&graph(&crates()));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// The block of `ARCHITECTURE.md` that says which crate depends on which.
+const BEGINS: &str = "Each crate depends on those named behind it:\n\n```text\n";
+
+#[test]
+fn crates_depend_on_each_other_as_documented() {
+    let mut expected = String::new();
+    for member in crates() {
+        let listed = member.depends_on.join(", ");
+        writeln!(expected, "{}: {listed}", member.folder).unwrap();
+    }
+    let expected = expected.replace(": \n", ":\n");
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, documented) = text.split_once(BEGINS).expect("the block of crates");
+    let (documented, _) = documented.split_once("```").unwrap();
+    assert!(
+        documented == expected,
+        "ARCHITECTURE.md should say:\n{expected}"
+    );
+}
