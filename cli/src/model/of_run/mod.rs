@@ -80,7 +80,7 @@ async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
         Some(path) => read_network(path)?,
         None => {
             output::note(
-                "message costs are a typical machine's; measure: dosmos bench network -o FILE, then --network FILE",
+                "message costs are a typical machine's; measure: dosmos-bench network -o FILE, then --network FILE",
             );
             NetworkRecord::typical()
         }
