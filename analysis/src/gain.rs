@@ -70,14 +70,11 @@ impl Cure {
         let mut change = Change::default();
         match self {
             Self::Move { owners, processes } => {
-                let mut topology = catalog.topology.clone();
-                for (ap, mp) in processes {
-                    if let Some(process) = topology.application_processes.get_mut(ap.index()) {
-                        process.memory_process = *mp;
-                    }
-                }
+                let moves = processes.iter().map(|(ap, mp)| (*ap, *mp));
+                let moved = catalog.topology.with_homes(moves);
                 change.placement = Some(Placement {
-                    topology,
+                    // A move to a process that serves no application is none.
+                    topology: moved.unwrap_or_else(|_| catalog.topology.clone()),
                     objects: owners.clone(),
                     ..Placement::default()
                 });
@@ -108,8 +105,10 @@ impl Analysis {
 #[cfg(test)]
 mod tests {
     use dosmos_model::inputs::{Builder, NetworkRecord};
-    use dosmos_proto::topology::{ApplicationProcess, Group, MemoryProcess};
-    use dosmos_proto::{Component, EmpId, GroupId, GroupPath, Nanos, PhaseTimes, Topology, VarId};
+    use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
+    use dosmos_proto::{
+        Component, EmpId, GroupId, GroupPath, Nanos, PhaseTimes, TopologyBuilder, VarId,
+    };
     use dosmos_trace::query::{Breakdown, TimeRange};
     use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 
@@ -134,15 +133,18 @@ mod tests {
             memory_process: MpId(i as u32),
         };
         Catalog {
-            topology: Topology {
+            topology: TopologyBuilder {
                 groups: vec![Group {
                     path: GroupPath::top("g"),
                     parent: None,
                 }],
                 memory_processes: names.iter().map(mp).collect(),
                 application_processes: names.iter().enumerate().map(ap).collect(),
-                ..Topology::default()
-            },
+                event_managers: vec![EventManager { name: "emp".into() }],
+                ..TopologyBuilder::default()
+            }
+            .build()
+            .unwrap(),
             ..Catalog::default()
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use dosmos_model::ModelError;
+use dosmos_proto::transport::InvalidAddress;
 use dosmos_trace::query::QueryError;
 use dosmos_trace::store::StoreError;
 
@@ -11,8 +12,8 @@ use dosmos_trace::store::StoreError;
 #[non_exhaustive]
 pub enum Error {
     /// Text that is not an address.
-    #[error("{0}")]
-    Address(String),
+    #[error(transparent)]
+    Address(#[from] InvalidAddress),
     /// No run was named, and there is no latest one.
     #[error("there is no {} here; name what to look at: --run-dir DIR, --store DIR or --emp ADDR", .0.display())]
     NoLatestRun(PathBuf),

@@ -68,7 +68,7 @@ impl Run {
         let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
         let mut titles = Vec::new();
         for text in &target.event_managers {
-            let address: Address = text.parse().map_err(Error::Address)?;
+            let address: Address = text.parse()?;
             sources.push(Arc::new(RemoteSource::connect(address)));
             titles.push(text.clone());
         }
@@ -174,7 +174,7 @@ async fn store_or_its_writer(dir: &Path) -> Result<Arc<dyn TraceSource>, Error> 
     match StoreSource::open(dir) {
         Ok(store) => Ok(Arc::new(store)),
         Err(StoreError::InUse { path, address }) => {
-            let parsed: Address = address.parse().map_err(Error::Address)?;
+            let parsed: Address = address.parse()?;
             if transport::connect(&parsed, CONNECT).await.is_err() {
                 return Err(StoreError::InUse { path, address }.into());
             }

@@ -47,7 +47,7 @@ impl Scope {
         let topology = &catalog.topology;
         for name in &self.processes {
             let known = topology
-                .application_processes
+                .application_processes()
                 .iter()
                 .map(|p| p.name.as_str());
             let ap = topology
@@ -117,14 +117,14 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 /// `NAME` or `NAME[INDEX]`: a variable, an object of it, or a barrier.
 fn variable(catalog: &Catalog, text: &str) -> Result<(VarId, Option<u32>), Error> {
     if let Some(v) = catalog.variable(text) {
-        return Ok((v.id, None));
+        return Ok((v.id(), None));
     }
     if let Some((name, index)) = text.strip_suffix(']').and_then(|t| t.rsplit_once('['))
         && let Some(v) = catalog.variable(name)
     {
-        let objects = v.spec.layout.objects();
+        let objects = v.spec().layout().objects();
         return match index.parse() {
-            Ok(index) if index < objects => Ok((v.id, Some(index))),
+            Ok(index) if index < objects => Ok((v.id(), Some(index))),
             Ok(_) => Err(bad(format!(
                 "{text}: {name} has {objects} objects, 0 to {}",
                 objects - 1
@@ -136,7 +136,7 @@ fn variable(catalog: &Catalog, text: &str) -> Result<(VarId, Option<u32>), Error
     if let Some(b) = catalog.barriers.iter().find(barrier) {
         return Ok((b.id, None));
     }
-    let known = catalog.variables.iter().map(|v| v.spec.name.as_str());
+    let known = catalog.variables.iter().map(|v| v.spec().name());
     Err(unknown("variable", text, known))
 }
 

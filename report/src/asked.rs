@@ -102,7 +102,7 @@ impl<'a> Asked<'a> {
     pub(crate) fn interesting_variables(&self, analysis: &Analysis, most: usize) -> Vec<VarId> {
         let named = analysis.findings.iter().filter_map(|f| {
             let name = f.variable.as_deref()?;
-            Some(self.catalog.variable(name)?.id)
+            Some(self.catalog.variable(name)?.id())
         });
         let mut busiest: Vec<(u64, VarId)> =
             self.accesses().into_iter().map(|(v, n)| (n, v)).collect();
@@ -118,14 +118,14 @@ impl<'a> Asked<'a> {
     }
 
     pub(crate) fn layout_of(&self, var: VarId) -> String {
-        let variable = self.catalog.variables.iter().find(|v| v.id == var);
-        variable.map_or_else(String::new, |v| v.spec.layout.to_string())
+        let variable = self.catalog.variables.iter().find(|v| v.id() == var);
+        variable.map_or_else(String::new, |v| v.spec().layout().to_string())
     }
 
     pub(crate) fn object_name(&self, object: ObjectId) -> String {
         let name = self.catalog.name_of(object.var);
-        match self.catalog.variables.iter().find(|v| v.id == object.var) {
-            Some(v) if v.spec.layout.objects() > 1 => format!("{name}[{}]", object.index),
+        match self.catalog.variables.iter().find(|v| v.id() == object.var) {
+            Some(v) if v.spec().layout().objects() > 1 => format!("{name}[{}]", object.index),
             _ => name,
         }
     }

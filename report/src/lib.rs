@@ -15,7 +15,7 @@ mod time;
 
 use dosmos_analysis::Analysis;
 use dosmos_plot::{Block, Page};
-use dosmos_proto::{ApId, Nanos, VarId};
+use dosmos_proto::{ApId, Nanos, VarId, Variable};
 use dosmos_trace::query::{Filter, QueryError, TraceSource};
 
 use asked::Asked;
@@ -76,7 +76,7 @@ pub async fn report(
 /// If the source has no answer.
 pub async fn of_variable(source: &dyn TraceSource, name: &str) -> Result<Vec<Block>, QueryError> {
     let asked = Asked::of(source, Options::default().accesses).await?;
-    match asked.catalog.variable(name).map(|v| v.id) {
+    match asked.catalog.variable(name).map(Variable::id) {
         Some(var) => variable(&asked, var, asked.middle()).await,
         None => Ok(Vec::new()),
     }
