@@ -68,7 +68,7 @@ impl std::str::FromStr for Kind {
             .ok_or_else(|| {
                 let known: Vec<_> = Self::ALL.iter().map(|k| k.name()).collect();
                 format!(
-                    "{text:?} is no kind of finding; write one of {}",
+                    "{text:?} is not a kind of finding; write one of {}",
                     known.join(", ")
                 )
             })
@@ -82,7 +82,7 @@ pub struct Withheld {
     pub kind: Kind,
     /// What it would have been about.
     pub subject: String,
-    /// What is lacking.
+    /// What is missing.
     pub why: String,
 }
 

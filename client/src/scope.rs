@@ -225,7 +225,7 @@ fn duration(text: &str) -> Result<Nanos, Error> {
         }
     }
     Err(bad(format!(
-        "{text:?} is not a length of time; use 1.5s, 200ms or 2m"
+        "{text:?} is not a duration; use 1.5s, 200ms or 2m"
     )))
 }
 

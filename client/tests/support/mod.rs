@@ -14,7 +14,7 @@ use dosmos_proto::{
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
 use dosmos_trace::record::Flags;
-use dosmos_trace::{Op, Origin, Record, Side};
+use dosmos_trace::{Op, Origin, PerOrigin, Record, Side};
 
 pub const START: u64 = 1_700_000_000_000_000_000;
 pub const GRID: VarId = VarId(1);
@@ -70,6 +70,7 @@ pub fn variable(id: VarId, name: &str, shape: (u64, u64), rows: u32, owners: &[u
 
 pub fn catalog() -> Catalog {
     Catalog {
+        run: None,
         event_managers: vec!["emp0".into(), "emp1".into()],
         topology: topology(),
         variables: vec![
@@ -303,6 +304,7 @@ pub fn live(until: Nanos) -> Memory {
     let so_far: Vec<Record> = records(60).into_iter().filter(|r| r.end() < now).collect();
     let mut memory = Memory::new(
         Catalog {
+            run: None,
             live: true,
             ..catalog()
         },
@@ -315,11 +317,11 @@ pub fn live(until: Nanos) -> Memory {
 pub fn status(records: &[Record], now: Nanos) -> Status {
     let topology = topology();
     let process = |mp: u32| {
-        let mut by_origin = [OpCounts::default(); 3];
+        let mut by_origin = PerOrigin::<OpCounts>::default();
         for r in records.iter().filter(|r| r.mp == MpId(mp) && r.is_access()) {
-            by_origin[r.origin as usize - 1].count(r.op);
+            by_origin[r.origin].count(r.op);
         }
-        let requests: u64 = by_origin.iter().map(OpCounts::total).sum();
+        let requests: u64 = by_origin.map(OpCounts::total).total();
         let link = mp >= 4;
         ProcessStatus {
             mp: MpId(mp),
