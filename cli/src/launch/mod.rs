@@ -18,7 +18,7 @@ use dosmos_proto::{AddressBook, transport};
 
 use crate::config::Cluster;
 use child::Child;
-pub use run_dir::{RUNS, RunDir};
+pub use run_dir::RunDir;
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
