@@ -183,3 +183,28 @@ proptest! {
         }
     }
 }
+
+/// A case found by a random seed: one node is visited 1e307 times per cycle, and almost nothing costs anything.
+/// "contention is not finite" was the answer for some of the times and none of the rest.
+#[test]
+fn a_node_visited_almost_without_end() {
+    for handler in [5e-324, 1e-300, 1e-290, 1e-200, 1e-16, 1.0] {
+        for latency in [0.0, 5e-324, 1e-200, 1.0] {
+            for c2 in [0.0, 1.0, 1e16, 1e200] {
+                for work in [0.0, 1.0, 1e150] {
+                    for protocol_processor in [false, true] {
+                        let input = GeneralInput {
+                            visits: vec![vec![0.0; 3], vec![0.0; 3], vec![1e307, 1.0, 0.0]],
+                            work: vec![Some(work), Some(1.0), Some(work)],
+                            handler,
+                            latency,
+                            c2,
+                            protocol_processor,
+                        };
+                        assert_answered(general::solve(&input), &[], &format!("{input:?}"));
+                    }
+                }
+            }
+        }
+    }
+}
