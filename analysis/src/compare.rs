@@ -319,8 +319,8 @@ fn findings(first: &[Finding], second: &[Finding]) -> FindingsDiff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labelled::generate;
     use crate::{Input, Thresholds, analyse};
+    use dosmos_testkit::labelled::{Labelled, generate};
 
     fn phased(catalog: &Catalog, records: &[Record]) -> (PhasedRun, Analysis) {
         let mut run = PhasedRun::new(catalog.clone());
@@ -334,11 +334,9 @@ mod tests {
     }
 
     /// A generated run whose processes pass barriers.
-    fn with_barriers() -> crate::labelled::Labelled {
+    fn with_barriers() -> Labelled {
         let mut traces = (0..).map(generate);
-        let passes = |t: &crate::labelled::Labelled| {
-            t.records.iter().filter(|r| r.op == Op::Barrier).count() > 20
-        };
+        let passes = |t: &Labelled| t.records.iter().filter(|r| r.op == Op::Barrier).count() > 20;
         traces.find(passes).unwrap()
     }
 

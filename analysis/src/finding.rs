@@ -11,7 +11,6 @@ use crate::gain::{Cure, GainFrom};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // each is defined by its detector
-#[non_exhaustive]
 pub enum Kind {
     Bottleneck,
     PingPong,

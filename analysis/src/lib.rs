@@ -12,8 +12,7 @@
 //! A third where a whole run is known: [`Analysis::predict_gains`] asks the model of the run what following each
 //! advice would save ([`gain`]).
 //!
-//! [`analyse`] does the first two; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock; chance only from seeds, and only in
-//! [`labelled`], which makes traces to score the detectors by.
+//! [`analyse`] does the first two; [`conclude`] is the second step for a profile gathered slice by slice. The same on a live window and on a whole store. Invariant: no I/O, no clock, no chance.
 
 mod analyse;
 pub mod compare;
@@ -21,7 +20,6 @@ pub mod detectors;
 pub mod finding;
 pub mod gain;
 pub mod groups;
-pub mod labelled;
 mod patch;
 pub mod profile;
 pub mod ranges;

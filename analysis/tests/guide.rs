@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use dosmos_analysis::labelled::generate;
 use dosmos_analysis::{Input, Kind, Thresholds, analyse};
+use dosmos_testkit::labelled::generate;
 
 fn guide() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/findings.md");

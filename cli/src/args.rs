@@ -1,7 +1,6 @@
 //! The grammar of the command line.
 
 mod findings;
-mod measure;
 mod model;
 mod store;
 mod top;
@@ -13,12 +12,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
-pub(crate) use findings::{CheckArgs, DiffArgs, FindingsArgs};
-pub(crate) use measure::{BenchPredictArgs, NetworkArgs};
+pub(crate) use findings::{CheckArgs, DiffArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
-pub(crate) use store::{BenchQueryArgs, BenchStoreArgs, Method, StoreArgs, StoreCommand};
-pub(crate) use top::{BenchTopArgs, ScreenArgs, TopArgs};
-pub(crate) use trade::{BenchInterchangeArgs, ExportArgs, ExportFormat, ImportArgs};
+pub(crate) use store::{StoreArgs, StoreCommand};
+pub(crate) use top::{ScreenArgs, TopArgs};
+pub use trade::ExportFormat;
+pub(crate) use trade::{ExportArgs, ImportArgs};
 
 const FIRST_STEPS: &str = "\
 First steps:
@@ -72,11 +71,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Measure: what the published figures come from
-    Bench {
-        #[command(subcommand)]
-        command: BenchCommand,
-    },
     /// Print what makes a shell complete dosmos's arguments
     Completions {
         /// For which
@@ -90,120 +84,6 @@ pub(crate) enum Command {
 pub(crate) enum ConfigCommand {
     /// Say what a cluster file describes, or everything that is wrong with it
     Check { file: PathBuf },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    /// Time of each operation, near and far, on a cluster of real processes on this machine
-    Latency(LatencyArgs),
-    /// What messages cost on this machine: the network record of the models
-    Network(NetworkArgs),
-    /// How right the models are: example programs, modelled against measured, with 2, 4 and 8 processes
-    Predict(BenchPredictArgs),
-    /// What monitoring costs: the worst-case program of 001 §8 in its four configurations
-    Intrusion(IntrusionArgs),
-    /// Unit grains on one process, alone and beside competitors: memory (MAD), locks (SAD), barriers (BAD)
-    Kernels(KernelsArgs),
-    /// The experiments of the papers, repeated, beside what the papers print: one page
-    Paper(PaperArgs),
-    /// The trace store on the reference workload: bytes a record, records a second, beside other ways of storing
-    Store(BenchStoreArgs),
-    /// Time of each kind of question to a large trace store
-    Query(BenchQueryArgs),
-    /// What the papers claim of the contention models, reproduced by simulation
-    Models(ModelsArgs),
-    /// How fast traces are exported, and imported, in each format
-    Interchange(BenchInterchangeArgs),
-    /// The terminal on a large running system: redraws, time of one, traffic
-    Top(BenchTopArgs),
-    /// Precision and recall of `dosmos check` over generated traces with and without pathologies
-    Findings(FindingsArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LatencyArgs {
-    /// Clusters started one after another; medians and spread are taken over them
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: usize,
-    /// Operations of each kind in a run
-    #[arg(long, default_value_t = 5000)]
-    pub(crate) ops: u64,
-    /// Unix sockets instead of TCP
-    #[arg(long)]
-    pub(crate) unix: bool,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct IntrusionArgs {
-    /// Runs of each configuration, one after another in turn; medians and spread are taken over them
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: usize,
-    /// Rounds of acquire, write, release and read by each of the four processes
-    #[arg(long, default_value_t = 2000)]
-    pub(crate) rounds: u64,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PaperArgs {
-    /// Only these experiments (`--list` names them)
-    #[arg(value_name = "EXPERIMENT")]
-    pub(crate) experiments: Vec<String>,
-    /// Name the experiments and what they repeat
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Runs of each measurement; medians and spread are taken over them
-    #[arg(long, default_value_t = 3)]
-    pub(crate) runs: usize,
-    /// Little of everything, to see that it works; the figures mean nothing
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Where to write the page
-    #[arg(short, long, value_name = "FILE", default_value = "paper.html")]
-    pub(crate) output: PathBuf,
-    /// Also write it as Markdown, with its pictures in a directory of the same name
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct KernelsArgs {
-    /// Only these sweeps (`--list` names them)
-    #[arg(value_name = "SWEEP")]
-    pub(crate) sweeps: Vec<String>,
-    /// Name the sweeps and what they vary
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Most competitors
-    #[arg(long, default_value_t = 7)]
-    pub(crate) max_n: usize,
-    /// Milliseconds a measurement
-    #[arg(long, default_value_t = 100)]
-    pub(crate) time: u64,
-    /// Measurements of each point; medians and spread are taken over them
-    #[arg(long, default_value_t = 3)]
-    pub(crate) repeats: usize,
-    /// Write the curves of each sweep to DIR/SWEEP.svg
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plot: Option<PathBuf>,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ModelsArgs {
-    /// Cycles measured in each simulation
-    #[arg(long, default_value_t = 100_000)]
-    pub(crate) cycles: u64,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -265,18 +145,18 @@ pub(crate) struct NodeArgs {
     pub(crate) stdin_is_parent: bool,
 }
 
-/// Whom to ask.
+/// Which run to read.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct SourceArgs {
+pub struct SourceArgs {
     /// Address of a running event manager (host:port or unix:PATH); may be repeated
     #[arg(long, value_name = "ADDR")]
-    pub(crate) emp: Vec<String>,
+    pub emp: Vec<String>,
     /// Directory of a trace store; may be repeated
     #[arg(long, value_name = "DIR")]
-    pub(crate) store: Vec<PathBuf>,
+    pub store: Vec<PathBuf>,
     /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
     #[arg(long, value_name = "DIR")]
-    pub(crate) run_dir: Option<PathBuf>,
+    pub run_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -303,10 +183,14 @@ pub(crate) struct ReportArgs {
     pub(crate) processes: usize,
 }
 
+/// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
+    /// Aligned columns
     Table,
+    /// A JSON document; its schema is documented
     Json,
+    /// Comma-separated values with a line of headers
     Csv,
 }
 

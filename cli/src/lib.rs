@@ -11,26 +11,24 @@
 //! Errors go to standard error and exit with 2; a program that ran and failed exits with 1.
 //! Invariant: no process started here outlives it.
 
+pub mod args;
+pub mod check;
 pub mod config;
-
-mod args;
-mod bench;
-mod check;
-mod demo;
+pub mod demo;
 mod diff;
 #[cfg(test)]
 mod documents;
-mod launch;
-mod model;
-mod node;
-mod output;
+pub mod launch;
+pub mod model;
+pub mod node;
+pub mod output;
 mod query;
 mod records;
 mod report;
-mod sources;
+pub mod sources;
 mod store;
 mod top;
-mod trade;
+pub mod trade;
 mod up;
 
 use std::process::ExitCode;
@@ -81,7 +79,6 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&cluster.to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Command::Bench { command } => block_on(bench::run(command)).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dosmos", &mut script);

@@ -159,7 +159,10 @@ async fn memory_process(
 }
 
 /// Completes when this process is to end: a signal, or the end of standard input if a parent holds it.
-pub(crate) fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
+///
+/// # Errors
+/// Signals that cannot be watched; standard input that is not a pipe.
+pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut parent = match stdin_is_parent {

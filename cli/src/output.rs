@@ -5,23 +5,23 @@ use std::io::{self, IsTerminal, Write};
 use crate::args::Format;
 
 /// Prints a result. A reader that stopped reading is not an error.
-pub(crate) fn text(text: &str) {
+pub fn text(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// Says how things go.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Where results go that are written piece by piece.
-pub(crate) fn stdout() -> impl Write + Send {
+pub fn stdout() -> impl Write + Send {
     io::stdout()
 }
 
 /// Shows how far long work is: one line that the next replaces. Only on a terminal.
-pub(crate) fn progress(text: &str) {
+pub fn progress(text: &str) {
     let mut err = io::stderr().lock();
     if err.is_terminal() {
         let _ = write!(err, "\r\x1b[K{text}").and_then(|()| err.flush());
@@ -29,36 +29,38 @@ pub(crate) fn progress(text: &str) {
 }
 
 /// Says what went wrong.
-pub(crate) fn error(text: &str) {
+pub fn error(text: &str) {
     note(&format!("dosmos: {text}"));
 }
 
 /// Shows help, or what is wrong with the command line.
-pub(crate) fn usage(e: &clap::Error) {
+pub fn usage(e: &clap::Error) {
     let _ = e.print();
 }
 
 /// Rows under headers.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     headers: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(headers: &[impl ToString]) -> Self {
+    /// A table with these headers and no rows.
+    pub fn new(headers: &[impl ToString]) -> Self {
         Self {
             headers: headers.iter().map(ToString::to_string).collect(),
             rows: Vec::new(),
         }
     }
 
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// As aligned columns (numbers to the right) or as CSV (RFC 4180).
-    pub(crate) fn render(&self, format: Format) -> String {
+    pub fn render(&self, format: Format) -> String {
         match format {
             Format::Csv => self.csv(),
             Format::Table | Format::Json => self.aligned(),
@@ -66,7 +68,7 @@ impl Table {
     }
 
     /// As a table of a page.
-    pub(crate) fn page(&self) -> dosmos_plot::Block {
+    pub fn page(&self) -> dosmos_plot::Block {
         let mut table = dosmos_plot::Table::new(self.headers.clone());
         for row in &self.rows {
             table.row(row.clone());

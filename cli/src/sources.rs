@@ -16,13 +16,18 @@ use crate::args::SourceArgs;
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// Sources that exist; whether they answer shows when they are asked.
-pub(crate) struct Opened {
-    pub(crate) sources: Vec<Arc<dyn TraceSource>>,
-    pub(crate) title: String,
+pub struct Opened {
+    /// One for each event manager or store.
+    pub sources: Vec<Arc<dyn TraceSource>>,
+    /// What was named, for headings.
+    pub title: String,
 }
 
 /// Opens what the command line names, else the latest run.
-pub(crate) async fn open(args: &SourceArgs) -> anyhow::Result<Opened> {
+///
+/// # Errors
+/// An address that is not one, a directory that holds no run, a store that cannot be read.
+pub async fn open(args: &SourceArgs) -> anyhow::Result<Opened> {
     let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
     let mut titles = Vec::new();
     for text in &args.emp {

@@ -219,9 +219,7 @@ impl<T: Element> Object<T> {
             });
         }
         let object = self.clone();
-        let body = Request::Acquire(wire::Acquire {
-            object: self.id.to_wire(),
-        });
+        let body = self.access(wire::object_access::Kind::Acquire(wire::Acquire {}));
         self.call(Op::Acquire, body, move |reply| match reply {
             Reply::Granted(grant) => Ok(wrap(Section::new(object, grant.epoch, grant.version))),
             _ => Err(Malformed::new("reply", "not a grant")),
@@ -229,10 +227,9 @@ impl<T: Element> Object<T> {
     }
 
     pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
-        let body = Request::Release(wire::Release {
-            object: self.id.to_wire(),
-            epoch,
-        });
+        let body = self.access(wire::object_access::Kind::Release(wire::Release {
+            epoch: Some(epoch),
+        }));
         self.call(Op::Release, body, |reply| match reply {
             Reply::Released(done) => Ok(done.version),
             _ => Err(Malformed::new("reply", "not the end of a release")),
@@ -254,12 +251,11 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
-        let body = Request::Write(wire::Write {
-            object: self.id.to_wire(),
+        let body = self.access(wire::object_access::Kind::Write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
-            epoch,
-        });
+            epoch: section(epoch),
+        }));
         self.call(Op::Write, body, |reply| match reply {
             Reply::Write(_) => Ok(()),
             _ => Err(Malformed::new("reply", "not the end of a write")),
@@ -278,13 +274,14 @@ impl<T: Element> Object<T> {
         end: u32,
         decode: impl FnOnce(wire::ReadDone) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
-        let object = self.id.to_wire();
         // All of it is said in one way only.
-        let (first, end) = match (first, end as usize) {
-            (0, end) if end == self.len() => (0, 0),
-            _ => (first, end),
-        };
-        let body = Request::Read(wire::Read { object, first, end });
+        let whole = end == 0 || (first == 0 && end as usize == self.len());
+        let end = (!whole).then_some(end);
+        let body = self.access(wire::object_access::Kind::Read(wire::Read {
+            first,
+            end,
+            epoch: None,
+        }));
         self.call(Op::Read, body, |reply| match reply {
             Reply::Read(done) => decode(done),
             _ => Err(Malformed::new("reply", "not the end of a read")),
@@ -333,19 +330,25 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(at..at.saturating_add(1)) {
             return Call::failed(e);
         }
-        let body = Request::Atomic(wire::Atomic {
-            object: self.id.to_wire(),
+        let body = self.access(wire::object_access::Kind::Atomic(wire::Atomic {
             element: at as u32,
             r#type: wire::ElementType::from(T::TYPE).into(),
-            epoch,
+            epoch: section(epoch),
             op: Some(op),
-        });
+        }));
         self.call(Op::Atomic, body, |reply| match reply {
             Reply::Atomic(done) => Ok(decode(done)),
             _ => Err(Malformed::new(
                 "reply",
                 "not the end of an atomic operation",
             )),
+        })
+    }
+
+    fn access(&self, kind: wire::object_access::Kind) -> Request {
+        Request::Access(wire::ObjectAccess {
+            object: self.id.to_wire(),
+            kind: Some(kind),
         })
     }
 
@@ -384,6 +387,11 @@ impl<T: Number> Object<T> {
         let op = wire::atomic::Op::FetchAdd(delta.to_bits());
         self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }
+}
+
+/// The section a write belongs to, on the wire.
+fn section(epoch: u64) -> Option<u64> {
+    (epoch != OUTSIDE).then_some(epoch)
 }
 
 /// The values in a reply, if they are as many as were asked for.

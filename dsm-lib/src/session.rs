@@ -129,9 +129,11 @@ impl<K> Session<K> {
         self.pending.insert(id, pending);
         Ok(wire::ApRequest {
             id,
-            deadline_ms: u32::try_from(deadline.as_millis())
-                .unwrap_or(u32::MAX)
-                .max(1),
+            timeout_ms: Some(
+                u32::try_from(deadline.as_millis())
+                    .unwrap_or(u32::MAX)
+                    .max(1),
+            ),
             body: Some(body),
             times: Vec::new(),
         })
@@ -190,7 +192,12 @@ impl<K> Session<K> {
         deadline: Duration,
     ) -> Option<wire::ApRequest> {
         let object = acquire.thing.object?.to_wire();
-        let body = Request::Release(wire::Release { object, epoch });
+        let body = Request::Access(wire::ObjectAccess {
+            object,
+            kind: Some(wire::object_access::Kind::Release(wire::Release {
+                epoch: Some(epoch),
+            })),
+        });
         let subject = Op::Release.on(&acquire.thing);
         // If the session is over, so is the section.
         self.submit(now, subject, body, deadline, None).ok()

@@ -23,15 +23,22 @@ fn thing() -> Thing {
     }
 }
 
+fn access(object: u64, kind: wire::object_access::Kind) -> Request {
+    Request::Access(wire::ObjectAccess {
+        object,
+        kind: Some(kind),
+    })
+}
+
 fn submit(s: &mut Session<u32>, op: Op, ticket: u32) -> wire::ApRequest {
     let object = thing().object.unwrap().to_wire();
     let body = match op {
-        Op::Acquire => Request::Acquire(wire::Acquire { object }),
+        Op::Acquire => access(object, wire::object_access::Kind::Acquire(wire::Acquire {})),
         Op::Bye => Request::Bye(wire::Bye {}),
-        _ => Request::Read(wire::Read {
+        _ => access(
             object,
-            ..Default::default()
-        }),
+            wire::object_access::Kind::Read(wire::Read::default()),
+        ),
     };
     s.submit(Nanos::ZERO, op.on(&thing()), body, DEADLINE, Some(ticket))
         .unwrap()
@@ -65,7 +72,7 @@ fn replies_find_their_requests_in_any_order() {
     let mut s = session();
     let (a, b) = (submit(&mut s, Op::Read, 1), submit(&mut s, Op::Read, 2));
     assert_ne!(a.id, b.id);
-    assert_eq!(a.deadline_ms, 100);
+    assert_eq!(a.timeout_ms, Some(100));
     assert_eq!(
         complete(s.receive(Nanos::ZERO, read_done(b.id))).ticket,
         Some(2)
@@ -125,9 +132,13 @@ fn a_lock_granted_after_its_deadline_is_given_back() {
     assert_eq!(s.expire(GIVEN_UP).len(), 1);
     match s.receive(GIVEN_UP, granted(request.id, 9)) {
         Received::GiveBack(wire::ApRequest {
-            body: Some(Request::Release(release)),
+            body:
+                Some(Request::Access(wire::ObjectAccess {
+                    kind: Some(wire::object_access::Kind::Release(release)),
+                    ..
+                })),
             ..
-        }) => assert_eq!(release.epoch, 9),
+        }) => assert_eq!(release.epoch, Some(9)),
         other => panic!("expected a release, got {other:?}"),
     }
     // Only once.

@@ -143,7 +143,7 @@ impl Client {
         let (out, queue) = mpsc::unbounded_channel();
         out.send(w::ApRequest {
             id: 1,
-            deadline_ms: 0,
+            timeout_ms: None,
             body: Some(In::Hello(w::ApHello {
                 name: name.into(),
                 protocol,
@@ -171,7 +171,7 @@ impl Client {
         self.next += 1;
         let request = w::ApRequest {
             id,
-            deadline_ms: 10_000,
+            timeout_ms: Some(10_000),
             body: Some(body),
             ..w::ApRequest::default()
         };
@@ -220,31 +220,33 @@ fn spec(name: &str, owner: &str, bytes: u64) -> VariableSpec {
     }
 }
 
-fn read(object: ObjectId) -> In {
-    In::Read(w::Read {
+fn access(object: ObjectId, kind: w::object_access::Kind) -> In {
+    In::Access(w::ObjectAccess {
         object: object.to_wire(),
-        first: 0,
-        end: 0,
+        kind: Some(kind),
     })
+}
+fn read(object: ObjectId) -> In {
+    access(object, w::object_access::Kind::Read(w::Read::default()))
 }
 fn write(object: ObjectId, data: Vec<u8>) -> In {
-    In::Write(w::Write {
-        object: object.to_wire(),
-        first: 0,
-        data: data.into(),
-        epoch: 0,
-    })
+    access(
+        object,
+        w::object_access::Kind::Write(w::Write {
+            first: 0,
+            data: data.into(),
+            epoch: None,
+        }),
+    )
 }
 fn acquire(object: ObjectId) -> In {
-    In::Acquire(w::Acquire {
-        object: object.to_wire(),
-    })
+    access(object, w::object_access::Kind::Acquire(w::Acquire {}))
 }
 fn release(object: ObjectId) -> In {
-    In::Release(w::Release {
-        object: object.to_wire(),
-        epoch: 0,
-    })
+    access(
+        object,
+        w::object_access::Kind::Release(w::Release { epoch: None }),
+    )
 }
 fn barrier() -> In {
     In::Barrier(w::Barrier {

@@ -374,9 +374,9 @@ fn barrier_of_all_combines_the_arrivals_of_each_memory_process() {
         "
          ap1 -> mp0 barrier b
          ap3 -> mp1 barrier b
-         mp1 -> lp.b arrive b generation 1 with 2
-         lp.b -> lp.a arrive b generation 1 with 2 hop 1
-         lp.a -> mp0 arrive b generation 1 with 2 hop 2
+         mp1 -> lp.b arrive b generation 1
+         lp.b -> lp.a arrive b generation 1 hop 1
+         lp.a -> mp0 arrive b generation 1 hop 2
          record@mp0 requester barrier barrier b[1] by ap0 local v0 waited
          mp0 -> ap0 passed generation 1
          record@mp0 requester barrier barrier b[1] by ap1 local v0 waited
@@ -408,7 +408,7 @@ fn barrier_of_a_group_leaves_the_others_alone() {
          trace@mp2 barrier 
          ap3 -> mp3 barrier 
          trace@mp3 barrier 
-         mp3 -> mp2 arrive  generation 1 with 1
+         mp3 -> mp2 arrive  generation 1
          record@mp2 requester barrier barrier [1] by ap2 local v0 waited
          mp2 -> ap2 passed generation 1
          mp2 -> mp3 open  generation 1
@@ -470,7 +470,7 @@ fn a_write_outside_a_section_is_flushed_before_the_barrier() {
          trace@mp0 hand-over y[0] dropped to emp0
          mp0 -> mp1 flushed
          mp0 -> mp1 ack y[0] v1
-         mp1 -> mp0 arrive b generation 1 with 1
+         mp1 -> mp0 arrive b generation 1
          record@mp0 requester barrier barrier b[1] by ap0 local v0 waited
          mp0 -> ap0 passed generation 1
          mp0 -> mp1 open b generation 1

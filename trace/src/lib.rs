@@ -7,7 +7,6 @@
 //! * [`selection`]: which accesses are recorded.
 //! * [`chunk`]: records as compressed columns, with a summary.
 //! * [`store`]: the trace on disk: written by an event manager, read by anybody.
-//! * [`reference`]: a seeded stream of records that benchmarks agree on.
 //! * [`wire`]: all of these as messages of the monitoring protocol.
 //!
 //! Invariant: nothing here knows of sockets or of running processes.
@@ -16,7 +15,6 @@ pub mod chunk;
 pub mod meta;
 pub mod query;
 pub mod record;
-pub mod reference;
 pub mod selection;
 pub mod store;
 pub mod wire;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dosmos_proto::{EmpId, MpId};
+use dosmos_testkit::reference::{self, Workload};
 use dosmos_trace::chunk::{Chunk, MOST_RECORDS, encode};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
 use dosmos_trace::record::Record;
-use dosmos_trace::reference::{self, Workload};
 use dosmos_trace::store::{BatchMark, Commit, Identity, StoreSource, StoreWriter};
 use nix::sys::resource::{Resource, setrlimit};
 use proptest::prelude::*;

@@ -27,7 +27,7 @@ pub(crate) struct CheckArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
-    /// What messages cost where it ran (`dosmos bench network -o FILE`), for predicted gains; a typical machine's
+    /// What messages cost where it ran (`dosmos-bench network -o FILE`), for predicted gains; a typical machine's
     /// unless given
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
@@ -44,31 +44,6 @@ pub(crate) struct DiffArgs {
     /// The run to compare with it
     #[arg(value_name = "RUN2")]
     pub(crate) second: String,
-    /// Thresholds of the detectors, TOML; those left out keep their defaults
-    #[arg(long, value_name = "FILE")]
-    pub(crate) thresholds: Option<PathBuf>,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FindingsArgs {
-    /// Traces
-    #[arg(long, default_value_t = 500)]
-    pub(crate) traces: u64,
-    /// Seed of the first trace; the detectors were tuned on seeds below 1000
-    #[arg(long, default_value_t = 1_000_000)]
-    pub(crate) seed: u64,
-    /// Fraction of the records that is lost, in bursts
-    #[arg(long, default_value_t = 0.0)]
-    pub(crate) drop: f64,
-    /// Keep one record in so many
-    #[arg(long, default_value_t = 1)]
-    pub(crate) sample: u32,
-    /// Name every mistake and the seed of its trace
-    #[arg(long)]
-    pub(crate) mistakes: bool,
     /// Thresholds of the detectors, TOML; those left out keep their defaults
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,

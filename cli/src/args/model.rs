@@ -78,7 +78,7 @@ pub(crate) struct PredictArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
-    /// What `dosmos bench network -o` measured [default: a typical machine's]
+    /// What `dosmos-bench network -o` measured [default: a typical machine's]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
     /// Operations take what their messages and their service take: use no delays measured in the run

@@ -3,7 +3,7 @@
 use clap::Args;
 use dosmos_visualizer::state::Palette;
 
-use super::{Format, SourceArgs};
+use super::SourceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
@@ -28,35 +28,4 @@ pub(crate) struct ScreenArgs {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub(crate) no_mouse: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchTopArgs {
-    /// Variables of the system watched
-    #[arg(long, default_value_t = 100_000)]
-    pub(crate) variables: u32,
-    /// Its event managers, each with a memory process
-    #[arg(long, default_value_t = 64)]
-    pub(crate) emps: u32,
-    /// Records a second that it makes
-    #[arg(long, default_value_t = 20_000)]
-    pub(crate) rate: u32,
-    /// Runs; medians and spread are taken over them
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: usize,
-    /// Seconds on each screen in a run
-    #[arg(long, default_value_t = 5)]
-    pub(crate) seconds: u64,
-    /// Milliseconds between two looks at the system
-    #[arg(long, default_value_t = 500)]
-    pub(crate) refresh: u64,
-    /// Columns of the terminal
-    #[arg(long, default_value_t = 200)]
-    pub(crate) columns: u16,
-    /// Rows of the terminal
-    #[arg(long, default_value_t = 60)]
-    pub(crate) rows: u16,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Format, SelectArgs};
+use super::SelectArgs;
 
+/// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
+pub enum ExportFormat {
     /// One JSON object a line; `dosmos import` reads it back
     Jsonl,
     /// A table, one row a record
@@ -49,23 +50,4 @@ pub(crate) struct ImportArgs {
     /// Leave bad lines out instead of stopping at the first; they count as lost records
     #[arg(long)]
     pub(crate) skip_bad: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchInterchangeArgs {
-    /// Records of the trace
-    #[arg(long, default_value_t = 2_000_000)]
-    pub(crate) records: u64,
-    /// Runs; medians and spread are taken over them
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: usize,
-    /// Seed of the reference workload
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Where to put stores and files; they are removed [default: the system's place for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
-    /// How to print
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
 }

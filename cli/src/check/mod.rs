@@ -117,7 +117,7 @@ pub(crate) async fn analyse(
 ///
 /// # Errors
 /// Names the file, and in it the line and the key.
-pub(crate) fn thresholds(file: Option<&Path>) -> anyhow::Result<Thresholds> {
+pub fn thresholds(file: Option<&Path>) -> anyhow::Result<Thresholds> {
     let Some(file) = file else {
         return Ok(Thresholds::default());
     };

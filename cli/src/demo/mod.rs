@@ -26,7 +26,7 @@ use crate::up::Signals;
 
 /// Two groups of two memory processes, each with an application process; a link process and an event
 /// manager a group.
-pub(crate) const CLUSTER: &str = include_str!("../demo.toml");
+pub const CLUSTER: &str = include_str!("../demo.toml");
 
 /// Seconds the program computes if nobody says.
 const HEADLESS_SECONDS: u64 = 5;

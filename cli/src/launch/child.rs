@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::RunDir;
 use crate::output;
 
+#[derive(Debug)]
 pub(super) struct Child {
     pub(super) name: String,
     process: tokio::process::Child,

@@ -18,7 +18,7 @@ use dosmos_proto::{AddressBook, transport};
 
 use crate::config::Cluster;
 use child::Child;
-pub(crate) use run_dir::{RUNS, RunDir};
+pub use run_dir::{RUNS, RunDir};
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
@@ -29,24 +29,31 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A cluster that runs on this machine.
-pub(crate) struct Running {
-    pub(crate) cluster: Cluster,
-    pub(crate) run_dir: RunDir,
-    pub(crate) book: AddressBook,
+#[derive(Debug)]
+pub struct Running {
+    /// What it was started from.
+    pub cluster: Cluster,
+    /// Where its logs, addresses and stores are.
+    pub run_dir: RunDir,
+    /// Where its processes answer.
+    pub book: AddressBook,
     emps: Vec<Child>,
     mps: Vec<Child>,
 }
 
 /// How a program's processes ended.
 #[derive(Debug)]
-pub(crate) struct AppOutcome {
+pub struct AppOutcome {
     /// What went wrong, one line a process that failed.
-    pub(crate) failures: Vec<String>,
+    pub failures: Vec<String>,
 }
 
 impl Running {
     /// Starts every event manager, memory and link process and waits until all answer.
-    pub(crate) async fn start(
+    ///
+    /// # Errors
+    /// A process that cannot be started, ends, or does not answer in time, with the end of its log.
+    pub async fn start(
         cluster: Cluster,
         cluster_file: &Path,
         run_dir: RunDir,
@@ -104,7 +111,7 @@ impl Running {
     }
 
     /// Operating-system numbers of the event managers.
-    pub(crate) fn emp_pids(&self) -> impl Iterator<Item = u32> {
+    pub fn emp_pids(&self) -> impl Iterator<Item = u32> {
         self.emps.iter().filter_map(Child::id)
     }
 
@@ -121,11 +128,10 @@ impl Running {
 
     /// Runs `command` once per application process until all have ended. With `echo`, what they print
     /// appears here as well as in their logs.
-    pub(crate) async fn run_app(
-        &mut self,
-        command: &[String],
-        echo: bool,
-    ) -> anyhow::Result<AppOutcome> {
+    ///
+    /// # Errors
+    /// A program that cannot be started; a process of the cluster that ended.
+    pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
         let mut apps = Vec::new();
         for ap in &self.cluster.topology.application_processes {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
@@ -177,7 +183,7 @@ impl Running {
 
     /// Ends the memory and link processes, which report everything they still hold, and has the event
     /// managers put it on disk.
-    pub(crate) async fn stop_memory(&mut self) {
+    pub async fn stop_memory(&mut self) {
         end_all(&mut self.mps).await;
         for emp in &self.emps {
             let Some(address) = self.book.resolve(&emp.name) else {
@@ -195,7 +201,7 @@ impl Running {
     }
 
     /// Ends everything that still runs.
-    pub(crate) async fn stop(mut self) {
+    pub async fn stop(mut self) {
         self.stop_memory().await;
         end_all(&mut self.emps).await;
     }

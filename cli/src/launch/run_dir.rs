@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 /// Where runs go unless told otherwise.
-pub(crate) const RUNS: &str = "dosmos-run";
+pub const RUNS: &str = "dosmos-run";
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct RunDir(PathBuf);
+pub struct RunDir(PathBuf);
 
 impl RunDir {
     /// Makes `dir`, or `dosmos-run/NAME-TIME`, to which `dosmos-run/latest` then points.
-    pub(crate) fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// A directory that cannot be made, with its path.
+    pub fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
         let chosen = dir.is_none();
         let dir = dir.unwrap_or_else(|| {
             let now = chrono::Local::now().format("%Y%m%d-%H%M%S");
@@ -48,12 +51,13 @@ impl RunDir {
         Ok(Self(dir))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The path.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// The path, relative to the current directory if it lies below it.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let here = std::env::current_dir().and_then(|d| d.canonicalize());
         let relative = here
             .ok()
@@ -64,7 +68,8 @@ impl RunDir {
             .to_string()
     }
 
-    pub(crate) fn log_path(&self, name: &str) -> PathBuf {
+    /// The path of the log of a process.
+    pub fn log_path(&self, name: &str) -> PathBuf {
         self.0.join("log").join(format!("{name}.log"))
     }
 
@@ -77,7 +82,7 @@ impl RunDir {
     }
 
     /// The last lines of a process's log.
-    pub(crate) fn tail(&self, name: &str) -> String {
+    pub fn tail(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let last = &lines[lines.len().saturating_sub(10)..];
@@ -92,7 +97,7 @@ impl RunDir {
 
     /// What a process said at its end: its last line that begins as an error does, else its last; none
     /// if it printed nothing.
-    pub(crate) fn last_words(&self, name: &str) -> Option<String> {
+    pub fn last_words(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
         let mut lines = text.lines().rev().map(str::trim).filter(|l| !l.is_empty());
         let last = lines.clone().next()?;

@@ -9,7 +9,7 @@ mod document;
 mod dvsm;
 mod lopc;
 mod memhier;
-pub(crate) mod of_run;
+pub mod of_run;
 mod show;
 #[cfg(test)]
 mod tests;

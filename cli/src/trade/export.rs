@@ -49,8 +49,11 @@ fn write(
     Ok(exported)
 }
 
-/// Writes `format` to `out`.
-pub(crate) fn exporter<'a>(
+/// A writer of `format` to `out`.
+///
+/// # Errors
+/// A format that this program was built without; a header that cannot be written.
+pub fn exporter<'a>(
     format: ExportFormat,
     out: Box<dyn Write + Send + 'a>,
 ) -> anyhow::Result<Box<dyn Export + 'a>> {

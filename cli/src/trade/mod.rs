@@ -2,7 +2,7 @@
 //!
 //! Long work: it shows how far it is, and Ctrl-C ends it with nothing half-written left behind.
 
-pub(crate) mod export;
+pub mod export;
 pub(crate) mod import;
 
 use std::ops::ControlFlow;

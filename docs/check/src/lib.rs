@@ -60,6 +60,51 @@ pub fn texts_for_people() -> Vec<Text> {
     texts(&["md", "rs"])
 }
 
+/// Arguments of every command in a fenced block of `text` that begins with one of `programs` (such as `"dosmos "`), with
+/// the line that it stands in. Commands with a placeholder (`…`, `<`, `[`, `{`) are left out.
+pub fn commands(text: &str, programs: &[&str]) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in text.replace("\\\n", " ").lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            let parts = line.split(" && ").flat_map(|p| p.split("; "));
+            let words = parts.filter_map(|part| arguments(part, programs));
+            found.extend(words.map(|w| (line.to_owned(), w)));
+        }
+    }
+    found
+}
+
+fn arguments(command: &str, programs: &[&str]) -> Option<Vec<String>> {
+    let command = command.trim().trim_start_matches("$ ");
+    let command = command.rsplit(" | ").next().unwrap_or(command);
+    let rest = programs.iter().find_map(|p| command.strip_prefix(p))?;
+    let words = words(rest);
+    let placeholder = words.iter().any(|w| w.contains(['…', '<', '[', '{']));
+    (!words.is_empty() && !placeholder).then_some(words)
+}
+
+/// Words of a shell line up to a comment or to what the shell does with the rest; quotes hold words together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while let Some(first) = rest.chars().next() {
+        if "#|>&;".contains(first) {
+            break;
+        }
+        let quote = Some(first).filter(|c| "'\"".contains(*c));
+        let (word, after) = match quote {
+            Some(q) => rest[1..].split_once(q).unwrap_or((&rest[1..], "")),
+            None => rest.split_once(' ').unwrap_or((rest, "")),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
 /// The anchor of a heading: how GitHub derives it from the text.
 pub fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();

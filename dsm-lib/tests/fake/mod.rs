@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
+use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{ErrorCode, GroupId, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec};
 use futures::channel::{mpsc, oneshot};
@@ -180,11 +181,7 @@ impl Session {
     /// The variable an operation is on; none for declarations, which are always answered.
     fn name_of(&self, body: &Request) -> String {
         let object = match body {
-            Request::Read(r) => r.object,
-            Request::Write(w) => w.object,
-            Request::Atomic(a) => a.object,
-            Request::Acquire(a) => a.object,
-            Request::Release(r) => r.object,
+            Request::Access(a) => a.object,
             Request::Barrier(b) => return b.name.clone(),
             _ => return String::new(),
         };
@@ -217,52 +214,57 @@ impl Session {
                     return Err(Refusal::new(ErrorCode::UnknownVariable, why));
                 }
             },
-            Request::Read(r) => {
-                let width = self.width(r.object);
-                let all = &self.data[&r.object];
-                let end = if r.end == 0 {
-                    all.len()
-                } else {
-                    r.end as usize * width
-                };
+            Request::Access(wire::ObjectAccess { object, kind }) => {
+                self.access(object, kind.unwrap())?
+            }
+            Request::Cancel(_) => unreachable!("it gets no reply"),
+            Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
+            Request::Publish(_) => Reply::Published(wire::Published {}),
+            Request::Bye(_) => Reply::Farewell(wire::Farewell {}),
+        })
+    }
+
+    fn access(&mut self, object: u64, kind: wire::object_access::Kind) -> Result<Reply, Refusal> {
+        Ok(match kind {
+            Kind::Read(r) => {
+                let width = self.width(object);
+                let all = &self.data[&object];
+                let end = r.end.map_or(all.len(), |end| end as usize * width);
                 Reply::Read(wire::ReadDone {
-                    version: self.version(r.object),
+                    version: self.version(object),
                     data: all[r.first as usize * width..end].to_vec().into(),
                 })
             }
-            Request::Write(w) => {
-                let at = w.first as usize * self.width(w.object);
-                let all = self.data.get_mut(&w.object).unwrap();
+            Kind::Write(w) => {
+                let at = w.first as usize * self.width(object);
+                let all = self.data.get_mut(&object).unwrap();
                 all[at..at + w.data.len()].copy_from_slice(&w.data);
                 Reply::Write(wire::WriteDone::default())
             }
-            Request::Atomic(a) => self.atomic(&a),
-            Request::Acquire(a) => {
-                if self.held.contains_key(&a.object) {
+            Kind::Atomic(a) => self.atomic(object, &a),
+            Kind::Acquire(_) => {
+                if self.held.contains_key(&object) {
                     let why = "you hold it already; release it first";
                     return Err(Refusal::new(ErrorCode::AlreadyHeld, why));
                 }
                 self.epochs += 1;
-                self.held.insert(a.object, self.epochs);
+                self.held.insert(object, self.epochs);
                 Reply::Granted(wire::Granted {
                     epoch: self.epochs,
-                    version: self.version(a.object),
+                    version: self.version(object),
                 })
             }
-            Request::Release(r) => {
-                if self.held.get(&r.object) != Some(&r.epoch) {
+            Kind::Release(r) => {
+                if self.held.get(&object).copied() != r.epoch {
                     let why = "you do not hold it";
                     return Err(Refusal::new(ErrorCode::NotHeld, why));
                 }
-                self.held.remove(&r.object);
-                *self.versions.entry(r.object).or_default() += 1;
+                self.held.remove(&object);
+                *self.versions.entry(object).or_default() += 1;
                 Reply::Released(wire::Released {
-                    version: self.version(r.object),
+                    version: self.version(object),
                 })
             }
-            Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
-            Request::Publish(_) => Reply::Published(wire::Published {}),
-            Request::Bye(_) => Reply::Farewell(wire::Farewell {}),
         })
     }
 
@@ -286,8 +288,8 @@ impl Session {
     }
 
     /// Eight-byte integers only.
-    fn atomic(&mut self, a: &wire::Atomic) -> Reply {
-        let all = self.data.get_mut(&a.object).unwrap();
+    fn atomic(&mut self, object: u64, a: &wire::Atomic) -> Reply {
+        let all = self.data.get_mut(&object).unwrap();
         let slot = &mut all[a.element as usize * 8..][..8];
         let previous = u64::from_le_bytes(slot.try_into().unwrap());
         let next = match a.op.as_ref().unwrap() {
@@ -318,11 +320,14 @@ fn verb(body: &Request) -> &'static str {
         Request::Hello(_) => "hello",
         Request::Declare(_) => "declare",
         Request::Open(_) => "open",
-        Request::Read(_) => "read",
-        Request::Write(_) => "write",
-        Request::Atomic(_) => "atomic",
-        Request::Acquire(_) => "acquire",
-        Request::Release(_) => "release",
+        Request::Access(access) => match access.kind.as_ref().unwrap() {
+            Kind::Read(_) => "read",
+            Kind::Write(_) => "write",
+            Kind::Atomic(_) => "atomic",
+            Kind::Acquire(_) => "acquire",
+            Kind::Release(_) => "release",
+        },
+        Request::Cancel(_) => "cancel",
         Request::Barrier(_) => "barrier",
         Request::Publish(_) => "publish",
         Request::Bye(_) => "bye",

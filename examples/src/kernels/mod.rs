@@ -1,5 +1,5 @@
 //! The workload kernels MAD (memory access), SAD (synchronisation access) and BAD (barriers): unit grains on
-//! one test process, alone and beside competitors (MODELS D; `002`). `dosmos bench kernels` runs the sweeps.
+//! one test process, alone and beside competitors (MODELS D; `002`). `dosmos-bench kernels` runs the sweeps.
 //!
 //! Process 0 prints one JSON object a number of competitors ([`Outcome`]) or barrier ([`BarrierOutcome`]).
 

@@ -6,7 +6,7 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, ObjectId, Refusal};
 
 use super::barrier::{Gone, coordinator};
-use super::calls::{Kind, What};
+use super::calls::{Call, Kind, What};
 use super::input::{Answer, Ask, Body, Message, Output, Tell};
 use super::peers::Fate;
 use super::replies::Cost;
@@ -16,22 +16,34 @@ impl Core {
     /// Ends the operations whose time is over.
     pub(super) fn expire(&mut self, cx: &mut Cx) {
         for call in self.calls.due(cx.now) {
-            let Some((to, op)) = self.calls.get(call).and_then(|c| match &c.kind {
-                Kind::Operation(op) => Some((c.to, op.clone())),
-                _ => None,
-            }) else {
-                continue;
-            };
-            let recalled = self.peers.recall(self.cluster.me, call);
-            if let What::Acquire { object, sent: true } = op.what
-                && !recalled
-            {
-                // Sent behind the acquire, so that a grant on its way is taken back too.
-                self.abandon_at(cx, to, op.ap, Some(object));
-            }
-            let refusal = self.overdue(to, &op);
-            self.finish(cx, call, Err(refusal), Cost::default());
+            self.give_up(cx, call);
         }
+    }
+
+    /// An application process does not wait for its request `id` any more.
+    pub(super) fn cancel(&mut self, cx: &mut Cx, ap: ApId, id: u64) {
+        let is = |c: &Call| matches!(&c.kind, Kind::Operation(op) if op.ap == ap && op.id == id);
+        for call in self.calls.select(is) {
+            self.give_up(cx, call);
+        }
+    }
+
+    fn give_up(&mut self, cx: &mut Cx, call: u64) {
+        let Some((to, op)) = self.calls.get(call).and_then(|c| match &c.kind {
+            Kind::Operation(op) => Some((c.to, op.clone())),
+            _ => None,
+        }) else {
+            return;
+        };
+        let recalled = self.peers.recall(self.cluster.me, call);
+        if let What::Acquire { object, sent: true } = op.what
+            && !recalled
+        {
+            // Sent behind the acquire, so that a grant on its way is taken back too.
+            self.abandon_at(cx, to, op.ap, Some(object));
+        }
+        let refusal = self.overdue(to, &op);
+        self.finish(cx, call, Err(refusal), Cost::default());
     }
 
     fn overdue(&self, to: MpId, op: &super::calls::Operation) -> Refusal {

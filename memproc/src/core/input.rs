@@ -157,6 +157,8 @@ pub enum Request {
     },
     /// Tell holders of copies what was written outside sections.
     Publish,
+    /// The request of this number is not waited for any more.
+    Cancel(u64),
     Bye,
 }
 

@@ -79,6 +79,8 @@ pub struct Settings {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take if the application process does not say.
     pub default_deadline: Nanos,
+    /// Which start of this process it is: different at every start.
+    pub incarnation: u64,
 }
 
 /// What has been done so far.
@@ -111,6 +113,8 @@ pub struct Welcome {
     pub group_rank: (u32, u32),
     /// Names of all memory processes, by number.
     pub memory_processes: Vec<String>,
+    /// Which start of the memory process this is.
+    pub incarnation: u64,
 }
 
 /// The state machine of one memory or link process.
@@ -252,6 +256,7 @@ impl Core {
             rank: rank_in(None),
             group_rank: rank_in(Some(group)),
             memory_processes: t.memory_processes.iter().map(|m| m.name.clone()).collect(),
+            incarnation: self.settings.incarnation,
         }
     }
 

@@ -20,6 +20,9 @@ use super::{Core, Cx};
 impl Core {
     /// A request of a connected application process.
     pub(super) fn request(&mut self, cx: &mut Cx, mut op: Operation, request: Request) {
+        if let Request::Cancel(id) = request {
+            return self.cancel(cx, op.ap, id);
+        }
         self.counters.requests += 1;
         op.what = self.what(&request);
         if let Err(refusal) = self.admit(op.ap) {
@@ -77,6 +80,7 @@ impl Core {
                 self.prepare(cx, op.ap, call);
                 Ok(())
             }
+            Request::Cancel(_) => Ok(()),
             Request::Bye => {
                 self.leave(cx, op.ap, true);
                 cx.reply(op.ap, op.id, Reply::Farewell);
@@ -127,7 +131,7 @@ impl Core {
             Request::Declare(spec) => What::Declare(spec.name.clone()),
             Request::Open(name) => What::Open(name.clone()),
             Request::Publish => What::Publish,
-            Request::Bye => What::Open(String::new()),
+            Request::Bye | Request::Cancel(_) => What::Open(String::new()),
             Request::Read { object, .. } => What::Read {
                 object: *object,
                 first: 0,

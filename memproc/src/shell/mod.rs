@@ -365,7 +365,9 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
             return Err(Error::Config(why));
         }
     };
+    let clock = Clock::start();
     let core = Core::new(Settings {
+        incarnation: clock.now().0,
         topology: Arc::clone(&topology),
         me: config.me,
         overrides: config.overrides,
@@ -375,7 +377,6 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
         },
     });
     let recorder = Recorder::new(Arc::clone(&topology), config.me, config.recording);
-    let clock = Clock::start();
     let shared = Shared {
         topology,
         me: config.me,

@@ -21,36 +21,12 @@ pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malforme
 
 /// Any later message: its patience and what it asks for.
 pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malformed> {
-    let patience = Nanos::from_millis(request.deadline_ms.into());
+    let patience = Nanos::from_millis(request.timeout_ms.unwrap_or(0).into());
     let body = match request.body.ok_or(Malformed::missing("request"))? {
         In::Hello(_) => return Err(Malformed::new("session", "a second `hello`")),
         In::Declare(spec) => Request::Declare(spec.try_into()?),
         In::Open(name) => Request::Open(name),
-        In::Read(r) => Request::Read {
-            object: ObjectId::from_wire(r.object),
-            span: Span {
-                first: r.first,
-                end: r.end,
-            },
-        },
-        In::Write(r) => Request::Write {
-            object: ObjectId::from_wire(r.object),
-            first: r.first,
-            data: r.data,
-            epoch: r.epoch,
-        },
-        In::Atomic(r) => Request::Atomic {
-            object: ObjectId::from_wire(r.object),
-            element: r.element,
-            kind: kind(&r)?,
-            epoch: r.epoch,
-            op: atomic(r.op)?,
-        },
-        In::Acquire(r) => Request::Acquire(ObjectId::from_wire(r.object)),
-        In::Release(r) => Request::Release {
-            object: ObjectId::from_wire(r.object),
-            epoch: r.epoch,
-        },
+        In::Access(access) => ap_access(access)?,
         In::Barrier(r) => Request::Barrier {
             scope: match r.group {
                 Some(group) => Scope::Group(GroupId(group)),
@@ -60,9 +36,46 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malform
             name: r.name,
         },
         In::Publish(_) => Request::Publish,
+        In::Cancel(c) => Request::Cancel(c.id),
         In::Bye(_) => Request::Bye,
     };
     Ok((patience, body))
+}
+
+fn ap_access(access: w::ObjectAccess) -> Result<Request, Malformed> {
+    use w::object_access::Kind;
+    let object = ObjectId::from_wire(access.object);
+    Ok(match access.kind.ok_or(Malformed::missing("access"))? {
+        Kind::Read(r) => Request::Read {
+            object,
+            span: span(r),
+        },
+        Kind::Write(r) => Request::Write {
+            object,
+            first: r.first,
+            data: r.data,
+            epoch: r.epoch.unwrap_or(0),
+        },
+        Kind::Atomic(r) => Request::Atomic {
+            object,
+            element: r.element,
+            kind: kind(&r)?,
+            epoch: r.epoch.unwrap_or(0),
+            op: atomic(r.op)?,
+        },
+        Kind::Acquire(_) => Request::Acquire(object),
+        Kind::Release(r) => Request::Release {
+            object,
+            epoch: r.epoch.unwrap_or(0),
+        },
+    })
+}
+
+pub(super) fn span(read: w::Read) -> Span {
+    Span {
+        first: read.first,
+        end: read.end.unwrap_or(0),
+    }
 }
 
 pub(super) fn kind(atomic: &w::Atomic) -> Result<ElementType, Malformed> {
@@ -131,6 +144,7 @@ pub(crate) fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApRe
         memory_processes: welcome.memory_processes,
         memory_process_groups: groups.collect(),
         application_homes: homes.map(|ap| ap.memory_process.0).collect(),
+        incarnation: welcome.incarnation,
     });
     w::ApReply {
         id,

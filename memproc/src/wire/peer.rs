@@ -6,8 +6,8 @@ use dosmos_proto::wire as w;
 use dosmos_proto::wire::peer_message::Body as W;
 use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId};
 
-use super::ap::{atomic, kind};
-use crate::core::input::{Answer, Ask, AtomicOp, Body, Message, Span, Tell};
+use super::ap::{atomic, kind, span};
+use crate::core::input::{Answer, Ask, AtomicOp, Body, Message, Tell};
 
 /// A message that came in.
 pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
@@ -16,7 +16,7 @@ pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
         source: MpId(m.source),
         destination: MpId(m.destination),
         call: m.call,
-        hops: m.hops,
+        hops: 0,
         service: Nanos(m.service_ns),
         wait: Nanos(m.wait_ns),
         body: body_in(body)?,
@@ -27,9 +27,8 @@ fn body_in(body: W) -> Result<Body, Malformed> {
     let object = ObjectId::from_wire;
     Ok(match body {
         W::Hello(_) => return Err(Malformed::new("peer message", "a second `hello`")),
-        W::Read(_) | W::Write(_) | W::Atomic(_) | W::Acquire(_) | W::Release(_) | W::Flush(_) => {
-            Body::Ask(access_in(body)?)
-        }
+        W::Access(access) => Body::Ask(access_in(access)?),
+        W::Flush(r) => Body::Ask(Ask::Flush { ap: ApId(r.ap) }),
         W::Declare(d) => Body::Ask(Ask::Declare {
             spec: d
                 .spec
@@ -56,7 +55,7 @@ fn body_in(body: W) -> Result<Body, Malformed> {
             group: b.group.map(GroupId),
             name: b.name,
             generation: b.generation,
-            arrived: b.arrived,
+            arrived: 0,
         }),
         W::BarrierRelease(b) => Body::Tell(Tell::BarrierRelease {
             group: b.group.map(GroupId),
@@ -75,53 +74,39 @@ fn body_in(body: W) -> Result<Body, Malformed> {
     })
 }
 
-fn access_in(body: W) -> Result<Ask, Malformed> {
-    let object = ObjectId::from_wire;
-    Ok(match body {
-        W::Read(r) => {
-            let read = r.read.ok_or(Malformed::missing("read"))?;
-            Ask::Read {
-                object: object(read.object),
-                span: Span {
-                    first: read.first,
-                    end: read.end,
-                },
-                ap: ApId(r.ap),
-                want_copy: r.want_copy,
-            }
-        }
-        W::Write(r) => {
-            let write = r.write.ok_or(Malformed::missing("write"))?;
-            Ask::Write {
-                object: object(write.object),
-                first: write.first,
-                data: write.data,
-                epoch: write.epoch,
-                ap: ApId(r.ap),
-            }
-        }
-        W::Atomic(r) => {
-            let a = r.atomic.ok_or(Malformed::missing("atomic"))?;
-            Ask::Atomic {
-                object: object(a.object),
-                element: a.element,
-                kind: kind(&a)?,
-                epoch: a.epoch,
-                op: atomic(a.op)?,
-                ap: ApId(r.ap),
-            }
-        }
-        W::Acquire(r) => Ask::Acquire {
-            object: object(r.object),
-            ap: ApId(r.ap),
+fn access_in(peer: w::PeerAccess) -> Result<Ask, Malformed> {
+    use w::object_access::Kind;
+    let access = peer.access.ok_or(Malformed::missing("access"))?;
+    let object = ObjectId::from_wire(access.object);
+    let ap = ApId(peer.ap);
+    Ok(match access.kind.ok_or(Malformed::missing("access"))? {
+        Kind::Read(read) => Ask::Read {
+            object,
+            span: span(read),
+            ap,
+            want_copy: peer.want_copy,
         },
-        W::Release(r) => Ask::Release {
-            object: object(r.object),
-            ap: ApId(r.ap),
-            epoch: r.epoch,
+        Kind::Write(write) => Ask::Write {
+            object,
+            first: write.first,
+            data: write.data,
+            epoch: write.epoch.unwrap_or(0),
+            ap,
         },
-        W::Flush(r) => Ask::Flush { ap: ApId(r.ap) },
-        _ => return Err(Malformed::new("peer message", "not an access")),
+        Kind::Atomic(a) => Ask::Atomic {
+            object,
+            element: a.element,
+            kind: kind(&a)?,
+            epoch: a.epoch.unwrap_or(0),
+            op: atomic(a.op)?,
+            ap,
+        },
+        Kind::Acquire(_) => Ask::Acquire { object, ap },
+        Kind::Release(r) => Ask::Release {
+            object,
+            ap,
+            epoch: r.epoch.unwrap_or(0),
+        },
     })
 }
 
@@ -161,7 +146,6 @@ pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
         source: m.source.0,
         destination: m.destination.0,
         call: m.call,
-        hops: m.hops,
         service_ns: m.service.0,
         wait_ns: m.wait.0,
         body: Some(match m.body {
@@ -185,37 +169,48 @@ pub(crate) fn refused(me: MpId, to: u32, call: u64, why: Malformed) -> w::PeerMe
     })
 }
 
+fn access_out(object: ObjectId, ap: ApId, want_copy: bool, kind: w::object_access::Kind) -> W {
+    W::Access(w::PeerAccess {
+        access: Some(w::ObjectAccess {
+            object: object.to_wire(),
+            kind: Some(kind),
+        }),
+        ap: ap.0,
+        want_copy,
+    })
+}
+
+fn section(epoch: u64) -> Option<u64> {
+    (epoch != 0).then_some(epoch)
+}
+
 fn ask_out(ask: Ask) -> W {
+    use w::object_access::Kind;
     match ask {
         Ask::Read {
             object,
             span,
             ap,
             want_copy,
-        } => W::Read(w::PeerRead {
-            read: Some(w::Read {
-                object: object.to_wire(),
+        } => {
+            let read = w::Read {
                 first: span.first,
-                end: span.end,
-            }),
-            ap: ap.0,
-            want_copy,
-        }),
+                end: (span.end != 0).then_some(span.end),
+                epoch: None,
+            };
+            access_out(object, ap, want_copy, Kind::Read(read))
+        }
         Ask::Write {
             object,
             first,
             data,
             epoch,
             ap,
-        } => W::Write(w::PeerWrite {
-            write: Some(w::Write {
-                object: object.to_wire(),
-                first,
-                data,
-                epoch,
-            }),
-            ap: ap.0,
-        }),
+        } => {
+            let epoch = section(epoch);
+            let write = w::Write { first, data, epoch };
+            access_out(object, ap, false, Kind::Write(write))
+        }
         Ask::Atomic {
             object,
             element,
@@ -223,25 +218,20 @@ fn ask_out(ask: Ask) -> W {
             epoch,
             op,
             ap,
-        } => W::Atomic(w::PeerAtomic {
-            atomic: Some(w::Atomic {
-                object: object.to_wire(),
+        } => {
+            let atomic = w::Atomic {
                 element,
                 r#type: w::ElementType::from(kind).into(),
-                epoch,
+                epoch: section(epoch),
                 op: Some(atomic_out(op)),
-            }),
-            ap: ap.0,
-        }),
-        Ask::Acquire { object, ap } => W::Acquire(w::PeerAcquire {
-            object: object.to_wire(),
-            ap: ap.0,
-        }),
-        Ask::Release { object, ap, epoch } => W::Release(w::PeerRelease {
-            object: object.to_wire(),
-            ap: ap.0,
-            epoch,
-        }),
+            };
+            access_out(object, ap, false, Kind::Atomic(atomic))
+        }
+        Ask::Acquire { object, ap } => access_out(object, ap, false, Kind::Acquire(w::Acquire {})),
+        Ask::Release { object, ap, epoch } => {
+            let epoch = section(epoch);
+            access_out(object, ap, false, Kind::Release(w::Release { epoch }))
+        }
         Ask::Flush { ap } => W::Flush(w::PeerFlush { ap: ap.0 }),
         Ask::Declare { spec, creator } => W::Declare(w::PeerDeclare {
             spec: Some(spec.into()),
@@ -325,12 +315,11 @@ fn tell_out(tell: Tell) -> W {
             group,
             name,
             generation,
-            arrived,
+            ..
         } => W::BarrierArrive(w::BarrierArrive {
             group: group.map(|g| g.0),
             name,
             generation,
-            arrived,
         }),
         Tell::BarrierRelease {
             group,
@@ -351,6 +340,7 @@ fn tell_out(tell: Tell) -> W {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::input::Span;
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -456,7 +446,7 @@ mod tests {
                 group: Some(GroupId(1)),
                 name: "b".into(),
                 generation: 3,
-                arrived: 2,
+                arrived: 0,
             },
             Tell::BarrierRelease {
                 group: None,
@@ -484,7 +474,7 @@ mod tests {
                 source: MpId(1),
                 destination: MpId(2),
                 call: 3,
-                hops: 4,
+                hops: 0,
                 service: Nanos(5),
                 wait: Nanos(6),
                 body,

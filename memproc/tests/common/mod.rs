@@ -68,6 +68,7 @@ impl Cluster {
             Core::new(Settings {
                 topology: Arc::clone(&topology),
                 me: MpId(me),
+                incarnation: 1,
                 overrides: overrides.to_vec(),
                 default_deadline: Nanos::from_millis(60_000),
             })
@@ -364,6 +365,7 @@ impl Cluster {
             Request::Release { object, .. } => format!("release {}", self.object(*object)),
             Request::Barrier { name, .. } => format!("barrier {name}"),
             Request::Publish => "publish".into(),
+            Request::Cancel(id) => format!("cancel {id}"),
             Request::Bye => "bye".into(),
         }
     }
@@ -480,13 +482,8 @@ impl Cluster {
                 self.ap(*ap)
             ),
             Tell::BarrierArrive {
-                name,
-                generation,
-                arrived,
-                ..
-            } => {
-                format!("arrive {name} generation {generation} with {arrived}")
-            }
+                name, generation, ..
+            } => format!("arrive {name} generation {generation}"),
             Tell::BarrierRelease {
                 name,
                 generation,

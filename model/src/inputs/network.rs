@@ -1,4 +1,4 @@
-//! What messages cost on a machine, from measurements of messages there and back (`dosmos bench network`).
+//! What messages cost on a machine, from measurements of messages there and back (`dosmos-bench network`).
 //!
 //! A message costs software at both ends, which is processor time, and the rest of the time it takes,
 //! which is given to the hardware: interfaces and wire (MODELS B.1). Where the two ends work at the
@@ -57,7 +57,7 @@ impl NetworkRecord {
     #[must_use]
     pub fn typical() -> Self {
         Self {
-            machine: "a typical one: measure yours with `dosmos bench network`".to_owned(),
+            machine: "a typical one: measure yours with `dosmos-bench network`".to_owned(),
             processors: 2,
             network: Network {
                 segments: vec![Segment {

@@ -84,7 +84,7 @@ async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
         Some(path) => read_network(path)?,
         None => {
             output::note(
-                "message costs are a typical machine's; measure: dosmos bench network -o FILE, then --network FILE",
+                "message costs are a typical machine's; measure: dosmos-bench network -o FILE, then --network FILE",
             );
             NetworkRecord::typical()
         }
@@ -105,7 +105,10 @@ pub(crate) fn network_here(file: Option<&Path>) -> anyhow::Result<NetworkRecord>
 }
 
 /// Reads a network record.
-pub(crate) fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
+///
+/// # Errors
+/// A file that cannot be read or is not a valid record, with its path.
+pub fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
     let file = || path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(file)?;
     let record: NetworkRecord = serde_json::from_str(&text).with_context(file)?;
@@ -114,10 +117,10 @@ pub(crate) fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
 }
 
 /// A run as a source tells it.
-pub(crate) async fn gather(
-    source: &dyn TraceSource,
-    network: NetworkRecord,
-) -> anyhow::Result<Measured> {
+///
+/// # Errors
+/// A source that does not answer; a run without an execution-time breakdown.
+pub async fn gather(source: &dyn TraceSource, network: NetworkRecord) -> anyhow::Result<Measured> {
     let catalog = source.catalog().await?;
     let breakdown = source.breakdown().await?;
     let mut builder = Builder::new(catalog.clone(), network)?;

@@ -1,0 +1,338 @@
+//! The grammar of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_cli::args::Format;
+
+/// Measure dosmos on this machine: the benchmarks behind every published figure
+#[derive(Debug, Parser)]
+#[command(name = "dosmos-bench", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure the time of each operation (local, intra-group, inter-group) on a cluster of real processes
+    Latency(LatencyArgs),
+    /// Measure what a message costs on this machine, and write it as the network record that the models read
+    Network(NetworkArgs),
+    /// Compare the time that the models predict for the example programs with the time measured
+    Predict(PredictArgs),
+    /// Measure the cost of monitoring: the worst-case program of the DOSMOS-Trace paper in its four configurations
+    Intrusion(IntrusionArgs),
+    /// Measure memory (MAD), locks (SAD) and barriers (BAD) by one process, alone and beside competing processes
+    Kernels(KernelsArgs),
+    /// Repeat the experiments of the papers and write the results beside the published ones as one HTML page
+    Paper(PaperArgs),
+    /// Measure the trace store on the reference workload (bytes per record, records per second) and other ways to store
+    Store(StoreArgs),
+    /// Measure the time of each kind of query on a large trace store
+    Query(QueryArgs),
+    /// Reproduce by simulation what the papers state about the accuracy of the contention models
+    Models(ModelsArgs),
+    /// Measure the speed of export in each format and of import
+    Interchange(InterchangeArgs),
+    /// Measure `dosmos top` on a large running system: redraws per second, time per redraw, network traffic
+    Top(TopArgs),
+    /// Measure precision and recall of `dosmos check` on generated traces with known pathologies
+    Findings(FindingsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    /// Number of runs, each on a new cluster; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Number of operations of each kind per run
+    #[arg(long, default_value_t = 5000)]
+    pub(crate) ops: u64,
+    /// Use Unix sockets instead of TCP
+    #[arg(long)]
+    pub(crate) unix: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// `dosmos-bench network`.
+#[derive(Debug, Args)]
+pub(crate) struct NetworkArgs {
+    /// Number of round trips of each message size per run
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) messages: u32,
+    /// Number of runs; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Use Unix sockets instead of TCP
+    #[arg(long)]
+    pub(crate) unix: bool,
+    /// Also write the network record (JSON) to this file, for the option --network of dosmos
+    #[arg(short, long, value_name = "FILE.json")]
+    pub(crate) output: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Be the other end: reply to every message until standard input ends
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    pub(crate) answer: Option<String>,
+}
+
+/// `dosmos-bench predict`.
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// Run these programs with these arguments, e.g. "sor --iterations 300" [default: seven of the examples]
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) programs: Vec<String>,
+    /// Numbers of application processes, each with its own memory process
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
+    pub(crate) processes: Vec<u32>,
+    /// Number of runs of each; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) runs: usize,
+    /// Read message costs from a file written by `network -o` [default: measure them first]
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) network: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IntrusionArgs {
+    /// Number of runs of each configuration, interleaved; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Number of rounds (acquire, write, release, read) of each of the four processes
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) rounds: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelsArgs {
+    /// Run only these sweeps (see --list)
+    #[arg(value_name = "SWEEP")]
+    pub(crate) sweeps: Vec<String>,
+    /// List the sweeps and what they vary
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Largest number of competing processes
+    #[arg(long, default_value_t = 7)]
+    pub(crate) max_n: usize,
+    /// Length of a measurement, in milliseconds
+    #[arg(long, default_value_t = 100)]
+    pub(crate) time: u64,
+    /// Number of measurements of each point; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) repeats: usize,
+    /// Write the curves of each sweep to DIR/SWEEP.svg
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PaperArgs {
+    /// Run only these experiments (see --list)
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiments: Vec<String>,
+    /// List the experiments and what they repeat
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Number of runs of each measurement; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) runs: usize,
+    /// Run a smoke test: very short runs that show that the experiments work; ignore the figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write the page to this file
+    #[arg(short, long, value_name = "FILE", default_value = "paper.html")]
+    pub(crate) output: PathBuf,
+    /// Also write the page as Markdown, with its pictures in a directory of the same name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+}
+
+/// A way to store records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Method {
+    /// The trace store, full records
+    Chunks,
+    /// The trace store, the six fields of the papers
+    SixFields,
+    /// A plain append-only file of fixed-size records
+    File,
+    /// sled with one key per record
+    OneKey,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Number of records per run
+    #[arg(long, default_value_t = 20_000_000)]
+    pub(crate) records: u64,
+    /// Number of records per run of the method one-key, which is too slow for the full number
+    #[arg(long, default_value_t = 500_000)]
+    pub(crate) one_key_records: u64,
+    /// Number of records per commit
+    #[arg(long, default_value_t = 65_536)]
+    pub(crate) commit: usize,
+    /// Number of runs, each in a new process; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Measure only these methods, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) method: Vec<Method>,
+    /// Seed of the reference workload
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Directory for the stores, which are removed at the end [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Measure one method once, in this process, and print the figures as JSON
+    #[arg(long, hide = true)]
+    pub(crate) one_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// Number of records in the store
+    #[arg(long, default_value_t = 100_000_000)]
+    pub(crate) records: u64,
+    /// Number of measured repetitions of each query, after one that is not counted
+    #[arg(long, default_value_t = 15)]
+    pub(crate) runs: usize,
+    /// Seed of the reference workload
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Keep the store in this directory, and reuse it if it exists [default: a temporary store]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Number of cycles measured in each simulation
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) cycles: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InterchangeArgs {
+    /// Number of records of the trace
+    #[arg(long, default_value_t = 2_000_000)]
+    pub(crate) records: u64,
+    /// Number of runs; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Seed of the reference workload
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Directory for stores and files, which are removed at the end [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Number of variables of the simulated system
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) variables: u32,
+    /// Number of event managers, each with one memory process
+    #[arg(long, default_value_t = 64)]
+    pub(crate) emps: u32,
+    /// Records per second that the system produces
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) rate: u32,
+    /// Number of runs; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Time on each screen per run, in seconds
+    #[arg(long, default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Time between two updates, in milliseconds
+    #[arg(long, default_value_t = 500)]
+    pub(crate) refresh: u64,
+    /// Width of the terminal, in columns
+    #[arg(long, default_value_t = 200)]
+    pub(crate) columns: u16,
+    /// Height of the terminal, in rows
+    #[arg(long, default_value_t = 60)]
+    pub(crate) rows: u16,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FindingsArgs {
+    /// Number of traces
+    #[arg(long, default_value_t = 500)]
+    pub(crate) traces: u64,
+    /// Seed of the first trace (the detectors were tuned on seeds below 1000)
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) seed: u64,
+    /// Drop this fraction of the records (0 to 1), in bursts
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) drop: f64,
+    /// Keep one record in N
+    #[arg(long, default_value_t = 1)]
+    pub(crate) sample: u32,
+    /// List every mistake with the seed of its trace
+    #[arg(long)]
+    pub(crate) mistakes: bool,
+    /// Read thresholds of the detectors from a TOML file; those left out keep their defaults
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+    use dosmos_documents::{commands, documents};
+
+    use super::Cli;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_benchmark_in_the_documents_is_understood() {
+        let programs = ["cargo run --release -p dosmos-bench -- ", "dosmos-bench "];
+        let mut tried = 0;
+        for document in documents() {
+            for (line, words) in commands(&document.text, &programs) {
+                let all = std::iter::once("dosmos-bench".to_owned()).chain(words);
+                if let Err(e) = Cli::try_parse_from(all) {
+                    panic!("{}: {line}\n{e}", document.path);
+                }
+                tried += 1;
+            }
+        }
+        assert!(tried > 0, "no benchmark was found");
+    }
+}

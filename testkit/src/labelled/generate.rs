@@ -1,0 +1,246 @@
+//! From a seed to a labelled trace: which parts the program has, which of them are sick, and what their cures would
+//! save.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use dosmos_analysis::Kind;
+use dosmos_proto::VarId;
+use dosmos_trace::query::{BarrierName, Catalog, Completeness, TimeRange};
+use dosmos_trace::record::Record;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::healthy;
+use super::machine::{self, BARRIER, Machine, Outcome, Step};
+use super::parts::{Part, Recipe, pathology};
+use super::trace::{Label, Labelled};
+use super::world::World;
+
+/// The trace of this seed.
+pub fn generate(seed: u64) -> Labelled {
+    let plan = Plan::new(seed);
+    let (world, _, outcome) = plan.run(&plan.sick);
+    let mut trace = Labelled {
+        seed,
+        catalog: catalog(&world, &outcome),
+        records: Vec::new(),
+        planted: Vec::new(),
+        slight: Vec::new(),
+    };
+    for &kind in &plan.sick {
+        let (label, matters) = plan.label(kind, &outcome);
+        let list = if matters {
+            &mut trace.planted
+        } else {
+            &mut trace.slight
+        };
+        list.push(label);
+    }
+    trace.records = outcome.records;
+    trace
+}
+
+/// What a trace is made of; everything follows from the seed.
+struct Plan {
+    seed: u64,
+    world: World,
+    base: f64,
+    iterations: usize,
+    barriers: bool,
+    sick: BTreeSet<Kind>,
+    cured: Vec<Kind>,
+    healthy: Vec<usize>,
+}
+
+impl Plan {
+    fn new(seed: u64) -> Self {
+        let random = &mut StdRng::seed_from_u64(seed);
+        let world = World::new(random);
+        let mut kinds = Kind::ALL.to_vec();
+        kinds.retain(|k| *k != Kind::BadGroup || world.topology.groups.len() > 1);
+        kinds.shuffle(random);
+        let sick = [0, 0, 1, 1, 1, 1, 2, 2, 2, 3][random.random_range(0..10)];
+        let mut parts: Vec<usize> = (0..healthy::KINDS).collect();
+        parts.shuffle(random);
+        parts.truncate(random.random_range(0..=2));
+        let cured = random.random_range(0..=2);
+        Self {
+            seed,
+            base: world.speed.trip[2] * random.random_range(15.0..80.0),
+            iterations: random.random_range(30..100),
+            barriers: random.random_bool(0.7) || kinds[..sick].contains(&Kind::Imbalance),
+            cured: kinds[sick..].iter().copied().take(cured).collect(),
+            sick: kinds[..sick].iter().copied().collect(),
+            healthy: parts,
+            world,
+        }
+    }
+
+    /// Builds the program with these of its pathologies and runs it.
+    fn run(&self, sick: &BTreeSet<Kind>) -> (World, Vec<(Kind, Part)>, Outcome) {
+        let mut world = self.world.clone();
+        let kinds = self.sick.iter().chain(&self.cured);
+        let parts: Vec<(Kind, Part)> = kinds
+            .map(|&kind| {
+                // No detector looks at names; they tell readers which part is meant.
+                let name = kind.to_string();
+                let recipe = self.recipe(&name, kind as u64);
+                (
+                    kind,
+                    pathology(kind, sick.contains(&kind), &mut world, &recipe),
+                )
+            })
+            .collect();
+        let fine: Vec<Part> = self
+            .healthy
+            .iter()
+            .map(|&i| {
+                let name = format!("healthy{i}");
+                let recipe = self.recipe(&name, 100 + i as u64);
+                healthy::healthy(i, &mut world, &recipe)
+            })
+            .collect();
+        let all: Vec<&Part> = parts.iter().map(|(_, p)| p).chain(&fine).collect();
+        let scripts = self.scripts(&world, &all);
+        let machine = Machine::new(
+            &world.topology,
+            &world.variables,
+            world.speed,
+            scripts,
+            self.seed,
+        );
+        let outcome = machine.run();
+        (world, parts, outcome)
+    }
+
+    fn recipe<'a>(&self, name: &'a str, part: u64) -> Recipe<'a> {
+        Recipe {
+            name,
+            seed: self.seed.wrapping_mul(1_000).wrapping_add(part),
+            base: self.base,
+            iterations: self.iterations,
+            alone: self.sick.len() + self.cured.len() + self.healthy.len() == 1,
+        }
+    }
+
+    /// What each process does: in every iteration all parts, and the rest of its computing. All compute equally
+    /// long, unless a part says otherwise.
+    fn scripts(&self, world: &World, parts: &[&Part]) -> Vec<VecDeque<Step>> {
+        let mut scripts = vec![VecDeque::new(); world.size()];
+        let mut random = StdRng::seed_from_u64(self.seed ^ 0x5eed);
+        for iteration in 0..self.iterations {
+            let steps: Vec<Vec<Step>> = (0..world.size())
+                .map(|ap| {
+                    let each = parts.iter();
+                    each.flat_map(|p| (p.body)(ap, iteration, &mut random))
+                        .collect()
+                })
+                .collect();
+            let computing = |steps: &Vec<Step>| -> f64 {
+                let times = steps.iter().map(|s| match s {
+                    Step::Compute(time) => *time,
+                    _ => 0.0,
+                });
+                times.sum()
+            };
+            let most = steps.iter().map(computing).fold(0.0, f64::max);
+            for (ap, steps) in steps.into_iter().enumerate() {
+                let loads = parts.iter().filter_map(|p| p.load.as_ref());
+                let load: f64 = loads.map(|load| load(ap, iteration)).product();
+                let rest = (self.base + most) * load - computing(&steps);
+                scripts[ap].push_back(Step::Compute(rest.max(0.0)));
+                scripts[ap].extend(steps);
+                scripts[ap].extend(self.barriers.then_some(Step::Barrier));
+            }
+        }
+        scripts
+    }
+
+    /// What curing `kind` alone would save, and whether that is worth a word.
+    fn label(&self, kind: Kind, outcome: &Outcome) -> (Label, bool) {
+        // Where nobody ends nothing can be compared: then both without the deadlock.
+        let mut with: BTreeSet<Kind> = self.sick.clone();
+        if kind != Kind::Deadlock {
+            with.remove(&Kind::Deadlock);
+        }
+        let mut without = with.clone();
+        without.remove(&kind);
+        let (world, parts, ill) = self.run(&with);
+        let (_, _, well) = self.run(&without);
+        let part = parts.iter().find(|(k, _)| *k == kind).map(|(_, p)| p);
+        let aps: Vec<usize> = part.map_or(Vec::new(), |p| p.aps.clone());
+        let all: Vec<usize> = (0..world.size()).collect();
+        let variables: Vec<VarId> = part.map_or(Vec::new(), |p| p.variables.clone());
+        let gain = (saved(&ill, &well, &aps), saved(&ill, &well, &all));
+        let matters = match kind {
+            Kind::Deadlock => outcome.finished.contains(&None),
+            // A resource in use nearly all the time.
+            Kind::Bottleneck => gain.1 >= 0.08 && use_of(&ill, &variables) >= 0.9,
+            Kind::Imbalance => gain.1 >= 0.08,
+            // Turns that mostly alternate.
+            Kind::PingPong => gain.0 >= 0.10 && alternation(&ill, &variables) >= 0.5,
+            Kind::FalseSharing => gain.0 >= 0.10,
+            _ => gain.1 >= 0.03,
+        };
+        let names = world.variables.iter().filter(|v| variables.contains(&v.id));
+        let label = Label {
+            kind,
+            variables: names.map(|v| v.spec.name.clone()).collect(),
+            gain,
+        };
+        (label, matters)
+    }
+}
+
+/// Fraction of the time of these processes that `well` takes less than `ill`.
+fn saved(ill: &Outcome, well: &Outcome, aps: &[usize]) -> f64 {
+    let time = |outcome: &Outcome| -> f64 {
+        let ends = aps.iter().map(|&ap| outcome.finished[ap]);
+        let ends =
+            ends.map(|end| end.map_or(f64::INFINITY, |end| end as f64 - machine::START as f64));
+        ends.sum()
+    };
+    1.0 - time(well) / time(ill).max(1.0)
+}
+
+/// Fraction of the run for which the busiest object of these variables was held.
+fn use_of(outcome: &Outcome, variables: &[VarId]) -> f64 {
+    let held = outcome.held.iter();
+    let of = held.filter(|(id, _)| variables.contains(&id.var));
+    of.map(|(_, held)| *held as f64 / outcome.length.max(1) as f64)
+        .fold(0.0, f64::max)
+}
+
+/// Fraction of the turns at objects of these variables that followed another process's.
+fn alternation(outcome: &Outcome, variables: &[VarId]) -> f64 {
+    let turns = outcome.turns.iter();
+    let of = turns.filter(|(id, _)| variables.contains(&id.var));
+    let (turns, changes) = of.fold((0, 0), |s, (_, t)| (s.0 + t.0, s.1 + t.1));
+    changes as f64 / f64::max(turns as f64, 1.0)
+}
+
+fn catalog(world: &World, outcome: &Outcome) -> Catalog {
+    let starts = outcome.records.iter().map(|r| r.start);
+    let ends = outcome.records.iter().map(Record::end);
+    Catalog {
+        event_managers: vec!["emp0".into()],
+        topology: world.topology.clone(),
+        variables: world.variables.clone(),
+        barriers: vec![BarrierName {
+            id: BARRIER,
+            group: None,
+            name: String::new(),
+        }],
+        extent: starts
+            .min()
+            .zip(ends.max())
+            .map(|(from, to)| TimeRange { from, to }),
+        records: outcome.records.len() as u64,
+        completeness: Completeness {
+            recorded: outcome.records.len() as u64,
+            ..Completeness::default()
+        },
+        live: false,
+    }
+}

@@ -1,0 +1,9 @@
+//! What tests and benchmarks share, and no product binary links.
+//!
+//! * [`reference`]: a seeded stream of records that tests and benchmarks of the trace store agree on.
+//! * [`labelled`]: traces with known pathologies, to score the detectors by.
+//!
+//! Invariant: the same seed gives the same records on every machine.
+
+pub mod labelled;
+pub mod reference;
