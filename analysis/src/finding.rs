@@ -5,7 +5,7 @@ use std::fmt;
 use dosmos_trace::query::TimeRange;
 use serde::{Deserialize, Serialize};
 
-use crate::gain::{Cure, GainFrom};
+use crate::cure::{Cure, GainFrom};
 
 /// The kinds of findings. Definitions: the detector of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{ApId, MpId, ObjectId, VarId};
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::gain::Cure;
 use crate::profile::{MpUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 

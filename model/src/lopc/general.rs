@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kappa;
-use super::solver::{self, CycleEquations};
+use super::kappa::kappa;
+use super::solver::{self, CycleEquations, SolveStats};
 use crate::error::{ModelError, finite_result, invalid, length, non_negative};
 use crate::numeric::Matrix;
 
@@ -75,17 +75,6 @@ pub struct GeneralOutput {
     pub logp_cycle: Vec<Option<f64>>,
     /// R_i − R_logp,i.
     pub contention: Vec<Option<f64>>,
-}
-
-/// What the solver did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SolveStats {
-    /// Damped substitution steps, including those to a feasible start.
-    pub substitution_steps: usize,
-    /// Newton steps.
-    pub newton_steps: usize,
-    /// Largest |log X_i R_i| at the solution.
-    pub residual: f64,
 }
 
 impl GeneralInput {

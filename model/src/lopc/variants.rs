@@ -5,7 +5,7 @@
 //! thread at a time, and is exact for protocol processors with exponential handlers (product form).
 
 use super::homogeneous::{Delays, HomogeneousInput, HomogeneousOutput, at_equilibrium};
-use super::kappa;
+use super::kappa::kappa;
 use crate::error::{ModelError, invalid};
 
 /// Above this many threads the recursion is refused: it costs one step a thread.

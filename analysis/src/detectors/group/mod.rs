@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::gain::Cure;
 use crate::groups::GroupMatrix;
 use crate::patch;
 use crate::profile::Profile;
