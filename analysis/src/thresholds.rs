@@ -1,5 +1,5 @@
-//! When something counts as wrong. Defaults are those of the design (§9); every value can be set from
-//! a file.
+//! When something counts as wrong. Defaults are in docs/design/monitoring.md#findings; every value can be set
+//! from a file.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! `dosmos-bench intrusion`: what monitoring costs the program that suffers most from it (001 §8, tables 1
+//! `dosmos-bench intrusion`: what monitoring costs the program that suffers most from it (docs/bibliography.md#dosmos-trace, section 8, tables 1
 //! and 2), in the paper's four configurations:
 //!
 //! 1. no monitoring, 2. an event manager beside each memory process, 3. one for all beside one of them,

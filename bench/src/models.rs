@@ -1,6 +1,6 @@
 //! `dosmos-bench models`: the published claims on LoPC's accuracy, reproduced by the simulator.
 //!
-//! Not a measurement of time: the same figures come out on every machine. Claims: 003 §5.3 and §6 on 32 nodes
+//! Not a measurement of time: the same figures come out on every machine. Claims: docs/bibliography.md#lopc, sections 5.3 and 6, on 32 nodes
 //! of a mesh; the general model's error has no claim to compare with.
 
 use dosmos_cli::args::Format;

@@ -36,9 +36,7 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     };
     let book = cluster.address_book(Some(&args.run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
-    let served = serve(&cluster, &name, &args.run_dir, &book, shutdown).await;
-    book.withdraw(&name);
-    served
+    serve(&cluster, &name, &args.run_dir, &book, shutdown).await
 }
 
 async fn serve(
@@ -99,18 +97,6 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-async fn bind(
-    cluster: &Cluster,
-    name: &str,
-    run_dir: &Path,
-    book: &AddressBook,
-) -> anyhow::Result<Listener> {
-    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
-    book.publish(name, listener.address())
-        .with_context(|| format!("cannot publish the address of {name}"))?;
-    Ok(listener)
-}
-
 async fn event_manager(
     cluster: &Cluster,
     me: EmpId,
@@ -119,7 +105,7 @@ async fn event_manager(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.emp_name(me);
-    let listener = bind(cluster, &name, run_dir, book).await?;
+    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_emp::Config {
         topology: cluster.topology.clone(),
         me,
@@ -144,7 +130,7 @@ async fn memory_process(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.mp_name(me);
-    let listener = bind(cluster, &name, run_dir, book).await?;
+    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_memproc::Config {
         topology: cluster.topology.clone(),
         me,

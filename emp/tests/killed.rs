@@ -101,7 +101,6 @@ fn serve(dir: &Path) {
         let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
             .await
             .unwrap();
-        book.publish("emp0", listener.address()).unwrap();
         let config = Config {
             topology: topology(),
             me: EmpId(0),

@@ -72,7 +72,6 @@ impl Emp {
             .await
             .unwrap();
         let address = listener.address().clone();
-        book.publish(&format!("emp{me}"), &address).unwrap();
         let (stop, stopped) = oneshot::channel();
         let config = Config {
             topology: topology(),

@@ -10,7 +10,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// DESIGN §6: meta-objects = stored records = what the applications did.
+/// docs/design/monitoring.md#invariant: meta-objects = stored records = what the applications did.
 fn assert_invariant(lab: &Lab) -> Counts {
     let done = lab.done();
     assert!(!done.is_empty());

@@ -8,11 +8,13 @@
 //!
 //! Invariant: the core never awaits, never reads a clock, never touches the network.
 
+mod config;
 pub mod core;
 mod recorder;
 mod shell;
 mod wire;
 
+pub use config::{Config, Error, Summary};
 pub use core::VariableOverride;
-pub use recorder::{Metrics, Overflow, Recording};
-pub use shell::{Config, Error, Summary, run};
+pub use recorder::{Overflow, Recording};
+pub use shell::run;

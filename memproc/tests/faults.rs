@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::input::{AtomicOp, Reply, Request, Scope, Span};
+use dosmos_memproc::core::messages::{AtomicOp, ElementRange, Reply, Request, Scope};
 use dosmos_memproc::core::{MAX_OUTSTANDING, VariableOverride};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placement, VarId};
@@ -39,8 +39,8 @@ fn refused(reply: Option<Reply>) -> String {
 fn acquiring_twice_names_the_object_and_the_epoch() {
     let (mut c, x) = pair();
     for ap in [0, 1] {
-        c.call(ap, Request::Acquire(x));
-        let text = c.refusal(ap, Request::Acquire(x));
+        c.call(ap, acquire(x));
+        let text = c.refusal(ap, acquire(x));
         says(
             &text,
             &[
@@ -53,10 +53,10 @@ fn acquiring_twice_names_the_object_and_the_epoch() {
         c.call(ap, release(x));
     }
     // Also while the first one waits, near and far.
-    c.call(0, Request::Acquire(x));
-    let waiting = c.ask(1, Request::Acquire(x));
+    c.call(0, acquire(x));
+    let waiting = c.ask(1, acquire(x));
     says(
-        &c.refusal(1, Request::Acquire(x)),
+        &c.refusal(1, acquire(x)),
         &["AlreadyHeld", "waits for x[0]"],
     );
     c.call(0, release(x));
@@ -72,7 +72,7 @@ fn releasing_what_is_not_held_is_refused() {
             &["NotHeld", "x[0]", "acquire it before"],
         );
     }
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     says(&c.refusal(1, release(x)), &["NotHeld", "ap1"]);
     c.call(0, release(x));
     says(&c.refusal(0, release(x)), &["NotHeld", "ap0"]);
@@ -81,32 +81,28 @@ fn releasing_what_is_not_held_is_refused() {
 #[test]
 fn an_epoch_of_a_section_that_is_over_is_refused() {
     let (mut c, x) = pair();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.call(1, release(x));
     says(
         &c.refusal(1, write_in(x, 1, 1)),
         &["StaleEpoch", "x[0]", "acquire it again"],
     );
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     says(
         &c.refusal(1, write_in(x, 1, 1)),
         &["StaleEpoch", "epoch 1 was given, 2 is current"],
     );
-    let late = Request::Release {
-        object: x,
-        epoch: 1,
-    };
-    says(&c.refusal(1, late), &["StaleEpoch"]);
+    says(&c.refusal(1, release_in(x, 1)), &["StaleEpoch"]);
 }
 
 #[test]
 fn the_owner_fences_a_section_lost_behind_the_requesters_back() {
     let (mut c, x) = pair();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     // Only the owner notices that the link broke.
-    c.feed(MP0, dosmos_memproc::core::input::Input::PeerDown(MP1));
-    c.feed(MP0, dosmos_memproc::core::input::Input::PeerUp(MP1));
-    c.call(0, Request::Acquire(x));
+    c.feed(MP0, dosmos_memproc::core::messages::Input::PeerDown(MP1));
+    c.feed(MP0, dosmos_memproc::core::messages::Input::PeerUp(MP1));
+    c.call(0, acquire(x));
     let text = c.refusal(1, write(x, 6));
     says(&text, &["StaleEpoch", "is held by ap0 (epoch 2)"]);
     says(&c.refusal(1, release(x)), &["StaleEpoch", "ap0"]);
@@ -134,21 +130,16 @@ fn wrong_objects_indices_and_types_are_named() {
             &c.refusal(ap, read(beyond)),
             &["OutOfRange", "x has 1 objects", "[1]"],
         );
-        let span = |first, end| Request::Read {
-            object: x,
-            span: Span { first, end },
+        let range = |first, end| {
+            let end = Some(end);
+            read_range(x, ElementRange { first, end })
         };
         says(
-            &c.refusal(ap, span(0, 2)),
+            &c.refusal(ap, range(0, 2)),
             &["OutOfRange", "x[0]", "[0, 2)"],
         );
-        says(&c.refusal(ap, span(1, 1)), &["OutOfRange"]);
-        let odd = |data: &'static [u8], first| Request::Write {
-            object: x,
-            first,
-            data: data.into(),
-            epoch: 0,
-        };
+        says(&c.refusal(ap, range(1, 1)), &["OutOfRange"]);
+        let odd = |data: &'static [u8], first| write_bytes(x, first, data.into(), None);
         says(
             &c.refusal(ap, odd(b"123", 0)),
             &["TypeMismatch", "8 bytes", "3 bytes"],
@@ -156,13 +147,8 @@ fn wrong_objects_indices_and_types_are_named() {
         says(&c.refusal(ap, odd(b"", 0)), &["TypeMismatch"]);
         says(&c.refusal(ap, odd(b"12345678", 1)), &["OutOfRange"]);
         says(&c.refusal(ap, odd(b"12345678", u32::MAX)), &["OutOfRange"]);
-        let atomic = |kind, element| Request::Atomic {
-            object: x,
-            element,
-            kind,
-            epoch: 0,
-            op: AtomicOp::FetchAdd(1),
-        };
+        let atomic =
+            |element_type, element| atomic(x, element, element_type, AtomicOp::FetchAdd(1));
         says(
             &c.refusal(ap, atomic(ElementType::F64, 0)),
             &["TypeMismatch", "u64, not f64"],
@@ -269,8 +255,8 @@ fn a_barrier_of_strangers_or_of_no_group_is_refused() {
 #[test]
 fn a_deadline_names_the_object_and_its_holder() {
     let (mut c, x) = pair();
-    c.call(0, Request::Acquire(x));
-    let far = c.ask_within(1, Nanos::from_millis(50), Request::Acquire(x));
+    c.call(0, acquire(x));
+    let far = c.ask_within(1, Some(Nanos::from_millis(50)), acquire(x));
     c.run();
     c.pass(Nanos::from_millis(49));
     assert_eq!(c.reply(1, far), None);
@@ -282,8 +268,8 @@ fn a_deadline_names_the_object_and_its_holder() {
     c.run();
     c.call(0, release(x));
     // Nobody queues any more: the lock is free.
-    c.call(1, Request::Acquire(x));
-    let near = c.ask_within(0, Nanos::from_millis(50), Request::Acquire(x));
+    c.call(1, acquire(x));
+    let near = c.ask_within(0, Some(Nanos::from_millis(50)), acquire(x));
     c.pass(Nanos::from_millis(60));
     says(
         &refused(c.reply(0, near)),
@@ -294,7 +280,7 @@ fn a_deadline_names_the_object_and_its_holder() {
 #[test]
 fn an_arrival_at_a_barrier_stands_when_its_deadline_is_over() {
     let (mut c, _) = pair();
-    let first = c.ask_within(0, Nanos::from_millis(5), barrier("b"));
+    let first = c.ask_within(0, Some(Nanos::from_millis(5)), barrier("b"));
     c.pass(Nanos::from_millis(6));
     says(
         &refused(c.reply(0, first)),
@@ -352,9 +338,9 @@ fn a_lost_peer_fails_what_it_was_asked_and_frees_what_it_held() {
     let (mut c, x) = pair();
     let y = c.scalar("y", 1, Invalidate);
     c.call(0, read(y));
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.call(1, write(x, 9));
-    let waits = c.ask(0, Request::Acquire(x));
+    let waits = c.ask(0, acquire(x));
     let asks = c.ask(0, write(y, 1));
     c.down(MP0, MP1);
     c.run();
@@ -383,7 +369,7 @@ fn a_lost_peer_fails_what_it_was_asked_and_frees_what_it_held() {
 fn a_release_does_not_wait_for_a_copy_that_is_lost() {
     let (mut c, x) = pair();
     c.call(1, read(x));
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.call(0, write(x, 2));
     let id = c.ask(0, release(x));
     assert_eq!(c.reply(0, id), None);
@@ -395,7 +381,7 @@ fn a_release_does_not_wait_for_a_copy_that_is_lost() {
 fn writes_that_cannot_be_published_fail_the_release_once() {
     let (mut c, x) = pair();
     let y = c.scalar("y", 1, Invalidate);
-    c.call(1, Request::Acquire(y));
+    c.call(1, acquire(y));
     c.call(1, write(x, 1));
     c.down(MP0, MP1);
     says(&c.refusal(1, release(y)), &["Unreachable", "mp0"]);
@@ -410,8 +396,8 @@ fn tidings_of_a_lost_process_cross_the_groups() {
     let mut c = Cluster::new(&["/a", "/a/x", "/b"], 1, 1);
     let x = c.scalar("x", 0, Invalidate);
     c.call(2, Request::Open("x".into()));
-    c.call(2, Request::Acquire(x));
-    let waits = c.ask(0, Request::Acquire(x));
+    c.call(2, acquire(x));
+    let waits = c.ask(0, acquire(x));
     let far = c.topology.find_mp("lp.b").unwrap();
     // mp2 is cut off from its link process: mp0, two groups away, hears of it.
     c.down(MpId(2), far);
@@ -429,7 +415,7 @@ fn tidings_of_a_lost_process_cross_the_groups() {
     c.up(MpId(2), far);
     c.run();
     assert!(matches!(
-        c.call(2, Request::Acquire(x)),
+        c.call(2, acquire(x)),
         Some(Reply::Granted { epoch: 3, .. })
     ));
 }
@@ -463,10 +449,10 @@ fn a_peer_not_up_yet_is_waited_for_until_the_deadline() {
     }
     // Whoever is the home, the owner is mp1 and not there.
     let spec = || scalar("x", &["mp1"], Invalidate);
-    let late = c.ask_within(0, Nanos::from_millis(5), Request::Declare(spec()));
+    let late = c.ask_within(0, Some(Nanos::from_millis(5)), Request::Declare(spec()));
     c.feed(
         MP0,
-        dosmos_memproc::core::input::Input::PeerTrouble(MP1, "connection refused".into()),
+        dosmos_memproc::core::messages::Input::PeerTrouble(MP1, "connection refused".into()),
     );
     c.pass(Nanos::from_millis(6));
     let text = refused(c.reply(0, late));
@@ -487,10 +473,10 @@ fn requests_to_a_peer_that_never_came_say_so() {
     let mut c = Cluster::unconnected(topology(&["/a"], 2, 1), &[]);
     c.connect(ApId(1)).unwrap();
     // mp0 coordinates barriers of all, and has not come up.
-    let id = c.ask_within(1, Nanos::from_millis(5), barrier("b"));
+    let id = c.ask_within(1, Some(Nanos::from_millis(5)), barrier("b"));
     c.feed(
         MP1,
-        dosmos_memproc::core::input::Input::PeerTrouble(MP0, "connection refused".into()),
+        dosmos_memproc::core::messages::Input::PeerTrouble(MP0, "connection refused".into()),
     );
     c.pass(Nanos::from_millis(6));
     says(
@@ -502,9 +488,9 @@ fn requests_to_a_peer_that_never_came_say_so() {
 #[test]
 fn the_end_answers_everyone() {
     let (mut c, x) = pair();
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     let waits = c.ask(0, barrier("b"));
-    c.feed(MP0, dosmos_memproc::core::input::Input::Shutdown);
+    c.feed(MP0, dosmos_memproc::core::messages::Input::Shutdown);
     says(&refused(c.reply(0, waits)), &["ShuttingDown", "mp0"]);
     says(&c.refusal(0, read(x)), &["ShuttingDown"]);
     assert!(c.connect(ApId(0)).is_err());

@@ -292,7 +292,7 @@ fn processes_find_each_other_in_any_order_and_serve_across_groups() {
         for p in processes {
             let summary = p.stop().await;
             // There is no event manager: the records are still there, and nobody minded.
-            assert_eq!(summary.metrics.dropped, 0);
+            assert_eq!(summary.counters.dropped, 0);
         }
     });
 }
@@ -602,7 +602,7 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
         let summary = p.stop().await;
         assert!(summary.drained);
         assert_eq!(ledger.records(), 150);
-        assert_eq!(summary.metrics.recorded, 150);
+        assert_eq!(summary.counters.recorded, 150);
         let book = ledger.0.lock().unwrap();
         assert!(book.probes > 0);
         assert_eq!(book.byes, 1);
@@ -672,7 +672,7 @@ fn the_blocking_policy_stops_requests_until_records_are_durable() {
         a.reply(last).await;
         a.read(x).await;
         let summary = p.stop().await;
-        assert_eq!(summary.metrics.dropped, 0);
+        assert_eq!(summary.counters.dropped, 0);
         assert_eq!(ledger.records(), answered + 2);
     });
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::input::{Request, Scope};
+use dosmos_memproc::core::messages::{Request, Scope};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::Nanos;
 
@@ -87,7 +87,7 @@ fn read_remote_makes_a_copy_and_the_next_is_optimized() {
 #[test]
 fn acquire_free_local_and_remote() {
     let (mut c, x) = pair();
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.expect(
         "
          ap0 -> mp0 acquire x[0]
@@ -103,7 +103,7 @@ fn acquire_free_local_and_remote() {
          mp0 -> ap0 released v1
          ",
     );
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.expect(
         "
          ap1 -> mp1 acquire x[0]
@@ -119,9 +119,9 @@ fn acquire_free_local_and_remote() {
 #[test]
 fn acquire_taken_waits_and_is_granted_in_the_step_of_the_release() {
     let (mut c, x) = pair();
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.log.clear();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.expect(
         "
          ap1 -> mp1 acquire x[0]
@@ -141,7 +141,7 @@ fn acquire_taken_waits_and_is_granted_in_the_step_of_the_release() {
          mp1 -> ap1 granted epoch 2 v1
          ",
     );
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.expect(
         "
          ap0 -> mp0 acquire x[0]
@@ -171,7 +171,7 @@ fn release_invalidates_every_copy_before_it_returns() {
         c.call(ap, Request::Open("x".into()));
         c.call(ap, read(x));
     }
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.log.clear();
     c.call(1, write(x, 5));
     c.expect(
@@ -220,7 +220,7 @@ fn release_updates_every_copy_before_it_returns() {
         c.call(ap, Request::Open("x".into()));
         c.call(ap, read(x));
     }
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.call(0, write(x, 5));
     c.log.clear();
     c.call(0, release(x));
@@ -251,7 +251,7 @@ fn release_updates_every_copy_before_it_returns() {
 fn release_of_an_unchanged_object_tells_no_copy() {
     let (mut c, x) = pair();
     c.call(1, read(x));
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.log.clear();
     c.call(0, release(x));
     c.expect(
@@ -266,7 +266,7 @@ fn release_of_an_unchanged_object_tells_no_copy() {
 #[test]
 fn a_holder_reads_its_own_writes_at_the_owner_and_others_the_last_release() {
     let (mut c, x) = pair();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.call(1, write(x, 9));
     c.log.clear();
     c.call(1, read(x));
@@ -297,12 +297,12 @@ fn inter_group_read_crosses_one_link_process_each_way_and_is_not_kept() {
         "
          ap1 -> mp1 read x[0]
          mp1 -> lp.b read x[0] by ap1
-         lp.b -> lp.a read x[0] by ap1 hop 1
-         lp.a -> mp0 read x[0] by ap1 hop 2
+         lp.b -> lp.a read x[0] by ap1
+         lp.a -> mp0 read x[0] by ap1
          record@mp0 owner read x[0] by ap1 inter v0
          mp0 -> lp.a value 0 v0
-         lp.a -> lp.b value 0 v0 hop 1
-         lp.b -> mp1 value 0 v0 hop 2
+         lp.a -> lp.b value 0 v0
+         lp.b -> mp1 value 0 v0
          record@mp1 requester read x[0] by ap1 inter v0
          mp1 -> ap1 value 0 v0
          ",
@@ -317,19 +317,19 @@ fn inter_group_acquire_and_release_through_nested_groups() {
     let x = c.scalar("x", 2, Invalidate);
     c.call(1, Request::Open("x".into()));
     c.log.clear();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.expect(
         "
          ap1 -> mp1 acquire x[0]
          mp1 -> lp.a.x acquire x[0] by ap1
-         lp.a.x -> lp.a acquire x[0] by ap1 hop 1
-         lp.a -> lp.b acquire x[0] by ap1 hop 2
-         lp.b -> mp2 acquire x[0] by ap1 hop 3
+         lp.a.x -> lp.a acquire x[0] by ap1
+         lp.a -> lp.b acquire x[0] by ap1
+         lp.b -> mp2 acquire x[0] by ap1
          record@mp2 owner acquire x[0] by ap1 inter v0
          mp2 -> lp.b granted epoch 1 v0
-         lp.b -> lp.a granted epoch 1 v0 hop 1
-         lp.a -> lp.a.x granted epoch 1 v0 hop 2
-         lp.a.x -> mp1 granted epoch 1 v0 hop 3
+         lp.b -> lp.a granted epoch 1 v0
+         lp.a -> lp.a.x granted epoch 1 v0
+         lp.a.x -> mp1 granted epoch 1 v0
          record@mp1 requester acquire x[0] by ap1 inter v0
          mp1 -> ap1 granted epoch 1 v0
          ",
@@ -339,14 +339,14 @@ fn inter_group_acquire_and_release_through_nested_groups() {
         "
          ap1 -> mp1 release x[0]
          mp1 -> lp.a.x release x[0] by ap1
-         lp.a.x -> lp.a release x[0] by ap1 hop 1
-         lp.a -> lp.b release x[0] by ap1 hop 2
-         lp.b -> mp2 release x[0] by ap1 hop 3
+         lp.a.x -> lp.a release x[0] by ap1
+         lp.a -> lp.b release x[0] by ap1
+         lp.b -> mp2 release x[0] by ap1
          record@mp2 owner release x[0] by ap1 inter v1
          mp2 -> lp.b released v1
-         lp.b -> lp.a released v1 hop 1
-         lp.a -> lp.a.x released v1 hop 2
-         lp.a.x -> mp1 released v1 hop 3
+         lp.b -> lp.a released v1
+         lp.a -> lp.a.x released v1
+         lp.a.x -> mp1 released v1
          record@mp1 requester release x[0] by ap1 inter v1
          mp1 -> ap1 released v1
          ",
@@ -375,15 +375,15 @@ fn barrier_of_all_combines_the_arrivals_of_each_memory_process() {
          ap1 -> mp0 barrier b
          ap3 -> mp1 barrier b
          mp1 -> lp.b arrive b generation 1
-         lp.b -> lp.a arrive b generation 1 hop 1
-         lp.a -> mp0 arrive b generation 1 hop 2
+         lp.b -> lp.a arrive b generation 1
+         lp.a -> mp0 arrive b generation 1
          record@mp0 requester barrier barrier b[1] by ap0 local v0 waited
          mp0 -> ap0 passed generation 1
          record@mp0 requester barrier barrier b[1] by ap1 local v0 waited
          mp0 -> ap1 passed generation 1
          mp0 -> lp.a open b generation 1
-         lp.a -> lp.b open b generation 1 hop 1
-         lp.b -> mp1 open b generation 1 hop 2
+         lp.a -> lp.b open b generation 1
+         lp.b -> mp1 open b generation 1
          record@mp1 requester barrier barrier b[1] by ap2 inter v0 waited
          mp1 -> ap2 passed generation 1
          record@mp1 requester barrier barrier b[1] by ap3 inter v0 waited
@@ -521,7 +521,7 @@ fn flush_reaches_owners_in_other_groups() {
         c.call(ap, Request::Open("x".into()));
     }
     c.call(3, read(x));
-    c.call(0, Request::Acquire(y));
+    c.call(0, acquire(y));
     c.call(0, write(x, 8));
     c.log.clear();
     c.call(0, release(y));
@@ -529,14 +529,14 @@ fn flush_reaches_owners_in_other_groups() {
         "
          ap0 -> mp0 release y[0]
          mp0 -> lp.a flush ap0
-         lp.a -> lp.b flush ap0 hop 1
-         lp.b -> mp2 flush ap0 hop 2
+         lp.a -> lp.b flush ap0
+         lp.b -> mp2 flush ap0
          mp2 -> mp3 invalidate x[0] v1
          trace@mp3 hand-over x[0] dropped to emp1
          mp3 -> mp2 ack x[0] v1
          mp2 -> lp.b flushed
-         lp.b -> lp.a flushed hop 1
-         lp.a -> mp0 flushed hop 2
+         lp.b -> lp.a flushed
+         lp.a -> mp0 flushed
          record@mp0 requester release y[0] by ap0 local v1 waited
          mp0 -> ap0 released v1
          ",
@@ -570,9 +570,9 @@ fn atomics_are_served_at_the_owner_and_recorded_as_writes() {
 #[test]
 fn a_dead_holder_loses_its_lock_and_its_section() {
     let (mut c, x) = pair();
-    c.call(1, Request::Acquire(x));
+    c.call(1, acquire(x));
     c.call(1, write(x, 9));
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.log.clear();
     c.gone(dosmos_proto::ApId(1));
     c.run();
@@ -599,7 +599,7 @@ fn a_dead_holder_loses_its_lock_and_its_section() {
 #[test]
 fn a_cancelled_acquire_is_taken_back_even_if_the_grant_is_on_its_way() {
     let (mut c, x) = pair();
-    let id = c.ask_within(1, Nanos::from_millis(5), Request::Acquire(x));
+    let id = c.ask_within(1, Some(Nanos::from_millis(5)), acquire(x));
     let (mp0, mp1) = (dosmos_proto::MpId(0), dosmos_proto::MpId(1));
     c.deliver((mp1, mp0));
     c.pass(Nanos::from_millis(6));
@@ -617,7 +617,7 @@ fn a_cancelled_acquire_is_taken_back_even_if_the_grant_is_on_its_way() {
          ",
     );
     assert!(c.reply(1, id).is_some());
-    c.call(0, Request::Acquire(x));
+    c.call(0, acquire(x));
     c.expect(
         "
          ap0 -> mp0 acquire x[0]
@@ -642,7 +642,7 @@ fn a_flush_waits_for_what_an_earlier_one_told_of_the_same_object() {
     c.call(2, Request::Open("x".into()));
     c.call(2, read(x));
     for ap in [0, 1] {
-        c.call(ap, Request::Acquire(own[ap as usize]));
+        c.call(ap, acquire(own[ap as usize]));
         c.call(ap, fetch_add(x, 1));
     }
     // The first flush tells mp2, which has not heard it when the second one comes.

@@ -50,11 +50,23 @@ impl AddressBook {
         std::fs::rename(&temporary, directory.join(name))
     }
 
-    /// Takes back what [`publish`](Self::publish) told.
-    pub fn withdraw(&self, name: &str) {
-        if let Some(directory) = &self.directory {
+    /// Takes back that `name` listens at `address`. What another process has published under the same
+    /// name since stays.
+    pub fn withdraw(&self, name: &str, address: &Address) {
+        let Some(directory) = &self.directory else {
+            return;
+        };
+        let path = directory.join(name);
+        let published = std::fs::read_to_string(&path);
+        if published.is_ok_and(|text| text.trim() == address.to_string()) {
             // Whoever still reads it finds nobody listening, which is as true.
-            let _ = std::fs::remove_file(directory.join(name));
+            let _ = std::fs::remove_file(path);
         }
+    }
+
+    /// The run directory, if there is one: where processes publish their addresses and keep what has to
+    /// outlive them.
+    pub fn run_dir(&self) -> Option<&Path> {
+        self.directory.as_deref().and_then(Path::parent)
     }
 }

@@ -10,24 +10,23 @@
 //! or of a monitor.
 
 pub mod address_book;
+pub mod counters;
 pub mod error;
 pub mod ids;
+pub mod incarnation;
 pub mod layout;
 pub mod phase;
 pub mod time;
 pub mod topology;
 pub mod transport;
 pub mod variable;
-
-/// Generated messages and services of package `dosmos.v1`.
-pub mod wire {
-    #![allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-    tonic::include_proto!("dosmos.v1");
-}
+pub mod wire;
 
 pub use address_book::AddressBook;
+pub use counters::ProcessCounters;
 pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
+pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use time::Nanos;

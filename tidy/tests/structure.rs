@@ -13,13 +13,10 @@ use dosmos_tidy::modules::modules;
 
 /// Files that are still in a circle of imports, by crate. The numbers only become smaller, or move with their files.
 const FILES_IN_CIRCLES: &[(&str, usize)] = &[
-    ("proto", 6),
+    ("proto", 3),
     ("trace", 28),
     ("dsm-lib", 9),
-    ("memproc", 13),
-    ("emp", 8),
-    ("model", 0),
-    ("analysis", 0),
+    ("memproc", 8),
     ("plot", 5),
     ("interchange", 2),
     ("visualizer", 24),

@@ -297,7 +297,9 @@ fn incomplete_paused_and_finished() {
     source.status.event_managers.truncate(1);
     source.status.event_managers[0].trouble = "No space left on device: run/store/emp0".into();
     source.status.event_managers[0].processes[1].connected = false;
-    source.status.event_managers[0].processes[1].dropped = 1_234;
+    source.status.event_managers[0].processes[1]
+        .counters
+        .dropped = 1_234;
     let mut state = after(&source, SMALL, &[Action::Down, Action::Down, Action::Pause]);
     state.finish("run finished");
     insta::assert_snapshot!(picture(&state, COLOUR));

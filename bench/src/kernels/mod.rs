@@ -1,4 +1,4 @@
-//! `dosmos-bench kernels`: the sweeps of MAD, SAD and BAD (MODELS D) on real processes.
+//! `dosmos-bench kernels`: the sweeps of MAD, SAD and BAD (docs/design/models.md#workload-kernels) on real processes.
 
 pub(super) mod figure;
 pub(super) mod plot;

@@ -1,4 +1,4 @@
-//! The sweeps of MODELS D.4, as experiments of the `kernels` program.
+//! The sweeps of docs/design/models.md#kernels-sweeps, as experiments of the `kernels` program.
 
 use dosmos_examples::kernels::{Critical, Experiment, Grain, Memory, Place, Random, Stride, Value};
 use dosmos_proto::LockKind;

@@ -1,4 +1,4 @@
-//! Paper 000, figure 1 and table 1: where the applications' time goes, and what more processes gain.
+//! DVSM (docs/bibliography.md#dvsm), figure 1 and table 1: where the applications' time goes, and what more processes gain.
 
 use anyhow::Context;
 use dosmos_cli::demo;
@@ -15,7 +15,7 @@ use super::effort::Effort;
 use crate::run::{Ran, run_prepared};
 use crate::statistics::spread;
 
-/// An application of paper 000 with its speed-up there on 8 processors: Fast Ethernet, ATM.
+/// An application of the DVSM paper with its speed-up there on 8 processors: Fast Ethernet, ATM.
 struct Application {
     name: &'static str,
     /// Of which size: the paper's where a run takes long enough to be measured, larger where it would not.
@@ -135,14 +135,14 @@ pub(super) async fn breakdown(effort: Effort) -> anyhow::Result<Vec<Block>> {
         bars.push((app.name.to_owned(), all.context("nobody computed")?));
     }
     let chart = report::breakdown(
-        "000 figure 1: execution time by component, 4 processes",
+        "DVSM, figure 1: execution time by component, 4 processes",
         &bars,
     );
     Ok(vec![Block::chart(
         chart,
         "All processes together, between their first and last barrier. Four processes and their memory processes share the \
-         machine's cores: what the paper calls sigio is here in service, the time in which others had the processor. The \
-         paper: busy time is 40 % (Water) to nearly all (SOR); locks weigh in IS, Sphere and Water, faults in Barnes.",
+         machine's cores: the time that the paper calls SIGIO is in *service* here: the time in which other processes had the processor. The \
+         paper: busy time is 40 % (Water) to nearly all (SOR); locks take much time in IS, Sphere and Water, faults in Barnes.",
     )])
 }
 
@@ -201,8 +201,8 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
         Block::text(
             "Time between the first and last barrier, in one group with a memory process for each process. With two processes, \
              four operating-system processes share two cores. Modelled: the phase model on the run with two processes, changed to \
-             so many processes on as many processors (dosmos model predict --what-if procs=8,processors=8): the computation is \
-             divided, each process does as many operations as it did.",
+             4 or 8 processes on as many processors (dosmos model predict --what-if procs=8,processors=8): the computation is \
+             divided, each process makes as many operations as before.",
         ),
         Block::Table(table),
     ])

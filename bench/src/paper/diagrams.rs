@@ -1,4 +1,4 @@
-//! Paper 001, figures 8 to 11: what the monitor shows of programs made to show it.
+//! DOSMOS-Trace (docs/bibliography.md#dosmos-trace), figures 8 to 11: what the monitor shows of programs made to show it.
 
 use dosmos_cli::args::SourceArgs;
 use dosmos_cli::{demo, sources};

@@ -1,4 +1,4 @@
-//! Paper 001, tables 1 and 2: what monitoring costs the program that suffers most.
+//! DOSMOS-Trace (docs/bibliography.md#dosmos-trace), tables 1 and 2: what monitoring costs the program that suffers most.
 
 use dosmos_cli::args::Format;
 use dosmos_plot::Block;
@@ -16,9 +16,9 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let measured = intrusion::measure(&args).await?;
     Ok(vec![
         Block::text(
-            "Four processes acquire, write, release and read one variable and do nothing else; R is the time they compute over \
-             that they access. The paper had four workstations; here all processes share one processor, and only in configuration \
-             4 the event manager has another.",
+            "Four processes acquire, write, release and read one variable and do nothing else; R is computing time divided by \
+             access time. The paper had four workstations; here all processes share one processor, except that the event manager \
+             has another one in configuration 4.",
         ),
         intrusion::table(&measured).page(),
     ])

@@ -1,4 +1,4 @@
-//! Paper 002, figures 5 to 9, for our system: efficiency of unit grains beside competitors, lock kinds compared.
+//! Workload kernels (docs/bibliography.md#workload-kernels), figures 5 to 9, for our system: efficiency of unit grains beside competitors, lock kinds compared.
 
 use dosmos_cli::args::Format;
 use dosmos_plot::{Axis, Block, Chart};
@@ -21,36 +21,36 @@ struct Plot {
 const PLOTS: [Plot; 7] = [
     Plot {
         sweep: "mad-delay",
-        title: "002 figure 5: efficiency over computing between accesses",
+        title: "Workload kernels, figure 5: efficiency over computing between accesses",
         x: "c (delay steps)",
         y: Y::Efficiency,
-        paper: "The paper: efficiency rises with the delay, most for writes. Here an access is a message, so that delays of a few \
-                steps change nothing: it takes longer ones.",
+        paper: "The paper: efficiency rises with the delay, most for writes. Here an access is a message, so delays of a few \
+                steps have no effect; longer ones do.",
     },
     Plot {
         sweep: "mad-words",
-        title: "002 figure 6: read contention over the size of the shared data",
+        title: "Workload kernels, figure 6: read contention over the size of the shared data",
         x: "M (words)",
         y: Y::Efficiency,
         paper: "The paper: more words are spread over more memory modules. Here an object of any size has one owner.",
     },
     Plot {
         sweep: "mad-warps",
-        title: "002 figure 7: words accessed randomly a second, all processes",
+        title: "Workload kernels, figure 7: words accessed at random per second, all processes",
         x: "N (competitors)",
         y: Y::Words,
         paper: "The paper: millions a second, in hardware.",
     },
     Plot {
         sweep: "sad-cs",
-        title: "002 figure 8: efficiency over computing in the section",
+        title: "Workload kernels, figure 8: efficiency over computing in the section",
         x: "c_s (delay steps)",
         y: Y::Efficiency,
         paper: "The paper: longer sections lower the efficiency; MCS is best where contention is high.",
     },
     Plot {
         sweep: "sad-mixed",
-        title: "002 figure 9: accesses beside lock traffic, and the other way round",
+        title: "Workload kernels, figure 9: accesses beside lock traffic, and lock traffic beside accesses",
         x: "N (competitors)",
         y: Y::Efficiency,
         paper: "The paper: an MCS lock disturbs others' accesses least.",

@@ -1,4 +1,4 @@
-//! Paper 003: the contention model beside the event-driven simulator (figures 5 to 8 and 10).
+//! LoPC (docs/bibliography.md#lopc): the contention model beside the event-driven simulator (figures 5 to 8 and 10).
 
 use dosmos_model::lopc::{
     ClientServerInput, HomogeneousInput, SpmvInput, client_server, homogeneous, spmv,
@@ -24,7 +24,7 @@ pub(super) fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
 /// Figure 5: the share of the cycle that is contention, over C².
 fn variance() -> anyhow::Result<Block> {
     let mut chart = Chart::new(
-        "003 figure 5: fraction of time lost to contention (P = 32, S_l = 6, W = 1000)",
+        "LoPC, figure 5: fraction of time lost to contention (P = 32, S_l = 6, W = 1000)",
         Axis::new("C² of the handler time").range(0.0, 2.0),
         Axis::new("contention / R").from_zero(),
     );
@@ -100,7 +100,7 @@ fn cycles(effort: Effort) -> anyhow::Result<Vec<Block>> {
     }
     let of_work = || Axis::new("W (cycles)");
     let figure_6 = Chart::new(
-        "003 figure 6: cycle R over work W (P = 32, S_o = 200, S_l = 6, C² = 0)",
+        "LoPC, figure 6: cycle R over work W (P = 32, S_o = 200, S_l = 6, C² = 0)",
         of_work(),
         Axis::new("R (cycles)").from_zero(),
     )
@@ -109,7 +109,7 @@ fn cycles(effort: Effort) -> anyhow::Result<Vec<Block>> {
     .dashed("", Color::Series(7), high)
     .marks("simulated", Color::Series(1), Mark::Dot, seen);
     let figure_7 = Chart::new(
-        "003 figure 7: contention in a cycle",
+        "LoPC, figure 7: contention in a cycle",
         of_work(),
         Axis::new("cycles").from_zero(),
     )
@@ -160,21 +160,21 @@ fn matrix_vector() -> anyhow::Result<Block> {
         .collect();
     let x = Axis::new("processors").categories(sizes.map(|p| p.to_string()));
     let chart = Chart::new(
-        "003 figure 8: sparse matrix–vector product, cycles a non-zero of a node",
+        "LoPC, figure 8: sparse matrix–vector product, cycles per non-zero of a node",
         x,
         Axis::new("cycles").from_zero(),
     )
     .stacked(&series);
     Ok(Block::chart(
         chart,
-        "LoPC only: the paper's other bars are measurements of the Alewife machine (+14 % at P = 2, +9 % at 32), which nobody can repeat.",
+        "LoPC only: the paper's other bars are measurements of the Alewife machine (+14 % at P = 2, +9 % at 32), which cannot be repeated.",
     ))
 }
 
 /// Figure 10: throughput over the number of servers.
 fn work_pile(effort: Effort) -> anyhow::Result<Vec<Block>> {
     let mut chart = Chart::new(
-        "003 figure 10: client–server throughput (P = 32, S_o = 131)",
+        "LoPC, figure 10: client–server throughput (P = 32, S_o = 131)",
         Axis::new("servers P_s").range(0.0, 32.0),
         Axis::new("X (requests a cycle)").from_zero(),
     );

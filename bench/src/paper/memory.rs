@@ -1,4 +1,4 @@
-//! Paper 004: time per instruction on SMPs, workstations and clusters of SMPs (figures 2 to 4), in every way of
+//! Memory hierarchies (docs/bibliography.md#memory-hierarchies): time per instruction on SMPs, workstations and clusters of SMPs (figures 2 to 4), in every way of
 //! treating a level that saturates.
 
 use dosmos_model::memhier::{Estimate, Machine, estimates};
@@ -6,17 +6,20 @@ use dosmos_plot::{Axis, Block, Chart, Color, Table};
 
 const PROGRAMS: [&str; 4] = ["FFT", "LU", "Radix", "EDGE"];
 const FIGURES: [(&str, std::ops::RangeInclusive<usize>); 3] = [
-    ("004 figure 2: SMPs", 1..=6),
-    ("004 figure 3: clusters of workstations", 7..=11),
-    ("004 figure 4: clusters of SMPs", 12..=15),
+    ("Memory hierarchies, figure 2: SMPs", 1..=6),
+    (
+        "Memory hierarchies, figure 3: clusters of workstations",
+        7..=11,
+    ),
+    ("Memory hierarchies, figure 4: clusters of SMPs", 12..=15),
 ];
 
 pub(super) fn blocks() -> anyhow::Result<Vec<Block>> {
     let mut blocks = vec![Block::text(
         "The paper compares its model with a simulator; its open queueing formula has no steady state for FFT, LU and Radix \
-         on any of its machines (MODELS C.3), so that its bars are what the formula gives beyond its pole. Here: without \
+         on any of its machines (docs/design/models.md#memory-saturation), so its bars show what the formula gives beyond its pole. Here: without \
          queueing (a lower bound), closed (processors slowed by their own stalls; recommended) and the printed formula \
-         evaluated blindly.",
+         evaluated beyond saturation.",
     )];
     for (title, configurations) in FIGURES {
         let names: Vec<String> = configurations.map(|c| format!("C{c}")).collect();

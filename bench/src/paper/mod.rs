@@ -31,31 +31,31 @@ struct Experiment {
 const EXPERIMENTS: [Experiment; 7] = [
     Experiment {
         name: "intrusion",
-        heading: "What monitoring costs (001 tables 1 and 2)",
+        heading: "What monitoring costs (DOSMOS-Trace, tables 1 and 2)",
     },
     Experiment {
         name: "diagrams",
-        heading: "Access histograms and histories (001 figures 8 to 11)",
+        heading: "Access histograms and histories (DOSMOS-Trace, figures 8 to 11)",
     },
     Experiment {
         name: "breakdown",
-        heading: "Where the time goes (000 figure 1)",
+        heading: "Where the time goes (DVSM, figure 1)",
     },
     Experiment {
         name: "speedup",
-        heading: "Speed-up (000 table 1)",
+        heading: "Speed-up (DVSM, table 1)",
     },
     Experiment {
         name: "lopc",
-        heading: "Contention: LoPC against simulation (003 figures 5 to 8 and 10)",
+        heading: "Contention: LoPC against simulation (figures 5 to 8 and 10)",
     },
     Experiment {
         name: "memory",
-        heading: "Memory hierarchies (004 figures 2 to 4)",
+        heading: "Memory hierarchies (figures 2 to 4)",
     },
     Experiment {
         name: "kernels",
-        heading: "Workload kernels (002 figures 5 to 9)",
+        heading: "Workload kernels (figures 5 to 9)",
     },
 ];
 

@@ -139,7 +139,6 @@ async fn one(
 ) -> anyhow::Result<()> {
     let address = Address::Unix(dir.join(format!("{me}.sock")));
     let listener = Listener::bind(&address).await?;
-    book.publish(&format!("emp{me}"), &address)?;
     let config = dosmos_emp::Config {
         topology: topology.clone(),
         me: EmpId(me),

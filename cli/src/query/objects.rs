@@ -226,12 +226,12 @@ pub(super) async fn processes(
             state
                 .map_or("-", |p| if p.connected { "up" } else { "gone" })
                 .to_owned(),
-            number(|p| p.requests),
-            number(|p| p.served),
-            number(|p| p.forwarded),
-            number(|p| p.recorded),
-            number(|p| p.dropped),
-            state.map_or_else(|| "-".to_owned(), |p| p.cpu.to_string()),
+            number(|p| p.counters.requests),
+            number(|p| p.counters.served),
+            number(|p| p.counters.forwarded),
+            number(|p| p.counters.recorded),
+            number(|p| p.counters.dropped),
+            state.map_or_else(|| "-".to_owned(), |p| p.counters.cpu.to_string()),
         ]);
         items.push(json!({ "name": mp.name, "kind": kind, "group": group, "event_manager": emp, "status": state }));
     }

@@ -4,7 +4,7 @@ use dosmos_documents::explanations;
 use regex::Regex;
 
 /// How many are left. The number only gets smaller; at zero it goes.
-const LEFT: usize = 138;
+const LEFT: usize = 58;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/citations.rs";
@@ -20,12 +20,12 @@ impl Rules {
                 "docs/design/FILE.md#heading, or 'section' of a named source",
             ),
             (
-                r"\b(DESIGN|MODELS|DELEGATION|STYLE)\b([^_(]|$)",
+                r"\b(DESIGN|MODELS|DELEGATION)\b([^_(]|$)",
                 "docs/design/FILE.md#heading",
             ),
             // A number that stands alone: not part of 1,000, 0.004, db.000 or 2 000.
             (
-                r"(?:^|[^\w.,/:{<#| -]|[^\d.,:|] )(?:`00[0-4]`|00[0-4])(?:$|[^\w.%]|\.(?:$|\s))",
+                r"(?:^|[^\w.,/:{<#| -]|[^\d.,|] )(?:`00[0-4]`|00[0-4])(?:$|[^\w.%]|\.(?:$|\s))",
                 "a source by name: docs/bibliography.md#NAME",
             ),
         ];

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, exchange_reply, exchange_request};
-use dosmos_proto::{AddressBook, EmpId, PROTOCOL, transport};
+use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
 use dosmos_trace::store::Event;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,86 +16,109 @@ use super::state::{Replies, Shared, exchange_reply};
 
 /// Contents sent before their acknowledgement comes.
 const IN_FLIGHT: usize = 1024;
-const PATIENCE: Duration = Duration::from_secs(2);
+const DIAL: Duration = Duration::from_secs(2);
 
-/// Hands over to event manager `to` whatever is due, for as long as this process runs.
-pub(super) async fn give(shared: Arc<Shared>, book: AddressBook, to: EmpId) {
-    let name = shared.topology.emp_name(to);
-    let mut pause = Duration::from_millis(50);
-    loop {
-        wait_until_due(&shared, to).await;
-        match connect_and_give(&shared, &book, to, &name).await {
-            Ok(()) => pause = Duration::from_millis(50),
-            Err(why) => {
-                tracing::debug!("hand-over to {name}: {why}; trying again");
-                pause = (pause * 2).min(PATIENCE);
-            }
-        }
-        tokio::time::sleep(pause).await;
-    }
-}
-
-async fn wait_until_due(shared: &Shared, to: EmpId) {
-    loop {
-        let due = shared.due.notified();
-        if !shared.lock().outbox.after(to, 0, 1).is_empty() {
-            return;
-        }
-        due.await;
-    }
-}
-
-async fn connect_and_give(
-    shared: &Shared,
-    book: &AddressBook,
+/// The stream to another event manager, for as long as this process runs and something is due to it.
+pub(super) struct ToEventManager {
+    shared: Arc<Shared>,
+    book: AddressBook,
     to: EmpId,
-    name: &str,
-) -> Result<(), String> {
-    let address = book.resolve(name).ok_or("its address is not known yet")?;
-    let channel = transport::connect(&address, PATIENCE)
-        .await
-        .map_err(|e| e.to_string())?;
-    let (send, requests) = mpsc::channel(IN_FLIGHT);
-    let hello = exchange_request::Body::Hello(wire::ExchangeHello {
-        event_manager: shared.topology.emp_name(shared.me),
-        protocol: PROTOCOL,
-    });
-    let post = |body| wire::ExchangeRequest { body: Some(body) };
-    send.send(post(hello)).await.map_err(|e| e.to_string())?;
-    let mut client = EventManagerClient::new(channel);
-    let replies = client.exchange(ReceiverStream::new(requests)).await;
-    let mut replies = replies.map_err(|e| e.message().to_owned())?.into_inner();
-    let mut sent = next_durable(&mut replies).await?;
-    let mut acknowledged = sent;
-    shared.lock().outbox.acknowledged(to, sent);
-    loop {
-        let due = shared.due.notified();
-        let room = IN_FLIGHT.saturating_sub((sent - acknowledged) as usize);
-        let contents = shared.lock().outbox.after(to, sent, room);
-        for content in contents {
-            sent = content.sequence;
-            let body = exchange_request::Body::Content(content.into());
-            send.send(post(body)).await.map_err(|e| e.to_string())?;
+    name: String,
+}
+
+impl ToEventManager {
+    pub(super) fn new(shared: Arc<Shared>, book: AddressBook, to: EmpId) -> Self {
+        let name = shared.topology.emp_name(to);
+        Self {
+            shared,
+            book,
+            to,
+            name,
         }
-        tokio::select! {
-            () = due => {}
-            reply = next_durable(&mut replies) => {
-                acknowledged = reply?.max(acknowledged);
-                shared.lock().outbox.acknowledged(to, acknowledged);
+    }
+
+    async fn wait_until_due(&self) {
+        loop {
+            let due = self.shared.due.notified();
+            if !self.shared.lock().outbox.after(self.to, 0, 1).is_empty() {
+                return;
             }
+            due.await;
         }
     }
 }
 
-async fn next_durable(replies: &mut Streaming<wire::ExchangeReply>) -> Result<u64, String> {
-    let reply = replies
-        .message()
-        .await
-        .map_err(|e| e.message().to_owned())?;
-    match reply.and_then(|r| r.body) {
+/// An open stream.
+pub(super) struct Connection {
+    send: mpsc::Sender<wire::ExchangeRequest>,
+    replies: Streaming<wire::ExchangeReply>,
+    /// Number of the last content that the receiver has on disk.
+    durable: u64,
+}
+
+fn post(body: exchange_request::Body) -> wire::ExchangeRequest {
+    wire::ExchangeRequest { body: Some(body) }
+}
+
+impl Link for ToEventManager {
+    type Connection = Connection;
+
+    async fn connect(&mut self) -> Result<Connection, LinkError> {
+        self.wait_until_due().await;
+        let channel = dial(&self.book, &self.name, DIAL).await?;
+        let (send, requests) = mpsc::channel(IN_FLIGHT);
+        let hello = exchange_request::Body::Hello(wire::ExchangeHello {
+            event_manager: self.shared.topology.emp_name(self.shared.me),
+            protocol: PROTOCOL,
+        });
+        let queued = send.send(post(hello)).await;
+        queued.map_err(|_| LinkError::Closed)?;
+        let mut client = EventManagerClient::new(channel);
+        let call = client.exchange(ReceiverStream::new(requests));
+        let mut replies = within(DIAL, call).await?.into_inner();
+        let durable = within(DIAL, next_durable(&mut replies)).await?;
+        Ok(Connection {
+            send,
+            replies,
+            durable,
+        })
+    }
+
+    async fn converse(&mut self, mut connection: Connection) -> Result<(), LinkError> {
+        let shared = &*self.shared;
+        let mut acknowledged = connection.durable;
+        let mut sent = acknowledged;
+        shared.lock().outbox.acknowledged(self.to, acknowledged);
+        loop {
+            let due = shared.due.notified();
+            let room = IN_FLIGHT.saturating_sub((sent - acknowledged) as usize);
+            let contents = shared.lock().outbox.after(self.to, sent, room);
+            for content in contents {
+                sent = content.sequence;
+                let content = post(exchange_request::Body::Content(content.into()));
+                let queued = connection.send.send(content).await;
+                queued.map_err(|_| LinkError::Closed)?;
+            }
+            tokio::select! {
+                () = due => {}
+                durable = next_durable(&mut connection.replies) => {
+                    acknowledged = durable?.max(acknowledged);
+                    shared.lock().outbox.acknowledged(self.to, acknowledged);
+                }
+            }
+        }
+    }
+
+    fn down(&mut self, why: &LinkError) {
+        tracing::debug!("hand-over to {}: {why}; trying again", self.name);
+    }
+}
+
+async fn next_durable(replies: &mut Streaming<wire::ExchangeReply>) -> Result<u64, LinkError> {
+    match next(replies).await?.body {
         Some(exchange_reply::Body::Durable(sequence)) => Ok(sequence),
-        Some(exchange_reply::Body::Error(e)) => Err(e.message),
-        None => Err("the connection ended".to_owned()),
+        Some(exchange_reply::Body::Error(e)) => Err(LinkError::Refused(e.into())),
+        None => Err(LinkError::Unexpected("an acknowledgement")),
     }
 }
 

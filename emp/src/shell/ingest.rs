@@ -168,7 +168,11 @@ fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
     if let Some(last) = last {
         link.arrived(shared.clock.now(), last);
     }
-    if let Some(counters) = link.batch(batch.counters, batch.sampling, last.unwrap_or_default()) {
+    if let Some(counters) = link.batch(
+        batch.counters.map(Into::into),
+        batch.sampling,
+        last.unwrap_or_default(),
+    ) {
         events.push((
             records.len() as u32,
             Event::Counters {

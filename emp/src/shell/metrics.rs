@@ -1,6 +1,6 @@
 //! What an event manager tells Prometheus.
 
-use dosmos_metrics::{Labels, Page};
+use dosmos_node::metrics::{Labels, Page};
 use dosmos_trace::query::ProcessStatus;
 
 use super::state::Shared;
@@ -53,17 +53,17 @@ pub(super) fn page(shared: &Shared) -> Page {
     page.counter_of(
         "records",
         "Records the memory process has made",
-        of(|p| p.recorded as f64),
+        of(|p| p.counters.recorded as f64),
     );
     page.counter_of(
         "records_dropped",
         "Records the memory process has lost to a full buffer",
-        of(|p| p.dropped as f64),
+        of(|p| p.counters.dropped as f64),
     );
     page.gauge_of(
         "buffered_bytes",
         "Bytes of records at the memory process that are not on disk here",
-        of(|p| p.buffered_bytes as f64),
+        of(|p| p.counters.buffered_bytes as f64),
     );
     page.gauge_of(
         "clock_offset_seconds",

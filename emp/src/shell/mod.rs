@@ -8,24 +8,37 @@ mod state;
 mod writer;
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_metrics::MetricsListener;
+use dosmos_node::address::Published;
+use dosmos_node::backoff::{Backoff, Pauses};
+use dosmos_node::drain;
+use dosmos_node::metrics::MetricsListener;
+use dosmos_node::reconnect::keep_connected;
+use dosmos_node::serving::{ServeError, Serving};
 use dosmos_proto::transport::{self, Listener};
 use dosmos_proto::wire::event_manager_server::EventManagerServer;
 use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES};
 use dosmos_trace::meta::MetaState;
 use dosmos_trace::store::{Identity, StoreWriter};
 use tokio::task::JoinSet;
+use tonic::transport::server::Router;
 
+use crate::config::{Config, Error, Summary};
 use crate::core::{Ingest, Outbox};
-use crate::{Config, Error, Summary};
 use state::Shared;
 
 /// How long memory processes may take to end their streams when this process is to end.
 const GRACE: Duration = Duration::from_secs(3);
-const LOOK_AGAIN: Duration = state::LOOK_AGAIN;
+/// How long its own connections may take to close at the end.
+const CLOSE: Duration = Duration::from_millis(500);
+/// Pauses between attempts to reach another event manager.
+const PAUSES: Pauses = Pauses {
+    first: Duration::from_millis(50),
+    most: Duration::from_secs(2),
+};
 
 /// Runs an event manager until `shutdown`; then what was received is put on disk and the store closed.
 ///
@@ -45,16 +58,12 @@ pub async fn run(
         name: name.clone(),
         source,
     };
-    let system_error = |why: String| Error::System {
+    let writer_error = |source| Error::Writer {
         name: name.clone(),
-        why,
+        source,
     };
     let metrics = match &config.metrics {
-        Some(address) => Some(
-            MetricsListener::publish(&name, address, &book)
-                .await
-                .map_err(system_error)?,
-        ),
+        Some(address) => Some(MetricsListener::publish(&name, address, &book).await?),
         None => None,
     };
     let identity = Identity {
@@ -83,29 +92,33 @@ pub async fn run(
         shared.lock().replay(item);
     });
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
-    let writer = writer::start(shared.clone(), store).map_err(|e| system_error(e.to_string()))?;
+    let published = Published::new(&book, &name, listener.address())?;
+    let writer = writer::start(shared.clone(), store).map_err(writer_error)?;
     let mut tasks = JoinSet::new();
     for other in 0..config.topology.event_managers.len() as u32 {
         if EmpId(other) != config.me {
-            tasks.spawn(exchange::give(shared.clone(), book.clone(), EmpId(other)));
+            let link = exchange::ToEventManager::new(shared.clone(), book.clone(), EmpId(other));
+            let seed = u64::from(config.me.0) << 32 | u64::from(other);
+            tasks.spawn(keep_connected(link, Backoff::new(PAUSES, seed)));
         }
     }
     if let Some(listener) = metrics {
         let shared = shared.clone();
         let page = move || metrics::page(&shared);
-        tasks.spawn(dosmos_metrics::serve(listener, page));
+        tasks.spawn(dosmos_node::metrics::serve(listener, page));
     }
     let served = serve(&shared, listener, shutdown).await;
-    MetricsListener::withdraw(&name, &book);
-    shared.end();
+    drop(published);
     tasks.shutdown().await;
     shared.lock().closing = true;
     shared.work.notify_one();
     let joined = tokio::task::spawn_blocking(move || writer.join()).await;
     if !matches!(joined, Ok(Ok(()))) {
-        return Err(system_error("the writer thread failed".into()));
+        return Err(writer_error(io::Error::other(
+            "the thread that writes failed",
+        )));
     }
-    served.map_err(system_error)?;
+    served.map_err(|source| Error::Serve { name, source })?;
     let usage = shared.view.usage();
     Ok(Summary {
         records: usage.records,
@@ -113,15 +126,32 @@ pub async fn run(
     })
 }
 
+/// Serves until `shutdown`, then as long as memory processes and other event managers still have
+/// something to report, within the grace period.
 async fn serve(
     shared: &Arc<Shared>,
     listener: Listener,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), String> {
+) -> Result<(), ServeError> {
+    let mut server = Serving::start(services(shared).await?, listener);
+    tokio::select! {
+        ended = server.failed() => return Err(ended),
+        () = shutdown => {}
+    }
+    let connected = || shared.lock().links.values().any(|l| l.replies.is_some());
+    drain::until(GRACE, || !connected()).await;
+    // What another event manager does not take now, it takes when this one runs again.
+    let _ = shared.settle(GRACE / 3).await;
+    shared.end();
+    server.close(CLOSE).await;
+    Ok(())
+}
+
+async fn services(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .build_v1()
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| ServeError::Service(Box::new(e)))?;
     let (health, health_service) = tonic_health::server::health_reporter();
     let service = EventManagerServer::new(service::Service(shared.clone()))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -129,29 +159,8 @@ async fn serve(
     health
         .set_serving::<EventManagerServer<service::Service>>()
         .await;
-    let server = transport::server()
+    Ok(transport::server()
         .add_service(service)
         .add_service(reflection)
-        .add_service(health_service)
-        .serve_with_incoming(listener);
-    tokio::pin!(server, shutdown);
-    tokio::select! {
-        ended = &mut server => return ended.map_err(|e| transport::innermost(&e)),
-        () = &mut shutdown => {}
-    }
-    // Memory processes that are ending too may still have something to report, and other event
-    // managers something to hand over: this one serves on while it sees to its own.
-    let see_to_the_end = async {
-        let quiet = async {
-            while shared.lock().links.values().any(|l| l.replies.is_some()) {
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-        };
-        let _ = tokio::time::timeout(GRACE, quiet).await;
-        let _ = shared.settle(GRACE / 3).await;
-    };
-    tokio::select! {
-        ended = &mut server => ended.map_err(|e| transport::innermost(&e)),
-        () = see_to_the_end => Ok(()),
-    }
+        .add_service(health_service))
 }

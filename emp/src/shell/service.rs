@@ -21,10 +21,10 @@ use super::{exchange, ingest};
 /// Records in one message of an answer.
 const RECORDS_A_MESSAGE: usize = 8192;
 /// How long a question waits for the disk before it is answered without what is pending.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long `Flush` waits for other event managers.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Service(pub(super) Arc<Shared>);
 
@@ -33,7 +33,7 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Service {
     /// A store in trouble, or slow, leaves out what it could not write; the answer says so.
     async fn settle(&self) {
-        let _ = tokio::time::timeout(FLUSH_PATIENCE, self.0.flush()).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0.flush()).await;
     }
 }
 
@@ -206,7 +206,7 @@ impl EventManager for Service {
         _: Request<wire::FlushRequest>,
     ) -> Result<Response<wire::FlushDoneReply>, Status> {
         self.0
-            .settle(SETTLE_PATIENCE)
+            .settle(SETTLE_TIMEOUT)
             .await
             .map_err(Status::unavailable)?;
         Ok(Response::new(wire::FlushDoneReply {}))

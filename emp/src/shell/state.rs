@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dosmos_metrics::AccessCounts;
+use dosmos_node::drain;
+use dosmos_node::metrics::AccessCounts;
+use dosmos_node::processor::process_time;
 use dosmos_proto::time::Clock;
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, Topology, VarId, Variable, wire};
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, ProcessCounters, Topology, VarId, Variable, wire};
 use dosmos_trace::Record;
 use dosmos_trace::meta::MetaState;
 use dosmos_trace::query::table::{self, RankQuery, Ranking, Share, VariableFigures, VariableTable};
@@ -26,9 +28,6 @@ pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
 /// Records received and not on disk at which no more are read from the memory processes; they keep
 /// them, up to their own bound.
 const MOST_PENDING: usize = 2_000_000;
-
-/// How often conditions that nothing announces are looked at.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What the tasks and the writer thread share.
 pub(super) struct Shared {
@@ -54,7 +53,7 @@ pub(super) struct Shared {
 pub(super) struct Link {
     /// Where to tell it what is durable; none while it is not connected.
     pub(super) replies: Option<Replies<wire::IngestReply>>,
-    counters: wire::ProcessCounters,
+    counters: ProcessCounters,
     last_record: Nanos,
     clock_offset_ns: i64,
     clock_error: Nanos,
@@ -84,7 +83,7 @@ pub(super) struct State {
 
 impl Shared {
     pub(super) fn new(
-        config: &crate::Config,
+        config: &crate::config::Config,
         view: StoreView,
         ingest: Ingest,
         metas: MetaState,
@@ -161,17 +160,13 @@ impl Shared {
     }
 
     /// Waits until everything received so far is on disk, and what of it is due to other event managers
-    /// is on theirs; for the latter no longer than `patience`.
-    pub(super) async fn settle(&self, patience: Duration) -> Result<(), String> {
+    /// is on theirs; for the latter no longer than `timeout`.
+    pub(super) async fn settle(&self, timeout: Duration) -> Result<(), String> {
         self.flush().await?;
-        let delivered = async {
-            while !self.lock().outbox.is_empty() {
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-        };
-        tokio::time::timeout(patience, delivered)
-            .await
-            .map_err(|_| "another event manager does not take what is due to it".to_owned())
+        match drain::until(timeout, || self.lock().outbox.is_empty()).await {
+            true => Ok(()),
+            false => Err("another event manager does not take what is due to it".to_owned()),
+        }
     }
 
     /// What all that is on disk comes to.
@@ -277,7 +272,7 @@ impl Shared {
             pending: state.pending.records() as u64,
             stored_bytes: usage.bytes,
             chunks: usage.chunks,
-            cpu: cpu_time(),
+            cpu: process_time(),
             store: self.store.clone(),
             trouble: state.trouble.clone(),
             exchanged_out,
@@ -376,20 +371,11 @@ impl State {
             .map(|(&mp, link)| ProcessStatus {
                 mp,
                 connected: link.replies.is_some(),
-                requests: link.counters.requests,
-                served: link.counters.served,
-                forwarded: link.counters.forwarded,
-                recorded: link.counters.recorded,
-                dropped: link.counters.dropped,
-                buffered_bytes: link.counters.buffered_bytes,
-                cpu: Nanos(link.counters.cpu_ns),
-                copies: link.counters.copies,
-                objects: link.counters.objects,
+                counters: link.counters,
                 clock_offset_ns: link.clock_offset_ns,
                 clock_error: link.clock_error,
                 by_origin: self.metas.accesses_at(mp),
                 last_record: link.last_record,
-                monitor: Nanos(link.counters.monitor_ns),
                 aps: aps.remove(&mp).unwrap_or_default(),
             })
             .collect()
@@ -400,7 +386,7 @@ impl Link {
     /// Takes what a batch says of its process; returns what is new about completeness.
     pub(super) fn batch(
         &mut self,
-        counters: Option<wire::ProcessCounters>,
+        counters: Option<ProcessCounters>,
         sampling: f64,
         last_record: Nanos,
     ) -> Option<RecordingCounters> {
@@ -458,14 +444,4 @@ pub(super) fn exchange_reply(sequence: u64) -> wire::ExchangeReply {
     wire::ExchangeReply {
         body: Some(wire::exchange_reply::Body::Durable(sequence)),
     }
-}
-
-/// Processor time this process has used.
-fn cpu_time() -> Nanos {
-    use nix::sys::resource::{UsageWho, getrusage};
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return Nanos::ZERO;
-    };
-    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000 + t.tv_usec() as u64;
-    Nanos(1_000 * (micros(usage.user_time()) + micros(usage.system_time())))
 }

@@ -14,7 +14,7 @@ use dosmos_trace::query::Filter;
 use dosmos_trace::record::Record;
 use dosmos_trace::store::{Item, StoreSource};
 
-/// The example of DESIGN §11, with one of everything optional.
+/// The example of docs/design/monitoring.md#interchange, with one of everything optional.
 pub(crate) const SAMPLE: &str = r#"{"type":"run","name":"demo","start":"2026-01-01T00:00:00Z","end_ns":60000000000}
 {"type":"mp","name":"mp0","group":"/a"}
 {"type":"mp","name":"mp1","group":"/a"}

@@ -99,6 +99,12 @@ impl Cluster {
         self.topology.ap(ap).map(|a| a.memory_process)
     }
 
+    /// The application processes of a memory process, in order.
+    pub(crate) fn aps_of(&self, mp: MpId) -> Vec<ApId> {
+        let aps = self.topology.aps_in(None);
+        aps.filter(|ap| self.mp_of(*ap) == Some(mp)).collect()
+    }
+
     pub(crate) fn mp_name(&self, mp: MpId) -> String {
         self.topology.mp_name(mp)
     }

@@ -5,7 +5,7 @@ use dosmos_proto::{Topology, VarId, Variable};
 use dosmos_trace::selection::{Mode, Selection, glob};
 use dosmos_trace::{Op, Record};
 
-use crate::core::FastMap;
+use rustc_hash::FxHashMap;
 
 /// Kinds of records that are sampled apart: operation, origin, optimized.
 const KINDS: usize = 6 * 4 * 2;
@@ -16,7 +16,7 @@ pub(crate) struct Filter {
     selection: Selection,
     ops: [bool; 6],
     aps: Vec<bool>,
-    variables: FastMap<VarId, bool>,
+    variables: FxHashMap<VarId, bool>,
     seen: [u32; KINDS],
 }
 
@@ -32,7 +32,7 @@ impl Filter {
             aps: aps
                 .map(|ap| chosen(&selection.processes, &ap.name))
                 .collect(),
-            variables: FastMap::default(),
+            variables: FxHashMap::default(),
             seen: [0; KINDS],
             selection,
         }

@@ -5,24 +5,14 @@
 //! Pushing a record takes less time than looking at the clock twice; so one push in [`EVERY`] is timed,
 //! less what the looking takes, and counts for all of them. Encoding is timed each time.
 
+use dosmos_node::processor::thread_time;
 use dosmos_proto::Nanos;
-use nix::time::{ClockId, clock_gettime};
 
 /// One push in so many is timed.
 pub(crate) const EVERY: u32 = 64;
 
 /// Times between two looks at the clock, of which the shortest is taken for what a look costs.
 const LOOKS: u32 = 32;
-
-/// Processor time of this thread so far; zero on a system that does not tell.
-pub(crate) fn thread_time() -> Nanos {
-    let Ok(now) = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID) else {
-        return Nanos::ZERO;
-    };
-    let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec()).unwrap_or(0);
-    Nanos(seconds * 1_000_000_000 + nanos)
-}
 
 /// Time spent on monitoring.
 #[derive(Debug)]

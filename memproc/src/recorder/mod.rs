@@ -8,9 +8,7 @@
 
 mod buffer;
 mod clock;
-mod codec;
 mod filter;
-pub(crate) mod link;
 mod meter;
 mod outbox;
 #[cfg(test)]
@@ -19,18 +17,17 @@ mod testing;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dosmos_metrics::AccessCounts;
-use dosmos_proto::{MpId, Nanos, PhaseTimes, Topology, Variable, wire};
+use dosmos_node::metrics::AccessCounts;
+use dosmos_proto::{MpId, Nanos, PhaseTimes, ProcessCounters, Topology, Variable, wire};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
 
-use crate::core::input::Item;
+use crate::core::messages::Item;
 use buffer::{Buffer, Raw};
 use clock::ClockOffset;
 use filter::Filter;
 use meter::Meter;
-pub(crate) use meter::thread_time;
 use outbox::Outbox;
 
 /// What becomes of records that find the buffer full.
@@ -60,48 +57,6 @@ impl Default for Recording {
             selection: Selection::default(),
             overflow: Overflow::Drop,
             buffer_bytes: 64 << 20,
-        }
-    }
-}
-
-/// Figures of a memory process, cumulative unless they say "now".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Metrics {
-    /// Requests of own application processes.
-    pub requests: u64,
-    /// Requests of other memory processes.
-    pub served: u64,
-    /// Messages handed on.
-    pub forwarded: u64,
-    /// Records made.
-    pub recorded: u64,
-    /// Records lost to a full buffer.
-    pub dropped: u64,
-    /// Bytes of records not yet durable, now.
-    pub buffered_bytes: u64,
-    /// Processor time used.
-    pub cpu: Nanos,
-    /// Copies held now.
-    pub copies: u64,
-    /// Objects owned now.
-    pub objects: u64,
-    /// Of the processor time used, what monitoring took.
-    pub monitor: Nanos,
-}
-
-impl From<Metrics> for wire::ProcessCounters {
-    fn from(m: Metrics) -> Self {
-        Self {
-            requests: m.requests,
-            served: m.served,
-            forwarded: m.forwarded,
-            recorded: m.recorded,
-            dropped: m.dropped,
-            buffered_bytes: m.buffered_bytes,
-            cpu_ns: m.cpu.0,
-            copies: m.copies,
-            objects: m.objects,
-            monitor_ns: m.monitor.0,
         }
     }
 }
@@ -219,7 +174,7 @@ impl Recorder {
     }
 
     /// Encodes a batch, gives it its number and keeps it to be sent.
-    pub(crate) fn pack(&mut self, mut raw: Raw, metrics: Metrics) {
+    pub(crate) fn pack(&mut self, mut raw: Raw, counters: ProcessCounters) {
         let (offset, _) = self.clock.estimate();
         if offset != 0 {
             for record in &mut raw.records {
@@ -244,7 +199,7 @@ impl Recorder {
                 .map(|v| (**v).clone().into())
                 .collect(),
             barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
-            counters: Some(metrics.into()),
+            counters: Some(counters.into()),
             sampling: self.filter.sampling(),
             times: names.times.iter().map(|t| (*t).into()).collect(),
         };
@@ -288,11 +243,11 @@ impl Recorder {
     }
 
     /// Adds this recorder's figures.
-    pub(crate) fn measure(&self, metrics: &mut Metrics) {
-        metrics.recorded = self.recorded;
-        metrics.dropped = self.dropped;
-        metrics.buffered_bytes = self.bytes() as u64;
-        metrics.monitor = self.meter.total();
+    pub(crate) fn measure(&self, counters: &mut ProcessCounters) {
+        counters.recorded = self.recorded;
+        counters.dropped = self.dropped;
+        counters.buffered_bytes = self.bytes() as u64;
+        counters.monitor = self.meter.total();
     }
 }
 
@@ -331,7 +286,7 @@ mod tests {
 
     fn pack_all(r: &mut Recorder) {
         while let Some(raw) = r.take() {
-            r.pack(raw, Metrics::default());
+            r.pack(raw, ProcessCounters::default());
         }
     }
 
@@ -379,7 +334,7 @@ mod tests {
         fill(&mut r, 1); // There was room when it was set aside.
         fill(&mut r, 2); // There is none now.
         pack_all(&mut r);
-        let mut m = Metrics::default();
+        let mut m = ProcessCounters::default();
         r.measure(&mut m);
         assert_eq!(m.recorded, 3 * BATCH_RECORDS as u64);
         assert_eq!(m.dropped, 2 * BATCH_RECORDS as u64);

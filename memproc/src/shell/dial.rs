@@ -1,73 +1,62 @@
-//! Dialling the higher-numbered neighbours, again and again until they are there and whenever they
-//! are lost.
+//! The links that this process dials: those to its higher-numbered neighbours.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
+use dosmos_proto::wire::PeerMessage;
 use dosmos_proto::wire::memory_client::MemoryClient;
-use dosmos_proto::{MAX_MESSAGE_BYTES, MpId, transport};
-use tokio::sync::mpsc::unbounded_channel;
-use tokio::time::{sleep, timeout};
+use dosmos_proto::{MAX_MESSAGE_BYTES, MpId};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tracing::{debug, warn};
+use tonic::Streaming;
+use tracing::warn;
 
-use super::Shared;
-use super::serve::{check_peer, hello, read_peer};
-use crate::core::input::Input;
+use super::peer::{GREETING, check_peer, hello, read_peer};
+use super::shared::Shared;
+use crate::core::messages::Input;
 
 const DIAL: Duration = Duration::from_secs(2);
-const GREETING: Duration = Duration::from_secs(10);
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// Keeps the link to `peer` for as long as this process runs.
-pub(super) async fn run(shared: Arc<Shared>, peer: MpId) {
-    let name = shared.topology.mp_name(peer);
-    let mut backoff = BACKOFF.0;
-    let mut told = String::new();
-    loop {
-        match once(&shared, peer, &name).await {
-            Ok(ended) => {
-                warn!("the link to {name} ended: {ended}");
-                backoff = BACKOFF.0;
-                told.clear();
-            }
-            Err(why) if why != told => {
-                debug!("{name}: {why}; trying again");
-                shared.feed(Input::PeerTrouble(peer, why.clone()));
-                told = why;
-            }
-            Err(_) => {}
-        }
-        sleep(backoff).await;
-        backoff = (backoff * 2).min(BACKOFF.1);
+/// The link to one neighbour.
+pub(super) struct ToPeer {
+    shared: Arc<Shared>,
+    peer: MpId,
+    name: String,
+}
+
+impl ToPeer {
+    pub(super) fn new(shared: Arc<Shared>, peer: MpId) -> Self {
+        let name = shared.topology.mp_name(peer);
+        Self { shared, peer, name }
     }
 }
 
-/// One link: why it did not come up, or why it ended.
-async fn once(shared: &Shared, peer: MpId, name: &str) -> Result<String, String> {
-    let Some(address) = shared.book.resolve(name) else {
-        return Err("its address is not known yet".into());
-    };
-    let channel = transport::connect(&address, DIAL)
-        .await
-        .map_err(|e| e.to_string())?;
-    let mut client = MemoryClient::new(channel)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let (sender, queue) = unbounded_channel();
-    // The receiver is at hand: the greeting cannot fail to be queued.
-    let _ = sender.send(hello(shared, peer));
-    let call = client.peer(UnboundedReceiverStream::new(queue));
-    let mut messages = timeout(GREETING, call)
-        .await
-        .map_err(|_| "it does not answer".to_owned())?
-        .map_err(|s| s.message().to_owned())?
-        .into_inner();
-    let first = timeout(GREETING, messages.message())
-        .await
-        .map_err(|_| "it does not greet".to_owned())?
-        .map_err(|s| s.message().to_owned())?
-        .ok_or("it closed the link at once")?;
-    check_peer(shared, first, Some(peer)).map_err(|refusal| refusal.message)?;
-    Ok(read_peer(shared, peer, sender, messages).await)
+impl Link for ToPeer {
+    type Connection = (UnboundedSender<PeerMessage>, Streaming<PeerMessage>);
+
+    async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
+        let channel = dial(&self.shared.book, &self.name, DIAL).await?;
+        let mut client = MemoryClient::new(channel)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let (sender, queue) = unbounded_channel();
+        // The receiver is at hand: the greeting cannot fail to be queued.
+        let _ = sender.send(hello(&self.shared, self.peer));
+        let call = client.peer(UnboundedReceiverStream::new(queue));
+        let mut messages = within(GREETING, call).await?.into_inner();
+        let first = within(GREETING, next(&mut messages)).await?;
+        check_peer(&self.shared, first, Some(self.peer)).map_err(LinkError::Refused)?;
+        Ok((sender, messages))
+    }
+
+    async fn converse(&mut self, (sender, messages): Self::Connection) -> Result<(), LinkError> {
+        Err(read_peer(&self.shared, self.peer, sender, messages).await)
+    }
+
+    fn down(&mut self, why: &LinkError) {
+        warn!("no link to {}: {why}; trying again", self.name);
+        let trouble = Input::PeerTrouble(self.peer, why.to_string());
+        self.shared.feed(trouble);
+    }
 }

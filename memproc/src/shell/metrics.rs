@@ -1,17 +1,15 @@
 //! What a memory or link process tells Prometheus.
 
-use std::sync::atomic::Ordering;
+use dosmos_node::metrics::Page;
 
-use dosmos_metrics::Page;
-
-use super::Shared;
+use super::shared::Shared;
 
 /// The figures of now.
 pub(super) fn page(shared: &Shared) -> Page {
-    let (metrics, accesses, batches) = {
+    let (counters, accesses, batches) = {
         let state = shared.lock();
         (
-            shared.metrics(&state),
+            shared.counters(&state),
             state.recorder.accesses().clone(),
             state.recorder.unacknowledged(),
         )
@@ -23,23 +21,23 @@ pub(super) fn page(shared: &Shared) -> Page {
         (
             "requests",
             "Requests of own application processes",
-            metrics.requests,
+            counters.requests,
         ),
         (
             "served",
             "Requests of other memory processes",
-            metrics.served,
+            counters.served,
         ),
         (
             "forwarded",
             "Messages handed on to others",
-            metrics.forwarded,
+            counters.forwarded,
         ),
-        ("records", "Records made", metrics.recorded),
+        ("records", "Records made", counters.recorded),
         (
             "records_dropped",
             "Records lost to a full buffer",
-            metrics.dropped,
+            counters.dropped,
         ),
     ] {
         page.counter(name, help, value as f64);
@@ -47,21 +45,21 @@ pub(super) fn page(shared: &Shared) -> Page {
     page.counter(
         "cpu_seconds",
         "Processor time used",
-        metrics.cpu.as_secs_f64(),
+        counters.cpu.as_secs_f64(),
     );
     page.counter(
         "monitor_seconds",
         "Of the processor time, what monitoring took",
-        metrics.monitor.as_secs_f64(),
+        counters.monitor.as_secs_f64(),
     );
-    let up = shared.recording_up.load(Ordering::Relaxed);
+    let up = shared.is_recording_up();
     for (name, help, value) in [
-        ("copies", "Copies held", metrics.copies),
-        ("objects", "Objects owned", metrics.objects),
+        ("copies", "Copies held", counters.copies),
+        ("objects", "Objects owned", counters.objects),
         (
             "buffered_bytes",
             "Bytes of records that the event manager has not acknowledged",
-            metrics.buffered_bytes,
+            counters.buffered_bytes,
         ),
         (
             "unacknowledged_batches",

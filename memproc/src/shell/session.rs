@@ -9,9 +9,9 @@ use dosmos_proto::wire::{ApReply, PeerMessage};
 use dosmos_proto::{ApId, MpId, Refusal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{ApLink, PeerLink, Shared, State};
+use super::shared::{ApLink, PeerLink, Shared, State};
 use crate::core::Welcome;
-use crate::core::input::Input;
+use crate::core::messages::Input;
 
 impl State {
     fn session(&mut self) -> u64 {

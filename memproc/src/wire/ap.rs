@@ -3,10 +3,11 @@
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::ap_reply::Body as Out;
 use dosmos_proto::wire::ap_request::Body as In;
-use dosmos_proto::{ElementType, GroupId, Malformed, Nanos, ObjectId, Refusal, Topology};
+use dosmos_proto::{GroupId, Malformed, Nanos, Refusal, Topology};
 
+use super::access;
 use crate::core::Welcome;
-use crate::core::input::{AtomicOp, Reply, Request, Scope, Span};
+use crate::core::messages::{Reply, Request, Scope};
 
 /// The first message of a session.
 pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
@@ -19,14 +20,14 @@ pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malforme
     }
 }
 
-/// Any later message: its patience and what it asks for.
-pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malformed> {
-    let patience = Nanos::from_millis(request.timeout_ms.unwrap_or(0).into());
+/// Any later message: its timeout and the request.
+pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request), Malformed> {
+    let timeout = request.timeout_ms.map(|ms| Nanos::from_millis(ms.into()));
     let body = match request.body.ok_or(Malformed::missing("request"))? {
         In::Hello(_) => return Err(Malformed::new("session", "a second `hello`")),
         In::Declare(spec) => Request::Declare(spec.try_into()?),
         In::Open(name) => Request::Open(name),
-        In::Access(access) => ap_access(access)?,
+        In::Access(access) => Request::Access(access::from_wire(access)?),
         In::Barrier(r) => Request::Barrier {
             scope: match r.group {
                 Some(group) => Scope::Group(GroupId(group)),
@@ -39,57 +40,7 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Nanos, Request), Malform
         In::Cancel(c) => Request::Cancel(c.id),
         In::Bye(_) => Request::Bye,
     };
-    Ok((patience, body))
-}
-
-fn ap_access(access: w::ObjectAccess) -> Result<Request, Malformed> {
-    use w::object_access::Kind;
-    let object = ObjectId::from_wire(access.object);
-    Ok(match access.kind.ok_or(Malformed::missing("access"))? {
-        Kind::Read(r) => Request::Read {
-            object,
-            span: span(r),
-        },
-        Kind::Write(r) => Request::Write {
-            object,
-            first: r.first,
-            data: r.data,
-            epoch: r.epoch.unwrap_or(0),
-        },
-        Kind::Atomic(r) => Request::Atomic {
-            object,
-            element: r.element,
-            kind: kind(&r)?,
-            epoch: r.epoch.unwrap_or(0),
-            op: atomic(r.op)?,
-        },
-        Kind::Acquire(_) => Request::Acquire(object),
-        Kind::Release(r) => Request::Release {
-            object,
-            epoch: r.epoch.unwrap_or(0),
-        },
-    })
-}
-
-pub(super) fn span(read: w::Read) -> Span {
-    Span {
-        first: read.first,
-        end: read.end.unwrap_or(0),
-    }
-}
-
-pub(super) fn kind(atomic: &w::Atomic) -> Result<ElementType, Malformed> {
-    atomic.r#type().try_into()
-}
-
-pub(super) fn atomic(op: Option<w::atomic::Op>) -> Result<AtomicOp, Malformed> {
-    Ok(match op.ok_or(Malformed::missing("atomic operation"))? {
-        w::atomic::Op::FetchAdd(n) => AtomicOp::FetchAdd(n),
-        w::atomic::Op::CompareExchange(c) => AtomicOp::CompareExchange {
-            expected: c.expected,
-            desired: c.desired,
-        },
-    })
+    Ok((timeout, body))
 }
 
 /// A reply.

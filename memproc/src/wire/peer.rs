@@ -6,244 +6,218 @@ use dosmos_proto::wire as w;
 use dosmos_proto::wire::peer_message::Body as W;
 use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId};
 
-use super::ap::{atomic, kind, span};
-use crate::core::input::{Answer, Ask, AtomicOp, Body, Message, Tell};
+use super::access;
+use crate::core::messages::{Body, CallId, Cost, Message, Notice, PeerRequest, Response, Role};
 
-/// A message that came in.
-pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
-    let body = m.body.ok_or(Malformed::missing("peer message"))?;
-    Ok(Message {
-        source: MpId(m.source),
-        destination: MpId(m.destination),
-        call: m.call,
-        hops: 0,
-        service: Nanos(m.service_ns),
-        wait: Nanos(m.wait_ns),
-        body: body_in(body)?,
+/// Bits of a call that name the role.
+const ROLE_BITS: u32 = 2;
+
+fn call_from_wire(call: u64) -> Result<CallId, Malformed> {
+    let role = match call & ((1 << ROLE_BITS) - 1) {
+        1 => Role::Requester,
+        2 => Role::Home,
+        3 => Role::Owner,
+        _ => return Err(Malformed::new("call", "it names no role")),
+    };
+    Ok(CallId {
+        role,
+        number: call >> ROLE_BITS,
     })
 }
 
-fn body_in(body: W) -> Result<Body, Malformed> {
+fn call_to_wire(call: CallId) -> u64 {
+    let role = match call.role {
+        Role::Requester => 1,
+        Role::Home => 2,
+        Role::Owner => 3,
+    };
+    call.number << ROLE_BITS | role
+}
+
+/// A message that came in.
+pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
+    let cost = Cost {
+        service: Nanos(m.service_ns),
+        wait: Nanos(m.wait_ns),
+    };
+    Ok(Message {
+        source: MpId(m.source),
+        destination: MpId(m.destination),
+        body: body(
+            m.body.ok_or(Malformed::missing("peer message"))?,
+            m.call,
+            cost,
+        )?,
+    })
+}
+
+fn body(body: W, call: u64, cost: Cost) -> Result<Body, Malformed> {
+    let body = match notice(body)? {
+        Ok(notice) => return Ok(Body::Notice(notice)),
+        Err(body) => body,
+    };
+    let call = call_from_wire(call)?;
+    Ok(match request(body)? {
+        Ok(request) => Body::Request { call, request },
+        Err(body) => Body::Response {
+            call,
+            cost,
+            response: response(body)?,
+        },
+    })
+}
+
+/// The request that a body is; the body again if it is none.
+fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
     let object = ObjectId::from_wire;
-    Ok(match body {
-        W::Hello(_) => return Err(Malformed::new("peer message", "a second `hello`")),
-        W::Access(access) => Body::Ask(access_in(access)?),
-        W::Flush(r) => Body::Ask(Ask::Flush { ap: ApId(r.ap) }),
-        W::Declare(d) => Body::Ask(Ask::Declare {
+    Ok(Ok(match body {
+        W::Access(a) => PeerRequest::Access {
+            access: access::from_wire(a.access.ok_or(Malformed::missing("access"))?)?,
+            ap: ApId(a.ap),
+            want_copy: a.want_copy,
+        },
+        W::Flush(f) => PeerRequest::Flush { ap: ApId(f.ap) },
+        W::Declare(d) => PeerRequest::Declare {
             spec: d
                 .spec
                 .ok_or(Malformed::missing("declaration"))?
                 .try_into()?,
             creator: MpId(d.creator),
-        }),
-        W::Open(name) => Body::Ask(Ask::Open(name)),
-        W::Create(v) => Body::Ask(Ask::Create(Arc::new(v.try_into()?))),
-        W::Invalidate(i) => Body::Ask(Ask::Invalidate {
+        },
+        W::Open(name) => PeerRequest::Open(name),
+        W::Create(v) => PeerRequest::Create(Arc::new(v.try_into()?)),
+        W::Invalidate(i) => PeerRequest::Invalidate {
             object: object(i.object),
             version: i.version,
-        }),
-        W::Update(u) => Body::Ask(Ask::Update {
+        },
+        W::Update(u) => PeerRequest::Update {
             object: object(u.object),
             version: u.version,
             data: u.data,
-        }),
-        W::Abandon(a) => Body::Tell(Tell::Abandon {
-            ap: ApId(a.ap),
-            object: a.object.map(object),
-        }),
-        W::BarrierArrive(b) => Body::Tell(Tell::BarrierArrive {
-            group: b.group.map(GroupId),
-            name: b.name,
-            generation: b.generation,
-            arrived: 0,
-        }),
-        W::BarrierRelease(b) => Body::Tell(Tell::BarrierRelease {
-            group: b.group.map(GroupId),
-            name: b.name,
-            generation: b.generation,
-            failed: b.failed.map(Into::into),
-        }),
-        W::Gone(g) => {
-            let back = g.back;
-            Body::Tell(match g.process.ok_or(Malformed::missing("process"))? {
-                w::process_gone::Process::Ap(ap) => Tell::ApGone { ap: ApId(ap), back },
-                w::process_gone::Process::Mp(mp) => Tell::MpGone { mp: MpId(mp), back },
-            })
-        }
-        answer => Body::Answer(answer_in(answer)?),
-    })
+        },
+        other => return Ok(Err(other)),
+    }))
 }
 
-fn access_in(peer: w::PeerAccess) -> Result<Ask, Malformed> {
-    use w::object_access::Kind;
-    let access = peer.access.ok_or(Malformed::missing("access"))?;
-    let object = ObjectId::from_wire(access.object);
-    let ap = ApId(peer.ap);
-    Ok(match access.kind.ok_or(Malformed::missing("access"))? {
-        Kind::Read(read) => Ask::Read {
-            object,
-            span: span(read),
-            ap,
-            want_copy: peer.want_copy,
-        },
-        Kind::Write(write) => Ask::Write {
-            object,
-            first: write.first,
-            data: write.data,
-            epoch: write.epoch.unwrap_or(0),
-            ap,
-        },
-        Kind::Atomic(a) => Ask::Atomic {
-            object,
-            element: a.element,
-            kind: kind(&a)?,
-            epoch: a.epoch.unwrap_or(0),
-            op: atomic(a.op)?,
-            ap,
-        },
-        Kind::Acquire(_) => Ask::Acquire { object, ap },
-        Kind::Release(r) => Ask::Release {
-            object,
-            ap,
-            epoch: r.epoch.unwrap_or(0),
-        },
-    })
-}
-
-fn answer_in(body: W) -> Result<Answer, Malformed> {
+fn response(body: W) -> Result<Response, Malformed> {
     Ok(match body {
-        W::ReadDone(d) => Answer::Read {
+        W::ReadDone(d) => Response::Read {
             version: d.version,
             data: d.data,
             copy: d.copy,
         },
-        W::WriteDone(d) => Answer::Written { version: d.version },
-        W::AtomicDone(d) => Answer::Atomic {
+        W::WriteDone(d) => Response::Written { version: d.version },
+        W::AtomicDone(d) => Response::Atomic {
             previous: d.previous,
             stored: d.stored,
             version: d.version,
         },
-        W::Granted(d) => Answer::Granted {
+        W::Granted(d) => Response::Granted {
             epoch: d.epoch,
             version: d.version,
         },
-        W::Released(d) => Answer::Released { version: d.version },
-        W::FlushDone(_) => Answer::Flushed,
-        W::Variable(v) => Answer::Variable(Arc::new(v.try_into()?)),
-        W::Created(_) => Answer::Created,
-        W::CopyAck(d) => Answer::CopyAck {
+        W::Released(d) => Response::Released { version: d.version },
+        W::FlushDone(_) => Response::Flushed,
+        W::Variable(v) => Response::Variable(Arc::new(v.try_into()?)),
+        W::Created(_) => Response::Created,
+        W::CopyAck(d) => Response::CopyAck {
             object: ObjectId::from_wire(d.object),
             version: d.version,
         },
-        W::Error(e) => Answer::Refused(e.into()),
-        _ => return Err(Malformed::new("peer message", "not an answer")),
+        W::Error(e) => Response::Refused(e.into()),
+        _ => return Err(Malformed::new("peer message", "a second `hello`")),
     })
+}
+
+/// The notice that a body is; the body again if it is none.
+fn notice(body: W) -> Result<Result<Notice, W>, Malformed> {
+    Ok(Ok(match body {
+        W::Abandon(a) => Notice::Abandon {
+            ap: ApId(a.ap),
+            object: a.object.map(ObjectId::from_wire),
+        },
+        W::BarrierArrive(b) => Notice::BarrierArrive {
+            group: b.group.map(GroupId),
+            name: b.name,
+            generation: b.generation,
+        },
+        W::BarrierRelease(b) => Notice::BarrierRelease {
+            group: b.group.map(GroupId),
+            name: b.name,
+            generation: b.generation,
+            failed: b.failed.map(Into::into),
+        },
+        W::Gone(g) => {
+            let back = g.back;
+            match g.process.ok_or(Malformed::missing("process"))? {
+                w::process_gone::Process::Ap(ap) => Notice::ApGone { ap: ApId(ap), back },
+                w::process_gone::Process::Mp(mp) => Notice::MpGone { mp: MpId(mp), back },
+            }
+        }
+        other => return Ok(Err(other)),
+    }))
 }
 
 /// A message on its way out.
 pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
+    let (call, cost, body) = match m.body {
+        Body::Request { call, request } => {
+            (call_to_wire(call), Cost::default(), request_out(request))
+        }
+        Body::Response {
+            call,
+            cost,
+            response,
+        } => (call_to_wire(call), cost, response_out(response)),
+        Body::Notice(notice) => (0, Cost::default(), notice_out(notice)),
+    };
     w::PeerMessage {
         source: m.source.0,
         destination: m.destination.0,
-        call: m.call,
-        service_ns: m.service.0,
-        wait_ns: m.wait.0,
-        body: Some(match m.body {
-            Body::Ask(ask) => ask_out(ask),
-            Body::Answer(answer) => answer_out(answer),
-            Body::Tell(tell) => tell_out(tell),
-        }),
+        call,
+        service_ns: cost.service.0,
+        wait_ns: cost.wait.0,
+        body: Some(body),
     }
 }
 
-/// An answer to what could not be read.
-pub(crate) fn refused(me: MpId, to: u32, call: u64, why: Malformed) -> w::PeerMessage {
-    to_wire(Message {
+/// The response to a request that could not be read; none if it was not a request.
+pub(crate) fn refused(me: MpId, to: u32, call: u64, why: Malformed) -> Option<w::PeerMessage> {
+    let call = call_from_wire(call).ok()?;
+    Some(to_wire(Message {
         source: me,
         destination: MpId(to),
-        call,
-        hops: 0,
-        service: Nanos::ZERO,
-        wait: Nanos::ZERO,
-        body: Body::Answer(Answer::Refused(why.into())),
-    })
+        body: Body::Response {
+            call,
+            cost: Cost::default(),
+            response: Response::Refused(why.into()),
+        },
+    }))
 }
 
-fn access_out(object: ObjectId, ap: ApId, want_copy: bool, kind: w::object_access::Kind) -> W {
-    W::Access(w::PeerAccess {
-        access: Some(w::ObjectAccess {
-            object: object.to_wire(),
-            kind: Some(kind),
-        }),
-        ap: ap.0,
-        want_copy,
-    })
-}
-
-fn section(epoch: u64) -> Option<u64> {
-    (epoch != 0).then_some(epoch)
-}
-
-fn ask_out(ask: Ask) -> W {
-    use w::object_access::Kind;
-    match ask {
-        Ask::Read {
-            object,
-            span,
+fn request_out(request: PeerRequest) -> W {
+    match request {
+        PeerRequest::Access {
+            access,
             ap,
             want_copy,
-        } => {
-            let read = w::Read {
-                first: span.first,
-                end: (span.end != 0).then_some(span.end),
-                epoch: None,
-            };
-            access_out(object, ap, want_copy, Kind::Read(read))
-        }
-        Ask::Write {
-            object,
-            first,
-            data,
-            epoch,
-            ap,
-        } => {
-            let epoch = section(epoch);
-            let write = w::Write { first, data, epoch };
-            access_out(object, ap, false, Kind::Write(write))
-        }
-        Ask::Atomic {
-            object,
-            element,
-            kind,
-            epoch,
-            op,
-            ap,
-        } => {
-            let atomic = w::Atomic {
-                element,
-                r#type: w::ElementType::from(kind).into(),
-                epoch: section(epoch),
-                op: Some(atomic_out(op)),
-            };
-            access_out(object, ap, false, Kind::Atomic(atomic))
-        }
-        Ask::Acquire { object, ap } => access_out(object, ap, false, Kind::Acquire(w::Acquire {})),
-        Ask::Release { object, ap, epoch } => {
-            let epoch = section(epoch);
-            access_out(object, ap, false, Kind::Release(w::Release { epoch }))
-        }
-        Ask::Flush { ap } => W::Flush(w::PeerFlush { ap: ap.0 }),
-        Ask::Declare { spec, creator } => W::Declare(w::PeerDeclare {
+        } => W::Access(w::PeerAccess {
+            access: Some(access::to_wire(access)),
+            ap: ap.0,
+            want_copy,
+        }),
+        PeerRequest::Flush { ap } => W::Flush(w::PeerFlush { ap: ap.0 }),
+        PeerRequest::Declare { spec, creator } => W::Declare(w::PeerDeclare {
             spec: Some(spec.into()),
             creator: creator.0,
         }),
-        Ask::Open(name) => W::Open(name),
-        Ask::Create(v) => W::Create((*v).clone().into()),
-        Ask::Invalidate { object, version } => W::Invalidate(w::Invalidate {
+        PeerRequest::Open(name) => W::Open(name),
+        PeerRequest::Create(v) => W::Create((*v).clone().into()),
+        PeerRequest::Invalidate { object, version } => W::Invalidate(w::Invalidate {
             object: object.to_wire(),
             version,
         }),
-        Ask::Update {
+        PeerRequest::Update {
             object,
             version,
             data,
@@ -255,18 +229,9 @@ fn ask_out(ask: Ask) -> W {
     }
 }
 
-fn atomic_out(op: AtomicOp) -> w::atomic::Op {
-    match op {
-        AtomicOp::FetchAdd(n) => w::atomic::Op::FetchAdd(n),
-        AtomicOp::CompareExchange { expected, desired } => {
-            w::atomic::Op::CompareExchange(w::CompareExchange { expected, desired })
-        }
-    }
-}
-
-fn answer_out(answer: Answer) -> W {
-    match answer {
-        Answer::Read {
+fn response_out(response: Response) -> W {
+    match response {
+        Response::Read {
             version,
             data,
             copy,
@@ -275,8 +240,8 @@ fn answer_out(answer: Answer) -> W {
             data,
             copy,
         }),
-        Answer::Written { version } => W::WriteDone(w::WriteDone { version }),
-        Answer::Atomic {
+        Response::Written { version } => W::WriteDone(w::WriteDone { version }),
+        Response::Atomic {
             previous,
             stored,
             version,
@@ -285,20 +250,20 @@ fn answer_out(answer: Answer) -> W {
             stored,
             version,
         }),
-        Answer::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
-        Answer::Released { version } => W::Released(w::Released { version }),
-        Answer::Flushed => W::FlushDone(w::FlushDone {}),
-        Answer::Variable(v) => W::Variable((*v).clone().into()),
-        Answer::Created => W::Created(w::Created {}),
-        Answer::CopyAck { object, version } => W::CopyAck(w::CopyAck {
+        Response::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
+        Response::Released { version } => W::Released(w::Released { version }),
+        Response::Flushed => W::FlushDone(w::FlushDone {}),
+        Response::Variable(v) => W::Variable((*v).clone().into()),
+        Response::Created => W::Created(w::Created {}),
+        Response::CopyAck { object, version } => W::CopyAck(w::CopyAck {
             object: object.to_wire(),
             version,
         }),
-        Answer::Refused(refusal) => W::Error(refusal.into()),
+        Response::Refused(refusal) => W::Error(refusal.into()),
     }
 }
 
-fn tell_out(tell: Tell) -> W {
+fn notice_out(notice: Notice) -> W {
     use w::process_gone::Process;
     let gone = |process, back| {
         W::Gone(w::ProcessGone {
@@ -306,22 +271,21 @@ fn tell_out(tell: Tell) -> W {
             back,
         })
     };
-    match tell {
-        Tell::Abandon { ap, object } => W::Abandon(w::PeerAbandon {
+    match notice {
+        Notice::Abandon { ap, object } => W::Abandon(w::PeerAbandon {
             ap: ap.0,
             object: object.map(ObjectId::to_wire),
         }),
-        Tell::BarrierArrive {
+        Notice::BarrierArrive {
             group,
             name,
             generation,
-            ..
         } => W::BarrierArrive(w::BarrierArrive {
             group: group.map(|g| g.0),
             name,
             generation,
         }),
-        Tell::BarrierRelease {
+        Notice::BarrierRelease {
             group,
             name,
             generation,
@@ -332,15 +296,15 @@ fn tell_out(tell: Tell) -> W {
             generation,
             failed: failed.map(Into::into),
         }),
-        Tell::ApGone { ap, back } => gone(Process::Ap(ap.0), back),
-        Tell::MpGone { mp, back } => gone(Process::Mp(mp.0), back),
+        Notice::ApGone { ap, back } => gone(Process::Ap(ap.0), back),
+        Notice::MpGone { mp, back } => gone(Process::Mp(mp.0), back),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::input::Span;
+    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -369,101 +333,125 @@ mod tests {
             expected: 1,
             desired: 2,
         };
-        let atomic = |op| Ask::Atomic {
-            object,
-            element: 1,
-            kind: ElementType::I32,
-            epoch: 4,
-            op,
+        let access = |kind| PeerRequest::Access {
+            access: Access { object, kind },
             ap,
+            want_copy: false,
         };
-        let asks = [
-            Ask::Read {
-                object,
-                span: Span { first: 1, end: 2 },
+        let atomic = |op| {
+            access(AccessKind::Atomic {
+                element: 1,
+                element_type: ElementType::I32,
+                op,
+                epoch: Some(4),
+            })
+        };
+        let range = ElementRange {
+            first: 1,
+            end: Some(3),
+        };
+        let requests = [
+            access(AccessKind::Read { range, epoch: None }),
+            PeerRequest::Access {
+                access: Access {
+                    object,
+                    kind: AccessKind::Read {
+                        range: ElementRange::ALL,
+                        epoch: Some(2),
+                    },
+                },
                 ap,
                 want_copy: true,
             },
-            Ask::Write {
-                object,
+            access(AccessKind::Write {
                 first: 1,
                 data: data.clone(),
-                epoch: 9,
-                ap,
-            },
-            atomic(AtomicOp::FetchAdd(5)),
+                epoch: Some(4),
+            }),
+            atomic(AtomicOp::FetchAdd(3)),
             atomic(swap),
-            Ask::Acquire { object, ap },
-            Ask::Release {
-                object,
-                ap,
-                epoch: 9,
-            },
-            Ask::Flush { ap },
-            Ask::Declare {
+            access(AccessKind::Acquire),
+            access(AccessKind::Release { epoch: Some(4) }),
+            access(AccessKind::Release { epoch: None }),
+            PeerRequest::Flush { ap },
+            PeerRequest::Declare {
                 spec,
                 creator: MpId(1),
             },
-            Ask::Open("x".into()),
-            Ask::Create(Arc::clone(&variable)),
-            Ask::Invalidate { object, version: 2 },
-            Ask::Update {
+            PeerRequest::Open("x".into()),
+            PeerRequest::Create(Arc::clone(&variable)),
+            PeerRequest::Invalidate { object, version: 2 },
+            PeerRequest::Update {
                 object,
                 version: 2,
                 data: data.clone(),
             },
         ];
-        let answers = [
-            Answer::Read {
+        let responses = [
+            Response::Read {
                 version: 1,
                 data,
                 copy: true,
             },
-            Answer::Written { version: 1 },
-            Answer::Atomic {
+            Response::Written { version: 1 },
+            Response::Atomic {
                 previous: 3,
                 stored: true,
                 version: 1,
             },
-            Answer::Granted {
+            Response::Granted {
                 epoch: 2,
                 version: 1,
             },
-            Answer::Released { version: 1 },
-            Answer::Flushed,
-            Answer::Variable(variable),
-            Answer::Created,
-            Answer::CopyAck { object, version: 2 },
-            Answer::Refused(refusal.clone()),
+            Response::Released { version: 1 },
+            Response::Flushed,
+            Response::Variable(variable),
+            Response::Created,
+            Response::CopyAck { object, version: 2 },
+            Response::Refused(refusal.clone()),
         ];
-        let tells = [
-            Tell::Abandon {
+        let notices = [
+            Notice::Abandon {
                 ap,
                 object: Some(object),
             },
-            Tell::Abandon { ap, object: None },
-            Tell::BarrierArrive {
+            Notice::Abandon { ap, object: None },
+            Notice::BarrierArrive {
                 group: Some(GroupId(1)),
                 name: "b".into(),
                 generation: 3,
-                arrived: 0,
             },
-            Tell::BarrierRelease {
+            Notice::BarrierRelease {
                 group: None,
                 name: "b".into(),
                 generation: 3,
                 failed: Some(refusal),
             },
-            Tell::ApGone { ap, back: true },
-            Tell::MpGone {
+            Notice::ApGone { ap, back: true },
+            Notice::MpGone {
                 mp: MpId(3),
                 back: false,
             },
         ];
-        let asks = asks.into_iter().map(Body::Ask);
-        let answers = answers.into_iter().map(Body::Answer);
-        asks.chain(answers)
-            .chain(tells.into_iter().map(Body::Tell))
+        let call = CallId {
+            role: Role::Home,
+            number: 3,
+        };
+        let cost = Cost {
+            service: Nanos(5),
+            wait: Nanos(6),
+        };
+        let requests = requests
+            .into_iter()
+            .map(|request| Body::Request { call, request });
+        let responses = responses.into_iter().map(|response| Body::Response {
+            call,
+            cost,
+            response,
+        });
+        requests
+            .chain(responses)
+            .chain(notices.into_iter().map(Body::Notice))
             .collect()
     }
 
@@ -473,10 +461,6 @@ mod tests {
             let sent = Message {
                 source: MpId(1),
                 destination: MpId(2),
-                call: 3,
-                hops: 0,
-                service: Nanos(5),
-                wait: Nanos(6),
                 body,
             };
             assert_eq!(message(to_wire(sent.clone())).unwrap(), sent);

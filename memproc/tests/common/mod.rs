@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dosmos_memproc::core::input::*;
+use dosmos_memproc::core::messages::*;
 use dosmos_memproc::core::{Core, Settings, VariableOverride};
 use dosmos_proto::{
     ApId, CopyPolicy, ElementType, Layout, MpId, Nanos, ObjectId, Placement, Refusal, Topology,
@@ -70,7 +70,7 @@ impl Cluster {
                 me: MpId(me),
                 incarnation: 1,
                 overrides: overrides.to_vec(),
-                default_deadline: Nanos::from_millis(60_000),
+                default_timeout: Nanos::from_millis(60_000),
             })
         };
         Self {
@@ -164,10 +164,10 @@ impl Cluster {
 
     /// Asks without waiting; gives the request's number.
     pub fn ask(&mut self, ap: u32, request: Request) -> u64 {
-        self.ask_within(ap, Nanos::ZERO, request)
+        self.ask_within(ap, None, request)
     }
 
-    pub fn ask_within(&mut self, ap: u32, patience: Nanos, request: Request) -> u64 {
+    pub fn ask_within(&mut self, ap: u32, timeout: Option<Nanos>, request: Request) -> u64 {
         let ap = ApId(ap);
         let id = self.next_id;
         self.next_id += 1;
@@ -177,7 +177,7 @@ impl Cluster {
         let input = Input::Request {
             ap,
             id,
-            patience,
+            timeout,
             request,
         };
         self.feed(mp, input);
@@ -356,17 +356,22 @@ impl Cluster {
         match request {
             Request::Declare(s) => format!("declare {}", s.name),
             Request::Open(name) => format!("open {name}"),
-            Request::Read { object, .. } => format!("read {}", self.object(*object)),
-            Request::Write { object, data, .. } => {
-                format!("write {} = {}", self.object(*object), number(data))
-            }
-            Request::Atomic { object, .. } => format!("atomic {}", self.object(*object)),
-            Request::Acquire(object) => format!("acquire {}", self.object(*object)),
-            Request::Release { object, .. } => format!("release {}", self.object(*object)),
+            Request::Access(access) => self.access_text(access),
             Request::Barrier { name, .. } => format!("barrier {name}"),
             Request::Publish => "publish".into(),
             Request::Cancel(id) => format!("cancel {id}"),
             Request::Bye => "bye".into(),
+        }
+    }
+
+    fn access_text(&self, access: &Access) -> String {
+        let object = self.object(access.object);
+        match &access.kind {
+            AccessKind::Read { .. } => format!("read {object}"),
+            AccessKind::Write { data, .. } => format!("write {object} = {}", number(data)),
+            AccessKind::Atomic { .. } => format!("atomic {object}"),
+            AccessKind::Acquire => format!("acquire {object}"),
+            AccessKind::Release { .. } => format!("release {object}"),
         }
     }
 
@@ -388,58 +393,42 @@ impl Cluster {
     }
 
     fn message_text(&self, m: &Message) -> String {
-        let text = match &m.body {
-            Body::Ask(ask) => self.ask_text(ask),
-            Body::Answer(answer) => self.answer_text(answer),
-            Body::Tell(tell) => self.tell_text(tell),
-        };
-        format!(
-            "{text}{}",
-            if m.hops > 0 {
-                format!(" hop {}", m.hops)
-            } else {
-                String::new()
-            }
-        )
+        match &m.body {
+            Body::Request { request, .. } => self.peer_request_text(request),
+            Body::Response { response, .. } => self.response_text(response),
+            Body::Notice(notice) => self.notice_text(notice),
+        }
     }
 
-    fn ask_text(&self, ask: &Ask) -> String {
+    fn peer_request_text(&self, request: &PeerRequest) -> String {
         let o = |object: &ObjectId| self.object(*object);
-        match ask {
-            Ask::Read {
-                object,
+        match request {
+            PeerRequest::Access {
+                access,
                 ap,
                 want_copy,
-                ..
-            } => format!(
-                "read {} by {}{}",
-                o(object),
-                self.ap(*ap),
-                if *want_copy { " with copy" } else { "" }
-            ),
-            Ask::Write {
-                object,
-                ap,
-                data,
-                epoch,
-                ..
-            } => format!(
-                "write {} = {} by {} epoch {epoch}",
-                o(object),
-                number(data),
-                self.ap(*ap)
-            ),
-            Ask::Atomic { object, ap, .. } => format!("atomic {} by {}", o(object), self.ap(*ap)),
-            Ask::Acquire { object, ap } => format!("acquire {} by {}", o(object), self.ap(*ap)),
-            Ask::Release { object, ap, .. } => format!("release {} by {}", o(object), self.ap(*ap)),
-            Ask::Flush { ap } => format!("flush {}", self.ap(*ap)),
-            Ask::Declare { spec, creator } => {
+            } => {
+                let epoch = match access.kind {
+                    AccessKind::Write { epoch, .. } => format!(" epoch {}", epoch.unwrap_or(0)),
+                    _ => String::new(),
+                };
+                format!(
+                    "{} by {}{epoch}{}",
+                    self.access_text(access),
+                    self.ap(*ap),
+                    if *want_copy { " with copy" } else { "" }
+                )
+            }
+            PeerRequest::Flush { ap } => format!("flush {}", self.ap(*ap)),
+            PeerRequest::Declare { spec, creator } => {
                 format!("declare {} for {}", spec.name, self.mp(*creator))
             }
-            Ask::Open(name) => format!("open {name}"),
-            Ask::Create(v) => format!("create {}", v.spec.name),
-            Ask::Invalidate { object, version } => format!("invalidate {} v{version}", o(object)),
-            Ask::Update {
+            PeerRequest::Open(name) => format!("open {name}"),
+            PeerRequest::Create(v) => format!("create {}", v.spec.name),
+            PeerRequest::Invalidate { object, version } => {
+                format!("invalidate {} v{version}", o(object))
+            }
+            PeerRequest::Update {
                 object,
                 version,
                 data,
@@ -449,9 +438,9 @@ impl Cluster {
         }
     }
 
-    fn answer_text(&self, answer: &Answer) -> String {
-        match answer {
-            Answer::Read {
+    fn response_text(&self, response: &Response) -> String {
+        match response {
+            Response::Read {
                 version,
                 data,
                 copy,
@@ -460,31 +449,31 @@ impl Cluster {
                 number(data),
                 if *copy { " copy" } else { "" }
             ),
-            Answer::Written { .. } => "written".into(),
-            Answer::Atomic { previous, .. } => format!("was {previous}"),
-            Answer::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
-            Answer::Released { version } => format!("released v{version}"),
-            Answer::Flushed => "flushed".into(),
-            Answer::Variable(v) => format!("variable {}", v.spec.name),
-            Answer::Created => "created".into(),
-            Answer::CopyAck { object, version } => {
+            Response::Written { .. } => "written".into(),
+            Response::Atomic { previous, .. } => format!("was {previous}"),
+            Response::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Response::Released { version } => format!("released v{version}"),
+            Response::Flushed => "flushed".into(),
+            Response::Variable(v) => format!("variable {}", v.spec.name),
+            Response::Created => "created".into(),
+            Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))
             }
-            Answer::Refused(r) => format!("refused {:?}", r.code),
+            Response::Refused(r) => format!("refused {:?}", r.code),
         }
     }
 
-    fn tell_text(&self, tell: &Tell) -> String {
-        match tell {
-            Tell::Abandon { ap, object } => format!(
+    fn notice_text(&self, notice: &Notice) -> String {
+        match notice {
+            Notice::Abandon { ap, object } => format!(
                 "abandon {} by {}",
                 object.map_or_else(|| "all".to_owned(), |o| self.object(o)),
                 self.ap(*ap)
             ),
-            Tell::BarrierArrive {
+            Notice::BarrierArrive {
                 name, generation, ..
             } => format!("arrive {name} generation {generation}"),
-            Tell::BarrierRelease {
+            Notice::BarrierRelease {
                 name,
                 generation,
                 failed,
@@ -493,8 +482,8 @@ impl Cluster {
                 "{} {name} generation {generation}",
                 if failed.is_some() { "fail" } else { "open" }
             ),
-            Tell::ApGone { ap, back } => gone_text(&self.ap(*ap), *back),
-            Tell::MpGone { mp, back } => gone_text(&self.mp(*mp), *back),
+            Notice::ApGone { ap, back } => gone_text(&self.ap(*ap), *back),
+            Notice::MpGone { mp, back } => gone_text(&self.mp(*mp), *back),
         }
     }
 }
@@ -536,34 +525,47 @@ pub fn vector(
     }
 }
 
+fn access(object: ObjectId, kind: AccessKind) -> Request {
+    Request::Access(Access { object, kind })
+}
 pub fn read(object: ObjectId) -> Request {
-    Request::Read {
-        object,
-        span: Span::ALL,
-    }
+    read_range(object, ElementRange::ALL)
+}
+pub fn read_range(object: ObjectId, range: ElementRange) -> Request {
+    access(object, AccessKind::Read { range, epoch: None })
 }
 pub fn write(object: ObjectId, value: u64) -> Request {
-    write_in(object, value, 0)
+    write_bytes(object, 0, bytes(value), None)
 }
 pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
-    Request::Write {
-        object,
-        first: 0,
-        data: bytes(value),
-        epoch,
-    }
+    write_bytes(object, 0, bytes(value), Some(epoch))
+}
+pub fn write_bytes(object: ObjectId, first: u32, data: Bytes, epoch: Option<u64>) -> Request {
+    access(object, AccessKind::Write { first, data, epoch })
+}
+pub fn acquire(object: ObjectId) -> Request {
+    access(object, AccessKind::Acquire)
 }
 pub fn release(object: ObjectId) -> Request {
-    Request::Release { object, epoch: 0 }
+    access(object, AccessKind::Release { epoch: None })
+}
+pub fn release_in(object: ObjectId, epoch: u64) -> Request {
+    access(object, AccessKind::Release { epoch: Some(epoch) })
 }
 pub fn fetch_add(object: ObjectId, n: u64) -> Request {
-    Request::Atomic {
+    atomic(object, 0, ElementType::U64, AtomicOp::FetchAdd(n))
+}
+pub fn atomic(object: ObjectId, element: u32, element_type: ElementType, op: AtomicOp) -> Request {
+    let epoch = None;
+    access(
         object,
-        element: 0,
-        kind: ElementType::U64,
-        epoch: 0,
-        op: AtomicOp::FetchAdd(n),
-    }
+        AccessKind::Atomic {
+            element,
+            element_type,
+            op,
+            epoch,
+        },
+    )
 }
 pub fn barrier(name: &str) -> Request {
     Request::Barrier {

@@ -19,13 +19,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bytes::{Bytes, BytesMut};
-use dosmos_memproc::core::input::{Reply, Request};
+use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
 use dosmos_trace::meta::OpCounts;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::common::{Cluster, barrier, fetch_add, number, read, release, vector, write};
+use super::common::{
+    Cluster, acquire, barrier, fetch_add, number, read, release, vector, write, write_bytes,
+};
 use super::monitoring;
 
 /// What goes wrong in a run.
@@ -273,7 +275,7 @@ impl Sim {
         let writes = self.rng.random_bool(0.5);
         match &mut self.objects[object].kind {
             Kind::Locked { .. } if writes => {
-                self.ask(a, Request::Acquire(id), Doing::Acquire { object });
+                self.ask(a, acquire(id), Doing::Acquire { object });
             }
             Kind::Owned { writer, issued, .. } if *writer == a && writes => {
                 *issued += 1;
@@ -358,12 +360,7 @@ impl Sim {
         }
         let first = if h.working[0] == number { 2 } else { 0 };
         h.working[first..first + 2].fill(number);
-        let request = Request::Write {
-            object: id,
-            first: first as u32,
-            data: elements(&[number; 2]),
-            epoch: 0,
-        };
+        let request = write_bytes(id, first as u32, elements(&[number; 2]), None);
         self.ask(a, request, Doing::SectionWrite { object });
     }
 

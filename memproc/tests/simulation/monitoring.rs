@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use dosmos_memproc::core::input::Item;
+use dosmos_memproc::core::messages::Item;
 use dosmos_proto::{EmpId, MpId, ObjectId, Topology};
 use dosmos_trace::meta::{MetaState, OpCounts};
 use dosmos_trace::query::{Completeness, MetaQuery};

@@ -11,7 +11,7 @@ use crate::dvsm::Technology;
 /// What is to be different.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// Processors, network, protocols (MODELS B.5).
+    /// Processors, network, protocols (docs/design/models.md#dvsm-what-if).
     pub technology: Technology,
     /// Other groups, other owners.
     pub placement: Option<Placement>,

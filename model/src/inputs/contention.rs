@@ -1,4 +1,4 @@
-//! LoPC's inputs from a run: n, W, V, S_o, C², S_l (MODELS A), µs.
+//! LoPC's inputs from a run: n, W, V, S_o, C², S_l (docs/design/models.md#lopc-inputs), µs.
 //!
 //! How this system maps onto that model: a node is a memory process with its application process as the
 //! thread; a request is an access that another memory process serves. Handlers run beside the thread

@@ -1,7 +1,7 @@
 //! What messages cost on a machine, from measurements of messages there and back (`dosmos-bench network`).
 //!
 //! A message costs software at both ends, which is processor time, and the rest of the time it takes,
-//! which is given to the hardware: interfaces and wire (MODELS B.1). Where the two ends work at the
+//! which is given to the hardware: interfaces and wire (docs/design/models.md#network-record). Where the two ends work at the
 //! same time there is less rest, at least none.
 
 use serde::{Deserialize, Serialize};

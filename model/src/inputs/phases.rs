@@ -1,6 +1,6 @@
 //! A run as the DVSM model sees it: per phase and process, busy time and operations.
 //!
-//! How this system maps onto that model (MODELS B; Parsons, Brorsson, Sevcik):
+//! How this system maps onto that model (docs/design/models.md#dvsm-inputs):
 //!
 //! | there | here |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! How long a run took, how long the phase model says it took, and how long it would take after a
 //! change.
 //!
-//! A phase is as long as its slowest process (MODELS B.4), and at least as long as its work keeps the
+//! A phase is as long as its slowest process (docs/design/models.md#dvsm-phases), and at least as long as its work keeps the
 //! machine's processors busy: processes that share processors cannot all compute at once.
 //!
 //! What a change gains is the ratio of two modelled times. So where a model is off by the same factor

@@ -131,7 +131,7 @@ struct System {
     barrier: f64,
 }
 
-/// E(Instr) in one mode. Equations (4), (7)–(11); MODELS C.2, C.3.
+/// E(Instr) in one mode. Equations (4), (7)–(11); docs/design/models.md#memory-saturation.
 ///
 /// # Errors
 /// [`ModelError::Invalid`] or [`ModelError::Unknown`] naming the field. That a level is saturated is
@@ -264,7 +264,8 @@ impl System {
     }
 }
 
-/// The rows of MODELS C.2: what reaches each level, how long it takes, and who else is there.
+/// The rows of docs/design/models.md#memory-execution-time: what reaches each level, how long it takes, and who else
+/// uses it.
 fn stations(machine: &Machine, program: &Program, network: Option<&Network>) -> PerLevel<Station> {
     let (n, machines) = (f64::from(machine.n), f64::from(machine.machines));
     let q = n * machines;

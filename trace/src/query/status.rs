@@ -1,6 +1,6 @@
 //! How the processes that record are doing.
 
-use dosmos_proto::{ApId, MpId, Nanos};
+use dosmos_proto::{ApId, MpId, Nanos, ProcessCounters};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,24 +15,9 @@ pub struct ProcessStatus {
     pub mp: MpId,
     /// Its stream to the event manager is up.
     pub connected: bool,
-    /// Requests served for its own application processes.
-    pub requests: u64,
-    /// Requests served for other memory processes.
-    pub served: u64,
-    /// Messages passed on (link processes).
-    pub forwarded: u64,
-    /// Records made.
-    pub recorded: u64,
-    /// Records lost to a full buffer.
-    pub dropped: u64,
-    /// Records waiting to be acknowledged, in bytes.
-    pub buffered_bytes: u64,
-    /// Processor time used.
-    pub cpu: Nanos,
-    /// Copies held.
-    pub copies: u64,
-    /// Objects owned.
-    pub objects: u64,
+    /// What it counted.
+    #[serde(flatten)]
+    pub counters: ProcessCounters,
     /// Cluster time minus the process's clock, in nanoseconds.
     pub clock_offset_ns: i64,
     /// Half the round trip of the best clock sample: the offset's error bound.
@@ -41,9 +26,6 @@ pub struct ProcessStatus {
     pub by_origin: [OpCounts; 3],
     /// End of its last record.
     pub last_record: Nanos,
-    /// Of the processor time used, what went into making and encoding records (the push of a record is
-    /// timed for one in many, and scaled).
-    pub monitor: Nanos,
     /// Accesses of each of its application processes.
     pub aps: Vec<ApOrigins>,
 }

@@ -13,18 +13,7 @@ impl From<ProcessStatus> for wire::ProcessStatus {
         Self {
             mp: p.mp.0,
             connected: p.connected,
-            counters: Some(wire::ProcessCounters {
-                requests: p.requests,
-                served: p.served,
-                forwarded: p.forwarded,
-                recorded: p.recorded,
-                dropped: p.dropped,
-                buffered_bytes: p.buffered_bytes,
-                cpu_ns: p.cpu.0,
-                copies: p.copies,
-                objects: p.objects,
-                monitor_ns: p.monitor.0,
-            }),
+            counters: Some(p.counters.into()),
             clock_offset_ns: p.clock_offset_ns,
             clock_error_ns: p.clock_error.0,
             local: Some(local.into()),
@@ -38,24 +27,14 @@ impl From<ProcessStatus> for wire::ProcessStatus {
 
 impl From<wire::ProcessStatus> for ProcessStatus {
     fn from(p: wire::ProcessStatus) -> Self {
-        let c = p.counters.unwrap_or_default();
         Self {
             mp: MpId(p.mp),
             connected: p.connected,
-            requests: c.requests,
-            served: c.served,
-            forwarded: c.forwarded,
-            recorded: c.recorded,
-            dropped: c.dropped,
-            buffered_bytes: c.buffered_bytes,
-            cpu: Nanos(c.cpu_ns),
-            copies: c.copies,
-            objects: c.objects,
+            counters: p.counters.unwrap_or_default().into(),
             clock_offset_ns: p.clock_offset_ns,
             clock_error: Nanos(p.clock_error_ns),
             by_origin: [counts(p.local), counts(p.intra), counts(p.inter)],
             last_record: Nanos(p.last_record_ns),
-            monitor: Nanos(c.monitor_ns),
             aps: p.aps.into_iter().map(Into::into).collect(),
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::topology::EventManager;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, VarId, Variable,
-    VariableSpec, wire,
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, ProcessCounters, Topology,
+    VarId, Variable, VariableSpec, wire,
 };
 use proptest::prelude::*;
 
@@ -237,20 +237,22 @@ fn process() -> impl Strategy<Value = ProcessStatus> {
             |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
                 mp: MpId(mp),
                 connected,
-                requests: n[0],
-                served: n[1],
-                forwarded: n[2],
-                recorded: n[3],
-                dropped: n[4],
-                buffered_bytes: n[5],
-                cpu: Nanos(n[6]),
-                copies: n[7],
-                objects: n[8],
+                counters: ProcessCounters {
+                    requests: n[0],
+                    served: n[1],
+                    forwarded: n[2],
+                    recorded: n[3],
+                    dropped: n[4],
+                    buffered_bytes: n[5],
+                    cpu: Nanos(n[6]),
+                    copies: n[7],
+                    objects: n[8],
+                    monitor: Nanos(n[11]),
+                },
                 clock_offset_ns,
                 clock_error: Nanos(n[9]),
                 by_origin,
                 last_record: Nanos(n[10]),
-                monitor: Nanos(n[11]),
                 aps: vec![ApOrigins {
                     ap: ApId(7),
                     by_origin,

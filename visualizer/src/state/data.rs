@@ -251,7 +251,9 @@ impl Data {
             all.missing.extend(other.missing.iter().cloned());
             all.notes.extend(other.notes.iter().cloned());
         }
-        all.dropped = all.dropped.max(self.processes().map(|p| p.dropped).sum());
+        all.dropped = all
+            .dropped
+            .max(self.processes().map(|p| p.counters.dropped).sum());
         all.missing.sort();
         all.missing.dedup();
         all.notes.sort();
@@ -298,9 +300,9 @@ impl Data {
                 let counters = Counters {
                     now: manager.now,
                     accesses: origins.iter().sum(),
-                    recorded: process.recorded,
-                    cpu: process.cpu,
-                    monitor: process.monitor,
+                    recorded: process.counters.recorded,
+                    cpu: process.counters.cpu,
+                    monitor: process.counters.monitor,
                 };
                 sample.processes.insert(process.mp, counters);
                 for ap in &process.aps {

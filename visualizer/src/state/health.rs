@@ -90,7 +90,7 @@ fn summary(data: &Data, manager: &EmpStatus) -> Manager {
         records: manager.records,
         pending: manager.pending,
         stored: manager.stored_bytes,
-        lost: manager.processes.iter().map(|p| p.dropped).sum(),
+        lost: manager.processes.iter().map(|p| p.counters.dropped).sum(),
         lag: manager
             .processes
             .iter()
@@ -107,12 +107,12 @@ fn process(data: &Data, manager: &EmpStatus, p: &ProcessStatus) -> Process {
         name: topology.mp_name(p.mp),
         link: topology.mp(p.mp).is_some_and(|m| m.link),
         connected: p.connected,
-        recorded: p.recorded,
-        lost: p.dropped,
-        unsent: p.buffered_bytes,
+        recorded: p.counters.recorded,
+        lost: p.counters.dropped,
+        unsent: p.counters.buffered_bytes,
         lag: lag(manager.now, p),
-        cpu: p.cpu,
-        monitor: p.monitor,
+        cpu: p.counters.cpu,
+        monitor: p.counters.monitor,
         costs: data.costs_of_mp(p.mp),
         offset: p.clock_offset_ns,
         clock_error: p.clock_error,

@@ -195,7 +195,7 @@ impl Computed {
         }
         for status in data.processes() {
             if let Some(figures) = all.mps.get_mut(&status.mp) {
-                figures.dropped = status.dropped;
+                figures.dropped = status.counters.dropped;
             }
             if data.catalog.live && !status.connected {
                 all.lost.insert(status.mp);
@@ -210,7 +210,7 @@ impl Computed {
         for status in data.processes() {
             let link = topology.mp(status.mp).is_some_and(|p| p.link);
             if let Some(figures) = all.mps.get_mut(&status.mp).filter(|_| link) {
-                figures.accesses = status.forwarded;
+                figures.accesses = status.counters.forwarded;
                 figures.rate = None;
             }
         }

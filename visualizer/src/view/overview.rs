@@ -283,21 +283,21 @@ fn aps_text(n: u64) -> String {
 fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String {
     let tail = format!(
         "unsent {} · CPU {} · clock ±{}",
-        text::bytes(s.buffered_bytes),
-        text::time(s.cpu),
+        text::bytes(s.counters.buffered_bytes),
+        text::time(s.counters.cpu),
         text::time(s.clock_error),
     );
     if link {
         return format!(
             "passed on {} · {tail}",
-            text::plural(s.forwarded, "message")
+            text::plural(s.counters.forwarded, "message")
         );
     }
     format!(
         "{}, {} copies · {} requests of others · {tail}",
-        text::plural(s.objects, "object"),
-        text::count(s.copies),
-        text::count(s.served),
+        text::plural(s.counters.objects, "object"),
+        text::count(s.counters.copies),
+        text::count(s.counters.served),
     )
 }
 

@@ -8,7 +8,7 @@
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
-    Placement, Topology, VarId, Variable, VariableSpec,
+    Placement, ProcessCounters, Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
@@ -334,18 +334,21 @@ pub fn status(records: &[Record], now: Nanos) -> Status {
         ProcessStatus {
             mp: MpId(mp),
             connected: true,
-            requests,
-            served: if link { 0 } else { requests / 3 },
-            forwarded: if link { records.len() as u64 / 5 } else { 0 },
-            recorded: requests,
-            buffered_bytes: 4_096,
-            cpu: Nanos(320_000_000),
-            copies: 2,
-            objects: 2,
+            counters: ProcessCounters {
+                requests,
+                served: if link { 0 } else { requests / 3 },
+                forwarded: if link { records.len() as u64 / 5 } else { 0 },
+                recorded: requests,
+                buffered_bytes: 4_096,
+                cpu: Nanos(320_000_000),
+                copies: 2,
+                objects: 2,
+                monitor: Nanos(19_000_000),
+                ..ProcessCounters::default()
+            },
             clock_error: Nanos(14_000),
             by_origin,
             last_record: now - Nanos(3_000_000),
-            monitor: Nanos(19_000_000),
             aps: (0..4)
                 .filter(|ap| *ap == mp)
                 .map(|ap| ApOrigins {

@@ -1,0 +1,53 @@
+//! Whom a barrier is of, who coordinates it, and its number: fixed by the cluster file and its name.
+
+use dosmos_proto::{ErrorCode, GroupId, MpId, Refusal, VarId};
+
+use crate::core::cluster::{Cluster, list};
+use crate::core::hash::stable;
+use crate::core::messages::Scope;
+
+/// Set in the numbers of barriers, never in those of variables.
+const BARRIER_BIT: u32 = 1 << 31;
+
+/// The group a scope means; none for all application processes.
+pub(super) fn group_of(cluster: &Cluster, scope: &Scope) -> Result<Option<GroupId>, Refusal> {
+    let t = &cluster.topology;
+    let unknown = |what: String| {
+        let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+        let why = format!("there is no group {what}; there are {groups}");
+        Err(Refusal::new(ErrorCode::Invalid, why))
+    };
+    match scope {
+        Scope::All => Ok(None),
+        Scope::Path(path) if path.is_empty() || path == "/" => Ok(None),
+        Scope::Path(path) => match t.find_group(path) {
+            Some(group) => Ok(Some(group)),
+            None => unknown(path.clone()),
+        },
+        Scope::Group(group) if group.index() < t.groups.len() => Ok(Some(*group)),
+        Scope::Group(group) => unknown(group.to_string()),
+    }
+}
+
+/// The memory processes with participants, in order.
+pub(super) fn members(cluster: &Cluster, group: Option<GroupId>) -> Vec<MpId> {
+    let mut members: Vec<MpId> = cluster
+        .topology
+        .aps_in(group)
+        .filter_map(|ap| cluster.mp_of(ap))
+        .collect();
+    members.sort_unstable();
+    members.dedup();
+    members
+}
+
+/// The coordinator of the barriers of a group or of all; none if there are no participants.
+pub(crate) fn coordinator(cluster: &Cluster, group: Option<GroupId>) -> Option<MpId> {
+    members(cluster, group).first().copied()
+}
+
+/// The number a barrier has in records, in every process.
+pub(super) fn number(group: Option<GroupId>, name: &str) -> VarId {
+    let text = format!("{}\n{name}", group.map_or(-1, |g| i64::from(g.0)));
+    VarId(BARRIER_BIT | stable(text.as_bytes()) as u32)
+}

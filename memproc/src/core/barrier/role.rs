@@ -1,0 +1,414 @@
+//! The state of barriers: at the members, and at the coordinator.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::variable::check_name;
+use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Refusal, VarId};
+use dosmos_trace::query::BarrierName;
+use rustc_hash::FxHashMap;
+
+use super::group::{group_of, members, number};
+use crate::core::cluster::list;
+use crate::core::context::Context;
+use crate::core::effects::{Effect, Waiter};
+use crate::core::messages::{Item, Notice, Scope};
+
+/// Most barrier names.
+const MAX_BARRIERS: usize = 65_536;
+
+/// One named barrier.
+#[derive(Debug)]
+struct Barrier {
+    group: Option<GroupId>,
+    name: String,
+    generation: u64,
+    /// Participants here, and memory processes with participants.
+    own: Vec<ApId>,
+    members: Vec<MpId>,
+    /// Those of ours that arrived, and the operations that wait.
+    arrived: BTreeSet<ApId>,
+    waiting: Vec<Waiter>,
+    /// The coordinator was told that all of ours arrived.
+    sent: bool,
+    /// Passed while they had stopped waiting.
+    missed: BTreeMap<ApId, u64>,
+    /// At the coordinator: the members that said so.
+    here: BTreeSet<MpId>,
+}
+
+impl Barrier {
+    fn coordinator(&self) -> Option<MpId> {
+        self.members.first().copied()
+    }
+
+    /// Forgets the arrivals of ours; those that wait.
+    fn reset(&mut self) -> Vec<Waiter> {
+        self.arrived.clear();
+        self.sent = false;
+        std::mem::take(&mut self.waiting)
+    }
+
+    fn release(&self, generation: u64, failed: Option<Refusal>) -> Notice {
+        Notice::BarrierRelease {
+            group: self.group,
+            name: self.name.clone(),
+            generation,
+            failed,
+        }
+    }
+}
+
+/// Why an application process does not take part any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// It left.
+    Left,
+    /// Its memory process is lost.
+    Cut,
+}
+
+/// All barriers known here, and who is missing.
+#[derive(Debug, Default)]
+pub(crate) struct Barriers {
+    table: FxHashMap<VarId, Barrier>,
+    gone: BTreeMap<ApId, Gone>,
+}
+
+impl Barriers {
+    /// A barrier's number, and its coordinator if `ap` may wait at it.
+    pub(crate) fn place(
+        &mut self,
+        cx: &mut Context,
+        ap: ApId,
+        scope: &Scope,
+        name: &str,
+    ) -> (VarId, Result<MpId, Refusal>) {
+        let group = group_of(cx.cluster, scope);
+        let id = number(group.as_ref().map_or(None, |g| *g), name);
+        let coordinator = group.and_then(|group| {
+            if !name.is_empty() {
+                check_name("barrier name", name)?;
+            }
+            if !cx.cluster.topology.aps_in(group).any(|p| p == ap) {
+                return Err(Refusal::new(
+                    ErrorCode::Invalid,
+                    format!(
+                        "{} is not of group {}, whose barrier it called; name its own group or one around it",
+                        cx.cluster.ap_name(ap),
+                        group.map_or_else(String::new, |g| cx.cluster.topology.group_name(g))
+                    ),
+                ));
+            }
+            let barrier = self.known(cx, group, name)?;
+            Ok(barrier.coordinator().unwrap_or(cx.me()))
+        });
+        (id, coordinator)
+    }
+
+    /// The barrier's state, made at its first use.
+    fn known(
+        &mut self,
+        cx: &mut Context,
+        group: Option<GroupId>,
+        name: &str,
+    ) -> Result<&mut Barrier, Refusal> {
+        let id = number(group, name);
+        let count = self.table.len();
+        let entry = match self.table.entry(id) {
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                let b = entry.into_mut();
+                if b.group == group && b.name == name {
+                    return Ok(b);
+                }
+                return Err(Refusal::new(
+                    ErrorCode::Invalid,
+                    format!(
+                        "barriers {:?} and {name:?} have the same number; rename one of them",
+                        b.name
+                    ),
+                ));
+            }
+            std::collections::hash_map::Entry::Vacant(entry) => entry,
+        };
+        if count >= MAX_BARRIERS {
+            return Err(Refusal::new(
+                ErrorCode::Limit,
+                format!("{MAX_BARRIERS} barrier names are in use; use the same name again"),
+            ));
+        }
+        let me = cx.me();
+        let name = name.to_owned();
+        cx.trace(Item::Barrier(BarrierName {
+            id,
+            group,
+            name: name.clone(),
+        }));
+        let of_group = cx.cluster.topology.aps_in(group);
+        Ok(entry.insert(Barrier {
+            group,
+            name,
+            generation: 1,
+            own: of_group
+                .filter(|ap| cx.cluster.mp_of(*ap) == Some(me))
+                .collect(),
+            members: members(cx.cluster, group),
+            arrived: BTreeSet::new(),
+            waiting: Vec::new(),
+            sent: false,
+            missed: BTreeMap::new(),
+            here: BTreeSet::new(),
+        }))
+    }
+
+    /// The first participant known to be missing.
+    fn missing_of(&self, cx: &Context, group: Option<GroupId>) -> Option<Refusal> {
+        let t = &cx.cluster.topology;
+        let (ap, cause) = self.gone.iter().find(|(ap, _)| {
+            let its = t.group_of_ap(**ap);
+            group.is_none_or(|g| its.is_some_and(|its| t.within(its, g)))
+        })?;
+        let name = cx.cluster.ap_name(*ap);
+        let why = match (cause, cx.cluster.mp_of(*ap)) {
+            (Gone::Cut, Some(mp)) => format!("{name} is lost with {}", cx.cluster.mp_name(mp)),
+            _ => format!("{name} has left"),
+        };
+        Some(Refusal::new(
+            ErrorCode::ProcessLost,
+            format!("the barrier cannot open: {why}, and it is one of its participants"),
+        ))
+    }
+
+    /// An application process of ours arrived, its writes published.
+    pub(crate) fn arrive(&mut self, cx: &mut Context, barrier: VarId, waiter: Waiter) {
+        let group = self.table.get(&barrier).and_then(|b| b.group);
+        let missing = self.missing_of(cx, group);
+        let Some(b) = self.table.get_mut(&barrier) else {
+            return;
+        };
+        let known = match b.missed.remove(&waiter.ap) {
+            Some(generation) => Some(Ok(generation)),
+            None => missing.map(Err),
+        };
+        if let Some(outcome) = known {
+            return cx.effect(Effect::Opened { waiter, outcome });
+        }
+        b.arrived.insert(waiter.ap);
+        b.waiting.push(waiter);
+        if b.arrived.len() < b.own.len() || b.sent {
+            return;
+        }
+        b.sent = true;
+        let generation = b.generation;
+        match b.coordinator() {
+            Some(to) if to != cx.me() => {
+                let notice = Notice::BarrierArrive {
+                    group: b.group,
+                    name: b.name.clone(),
+                    generation,
+                };
+                cx.notice(to, notice);
+            }
+            _ => self.member_arrived(cx, cx.me(), barrier, generation),
+        }
+    }
+
+    /// An operation does not wait any more.
+    pub(crate) fn withdraw(&mut self, barrier: VarId, waiter: Waiter) {
+        if let Some(b) = self.table.get_mut(&barrier) {
+            b.waiting.retain(|w| *w != waiter);
+        }
+    }
+
+    /// At the coordinator: a memory process says that all its participants arrived.
+    pub(crate) fn arrived(
+        &mut self,
+        cx: &mut Context,
+        from: MpId,
+        (group, name): (Option<GroupId>, String),
+        generation: u64,
+    ) {
+        match self.known(cx, group, &name).map(|_| number(group, &name)) {
+            Ok(barrier) => self.member_arrived(cx, from, barrier, generation),
+            Err(refusal) => {
+                let failed = Notice::BarrierRelease {
+                    group,
+                    name,
+                    generation,
+                    failed: Some(refusal),
+                };
+                cx.notice(from, failed);
+            }
+        }
+    }
+
+    fn member_arrived(&mut self, cx: &mut Context, from: MpId, barrier: VarId, generation: u64) {
+        let group = self.table.get(&barrier).and_then(|b| b.group);
+        let missing = self.missing_of(cx, group);
+        let Some(b) = self.table.get_mut(&barrier) else {
+            return;
+        };
+        if b.coordinator() != Some(cx.me()) || !b.members.contains(&from) {
+            return;
+        }
+        if generation < b.generation {
+            let current = b.generation;
+            let why = format!(
+                "barrier {:?} is at its generation {current} already: {} was cut off or started again; arrive again",
+                b.name,
+                cx.cluster.mp_name(from)
+            );
+            let late = Refusal::new(ErrorCode::ProcessLost, why);
+            return cx.notice(from, b.release(current - 1, Some(late)));
+        }
+        if generation > b.generation {
+            // We started again; the others are further.
+            b.generation = generation;
+            b.here.clear();
+        }
+        b.here.insert(from);
+        if missing.is_some() || b.here.len() == b.members.len() {
+            self.open(cx, barrier, missing);
+        }
+    }
+
+    /// At the coordinator: opens a barrier for all, or fails it.
+    fn open(&mut self, cx: &mut Context, barrier: VarId, failed: Option<Refusal>) {
+        let Some(b) = self.table.get(&barrier) else {
+            return;
+        };
+        let (generation, me) = (b.generation, cx.me());
+        for member in b.members.iter().copied().filter(|m| *m != me) {
+            cx.notice(member, b.release(generation, failed.clone()));
+        }
+        self.opened(cx, barrier, generation, failed);
+    }
+
+    /// The coordinator opened or failed a barrier.
+    pub(crate) fn released(
+        &mut self,
+        cx: &mut Context,
+        (group, name): (Option<GroupId>, &str),
+        generation: u64,
+        failed: Option<Refusal>,
+    ) {
+        if self.known(cx, group, name).is_ok() {
+            self.opened(cx, number(group, name), generation, failed);
+        }
+    }
+
+    fn opened(
+        &mut self,
+        cx: &mut Context,
+        barrier: VarId,
+        generation: u64,
+        failed: Option<Refusal>,
+    ) {
+        let Some(b) = self.table.get_mut(&barrier) else {
+            return;
+        };
+        if generation < b.generation {
+            return;
+        }
+        b.generation = generation + 1;
+        b.here.clear();
+        if failed.is_none() {
+            for ap in &b.arrived {
+                if !b.waiting.iter().any(|w| w.ap == *ap) {
+                    b.missed.insert(*ap, generation);
+                }
+            }
+        }
+        let outcome = failed.map_or(Ok(generation), Err);
+        for waiter in b.reset() {
+            let outcome = outcome.clone();
+            cx.effect(Effect::Opened { waiter, outcome });
+        }
+    }
+
+    /// A participant is missing from now on: what waits for it fails.
+    pub(crate) fn lose_participant(&mut self, cx: &mut Context, ap: ApId, cause: Gone) {
+        let known = self.gone.entry(ap).or_insert(cause);
+        if cause == Gone::Left {
+            *known = cause;
+        }
+        let t = &cx.cluster.topology;
+        let Some(its) = t.group_of_ap(ap) else { return };
+        for barrier in self.select(|b| b.group.is_none_or(|g| t.within(its, g))) {
+            let Some(b) = self.table.get_mut(&barrier) else {
+                continue;
+            };
+            let group = b.group;
+            b.missed.remove(&ap);
+            b.arrived.remove(&ap);
+            let coordinates = !b.here.is_empty();
+            if !coordinates && b.sent {
+                continue; // The coordinator tells.
+            }
+            let refusal = self.missing_of(cx, group);
+            if coordinates {
+                self.open(cx, barrier, refusal);
+            } else if let Some(refusal) = refusal {
+                self.fail_here(cx, barrier, &refusal);
+            }
+        }
+    }
+
+    fn fail_here(&mut self, cx: &mut Context, barrier: VarId, refusal: &Refusal) {
+        let waiting = self.table.get_mut(&barrier).map(Barrier::reset);
+        for waiter in waiting.into_iter().flatten() {
+            let outcome = Err(refusal.clone());
+            cx.effect(Effect::Opened { waiter, outcome });
+        }
+    }
+
+    /// A participant is back.
+    pub(crate) fn regain_participant(&mut self, ap: ApId, cause: Gone) {
+        if self.gone.get(&ap) == Some(&cause) || cause == Gone::Left {
+            self.gone.remove(&ap);
+        }
+    }
+
+    /// A coordinator is lost: our arrivals with it are void.
+    pub(crate) fn lose_coordinator(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
+        for barrier in self.select(|b| b.coordinator() == Some(mp)) {
+            self.fail_here(cx, barrier, why);
+        }
+    }
+
+    /// Numbers of the barriers for which `is`, in order.
+    fn select(&self, is: impl Fn(&Barrier) -> bool) -> Vec<VarId> {
+        let mut list: Vec<VarId> = self
+            .table
+            .iter()
+            .filter(|(_, b)| is(b))
+            .map(|(id, _)| *id)
+            .collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// Who has not arrived of ours, for a message.
+    pub(crate) fn missing_text(&self, cx: &Context, barrier: VarId) -> Option<String> {
+        let b = self.table.get(&barrier)?;
+        let missing: Vec<String> = b
+            .own
+            .iter()
+            .filter(|ap| !b.arrived.contains(ap))
+            .map(|ap| cx.cluster.ap_name(*ap))
+            .collect();
+        Some(if missing.is_empty() {
+            format!(
+                "barrier {:?} did not open: all of {} arrived, others did not (its coordinator is {})",
+                b.name,
+                cx.cluster.mp_name(cx.me()),
+                cx.cluster.mp_name(b.coordinator().unwrap_or(cx.me()))
+            )
+        } else {
+            format!(
+                "barrier {:?} did not open: {} did not arrive",
+                b.name,
+                list(missing.iter().map(String::as_str))
+            )
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! What a role works with during one step: the time, what it may look at, and the effects through
+//! which alone it reaches the other roles and the outside.
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal};
+use dosmos_trace::{Op, Origin, Record, Side};
+
+use super::cluster::Cluster;
+use super::directory::variables::Variables;
+use super::effects::{Caller, Effect};
+use super::messages::{CallId, Item, Notice, Output, PeerRequest, Reply, Response};
+use super::router::Router;
+
+/// What every role may look at, and nobody but the engine changes.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) cluster: Cluster,
+    pub(crate) variables: Variables,
+    pub(crate) router: Router,
+}
+
+/// What a role works with.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Nanos,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) variables: &'a Variables,
+    effects: &'a mut Vec<Effect>,
+    router: &'a Router,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(now: Nanos, view: &'a View, effects: &'a mut Vec<Effect>) -> Self {
+        Self {
+            now,
+            cluster: &view.cluster,
+            variables: &view.variables,
+            effects,
+            router: &view.router,
+        }
+    }
+
+    /// This process.
+    pub(crate) fn me(&self) -> MpId {
+        self.cluster.me
+    }
+
+    /// Whether a request to `mp` has a chance; if not, why.
+    pub(crate) fn check_reachable(&self, mp: MpId) -> Result<(), Refusal> {
+        self.router.check_reachable(self.cluster, mp)
+    }
+
+    /// If the way to `mp` never came up: which process is missing and what is known of it.
+    pub(crate) fn missing(&self, mp: MpId) -> Option<String> {
+        self.router.missing(self.cluster, mp)
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(crate) fn request(&mut self, to: MpId, call: CallId, request: PeerRequest) {
+        self.effect(Effect::Request { to, call, request });
+    }
+
+    pub(crate) fn respond(&mut self, to: Caller, response: Response, wait: Nanos) {
+        self.effect(Effect::Respond { to, response, wait });
+    }
+
+    pub(crate) fn notice(&mut self, to: MpId, notice: Notice) {
+        self.effect(Effect::Notice { to, notice });
+    }
+
+    pub(crate) fn trace(&mut self, item: Item) {
+        self.effect(Effect::Output(Output::Trace(item)));
+    }
+
+    pub(crate) fn reply(&mut self, ap: ApId, id: u64, reply: Reply, remote: bool) {
+        self.effect(Effect::Output(Output::Reply {
+            ap,
+            id,
+            reply,
+            remote,
+        }));
+    }
+
+    /// A requester's record with what this process knows of itself: local, without cost or content.
+    pub(crate) fn record(&self, ap: ApId, start: Nanos, op: Op, object: ObjectId) -> Record {
+        Record {
+            start,
+            duration: self.now - start,
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op,
+            side: Side::Requester,
+            origin: Origin::Local,
+            flags: dosmos_trace::record::Flags::default(),
+            object,
+            ap,
+            mp: self.cluster.me,
+            peer: self.cluster.me,
+            bytes: 0,
+            version: 0,
+            range: (0, 0),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The home of names: numbers the variables whose names hash to this process and decides their owners.
+//!
+//! A name has one home in the cluster, so two declarations of one name meet there, and the second is
+//! the same variable or a conflict. A variable is announced only when every owner knows it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dosmos_proto::{ErrorCode, MpId, Nanos, Refusal, VarId, Variable, VariableSpec};
+use rustc_hash::FxHashMap;
+
+use super::placement::{COUNTER_BITS, place};
+use super::variables::conflict;
+use crate::core::context::Context;
+use crate::core::effects::Caller;
+use crate::core::messages::{CallId, PeerRequest, Response, Role};
+
+/// A name this process is the home of.
+#[derive(Debug)]
+struct Entry {
+    variable: Arc<Variable>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Owners are being told.
+    Creating {
+        left: usize,
+        failed: Option<Refusal>,
+        callers: Vec<Caller>,
+    },
+    /// An owner could not be told; the next declaration tries again.
+    Incomplete,
+    Ready,
+}
+
+/// An owner that is being told of a variable.
+#[derive(Debug)]
+struct Creation {
+    owner: MpId,
+    name: String,
+}
+
+/// The names this process is the home of.
+#[derive(Debug, Default)]
+pub(crate) struct Home {
+    entries: BTreeMap<String, Entry>,
+    /// Numbers given out.
+    counter: u32,
+    creations: FxHashMap<u64, Creation>,
+    next_call: u64,
+}
+
+impl Home {
+    /// A declaration.
+    pub(crate) fn declare(
+        &mut self,
+        cx: &mut Context,
+        caller: Caller,
+        spec: &VariableSpec,
+        creator: MpId,
+    ) {
+        if let Some(entry) = self.entries.get(&spec.name) {
+            if entry.variable.spec != *spec {
+                let refusal = conflict(&entry.variable.spec, spec);
+                return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
+            }
+            return self.announce(cx, caller, &spec.name);
+        }
+        match self.number(cx, spec, creator) {
+            Ok(variable) => {
+                let entry = Entry {
+                    variable: Arc::new(variable),
+                    state: State::Incomplete,
+                };
+                self.entries.insert(spec.name.clone(), entry);
+                self.create(cx, &spec.name, caller);
+            }
+            Err(refusal) => cx.respond(caller, Response::Refused(refusal), Nanos::ZERO),
+        }
+    }
+
+    /// A look-up by name.
+    pub(crate) fn open(&mut self, cx: &mut Context, caller: Caller, name: &str) {
+        if self.entries.contains_key(name) {
+            return self.announce(cx, caller, name);
+        }
+        let refusal = Refusal::new(
+            ErrorCode::UnknownVariable,
+            format!("no variable {name:?} has been declared; check the name or declare it"),
+        );
+        cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
+    }
+
+    /// Responds with a variable as soon as all its owners know it.
+    fn announce(&mut self, cx: &mut Context, caller: Caller, name: &str) {
+        let Some(entry) = self.entries.get_mut(name) else {
+            return;
+        };
+        match &mut entry.state {
+            State::Ready => {
+                let variable = Arc::clone(&entry.variable);
+                cx.respond(caller, Response::Variable(variable), Nanos::ZERO);
+            }
+            State::Creating { callers, .. } => callers.push(caller),
+            State::Incomplete => self.create(cx, name, caller),
+        }
+    }
+
+    fn number(
+        &mut self,
+        cx: &Context,
+        spec: &VariableSpec,
+        creator: MpId,
+    ) -> Result<Variable, Refusal> {
+        let (owners, group) = place(cx.cluster, spec, creator)?;
+        let homes = cx.cluster.owners().iter();
+        let position = homes.take_while(|m| **m != cx.me()).count() as u32;
+        if self.counter >> COUNTER_BITS != 0 {
+            return Err(Refusal::new(
+                ErrorCode::Limit,
+                format!(
+                    "{} is the home of {} variables already; use arrays instead of many scalars",
+                    cx.cluster.mp_name(cx.me()),
+                    self.counter
+                ),
+            ));
+        }
+        let id = VarId(position << COUNTER_BITS | self.counter);
+        self.counter += 1;
+        Ok(Variable {
+            id,
+            spec: spec.clone(),
+            owners,
+            group,
+        })
+    }
+
+    /// Tells every owner of a variable.
+    fn create(&mut self, cx: &mut Context, name: &str, caller: Caller) {
+        let Some(entry) = self.entries.get_mut(name) else {
+            return;
+        };
+        let variable = Arc::clone(&entry.variable);
+        let mut owners = variable.owners.clone();
+        owners.sort_unstable();
+        owners.dedup();
+        entry.state = State::Creating {
+            left: owners.len(),
+            failed: None,
+            callers: vec![caller],
+        };
+        for owner in owners {
+            if let Err(refusal) = cx.check_reachable(owner) {
+                self.created(cx, name, Err(refusal));
+                continue;
+            }
+            let call = CallId {
+                role: Role::Home,
+                number: self.next_call,
+            };
+            self.next_call += 1;
+            let creation = Creation {
+                owner,
+                name: name.to_owned(),
+            };
+            self.creations.insert(call.number, creation);
+            cx.request(owner, call, PeerRequest::Create(Arc::clone(&variable)));
+        }
+    }
+
+    /// The response of an owner that was told of a variable.
+    pub(crate) fn receive(
+        &mut self,
+        cx: &mut Context,
+        from: MpId,
+        number: u64,
+        response: Response,
+    ) {
+        if self.creations.get(&number).is_none_or(|c| c.owner != from) {
+            return;
+        }
+        let Some(creation) = self.creations.remove(&number) else {
+            return;
+        };
+        let result = match response {
+            Response::Refused(refusal) => Err(refusal),
+            _ => Ok(()),
+        };
+        self.created(cx, &creation.name, result);
+    }
+
+    /// An owner knows the variable, or cannot.
+    fn created(&mut self, cx: &mut Context, name: &str, result: Result<(), Refusal>) {
+        let Some(entry) = self.entries.get_mut(name) else {
+            return;
+        };
+        let State::Creating {
+            left,
+            failed,
+            callers,
+        } = &mut entry.state
+        else {
+            return;
+        };
+        *left -= 1;
+        if let Err(refusal) = result {
+            failed.get_or_insert(refusal);
+        }
+        if *left > 0 {
+            return;
+        }
+        let (failed, callers) = (failed.take(), std::mem::take(callers));
+        entry.state = match failed {
+            Some(_) => State::Incomplete,
+            None => State::Ready,
+        };
+        for caller in callers {
+            let response = match &failed {
+                Some(refusal) => Response::Refused(refusal.clone()),
+                None => Response::Variable(Arc::clone(&entry.variable)),
+            };
+            cx.respond(caller, response, Nanos::ZERO);
+        }
+    }
+
+    /// A process is lost: owners there cannot be told.
+    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
+        let mut lost: Vec<u64> = self
+            .creations
+            .iter()
+            .filter(|(_, c)| c.owner == mp)
+            .map(|(number, _)| *number)
+            .collect();
+        lost.sort_unstable();
+        for number in lost {
+            self.receive(cx, mp, number, Response::Refused(why.clone()));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which process is the home of a name, and which processes own the objects of a variable.
+
+use dosmos_proto::{ErrorCode, GroupId, MpId, Placement, Refusal, Variable, VariableSpec};
+
+use crate::core::cluster::{Cluster, list};
+use crate::core::hash::stable;
+
+/// Bits of a variable's number that its home counts; above them is the home's position.
+pub(super) const COUNTER_BITS: u32 = 20;
+/// Barriers have the top bit set, so homes have the 11 bits between.
+const MAX_HOMES: usize = 1 << (31 - COUNTER_BITS);
+
+/// The home of a name: it alone numbers the variable and decides its owners.
+pub(crate) fn home_of(cluster: &Cluster, name: &str) -> Result<MpId, Refusal> {
+    let owners = cluster.owners();
+    if owners.is_empty() || owners.len() > MAX_HOMES {
+        return Err(Refusal::new(
+            ErrorCode::Limit,
+            format!(
+                "a cluster has 1 to {MAX_HOMES} memory processes, this one {}",
+                owners.len()
+            ),
+        ));
+    }
+    Ok(owners[stable(name.as_bytes()) as usize % owners.len()])
+}
+
+/// The owners a placement means, and the group of the creator.
+pub(super) fn place(
+    cluster: &Cluster,
+    spec: &VariableSpec,
+    creator: MpId,
+) -> Result<(Vec<MpId>, GroupId), Refusal> {
+    let creator = cluster
+        .topology
+        .mp(creator)
+        .filter(|mp| !mp.link)
+        .map(|mp| (creator, mp.group))
+        .ok_or_else(|| invalid(spec, &format!("{creator} cannot own objects")))?;
+    let mut owners = match &spec.placement {
+        Placement::Creator => vec![creator.0],
+        Placement::ByName => {
+            let owners = cluster.owners();
+            vec![owners[stable(spec.name.as_bytes()) as usize % owners.len()]]
+        }
+        Placement::RoundRobin(None) => cluster.owners().to_vec(),
+        Placement::RoundRobin(Some(path)) => of_group(cluster, spec, path)?,
+        Placement::Explicit(names) => names
+            .iter()
+            .map(|name| named(cluster, spec, name))
+            .collect::<Result<_, _>>()?,
+    };
+    owners.truncate(spec.layout.objects() as usize);
+    Ok((owners, creator.1))
+}
+
+fn invalid(spec: &VariableSpec, why: &str) -> Refusal {
+    Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name))
+}
+
+fn of_group(cluster: &Cluster, spec: &VariableSpec, path: &str) -> Result<Vec<MpId>, Refusal> {
+    let t = &cluster.topology;
+    let group = t.find_group(path).ok_or_else(|| {
+        let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+        invalid(
+            spec,
+            &format!("there is no group {path}; there are {groups}"),
+        )
+    })?;
+    let owners: Vec<MpId> = t.owners_in(Some(group)).collect();
+    if owners.is_empty() {
+        let why = format!("group {path} has no memory process");
+        return Err(invalid(spec, &why));
+    }
+    Ok(owners)
+}
+
+fn named(cluster: &Cluster, spec: &VariableSpec, name: &str) -> Result<MpId, Refusal> {
+    let t = &cluster.topology;
+    let known = || {
+        let owners = cluster.owners().iter().filter_map(|m| t.mp(*m));
+        list(owners.map(|m| m.name.as_str()))
+    };
+    match t.find_mp(name) {
+        Some(mp) if !t.mp(mp).is_some_and(|m| m.link) => Ok(mp),
+        Some(_) => {
+            let why = format!(
+                "{name} is a link process and owns nothing; name one of {}",
+                known()
+            );
+            Err(invalid(spec, &why))
+        }
+        None => {
+            let why = format!("there is no memory process {name}; there are {}", known());
+            Err(invalid(spec, &why))
+        }
+    }
+}
+
+/// How many objects of a variable `mp` owns.
+pub(super) fn share(variable: &Variable, mp: MpId) -> u64 {
+    let objects = u64::from(variable.spec.layout.objects());
+    let cycle = variable.owners.len() as u64;
+    (0u64..)
+        .zip(&variable.owners)
+        .filter(|(i, owner)| **owner == mp && *i < objects)
+        .map(|(i, _)| (objects - i).div_ceil(cycle))
+        .sum()
+}

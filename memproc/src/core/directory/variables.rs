@@ -1,0 +1,158 @@
+//! The variables known here. Every role may look at them; they are learnt in one place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dosmos_proto::{ErrorCode, ObjectId, Refusal, VarId, Variable, VariableSpec};
+use rustc_hash::FxHashMap;
+
+use super::place::Place;
+use super::placement::share;
+use crate::core::cluster::Cluster;
+use crate::core::effects::Effect;
+use crate::core::messages::{Item, Output};
+use crate::core::settings::VariableOverride;
+
+/// Most objects one memory process owns.
+const MAX_OWNED: u64 = 1 << 24;
+
+#[derive(Debug)]
+struct Known {
+    variable: Arc<Variable>,
+    /// Its home said that all owners know it. An owner may know a variable before the others do.
+    announced: bool,
+}
+
+/// Variables known here.
+#[derive(Debug)]
+pub(crate) struct Variables {
+    known: FxHashMap<VarId, Known>,
+    by_name: BTreeMap<String, VarId>,
+    overrides: Vec<VariableOverride>,
+    owned: u64,
+}
+
+impl Variables {
+    pub(crate) fn new(overrides: Vec<VariableOverride>) -> Self {
+        Self {
+            known: FxHashMap::default(),
+            by_name: BTreeMap::new(),
+            overrides,
+            owned: 0,
+        }
+    }
+
+    /// The variable called `name`, if it is known, and whether all its owners know it.
+    pub(crate) fn named(&self, name: &str) -> Option<(&Arc<Variable>, bool)> {
+        let known = self.known.get(self.by_name.get(name)?)?;
+        Some((&known.variable, known.announced))
+    }
+
+    /// Number of objects owned here.
+    pub(crate) fn owned(&self) -> u64 {
+        self.owned
+    }
+
+    /// Where an object is; refused if there is none.
+    pub(crate) fn place(&self, cluster: &Cluster, object: ObjectId) -> Result<Place<'_>, Refusal> {
+        match self.known.get(&object.var) {
+            Some(known) => Place::new(&known.variable, object),
+            None => Err(Refusal::new(
+                ErrorCode::UnknownVariable,
+                format!(
+                    "{} is not known at {}; declare or open the variable first",
+                    object.var,
+                    cluster.mp_name(cluster.me)
+                ),
+            )),
+        }
+    }
+
+    /// Name of an object, for a message: `grid[3]`.
+    pub(crate) fn object_name(&self, object: ObjectId) -> String {
+        match self.known.get(&object.var) {
+            Some(known) => format!("{}[{}]", known.variable.spec.name, object.index),
+            None => object.to_string(),
+        }
+    }
+
+    /// A declaration as this cluster's configuration wants it.
+    pub(crate) fn overridden(&self, mut spec: VariableSpec) -> VariableSpec {
+        for o in self.overrides.iter().filter(|o| o.name == spec.name) {
+            if let Some(policy) = o.policy {
+                spec.policy = policy;
+            }
+            if let Some(placement) = &o.placement {
+                spec.placement = placement.clone();
+            }
+            if let Some(lock) = o.lock {
+                spec.lock = lock;
+            }
+        }
+        spec
+    }
+
+    /// Learns of a variable; its home announced it, or only tells its owners.
+    pub(crate) fn learn(
+        &mut self,
+        cluster: &Cluster,
+        variable: &Arc<Variable>,
+        announced: bool,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        if let Some(known) = self.known.get_mut(&variable.id) {
+            if known.variable == *variable {
+                known.announced |= announced;
+                return Ok(());
+            }
+            return Err(Refusal::new(
+                ErrorCode::Invalid,
+                format!(
+                    "{} is {} already, it cannot be {}; restart the whole cluster",
+                    variable.id, known.variable.spec.name, variable.spec.name
+                ),
+            ));
+        }
+        self.owned = self.check_new(cluster, variable)?;
+        self.by_name.insert(variable.spec.name.clone(), variable.id);
+        let known = Known {
+            variable: Arc::clone(variable),
+            announced,
+        };
+        self.known.insert(variable.id, known);
+        let item = Item::Variable(Arc::clone(variable));
+        effects.push(Effect::Output(Output::Trace(item)));
+        Ok(())
+    }
+
+    /// The number of objects owned here with a new variable, if it makes sense.
+    fn check_new(&self, cluster: &Cluster, variable: &Variable) -> Result<u64, Refusal> {
+        let name = &variable.spec.name;
+        let owns = |mp| cluster.topology.mp(mp).is_some_and(|mp| !mp.link);
+        if let Some(odd) = variable.owners.iter().find(|o| !owns(**o)) {
+            let why = format!("{odd} cannot own objects of {name}");
+            return Err(Refusal::new(ErrorCode::Invalid, why));
+        }
+        let owned = self.owned + share(variable, cluster.me);
+        if owned > MAX_OWNED {
+            return Err(Refusal::new(
+                ErrorCode::Limit,
+                format!(
+                    "{} would own {owned} objects with {name}, more than {MAX_OWNED}; use fewer parts or more memory processes",
+                    cluster.mp_name(cluster.me)
+                ),
+            ));
+        }
+        Ok(owned)
+    }
+}
+
+/// Two declarations of one name that differ.
+pub(crate) fn conflict(first: &VariableSpec, second: &VariableSpec) -> Refusal {
+    Refusal::new(
+        ErrorCode::DeclarationConflict,
+        format!(
+            "declared as `{first}` before and as `{second}` now; make both the same or choose another name"
+        ),
+    )
+}

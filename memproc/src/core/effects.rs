@@ -1,0 +1,68 @@
+//! How roles reach each other and the outside: typed effects, routed by the engine.
+
+use dosmos_proto::{ApId, MpId, Nanos, Refusal, VarId};
+
+use super::messages::{CallId, Notice, Output, PeerRequest, Response};
+
+/// Where a response goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// The memory process that sent the request; this one for its own application processes.
+    pub(crate) mp: MpId,
+    pub(crate) call: CallId,
+    /// When the request arrived.
+    pub(crate) received: Nanos,
+}
+
+/// What a role wants done by others. The engine routes each to its role or to the outside, in the
+/// order in which they were made; what follows from one comes before the next.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// To the outside.
+    Output(Output),
+    /// A request to a process, which may be this one.
+    Request {
+        to: MpId,
+        call: CallId,
+        request: PeerRequest,
+    },
+    /// The response to a request, which may have come from this process.
+    Respond {
+        to: Caller,
+        response: Response,
+        /// How long the request had to wait.
+        wait: Nanos,
+    },
+    /// A notice to a process, which may be this one.
+    Notice { to: MpId, notice: Notice },
+    /// Requester → barriers: an application process arrived.
+    Arrive { barrier: VarId, waiter: Waiter },
+    /// Requester → barriers: it does not wait any more.
+    Withdraw { barrier: VarId, waiter: Waiter },
+    /// Requester → router: the request `call` is over; take it back if it has not left, else tell its
+    /// receiver.
+    TakeBack {
+        to: MpId,
+        call: CallId,
+        otherwise: Option<Notice>,
+    },
+    /// Barriers → requester: what became of an arrival.
+    Opened {
+        waiter: Waiter,
+        outcome: Result<u64, Refusal>,
+    },
+    /// Requester → everyone: an application process of ours left.
+    Left { ap: ApId, orderly: bool },
+    /// Router → everyone: a process cannot be reached any more.
+    Lost { mp: MpId, why: Refusal },
+    /// Router → barriers: it can be reached again.
+    Regained { mp: MpId },
+}
+
+/// An operation of an application process that waits at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiter {
+    pub(crate) ap: ApId,
+    /// The requester's number for the operation.
+    pub(crate) operation: u64,
+}

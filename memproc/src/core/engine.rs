@@ -1,0 +1,430 @@
+//! The dispatcher: hands each input to its role, and each effect of a role to the role or the outside
+//! that it is for. It holds no state of the protocol itself.
+
+use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Nanos, Refusal};
+
+use super::barrier::{Barriers, Gone};
+use super::cluster::Cluster;
+use super::context::{Context, View};
+use super::directory::home::Home;
+use super::directory::variables::Variables;
+use super::effects::{Caller, Effect};
+use super::failures::Failures;
+use super::messages::{
+    Body, CallId, Cost, Input, Message, Notice, Output, PeerRequest, Reply, Request, Response, Role,
+};
+use super::owner::Owner;
+use super::requester::{Requester, WaitsFor};
+use super::router::Router;
+use super::settings::{Counters, Settings, Welcome};
+
+/// The state machine of one memory or link process.
+#[derive(Debug)]
+pub struct Core {
+    incarnation: u64,
+    view: View,
+    requester: Requester,
+    owner: Owner,
+    home: Home,
+    barriers: Barriers,
+    failures: Failures,
+    /// Requests of other memory processes so far.
+    served: u64,
+    /// Effects to be routed, the next one last.
+    stack: Vec<Effect>,
+    /// Effects of the step under way, in order.
+    effects: Vec<Effect>,
+}
+
+impl Core {
+    /// A process that has seen nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        let cluster = Cluster::new(settings.topology, settings.me);
+        Self {
+            incarnation: settings.incarnation,
+            requester: Requester::new(settings.default_timeout),
+            owner: Owner::default(),
+            home: Home::default(),
+            barriers: Barriers::default(),
+            failures: Failures::default(),
+            served: 0,
+            stack: Vec::new(),
+            effects: Vec::new(),
+            view: View {
+                router: Router::new(&cluster),
+                variables: Variables::new(settings.overrides),
+                cluster,
+            },
+        }
+    }
+
+    /// The neighbours this process has links to.
+    pub fn neighbours(&self) -> Vec<MpId> {
+        self.view.cluster.neighbours().collect()
+    }
+
+    /// What has been done so far.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            requests: self.requester.requests(),
+            served: self.served,
+            forwarded: self.view.router.forwarded(),
+            copies: self.requester.copies(),
+            objects: self.view.variables.owned(),
+        }
+    }
+
+    /// An application process introduces itself.
+    ///
+    /// # Errors
+    /// If it is unknown, belongs to another memory process, or is connected already.
+    pub fn connect(
+        &mut self,
+        now: Nanos,
+        name: &str,
+        out: &mut Vec<Output>,
+    ) -> Result<Welcome, Refusal> {
+        let ap = self.view.cluster.own_ap(name)?;
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        self.requester.connect(cx, ap)?;
+        self.failures.come_back(cx, ap);
+        self.barriers.regain_participant(ap, Gone::Left);
+        self.route_all(now, out);
+        Ok(self.welcome(ap))
+    }
+
+    fn welcome(&self, ap: ApId) -> Welcome {
+        let cluster = &self.view.cluster;
+        let t = &cluster.topology;
+        let group = cluster.group_of(cluster.me);
+        let rank_in = |group: Option<GroupId>| {
+            let members = t.aps_in(group);
+            members.fold((0, 0), |(rank, size), member| {
+                (rank + u32::from(member < ap), size + 1)
+            })
+        };
+        Welcome {
+            ap,
+            memory_process: cluster.mp_name(cluster.me),
+            incarnation: self.incarnation,
+            group: t.group_name(group),
+            rank: rank_in(None),
+            group_rank: rank_in(Some(group)),
+            memory_processes: t.memory_processes.iter().map(|m| m.name.clone()).collect(),
+        }
+    }
+
+    /// Something happened at `now`; what is to be done about it goes to `out`, in order.
+    pub fn handle(&mut self, now: Nanos, input: Input, out: &mut Vec<Output>) {
+        let View {
+            cluster, router, ..
+        } = &mut self.view;
+        match input {
+            Input::Request {
+                ap,
+                id,
+                timeout,
+                request,
+            } => self.request(now, (ap, id, timeout), request),
+            Input::ApGone(ap) => {
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.leave(cx, ap, false);
+            }
+            Input::PeerUp(mp) => router.peer_up(cluster, mp, &mut self.effects),
+            Input::PeerDown(mp) => router.peer_down(cluster, mp, &mut self.effects),
+            Input::PeerTrouble(mp, why) => router.peer_trouble(mp, why),
+            Input::Message { from, message } => self.message(now, from, message),
+            Input::Tick => {
+                for operation in self.requester.due(now) {
+                    self.expire(now, operation);
+                }
+            }
+            Input::Shutdown => {
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.close(cx);
+            }
+        }
+        self.route_all(now, out);
+    }
+
+    /// A request of an application process.
+    fn request(
+        &mut self,
+        now: Nanos,
+        (ap, id, timeout): (ApId, u64, Option<Nanos>),
+        request: Request,
+    ) {
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        let requester = &mut self.requester;
+        let ticket = requester.ticket(now, ap, id, timeout);
+        match request {
+            Request::Access(access) => requester.access(cx, ticket, access),
+            Request::Declare(spec) => requester.declare(cx, ticket, spec),
+            Request::Open(name) => requester.open(cx, ticket, &name),
+            Request::Barrier { scope, name } => {
+                let (barrier, coordinator) = self.barriers.place(cx, ap, &scope, &name);
+                requester.barrier(cx, ticket, barrier, coordinator);
+            }
+            Request::Publish => requester.publish(cx, ticket),
+            Request::Cancel(id) => {
+                if let Some(operation) = requester.find_operation(ap, id) {
+                    self.expire(now, operation);
+                }
+            }
+            Request::Bye => {
+                requester.leave(cx, ap, true);
+                cx.reply(ap, id, Reply::Farewell, false);
+            }
+        }
+    }
+
+    /// Ends an operation that nobody waits for any longer.
+    fn expire(&mut self, now: Nanos, operation: u64) {
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        let detail = match self.requester.waits_for(operation) {
+            WaitsFor::Lock(object) => self.owner.holder_text(cx, object),
+            WaitsFor::Barrier(barrier) => self.barriers.missing_text(cx, barrier),
+            WaitsFor::Response => None,
+        };
+        self.requester.expire(cx, operation, detail);
+    }
+
+    /// A message from a neighbour.
+    fn message(&mut self, now: Nanos, from: MpId, message: Message) {
+        let View {
+            cluster, router, ..
+        } = &mut self.view;
+        // What comes another way than along the tree is not in order with the rest.
+        if cluster.next_hop(message.source) != Some(from) {
+            return;
+        }
+        if message.destination != cluster.me {
+            return router.forward(cluster, message, &mut self.effects);
+        }
+        let source = message.source;
+        match message.body {
+            Body::Request { call, request } => {
+                self.served += 1;
+                let caller = Caller {
+                    mp: source,
+                    call,
+                    received: now,
+                };
+                self.serve(now, caller, request);
+            }
+            Body::Response {
+                call,
+                cost,
+                response,
+            } => self.receive(now, source, call, response, cost),
+            Body::Notice(Notice::MpGone { mp, back }) => {
+                router.hear(cluster, from, (mp, back), &mut self.effects);
+            }
+            Body::Notice(notice) => self.notice(now, source, notice),
+        }
+    }
+
+    /// Routes effects until none is left: what follows from one comes before the next.
+    fn route_all(&mut self, now: Nanos, out: &mut Vec<Output>) {
+        loop {
+            self.stack.extend(self.effects.drain(..).rev());
+            match self.stack.pop() {
+                Some(Effect::Output(output)) => out.push(output),
+                Some(effect) => self.route(now, effect),
+                None => return,
+            }
+        }
+    }
+
+    fn route(&mut self, now: Nanos, effect: Effect) {
+        let me = self.view.cluster.me;
+        match effect {
+            Effect::Output(_) => {}
+            Effect::Request { to, call, request } if to == me => {
+                let caller = Caller {
+                    mp: me,
+                    call,
+                    received: now,
+                };
+                self.serve(now, caller, request);
+            }
+            Effect::Request { to, call, request } => {
+                self.send(to, Body::Request { call, request });
+            }
+            Effect::Respond { to, response, wait } => {
+                let cost = Cost::waited(wait);
+                if to.mp == me {
+                    return self.receive(now, me, to.call, response, cost);
+                }
+                let call = to.call;
+                let body = Body::Response {
+                    call,
+                    cost,
+                    response,
+                };
+                self.send(to.mp, body);
+            }
+            Effect::Notice { to, notice } if to == me => self.notice(now, me, notice),
+            Effect::Notice { to, notice } => self.send(to, Body::Notice(notice)),
+            Effect::TakeBack {
+                to,
+                call,
+                otherwise,
+            } => {
+                let View {
+                    cluster, router, ..
+                } = &mut self.view;
+                let taken = router.take_back(cluster, call);
+                if let Some(notice) = otherwise.filter(|_| !taken) {
+                    self.effects.push(Effect::Notice { to, notice });
+                }
+            }
+            effect => self.inform(now, effect),
+        }
+    }
+
+    /// Events that one role makes and others hear of.
+    fn inform(&mut self, now: Nanos, effect: Effect) {
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        match effect {
+            Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
+            Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(barrier, waiter),
+            Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),
+            Effect::Left { ap, orderly } => {
+                self.barriers.lose_participant(cx, ap, Gone::Left);
+                self.failures.leave(cx, ap, orderly);
+            }
+            Effect::Lost { mp, why } => {
+                self.barriers.lose_coordinator(cx, mp, &why);
+                self.requester.lose(cx, mp, &why);
+                self.home.lose(cx, mp, &why);
+                self.owner.lose(cx, mp);
+                for ap in cx.cluster.aps_of(mp) {
+                    self.barriers.lose_participant(cx, ap, Gone::Cut);
+                }
+            }
+            Effect::Regained { mp } => {
+                for ap in cx.cluster.aps_of(mp) {
+                    self.barriers.regain_participant(ap, Gone::Cut);
+                }
+            }
+            Effect::Output(_)
+            | Effect::Request { .. }
+            | Effect::Respond { .. }
+            | Effect::Notice { .. }
+            | Effect::TakeBack { .. } => {}
+        }
+    }
+
+    fn send(&mut self, destination: MpId, body: Body) {
+        let View {
+            cluster, router, ..
+        } = &mut self.view;
+        let message = Message {
+            source: cluster.me,
+            destination,
+            body,
+        };
+        router.send(cluster, message, &mut self.effects);
+    }
+
+    /// A request of another memory process, or of a role of this one.
+    fn serve(&mut self, now: Nanos, caller: Caller, request: PeerRequest) {
+        if self.view.cluster.is_link() {
+            let me = self.view.cluster.mp_name(self.view.cluster.me);
+            let why = format!("{me} is a link process; it owns nothing");
+            let refusal = Refusal::new(ErrorCode::Invalid, why);
+            let cx = &mut Context::new(now, &self.view, &mut self.effects);
+            return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
+        }
+        if let PeerRequest::Create(variable) = request {
+            let View {
+                cluster, variables, ..
+            } = &mut self.view;
+            let response = match variables.learn(cluster, &variable, false, &mut self.effects) {
+                Ok(()) => Response::Created,
+                Err(refusal) => Response::Refused(refusal),
+            };
+            let cx = &mut Context::new(now, &self.view, &mut self.effects);
+            return cx.respond(caller, response, Nanos::ZERO);
+        }
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        match request {
+            PeerRequest::Access {
+                access,
+                ap,
+                want_copy,
+            } => self.owner.access(cx, caller, ap, access, want_copy),
+            PeerRequest::Flush { ap } => self.owner.flush(cx, caller, ap),
+            PeerRequest::Declare { spec, creator } => {
+                self.home.declare(cx, caller, &spec, creator);
+            }
+            PeerRequest::Open(name) => self.home.open(cx, caller, &name),
+            PeerRequest::Create(_) => {}
+            PeerRequest::Invalidate { object, version } => {
+                self.requester
+                    .revise_copy(cx, caller, (object, version), None);
+            }
+            PeerRequest::Update {
+                object,
+                version,
+                data,
+            } => {
+                self.requester
+                    .revise_copy(cx, caller, (object, version), Some(data));
+            }
+        }
+    }
+
+    /// A response to a request of one of our roles.
+    fn receive(&mut self, now: Nanos, from: MpId, call: CallId, response: Response, cost: Cost) {
+        let response = match (call.role, response) {
+            (Role::Requester, Response::Variable(variable)) => {
+                let View {
+                    cluster, variables, ..
+                } = &mut self.view;
+                match variables.learn(cluster, &variable, true, &mut self.effects) {
+                    Ok(()) => Response::Variable(variable),
+                    Err(refusal) => Response::Refused(refusal),
+                }
+            }
+            (_, response) => response,
+        };
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        match call.role {
+            Role::Requester => self
+                .requester
+                .receive(cx, from, call.number, response, cost),
+            Role::Home => self.home.receive(cx, from, call.number, response),
+            Role::Owner => self.owner.acknowledged(cx, from, call.number),
+        }
+    }
+
+    /// A notice of another process, or of a role of this one.
+    fn notice(&mut self, now: Nanos, source: MpId, notice: Notice) {
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        match notice {
+            Notice::Abandon { ap, object } => self.owner.abandon(cx, ap, object),
+            Notice::BarrierArrive {
+                group,
+                name,
+                generation,
+            } => self.barriers.arrived(cx, source, (group, name), generation),
+            Notice::BarrierRelease {
+                group,
+                name,
+                generation,
+                failed,
+            } => self
+                .barriers
+                .released(cx, (group, &name), generation, failed),
+            Notice::ApGone { ap, .. } if cx.cluster.mp_of(ap).is_none() => {}
+            Notice::ApGone { ap, back: false } => {
+                self.barriers.lose_participant(cx, ap, Gone::Left);
+            }
+            Notice::ApGone { ap, back: true } => self.barriers.regain_participant(ap, Gone::Left),
+            // Needs to know which neighbour said it: `message` hands it to the router.
+            Notice::MpGone { .. } => {}
+        }
+    }
+}

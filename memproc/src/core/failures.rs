@@ -1,0 +1,48 @@
+//! Which other memory processes hear that an application process of ours left, and that it is back.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::{ApId, MpId};
+
+use super::barrier::group::coordinator;
+use super::context::Context;
+use super::messages::Notice;
+
+/// Application processes of ours that left, and which processes were told.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    told: BTreeMap<ApId, Vec<MpId>>,
+}
+
+impl Failures {
+    /// An application process left. Tells those who may wait for it at barriers: all coordinators, and
+    /// if it died, everyone with application processes.
+    pub(crate) fn leave(&mut self, cx: &mut Context, ap: ApId, orderly: bool) {
+        let t = &cx.cluster.topology;
+        let mut to: Vec<MpId> = if orderly {
+            let groups = t.group_of_ap(ap).into_iter().flat_map(|g| t.ancestry(g));
+            std::iter::once(None)
+                .chain(groups.map(Some))
+                .filter_map(|g| coordinator(cx.cluster, g))
+                .collect()
+        } else {
+            t.aps_in(None)
+                .filter_map(|ap| cx.cluster.mp_of(ap))
+                .collect()
+        };
+        to.sort_unstable();
+        to.dedup();
+        to.retain(|mp| *mp != cx.me());
+        for mp in &to {
+            cx.notice(*mp, Notice::ApGone { ap, back: false });
+        }
+        self.told.insert(ap, to);
+    }
+
+    /// It connected again: those who were told that it left are told.
+    pub(crate) fn come_back(&mut self, cx: &mut Context, ap: ApId) {
+        for mp in self.told.remove(&ap).into_iter().flatten() {
+            cx.notice(mp, Notice::ApGone { ap, back: true });
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! What goes into the core and what comes out: the domain form of the memory protocol. The wire form
+//! of each message is made in `crate::wire`; nothing here is a generated type.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dosmos_proto::{
+    ApId, ElementType, GroupId, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+};
+use dosmos_trace::Record;
+use dosmos_trace::meta::HandOver;
+use dosmos_trace::query::BarrierName;
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub enum Input {
+    /// A connected application process sends a request.
+    Request {
+        /// The application process.
+        ap: ApId,
+        /// Its number for the request; the reply carries it back.
+        id: u64,
+        /// How long it waits for the reply; the default of this process if it does not say.
+        timeout: Option<Nanos>,
+        /// The request.
+        request: Request,
+    },
+    /// The session of an application process ended.
+    ApGone(ApId),
+    /// The link to a neighbour is up.
+    PeerUp(MpId),
+    /// The link to a neighbour broke.
+    PeerDown(MpId),
+    /// A neighbour that was never up cannot be reached, or refuses the link; says why.
+    PeerTrouble(MpId, String),
+    /// A neighbour sent a message.
+    Message {
+        /// The neighbour; not always the message's source.
+        from: MpId,
+        /// What it sent.
+        message: Message,
+    },
+    /// Time passed.
+    Tick,
+    /// The process is about to end.
+    Shutdown,
+}
+
+/// What the core wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// Reply to an application process.
+    Reply {
+        /// The application process.
+        ap: ApId,
+        /// Its number for the request.
+        id: u64,
+        /// The reply.
+        reply: Reply,
+        /// Another memory process took part.
+        remote: bool,
+    },
+    /// Send a message to a neighbour.
+    Send {
+        /// The neighbour; not always the message's destination.
+        to: MpId,
+        /// What to send.
+        message: Message,
+    },
+    /// Hand something to the recorder.
+    Trace(Item),
+}
+
+/// What the recorder gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// One record.
+    Record(Record),
+    /// A copy was invalidated or updated.
+    HandOver(HandOver),
+    /// A variable that records may name from now on.
+    Variable(Arc<Variable>),
+    /// A barrier that records may name from now on.
+    Barrier(BarrierName),
+}
+
+/// Elements `[first, end)` of an object; without `end`, up to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementRange {
+    /// First element.
+    pub first: u32,
+    /// The element after the last.
+    pub end: Option<u32>,
+}
+
+impl ElementRange {
+    /// The whole object.
+    pub const ALL: Self = Self {
+        first: 0,
+        end: None,
+    };
+}
+
+/// An atomic operation on one element; values are its bits, zero-extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicOp {
+    /// Add and return what was there.
+    FetchAdd(u64),
+    /// Store `desired` if `expected` is there; returns what was there.
+    CompareExchange {
+        /// What must be there.
+        expected: u64,
+        /// What is stored then.
+        desired: u64,
+    },
+}
+
+/// An access to one object: the same from an application process to its memory process, and from there
+/// to the owner.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The object.
+    pub object: ObjectId,
+    /// What is done to it.
+    pub kind: AccessKind,
+}
+
+/// What an access does. `epoch` is that of the section it belongs to, if it belongs to one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AccessKind {
+    /// Read elements.
+    Read {
+        /// Which.
+        range: ElementRange,
+        /// Its section.
+        epoch: Option<u64>,
+    },
+    /// Write elements.
+    Write {
+        /// First element.
+        first: u32,
+        /// Whole elements, little-endian.
+        data: Bytes,
+        /// Its section.
+        epoch: Option<u64>,
+    },
+    /// Read and change one element in one step.
+    Atomic {
+        /// The element.
+        element: u32,
+        /// Its type, as the application process takes it to be.
+        element_type: ElementType,
+        /// What is done to it.
+        op: AtomicOp,
+        /// Its section.
+        epoch: Option<u64>,
+    },
+    /// Enter an exclusive section.
+    Acquire,
+    /// Leave it: what it wrote becomes visible to all.
+    Release {
+        /// The section; the current one if the application process does not say.
+        epoch: Option<u64>,
+    },
+}
+
+/// Whom a barrier is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All application processes.
+    All,
+    /// Those of a group and its sub-groups.
+    Group(GroupId),
+    /// The same, as the application wrote the path.
+    Path(String),
+}
+
+/// A request of an application process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Declare a variable, or find the one declared alike before.
+    Declare(VariableSpec),
+    /// Look a declared variable up by name.
+    Open(String),
+    /// Access an object.
+    Access(Access),
+    /// Wait for all others.
+    Barrier {
+        /// Which others.
+        scope: Scope,
+        /// One of several barriers of these.
+        name: String,
+    },
+    /// Tell holders of copies what was written outside sections.
+    Publish,
+    /// The request of this number is not waited for any more.
+    Cancel(u64),
+    /// Leave.
+    Bye,
+}
+
+/// The reply to a request.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the fields are those of memory.proto
+pub enum Reply {
+    Variable(Arc<Variable>),
+    Read {
+        version: u64,
+        data: Bytes,
+    },
+    Written {
+        version: u64,
+    },
+    Atomic {
+        previous: u64,
+        stored: bool,
+        version: u64,
+    },
+    Granted {
+        epoch: u64,
+        version: u64,
+    },
+    Released {
+        version: u64,
+    },
+    Passed {
+        generation: u64,
+    },
+    Published,
+    Farewell,
+    Refused(Refusal),
+}
+
+/// A message between memory or link processes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who wrote it.
+    pub source: MpId,
+    /// For whom it is.
+    pub destination: MpId,
+    /// The content.
+    pub body: Body,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A request; its response has the same call.
+    Request {
+        /// Chosen by the sender.
+        call: CallId,
+        /// The request.
+        request: PeerRequest,
+    },
+    /// The response to a request.
+    Response {
+        /// The call of the request.
+        call: CallId,
+        /// What the request cost.
+        cost: Cost,
+        /// The response.
+        response: Response,
+    },
+    /// A message without a response.
+    Notice(Notice),
+}
+
+/// Names a request between memory processes: which role of the sender waits for the response, and
+/// that role's number for it. A number is used once in the life of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId {
+    /// The role that waits.
+    pub role: Role,
+    /// Its number.
+    pub number: u64,
+}
+
+/// The roles that wait for responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Works for the application processes of its memory process.
+    Requester,
+    /// Tells owners of new variables.
+    Home,
+    /// Tells holders of copies of changes.
+    Owner,
+}
+
+/// What a request cost at the process that served it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Time of its processor.
+    pub service: Nanos,
+    /// Time the request had to wait there, for a lock, for copies or for other processes.
+    pub wait: Nanos,
+}
+
+impl Cost {
+    /// Nothing but waiting.
+    pub fn waited(wait: Nanos) -> Self {
+        Self {
+            service: Nanos::ZERO,
+            wait,
+        }
+    }
+}
+
+/// A request between memory processes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PeerRequest {
+    /// To the owner: an application process's access.
+    Access {
+        /// The access.
+        access: Access,
+        /// The application process.
+        ap: ApId,
+        /// Of a read: the sender would keep what it gets as a copy.
+        want_copy: bool,
+    },
+    /// To an owner: tell the copies what an application process wrote outside sections.
+    Flush {
+        /// The application process.
+        ap: ApId,
+    },
+    /// To the home of a name: a declaration.
+    Declare {
+        /// What is declared.
+        spec: VariableSpec,
+        /// The memory process of the declaring application process.
+        creator: MpId,
+    },
+    /// To the home of a name: a look-up.
+    Open(String),
+    /// To an owner, from the home: a new variable.
+    Create(Arc<Variable>),
+    /// To the holder of a copy, from the owner: drop it.
+    Invalidate {
+        /// Of which object.
+        object: ObjectId,
+        /// The version that is current.
+        version: u64,
+    },
+    /// To the holder of a copy, from the owner: new content.
+    Update {
+        /// Of which object.
+        object: ObjectId,
+        /// The version of the content.
+        version: u64,
+        /// All of it.
+        data: Bytes,
+    },
+}
+
+/// A response between memory processes.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the fields are those of memory.proto
+pub enum Response {
+    Read {
+        version: u64,
+        data: Bytes,
+        /// The receiver may keep it as a copy.
+        copy: bool,
+    },
+    Written {
+        version: u64,
+    },
+    Atomic {
+        previous: u64,
+        stored: bool,
+        version: u64,
+    },
+    Granted {
+        epoch: u64,
+        version: u64,
+    },
+    Released {
+        version: u64,
+    },
+    Flushed,
+    Variable(Arc<Variable>),
+    Created,
+    CopyAck {
+        object: ObjectId,
+        version: u64,
+    },
+    Refused(Refusal),
+}
+
+/// A message without a response.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// To an owner: take back an acquire (one object), or all that an application process holds or
+    /// waits for.
+    Abandon {
+        /// The application process.
+        ap: ApId,
+        /// The object; all of them if none is named.
+        object: Option<ObjectId>,
+    },
+    /// To the coordinator of a barrier: all participants of the sender arrived.
+    BarrierArrive {
+        /// The barrier's group; all application processes without one.
+        group: Option<GroupId>,
+        /// The barrier's name.
+        name: String,
+        /// Which opening of the barrier they wait for.
+        generation: u64,
+    },
+    /// From the coordinator: the barrier opened, or failed.
+    BarrierRelease {
+        /// The barrier's group; all application processes without one.
+        group: Option<GroupId>,
+        /// The barrier's name.
+        name: String,
+        /// Which opening this is.
+        generation: u64,
+        /// Why it failed, if it did.
+        failed: Option<Refusal>,
+    },
+    /// An application process left, or is back.
+    ApGone {
+        /// The application process.
+        ap: ApId,
+        /// It is back.
+        back: bool,
+    },
+    /// A memory or link process cannot be reached any more, or can be again.
+    MpGone {
+        /// The process.
+        mp: MpId,
+        /// It can be reached again.
+        back: bool,
+    },
+}

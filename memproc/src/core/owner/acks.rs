@@ -1,0 +1,152 @@
+//! Acknowledgements of copies that releases and flushes wait for.
+//!
+//! An *order* tells the holder of one copy of a change; a *round* is what a release or flush told, and
+//! waits for. What earlier rounds told of the same object and is not acknowledged yet is waited for
+//! too: its copy may still be read.
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use rustc_hash::FxHashMap;
+
+use crate::core::effects::Caller;
+
+/// What happens when everything that a round waits for is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// A release is responded to and the lock passes on.
+    Release {
+        object: ObjectId,
+        ap: ApId,
+        caller: Caller,
+        version: u64,
+    },
+    /// A flush is responded to.
+    Flush(Caller),
+    /// Nothing: the writer is gone.
+    Nothing,
+}
+
+/// A round whose acknowledgements are all in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// When it began.
+    pub(super) began: Nanos,
+    pub(super) then: Then,
+}
+
+#[derive(Debug)]
+struct Order {
+    object: ObjectId,
+    holder: MpId,
+    /// The rounds that wait for it.
+    rounds: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    orders: usize,
+    round: Round,
+}
+
+/// Orders and rounds under way.
+#[derive(Debug, Default)]
+pub(super) struct Acks {
+    orders: FxHashMap<u64, Order>,
+    /// The orders about each object, oldest first.
+    by_object: FxHashMap<ObjectId, Vec<u64>>,
+    rounds: FxHashMap<u64, Waiting>,
+    next: u64,
+}
+
+impl Acks {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A new order to the holder of a copy; its number.
+    pub(super) fn order(&mut self, object: ObjectId, holder: MpId) -> u64 {
+        let number = self.number();
+        let order = Order {
+            object,
+            holder,
+            rounds: Vec::new(),
+        };
+        self.orders.insert(number, order);
+        self.by_object.entry(object).or_default().push(number);
+        number
+    }
+
+    /// A round that waits for all orders about `objects`; given back at once if there are none.
+    pub(super) fn wait(&mut self, objects: &[ObjectId], round: Round) -> Option<Round> {
+        let number = self.number();
+        let mut waiting = 0;
+        for object in objects {
+            for order in self.by_object.get(object).into_iter().flatten() {
+                if let Some(order) = self.orders.get_mut(order) {
+                    order.rounds.push(number);
+                    waiting += 1;
+                }
+            }
+        }
+        if waiting == 0 {
+            return Some(round);
+        }
+        let waiting = Waiting {
+            orders: waiting,
+            round,
+        };
+        self.rounds.insert(number, waiting);
+        None
+    }
+
+    /// The holder of a copy acknowledged an order; gives the rounds that are complete with it.
+    pub(super) fn acknowledge(&mut self, holder: MpId, number: u64) -> Vec<Round> {
+        match self.orders.get(&number) {
+            Some(order) if order.holder == holder => self.end(&[number]),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A holder is lost: it acknowledges nothing any more. Gives the rounds that are complete with it.
+    pub(super) fn lose(&mut self, holder: MpId) -> Vec<Round> {
+        let mut numbers: Vec<u64> = self
+            .orders
+            .iter()
+            .filter(|(_, o)| o.holder == holder)
+            .map(|(number, _)| *number)
+            .collect();
+        numbers.sort_unstable();
+        self.end(&numbers)
+    }
+
+    fn end(&mut self, orders: &[u64]) -> Vec<Round> {
+        let mut rounds = Vec::new();
+        for number in orders {
+            let Some(order) = self.orders.remove(number) else {
+                continue;
+            };
+            if let Some(others) = self.by_object.get_mut(&order.object) {
+                others.retain(|n| n != number);
+                if others.is_empty() {
+                    self.by_object.remove(&order.object);
+                }
+            }
+            rounds.extend(order.rounds);
+        }
+        // Rounds go on in the order in which they began.
+        rounds.sort_unstable();
+        rounds
+            .into_iter()
+            .filter_map(|r| self.count_down(r))
+            .collect()
+    }
+
+    fn count_down(&mut self, number: u64) -> Option<Round> {
+        let waiting = self.rounds.get_mut(&number)?;
+        waiting.orders -= 1;
+        if waiting.orders > 0 {
+            return None;
+        }
+        self.rounds.remove(&number).map(|waiting| waiting.round)
+    }
+}

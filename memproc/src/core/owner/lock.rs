@@ -1,0 +1,158 @@
+//! The lock of one object: one holder, a queue in order of arrival, and the epoch that tells a
+//! section from those before it.
+
+use std::collections::VecDeque;
+
+use dosmos_proto::ApId;
+
+use crate::core::effects::Caller;
+
+/// An acquire: of which application process, and where the response goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Acquirer {
+    pub(super) ap: ApId,
+    pub(super) caller: Caller,
+}
+
+/// The lock of one object.
+#[derive(Debug, Default)]
+pub(super) struct Lock {
+    /// Number of grants so far; of the current one, while there is a holder.
+    epoch: u64,
+    holder: Option<ApId>,
+    /// The holder's release waits for acknowledgements of copies.
+    releasing: bool,
+    queue: VecDeque<Acquirer>,
+}
+
+/// What became of an acquire.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Acquired {
+    /// Granted, with this epoch.
+    Now(u64),
+    /// Queued.
+    Waits,
+    /// The application process holds it already, in this epoch.
+    Holds(u64),
+    /// The application process waits for it already.
+    WaitsAlready,
+}
+
+impl Lock {
+    /// Takes the lock for the acquirer, or queues it.
+    pub(super) fn acquire(&mut self, acquirer: Acquirer) -> Acquired {
+        // One whose release is still being acknowledged may line up again behind the others.
+        if self.holder == Some(acquirer.ap) && !self.releasing {
+            return Acquired::Holds(self.epoch);
+        }
+        if self.queue.iter().any(|w| w.ap == acquirer.ap) {
+            return Acquired::WaitsAlready;
+        }
+        if self.holder.is_some() {
+            self.queue.push_back(acquirer);
+            return Acquired::Waits;
+        }
+        Acquired::Now(self.grant(acquirer.ap))
+    }
+
+    fn grant(&mut self, ap: ApId) -> u64 {
+        self.epoch += 1;
+        self.holder = Some(ap);
+        self.releasing = false;
+        self.epoch
+    }
+
+    /// Whether `ap` may write and release in `epoch`.
+    pub(super) fn is_section(&self, ap: ApId, epoch: u64) -> bool {
+        self.holder == Some(ap) && self.epoch == epoch && !self.releasing
+    }
+
+    /// Whether `ap` is in a section, whichever.
+    pub(super) fn is_held_by(&self, ap: ApId) -> bool {
+        self.holder == Some(ap) && !self.releasing
+    }
+
+    /// The section is over, the lock not yet free.
+    pub(super) fn begin_release(&mut self) {
+        self.releasing = true;
+    }
+
+    /// Frees the lock and grants it to the next in the queue: who, and its epoch.
+    pub(super) fn pass_on(&mut self) -> Option<(Acquirer, u64)> {
+        self.holder = None;
+        self.releasing = false;
+        let next = self.queue.pop_front()?;
+        let epoch = self.grant(next.ap);
+        Some((next, epoch))
+    }
+
+    /// Takes `ap` out of the queue.
+    pub(super) fn withdraw(&mut self, ap: ApId) {
+        self.queue.retain(|w| w.ap != ap);
+    }
+
+    /// Whether `ap` holds it or waits for it.
+    pub(super) fn concerns(&self, ap: ApId) -> bool {
+        self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
+    }
+
+    /// Who holds it.
+    pub(super) fn holder(&self) -> Option<ApId> {
+        self.holder
+    }
+
+    /// Number of the current or last section.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::messages::{CallId, Role};
+    use dosmos_proto::{MpId, Nanos};
+
+    fn by(ap: u32) -> Acquirer {
+        let call = CallId {
+            role: Role::Requester,
+            number: 0,
+        };
+        let caller = Caller {
+            mp: MpId(0),
+            call,
+            received: Nanos::ZERO,
+        };
+        Acquirer {
+            ap: ApId(ap),
+            caller,
+        }
+    }
+
+    #[test]
+    fn grants_in_order_of_arrival_with_rising_epochs() {
+        let mut lock = Lock::default();
+        assert_eq!(lock.acquire(by(1)), Acquired::Now(1));
+        assert_eq!(lock.acquire(by(2)), Acquired::Waits);
+        assert_eq!(lock.acquire(by(3)), Acquired::Waits);
+        assert_eq!(lock.acquire(by(1)), Acquired::Holds(1));
+        assert_eq!(lock.acquire(by(3)), Acquired::WaitsAlready);
+        lock.withdraw(ApId(2));
+        let (next, epoch) = lock.pass_on().unwrap();
+        assert_eq!((next.ap, epoch), (ApId(3), 2));
+        assert!(!lock.is_section(ApId(3), 1));
+        assert!(lock.pass_on().is_none());
+        assert_eq!(lock.acquire(by(1)), Acquired::Now(3));
+    }
+
+    #[test]
+    fn a_releasing_holder_lines_up_behind_the_others() {
+        let mut lock = Lock::default();
+        lock.acquire(by(1));
+        lock.acquire(by(2));
+        lock.begin_release();
+        assert!(!lock.is_section(ApId(1), 1));
+        assert_eq!(lock.acquire(by(1)), Acquired::Waits);
+        assert_eq!(lock.pass_on().unwrap().0.ap, ApId(2));
+    }
+}

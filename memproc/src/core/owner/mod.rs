@@ -1,0 +1,16 @@
+//! The owner: serves reads, writes, locks and releases of the objects this process owns, for other
+//! memory processes and for its own application processes alike.
+//!
+//! | file | what |
+//! |---|---|
+//! | `role` | the owner: accesses |
+//! | `publish` | the owner: releases, flushes, and locks that end without a release |
+//! | `object`, `lock`, `acks` | its state: contents and copies, sections, acknowledgements |
+
+mod acks;
+mod lock;
+mod object;
+mod publish;
+mod role;
+
+pub(crate) use role::Owner;

@@ -1,0 +1,232 @@
+//! One owned object: its released content, what its holder made of it, and who has copies.
+//!
+//! * `released` is what everyone sees; `working` is the holder's section, made from `released` at its
+//!   first write, and becomes `released` in one step: no reader sees a mixture of two releases.
+//! * `version` counts the publications of the content (releases and flushes), never backwards.
+//! * Content is shared (`Bytes`) with replies on their way; a write copies it only while it is.
+
+use bytes::{Bytes, BytesMut};
+use dosmos_proto::{ElementType, MpId};
+
+use super::lock::Lock;
+use crate::core::messages::AtomicOp;
+
+/// Content at least this large is taken over as it came instead of being copied out of the message
+/// it came in.
+const ADOPT_BYTES: usize = 64 << 10;
+
+/// One owned object.
+#[derive(Debug)]
+pub(super) struct Object {
+    released: Bytes,
+    working: Option<Bytes>,
+    pub(super) version: u64,
+    pub(super) lock: Lock,
+    /// Memory processes that hold a copy, in order of their numbers.
+    copies: Vec<MpId>,
+}
+
+impl Object {
+    /// A fresh object: all zero, version 0.
+    pub(super) fn zeroed(bytes: usize) -> Self {
+        Self {
+            released: BytesMut::zeroed(bytes).freeze(),
+            working: None,
+            version: 0,
+            lock: Lock::default(),
+            copies: Vec::new(),
+        }
+    }
+
+    /// What everyone sees.
+    pub(super) fn released(&self) -> &Bytes {
+        &self.released
+    }
+
+    /// What a reader sees: the holder its own section, everyone else the last release.
+    pub(super) fn visible(&self, in_section: bool) -> &Bytes {
+        match &self.working {
+            Some(working) if in_section => working,
+            _ => &self.released,
+        }
+    }
+
+    /// Whether the open section wrote anything.
+    pub(super) fn is_written(&self) -> bool {
+        self.working.is_some()
+    }
+
+    /// Stores `data` at byte `at`: in the open section, or for everyone.
+    ///
+    /// A write for everyone also reaches an open section, so that its release does not undo it.
+    pub(super) fn write(&mut self, at: usize, data: &Bytes, in_section: bool) {
+        if in_section {
+            let working = self.working.get_or_insert_with(|| self.released.clone());
+            overwrite(working, at, data);
+        } else {
+            overwrite(&mut self.released, at, data);
+            if let Some(working) = &mut self.working {
+                overwrite(working, at, data);
+            }
+        }
+    }
+
+    /// Does `op` on the element of type `element_type` at byte `at`, as a write does; gives what was there
+    /// and whether something was stored.
+    pub(super) fn atomic(
+        &mut self,
+        at: usize,
+        element_type: ElementType,
+        op: AtomicOp,
+        in_section: bool,
+    ) -> (u64, bool) {
+        let width = element_type.bytes() as usize;
+        let previous = load(&self.visible(in_section)[at..at + width]);
+        let desired = match op {
+            AtomicOp::FetchAdd(n) => add(element_type, previous, n),
+            AtomicOp::CompareExchange { expected, desired } if expected == previous => desired,
+            AtomicOp::CompareExchange { .. } => return (previous, false),
+        };
+        let data = Bytes::copy_from_slice(&desired.to_le_bytes()[..width]);
+        self.write(at, &data, in_section);
+        (previous, true)
+    }
+
+    /// Ends the section and makes what it wrote the released content; whether it wrote anything.
+    pub(super) fn publish(&mut self) -> bool {
+        match self.working.take() {
+            Some(working) => {
+                self.released = working;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Forgets what the section wrote: its holder is gone.
+    pub(super) fn discard(&mut self) {
+        self.working = None;
+    }
+
+    /// The holders of copies that are to be told of a change; with `keep` they keep their copies.
+    pub(super) fn copies_to_tell(&mut self, keep: bool) -> Vec<MpId> {
+        if keep {
+            self.copies.clone()
+        } else {
+            std::mem::take(&mut self.copies)
+        }
+    }
+
+    /// Notes that `mp` holds a copy.
+    pub(super) fn add_copy(&mut self, mp: MpId) {
+        if let Err(at) = self.copies.binary_search(&mp) {
+            self.copies.insert(at, mp);
+        }
+    }
+
+    /// Notes that `mp` holds no copy.
+    pub(super) fn remove_copy(&mut self, mp: MpId) {
+        if let Ok(at) = self.copies.binary_search(&mp) {
+            self.copies.remove(at);
+        }
+    }
+}
+
+fn overwrite(content: &mut Bytes, at: usize, data: &Bytes) {
+    if data.len() == content.len() {
+        *content = if data.len() >= ADOPT_BYTES {
+            data.clone()
+        } else {
+            // A small slice would keep the whole message buffer alive.
+            Bytes::copy_from_slice(data)
+        };
+        return;
+    }
+    let mut own = match std::mem::take(content).try_into_mut() {
+        Ok(own) => own,
+        Err(shared) => BytesMut::from(&shared[..]),
+    };
+    own[at..at + data.len()].copy_from_slice(data);
+    *content = own.freeze();
+}
+
+fn load(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// Addition as the element type has it: integers wrap around.
+fn add(element_type: ElementType, a: u64, b: u64) -> u64 {
+    match element_type {
+        ElementType::Bool => a | b,
+        ElementType::U8 => u64::from((a as u8).wrapping_add(b as u8)),
+        ElementType::I32 | ElementType::U32 => u64::from((a as u32).wrapping_add(b as u32)),
+        ElementType::I64 | ElementType::U64 => a.wrapping_add(b),
+        ElementType::F32 => {
+            u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits())
+        }
+        ElementType::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(object: &Object, in_section: bool) -> Vec<u8> {
+        object.visible(in_section).to_vec()
+    }
+
+    #[test]
+    fn a_section_is_seen_by_its_holder_only_until_it_is_published() {
+        let mut o = Object::zeroed(4);
+        o.write(1, &Bytes::from_static(&[7]), true);
+        assert_eq!(at(&o, true), [0, 7, 0, 0]);
+        assert_eq!(at(&o, false), [0; 4]);
+        assert!(o.publish());
+        assert_eq!(at(&o, false), [0, 7, 0, 0]);
+        assert!(!o.publish());
+    }
+
+    #[test]
+    fn a_write_outside_survives_the_open_section() {
+        let mut o = Object::zeroed(2);
+        o.write(0, &Bytes::from_static(&[1]), true);
+        o.write(1, &Bytes::from_static(&[2]), false);
+        assert_eq!(at(&o, false), [0, 2]);
+        o.publish();
+        assert_eq!(at(&o, false), [1, 2]);
+    }
+
+    #[test]
+    fn readers_keep_what_they_were_given() {
+        let mut o = Object::zeroed(3);
+        let given = o.visible(false).clone();
+        o.write(0, &Bytes::from_static(&[9]), false);
+        assert_eq!(given[..], [0; 3]);
+        assert_eq!(at(&o, false), [9, 0, 0]);
+    }
+
+    #[test]
+    fn atomics_follow_their_type() {
+        let mut o = Object::zeroed(8);
+        let f = AtomicOp::FetchAdd;
+        assert_eq!(
+            o.atomic(0, ElementType::F64, f(1.5f64.to_bits()), false),
+            (0, true)
+        );
+        assert_eq!(
+            o.atomic(0, ElementType::F64, f(1.0f64.to_bits()), false),
+            (1.5f64.to_bits(), true)
+        );
+        let mut o = Object::zeroed(2);
+        o.atomic(1, ElementType::U8, f(255), false);
+        assert_eq!(o.atomic(1, ElementType::U8, f(2), false), (255, true));
+        assert_eq!(at(&o, false), [0, 1]);
+        let swap = |expected, desired| AtomicOp::CompareExchange { expected, desired };
+        assert_eq!(o.atomic(1, ElementType::U8, swap(3, 4), false), (1, false));
+        assert_eq!(o.atomic(1, ElementType::U8, swap(1, 4), false), (1, true));
+        assert_eq!(at(&o, false), [0, 4]);
+    }
+}

@@ -1,0 +1,194 @@
+//! How the owner publishes: releases and flushes tell every copy and wait until all have
+//! acknowledged; then the lock passes on. And how locks end without a release.
+
+use dosmos_proto::{ApId, CopyPolicy, ErrorCode, MpId, ObjectId, Refusal};
+use dosmos_trace::Op;
+
+use super::acks::{Round, Then};
+use super::lock::Acquirer;
+use super::role::{Accessor, Owner, Served, of_owner, record_served, refuse};
+use crate::core::context::Context;
+use crate::core::effects::Caller;
+use crate::core::messages::{CallId, Item, PeerRequest, Response, Role};
+
+impl Owner {
+    pub(super) fn release(
+        &mut self,
+        cx: &mut Context,
+        who: Accessor,
+        object: ObjectId,
+        epoch: Option<u64>,
+    ) {
+        let Accessor { ap, caller } = who;
+        let Some(epoch) = epoch else {
+            let why = "a release between memory processes names its section";
+            return refuse(cx, caller, Refusal::new(ErrorCode::Invalid, why));
+        };
+        let section = |o: &&mut super::object::Object| o.lock.is_section(ap, epoch);
+        let Some(o) = self.objects.get_mut(&object).filter(section) else {
+            let refusal = self.stale(cx, ap, object, epoch);
+            return refuse(cx, caller, refusal);
+        };
+        o.lock.begin_release();
+        o.version += 1;
+        let version = o.version;
+        let changed = o.publish().then_some(object);
+        let then = Then::Release {
+            object,
+            ap,
+            caller,
+            version,
+        };
+        self.tell_copies(cx, changed.as_slice(), then);
+    }
+
+    /// Publishes what `ap` wrote outside sections; responds when all copies know.
+    pub(crate) fn flush(&mut self, cx: &mut Context, caller: Caller, ap: ApId) {
+        self.publish_writes(cx, ap, Then::Flush(caller));
+    }
+
+    fn publish_writes(&mut self, cx: &mut Context, ap: ApId, then: Then) {
+        let objects = self.dirty.remove(&ap).unwrap_or_default();
+        let objects: Vec<ObjectId> = objects.into_iter().collect();
+        for object in &objects {
+            if let Some(o) = self.objects.get_mut(object) {
+                o.version += 1;
+            }
+        }
+        self.tell_copies(cx, &objects, then);
+    }
+
+    /// Tells every copy of the objects that their content changed; goes on when all that was ever
+    /// told of these objects is acknowledged.
+    fn tell_copies(&mut self, cx: &mut Context, objects: &[ObjectId], then: Then) {
+        for object in objects.iter().copied() {
+            let place = cx.variables.place(cx.cluster, object);
+            let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec.policy);
+            let Some(o) = self.objects.get_mut(&object) else {
+                continue;
+            };
+            let version = o.version;
+            let update = policy == CopyPolicy::Update;
+            for holder in o.copies_to_tell(update) {
+                let request = if update {
+                    let data = o.released().clone();
+                    PeerRequest::Update {
+                        object,
+                        version,
+                        data,
+                    }
+                } else {
+                    PeerRequest::Invalidate { object, version }
+                };
+                let call = CallId {
+                    role: Role::Owner,
+                    number: self.acks.order(object, holder),
+                };
+                cx.request(holder, call, request);
+            }
+        }
+        let began = cx.now;
+        if let Some(round) = self.acks.wait(objects, Round { began, then }) {
+            self.complete(cx, round);
+        }
+    }
+
+    /// The response of the holder of a copy to an order.
+    pub(crate) fn acknowledged(&mut self, cx: &mut Context, from: MpId, order: u64) {
+        for round in self.acks.acknowledge(from, order) {
+            self.complete(cx, round);
+        }
+    }
+
+    /// Everything a release or flush waited for is acknowledged.
+    fn complete(&mut self, cx: &mut Context, round: Round) {
+        let wait = cx.now - round.began;
+        match round.then {
+            Then::Release {
+                object,
+                ap,
+                caller,
+                version,
+            } => {
+                let served = Served::of_lock(Op::Release, object, version);
+                record_served(cx, Accessor { ap, caller }, &served, wait);
+                cx.respond(caller, Response::Released { version }, wait);
+                self.pass_on(cx, object);
+            }
+            Then::Flush(caller) => cx.respond(caller, Response::Flushed, wait),
+            Then::Nothing => {}
+        }
+    }
+
+    fn pass_on(&mut self, cx: &mut Context, object: ObjectId) {
+        let next = self.objects.get_mut(&object).and_then(|o| o.lock.pass_on());
+        if let Some((Acquirer { ap, caller }, epoch)) = next {
+            self.granted(cx, Accessor { ap, caller }, object, epoch);
+        }
+    }
+
+    /// Takes back what an application process holds or waits for: one object, or everything, its
+    /// unpublished writes then being told to the copies.
+    pub(crate) fn abandon(&mut self, cx: &mut Context, ap: ApId, object: Option<ObjectId>) {
+        let objects = match object {
+            Some(object) => vec![object],
+            None => self.locked_by(ap),
+        };
+        for object in objects {
+            self.abandon_one(cx, ap, object);
+        }
+        if object.is_none() {
+            self.publish_writes(cx, ap, Then::Nothing);
+        }
+    }
+
+    fn abandon_one(&mut self, cx: &mut Context, ap: ApId, object: ObjectId) {
+        let Some(o) = self.objects.get_mut(&object) else {
+            return;
+        };
+        o.lock.withdraw(ap);
+        if !o.lock.is_held_by(ap) {
+            return;
+        }
+        o.discard();
+        let version = o.version;
+        let from = cx.cluster.mp_of(ap).unwrap_or(cx.me());
+        let mut record = of_owner(cx, cx.record(ap, cx.now, Op::Release, object), from);
+        record.flags.failed = true;
+        record.version = version;
+        cx.trace(Item::Record(record));
+        self.pass_on(cx, object);
+    }
+
+    /// Objects whose lock knows `ap`, in order. Searches all: it happens when a process dies.
+    fn locked_by(&self, ap: ApId) -> Vec<ObjectId> {
+        let mut list: Vec<ObjectId> = self
+            .objects
+            .iter()
+            .filter(|(_, o)| o.lock.concerns(ap))
+            .map(|(id, _)| *id)
+            .collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// A memory process is lost: it holds no copies, acknowledges nothing, and its application
+    /// processes lose their locks.
+    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
+        for o in self.objects.values_mut() {
+            o.remove_copy(mp);
+        }
+        for round in self.acks.lose(mp) {
+            self.complete(cx, round);
+        }
+        for ap in cx.cluster.aps_of(mp) {
+            let dirty = self.dirty.get(&ap).cloned();
+            self.abandon(cx, ap, None);
+            // It may only be cut off: told to the copies now, and again, with someone waiting for
+            // their acknowledgements, when it publishes.
+            if let Some(dirty) = dirty {
+                self.dirty.insert(ap, dirty);
+            }
+        }
+    }
+}

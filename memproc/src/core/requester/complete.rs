@@ -1,0 +1,241 @@
+//! Responses, and the end of operations: each is replied to once and gives one record, side
+//! `Requester`.
+
+use bytes::Bytes;
+use dosmos_proto::{ErrorCode, MpId, Refusal};
+use dosmos_trace::Record;
+
+use super::copies::Copy;
+use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release};
+use super::role::{Requester, hand_over};
+use super::session::Section;
+use crate::core::context::Context;
+use crate::core::effects::{Effect, Waiter};
+use crate::core::messages::{Cost, Item, Reply, Response};
+
+impl Requester {
+    /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
+    /// granted was taken back when the operation ended.
+    pub(crate) fn receive(
+        &mut self,
+        cx: &mut Context,
+        from: MpId,
+        number: u64,
+        response: Response,
+        cost: Cost,
+    ) {
+        if let Some(flush) = self.pending.close_flush(number, from) {
+            let result = match response {
+                Response::Refused(refusal) => Err(refusal),
+                _ => Ok(()),
+            };
+            return self.flushed(cx, flush.ap, result);
+        }
+        if self.pending.get(number).is_none_or(|o| o.to != from) {
+            return;
+        }
+        let outcome = match response {
+            Response::Read {
+                version,
+                data,
+                copy,
+            } => return self.receive_read(cx, number, (version, data, copy), cost),
+            Response::Written { version } => Ok(Reply::Written { version }),
+            Response::Atomic {
+                previous,
+                stored,
+                version,
+            } => Ok(Reply::Atomic {
+                previous,
+                stored,
+                version,
+            }),
+            Response::Granted { epoch, version } => Ok(Reply::Granted { epoch, version }),
+            Response::Released { version } => Ok(Reply::Released { version }),
+            Response::Variable(variable) => Ok(Reply::Variable(variable)),
+            Response::Refused(refusal) => Err(refusal),
+            Response::Flushed | Response::Created | Response::CopyAck { .. } => Err(Refusal::new(
+                ErrorCode::Invalid,
+                "the owner responded to another request; are all processes of one version?",
+            )),
+        };
+        self.complete(cx, number, outcome, cost);
+    }
+
+    fn receive_read(
+        &mut self,
+        cx: &mut Context,
+        number: u64,
+        (version, data, copy): (u64, Bytes, bool),
+        cost: Cost,
+    ) {
+        let Some(&Operation {
+            kind: Kind::Read(read),
+            to,
+            ..
+        }) = self.pending.get(number)
+        else {
+            return;
+        };
+        let Read {
+            object,
+            range: (first, end),
+            width,
+            fetch,
+        } = read;
+        let place = cx.variables.place(cx.cluster, object);
+        let asked = (first * width) as usize..(end * width) as usize;
+        let expected = match place {
+            Ok(place) if fetch => place.bytes(),
+            _ => asked.len(),
+        };
+        if data.len() != expected {
+            let refusal = Refusal::new(
+                ErrorCode::Invalid,
+                format!(
+                    "{} sent {} bytes of {} where {expected} were expected",
+                    cx.cluster.mp_name(to),
+                    data.len(),
+                    cx.variables.object_name(object)
+                ),
+            );
+            return self.complete(cx, number, Err(refusal), cost);
+        }
+        let wanted = if fetch {
+            data.slice(asked)
+        } else {
+            data.clone()
+        };
+        let copy = (copy && fetch).then_some(Copy {
+            data,
+            version,
+            owner: to,
+        });
+        let reply = Reply::Read {
+            version,
+            data: wanted,
+        };
+        self.complete(cx, number, Ok(reply), cost);
+        // After the record, so that the copy's monitoring starts with this read behind it.
+        if fetch && !self.copies.fetch_ends(object, number, copy) {
+            hand_over(cx, object, to, true);
+        }
+    }
+
+    /// Ends an operation: its reply, its record, and what follows from it.
+    pub(super) fn complete(
+        &mut self,
+        cx: &mut Context,
+        number: u64,
+        outcome: Result<Reply, Refusal>,
+        mut cost: Cost,
+    ) {
+        let Some(operation) = self.pending.close(number) else {
+            return;
+        };
+        let ap = operation.ticket.ap;
+        let session = self.sessions.get_mut(ap);
+        session.outstanding = session.outstanding.saturating_sub(1);
+        let mut advance = false;
+        match operation.kind {
+            Kind::Barrier(Barrier { barrier, arrived }) => {
+                if arrived.is_some() {
+                    session.at_barriers.remove(&barrier);
+                }
+                let waiter = Waiter {
+                    ap,
+                    operation: number,
+                };
+                cx.effect(Effect::Withdraw { barrier, waiter });
+                advance = true;
+            }
+            Kind::Acquire(Acquire { object, sent }) => {
+                if sent {
+                    session.acquiring.remove(&object);
+                }
+                if let Ok(Reply::Granted { epoch, version }) = outcome {
+                    let section = Section {
+                        epoch,
+                        wrote: false,
+                        owner: operation.to,
+                        lost: false,
+                    };
+                    session.sections.insert(object, section);
+                    self.copies.confirm(object, version);
+                }
+            }
+            Kind::Release(Release { object, sent, .. }) => {
+                if let Some(sent) = sent {
+                    session.releasing = session.releasing.saturating_sub(1);
+                    // Waiting for flushes is waiting for copies too.
+                    cost.wait += sent - operation.ticket.start;
+                }
+                if let Ok(Reply::Released { version }) = outcome {
+                    self.copies.confirm(object, version);
+                }
+                advance = true;
+            }
+            Kind::Read(Read {
+                object,
+                fetch: true,
+                ..
+            }) if outcome.is_err() => {
+                self.copies.fetch_ends(object, number, None);
+            }
+            Kind::Read(_) | Kind::Write(_) | Kind::Declare(_) | Kind::Open(_) | Kind::Publish => {}
+        }
+        let line = &mut self.sessions.get_mut(ap).line;
+        let waited = line.len();
+        line.retain(|n| *n != number);
+        advance |= line.len() < waited;
+        report(cx, &operation, outcome, cost);
+        if advance {
+            self.advance(cx, ap);
+        }
+    }
+}
+
+/// The reply to an application process and the record of its operation.
+pub(super) fn report(
+    cx: &mut Context,
+    operation: &Operation,
+    outcome: Result<Reply, Refusal>,
+    cost: Cost,
+) {
+    if let Some(mut record) = operation_record(cx, operation) {
+        record.wait = cost.wait;
+        record.service = cost.service;
+        match &outcome {
+            Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
+            Ok(reply) => record.version = version_of(reply),
+            Err(_) => record.flags.failed = true,
+        }
+        cx.trace(Item::Record(record));
+    }
+    let reply = outcome.unwrap_or_else(Reply::Refused);
+    let remote = operation.to != cx.me();
+    cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
+}
+
+/// The record of an operation, if it has one.
+pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Record> {
+    let traced = operation.kind.traced()?;
+    let ticket = operation.ticket;
+    let mut record = cx.record(ticket.ap, ticket.start, traced.op, traced.object);
+    record.origin = cx.cluster.origin(cx.me(), operation.to);
+    record.peer = operation.to;
+    record.range = traced.range;
+    record.bytes = traced.bytes;
+    Some(record)
+}
+
+fn version_of(reply: &Reply) -> u64 {
+    match reply {
+        Reply::Read { version, .. }
+        | Reply::Written { version }
+        | Reply::Atomic { version, .. }
+        | Reply::Granted { version, .. }
+        | Reply::Released { version } => *version,
+        _ => 0,
+    }
+}

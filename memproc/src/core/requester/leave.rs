@@ -1,0 +1,182 @@
+//! Operations that end early: timeouts, cancelled requests, application processes that leave, lost
+//! owners, and the end of this process.
+
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+
+use super::complete::operation_record;
+use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release, WaitsFor};
+use super::role::{Requester, call, hand_over};
+use crate::core::context::Context;
+use crate::core::effects::{Effect, Waiter};
+use crate::core::messages::{Cost, Item, Notice};
+
+impl Requester {
+    /// Operations whose timeout is over, oldest first.
+    pub(crate) fn due(&mut self, now: Nanos) -> Vec<u64> {
+        self.pending.due(now)
+    }
+
+    /// The operation with an application process's number.
+    pub(crate) fn find_operation(&self, ap: ApId, id: u64) -> Option<u64> {
+        let is = |o: &Operation| o.ticket.ap == ap && o.ticket.id == id;
+        self.pending.select(is).first().copied()
+    }
+
+    /// What an operation waits for.
+    pub(crate) fn waits_for(&self, number: u64) -> WaitsFor {
+        match self.pending.get(number).map(|o| &o.kind) {
+            Some(Kind::Acquire(acquire)) => WaitsFor::Lock(acquire.object),
+            Some(Kind::Barrier(wait)) => WaitsFor::Barrier(wait.barrier),
+            _ => WaitsFor::Response,
+        }
+    }
+
+    /// Ends an operation that takes too long. `detail` says what it waits for, if others know.
+    pub(crate) fn expire(&mut self, cx: &mut Context, number: u64, detail: Option<String>) {
+        let Some(operation) = self.pending.get(number).cloned() else {
+            return;
+        };
+        let otherwise = match operation.kind {
+            // Sent behind the acquire, so that a grant on its way is taken back too.
+            Kind::Acquire(Acquire { object, sent: true }) => Some(Notice::Abandon {
+                ap: operation.ticket.ap,
+                object: Some(object),
+            }),
+            _ => None,
+        };
+        cx.effect(Effect::TakeBack {
+            to: operation.to,
+            call: call(number),
+            otherwise,
+        });
+        let refusal = overdue(cx, &operation, detail);
+        self.complete(cx, number, Err(refusal), Cost::default());
+    }
+
+    /// An application process is gone: its locks pass on, its operations end, others are told.
+    pub(crate) fn leave(&mut self, cx: &mut Context, ap: ApId, orderly: bool) {
+        if !self.sessions.get(ap).is_some_and(|s| s.connected) {
+            return;
+        }
+        let session = std::mem::take(self.sessions.get_mut(ap));
+        let mut owners = session.dirty;
+        let sections = session.sections.values();
+        owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));
+        for number in self.pending.select(|o| o.ticket.ap == ap) {
+            let Some(operation) = self.pending.close(number) else {
+                continue;
+            };
+            let to = operation.to;
+            cx.effect(Effect::TakeBack {
+                to,
+                call: call(number),
+                otherwise: None,
+            });
+            match operation.kind {
+                Kind::Acquire(_) => {
+                    owners.insert(to);
+                }
+                Kind::Barrier(Barrier { barrier, .. }) => {
+                    let waiter = Waiter {
+                        ap,
+                        operation: number,
+                    };
+                    cx.effect(Effect::Withdraw { barrier, waiter });
+                }
+                Kind::Read(Read {
+                    object,
+                    fetch: true,
+                    ..
+                }) => {
+                    self.copies.fetch_ends(object, number, None);
+                }
+                _ => {}
+            }
+            if let Some(mut record) = operation_record(cx, &operation) {
+                record.range = (0, 0);
+                record.bytes = 0;
+                record.flags.failed = true;
+                cx.trace(Item::Record(record));
+            }
+        }
+        for to in owners {
+            cx.notice(to, Notice::Abandon { ap, object: None });
+        }
+        cx.effect(Effect::Left { ap, orderly });
+    }
+
+    /// A process is lost: sections and copies of its objects are void, and what it was to respond to
+    /// fails.
+    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
+        self.sessions.lose_owner(mp);
+        for object in self.copies.owned_by(mp) {
+            self.copies.drop_copy(object);
+            hand_over(cx, object, mp, true);
+        }
+        for number in self.pending.select(|o| o.to == mp) {
+            if let Some(operation) = self.pending.get(number) {
+                let why = format!("{}: {}", describe(cx, operation), why.message);
+                let refusal = Refusal::new(ErrorCode::Unreachable, why);
+                self.complete(cx, number, Err(refusal), Cost::default());
+            }
+        }
+        for number in self.pending.flushes_at(mp) {
+            if let Some(flush) = self.pending.close_flush(number, mp) {
+                self.flushed(cx, flush.ap, Err(why.clone()));
+            }
+        }
+    }
+
+    /// This process ends: everyone who waits is told.
+    pub(crate) fn close(&mut self, cx: &mut Context) {
+        self.closing = true;
+        let why = format!("{} is ending", cx.cluster.mp_name(cx.me()));
+        let refusal = Refusal::new(ErrorCode::ShuttingDown, why);
+        for number in self.pending.select(|_| true) {
+            self.complete(cx, number, Err(refusal.clone()), Cost::default());
+        }
+        for ap in self.sessions.connected() {
+            self.leave(cx, ap, true);
+        }
+    }
+}
+
+fn overdue(cx: &Context, operation: &Operation, detail: Option<String>) -> Refusal {
+    let timeout = operation.ticket.timeout;
+    let what = describe(cx, operation);
+    if let Some(missing) = cx.missing(operation.to) {
+        let why = format!("{missing} ({what} waited {timeout})");
+        return Refusal::new(ErrorCode::Unreachable, why);
+    }
+    let owner = cx.cluster.mp_name(operation.to);
+    let detail = detail.unwrap_or_else(|| match operation.kind {
+        Kind::Acquire(_) => format!("{owner}, its owner, did not grant it"),
+        Kind::Release(Release { sent: None, .. }) | Kind::Publish => {
+            "earlier writes could not be told to all holders of copies".to_owned()
+        }
+        Kind::Declare(_) | Kind::Open(_) => format!("{owner}, home of the name, did not respond"),
+        _ => format!("{owner}, its owner, did not respond; it may still take effect"),
+    });
+    Refusal::new(
+        ErrorCode::Deadline,
+        format!("{what} was not done within {timeout}: {detail}"),
+    )
+}
+
+/// An operation in words, for a message.
+fn describe(cx: &Context, operation: &Operation) -> String {
+    let ap = cx.cluster.ap_name(operation.ticket.ap);
+    let on =
+        |verb: &str, object: ObjectId| format!("{verb} of {}", cx.variables.object_name(object));
+    let what = match &operation.kind {
+        Kind::Declare(name) => format!("declaration of {name}"),
+        Kind::Open(name) => format!("look-up of {name}"),
+        Kind::Read(read) => on("read", read.object),
+        Kind::Write(write) => on("write", write.object),
+        Kind::Acquire(acquire) => on("acquire", acquire.object),
+        Kind::Release(release) => on("release", release.object),
+        Kind::Barrier(_) => "barrier".to_owned(),
+        Kind::Publish => "publishing of writes".to_owned(),
+    };
+    format!("{what} by {ap}")
+}

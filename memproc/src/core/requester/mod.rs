@@ -1,0 +1,22 @@
+//! The requester: works for the application processes of this memory process. It checks their
+//! requests, serves reads from copies, sends the rest to owners, homes and barriers, and replies.
+//!
+//! | file | what |
+//! |---|---|
+//! | `role` | requests on their way in; copies that owners take back |
+//! | `publish` | the order of flushes, releases and barriers of one application process |
+//! | `complete` | responses, and the one reply and one record of each operation |
+//! | `leave` | operations that end early: timeouts, application processes that leave, lost owners |
+//! | `session`, `pending`, `copies` | its state |
+
+mod complete;
+mod copies;
+mod leave;
+mod pending;
+mod publish;
+mod role;
+mod session;
+
+pub(crate) use pending::WaitsFor;
+pub(crate) use role::Requester;
+pub use session::MAX_OUTSTANDING;

@@ -1,0 +1,259 @@
+//! Operations of our application processes that are not complete, and flushes under way. A number is
+//! used once in the life of the process, so a late response finds nobody.
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_trace::Op;
+use rustc_hash::FxHashMap;
+
+use crate::core::messages::{Access, AccessKind};
+
+/// Whose request it is, and how long it may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) ap: ApId,
+    /// The application process's number for it.
+    pub(crate) id: u64,
+    pub(crate) start: Nanos,
+    pub(crate) timeout: Nanos,
+}
+
+/// An operation of an application process.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) ticket: Ticket,
+    /// The process that serves it: owner, home or coordinator.
+    pub(super) to: MpId,
+    pub(super) kind: Kind,
+}
+
+/// What it is, and what is needed to complete it.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Declare(String),
+    Open(String),
+    Read(Read),
+    /// Atomics too.
+    Write(Write),
+    Acquire(Acquire),
+    Release(Release),
+    Barrier(Barrier),
+    /// Nothing but the flushes that a release or barrier begins with.
+    Publish,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) object: ObjectId,
+    /// Elements asked for.
+    pub(super) range: (u32, u32),
+    /// Bytes per element.
+    pub(super) width: u32,
+    /// The whole object comes, to be kept as a copy.
+    pub(super) fetch: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Write {
+    pub(super) object: ObjectId,
+    pub(super) range: (u32, u32),
+    pub(super) bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acquire {
+    pub(super) object: ObjectId,
+    /// It was sent to the owner.
+    pub(super) sent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Release {
+    pub(super) object: ObjectId,
+    pub(super) epoch: Option<u64>,
+    /// When it was sent to the owner; before that it waits for flushes.
+    pub(super) sent: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    pub(super) barrier: VarId,
+    /// When the flushes were done and the arrival counted.
+    pub(super) arrived: Option<Nanos>,
+}
+
+/// What a record says of an operation.
+pub(super) struct Traced {
+    pub(super) op: Op,
+    pub(super) object: ObjectId,
+    pub(super) range: (u32, u32),
+    pub(super) bytes: u32,
+}
+
+/// What an operation waits for whose time is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WaitsFor {
+    /// The lock of an object.
+    Lock(ObjectId),
+    /// A barrier.
+    Barrier(VarId),
+    /// A response.
+    Response,
+}
+
+impl Kind {
+    /// What can be said of an access before it is checked.
+    pub(super) fn unchecked(access: &Access) -> Self {
+        let object = access.object;
+        let range = (0, 0);
+        match access.kind {
+            AccessKind::Read { .. } => Self::Read(Read {
+                object,
+                range,
+                width: 0,
+                fetch: false,
+            }),
+            AccessKind::Write { .. } | AccessKind::Atomic { .. } => Self::Write(Write {
+                object,
+                range,
+                bytes: 0,
+            }),
+            AccessKind::Acquire => Self::Acquire(Acquire {
+                object,
+                sent: false,
+            }),
+            AccessKind::Release { epoch } => Self::Release(Release {
+                object,
+                epoch,
+                sent: None,
+            }),
+        }
+    }
+
+    /// What a record says of it; nothing of declarations.
+    pub(super) fn traced(&self) -> Option<Traced> {
+        let of = |op, object| Traced {
+            op,
+            object,
+            range: (0, 0),
+            bytes: 0,
+        };
+        Some(match *self {
+            Self::Declare(_) | Self::Open(_) | Self::Publish => return None,
+            Self::Read(read) => Traced {
+                range: read.range,
+                bytes: (read.range.1 - read.range.0) * read.width,
+                ..of(Op::Read, read.object)
+            },
+            Self::Write(write) => Traced {
+                range: write.range,
+                bytes: write.bytes,
+                ..of(Op::Write, write.object)
+            },
+            Self::Acquire(acquire) => of(Op::Acquire, acquire.object),
+            Self::Release(release) => of(Op::Release, release.object),
+            Self::Barrier(wait) => of(Op::Barrier, ObjectId::new(wait.barrier, 0)),
+        })
+    }
+}
+
+/// Writes of an application process that an owner is telling to holders of copies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flush {
+    pub(super) ap: ApId,
+    pub(super) to: MpId,
+}
+
+/// Everything under way.
+#[derive(Debug)]
+pub(super) struct Pending {
+    operations: FxHashMap<u64, Operation>,
+    flushes: FxHashMap<u64, Flush>,
+    next: u64,
+    /// No operation is due before.
+    next_due: Nanos,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            operations: FxHashMap::default(),
+            flushes: FxHashMap::default(),
+            next: 0,
+            next_due: Nanos::MAX,
+        }
+    }
+}
+
+impl Pending {
+    /// The number the next operation or flush will have.
+    pub(super) fn upcoming(&self) -> u64 {
+        self.next
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    pub(super) fn open(&mut self, operation: Operation) -> u64 {
+        let due = operation.ticket.start + operation.ticket.timeout;
+        self.next_due = self.next_due.min(due);
+        let number = self.number();
+        self.operations.insert(number, operation);
+        number
+    }
+
+    pub(super) fn open_flush(&mut self, flush: Flush) -> u64 {
+        let number = self.number();
+        self.flushes.insert(number, flush);
+        number
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Operation> {
+        self.operations.get(&number)
+    }
+
+    pub(super) fn kind_mut(&mut self, number: u64) -> Option<&mut Kind> {
+        self.operations.get_mut(&number).map(|o| &mut o.kind)
+    }
+
+    pub(super) fn close(&mut self, number: u64) -> Option<Operation> {
+        self.operations.remove(&number)
+    }
+
+    /// Ends a flush that `from` responded to.
+    pub(super) fn close_flush(&mut self, number: u64, from: MpId) -> Option<Flush> {
+        self.flushes.get(&number).filter(|f| f.to == from)?;
+        self.flushes.remove(&number)
+    }
+
+    /// Operations that are due, oldest first. The table is searched only if one may be.
+    pub(super) fn due(&mut self, now: Nanos) -> Vec<u64> {
+        if now < self.next_due {
+            return Vec::new();
+        }
+        let due = |o: &Operation| o.ticket.start + o.ticket.timeout;
+        let list = self.select(|o| due(o) <= now);
+        let later = self.operations.values().map(due).filter(|d| *d > now);
+        self.next_due = later.min().unwrap_or(Nanos::MAX);
+        list
+    }
+
+    /// Operations for which `is`, oldest first.
+    pub(super) fn select(&self, is: impl Fn(&Operation) -> bool) -> Vec<u64> {
+        let all = self.operations.iter();
+        sorted(all.filter(|(_, o)| is(o)).map(|(n, _)| *n))
+    }
+
+    /// Flushes at an owner, oldest first.
+    pub(super) fn flushes_at(&self, owner: MpId) -> Vec<u64> {
+        let all = self.flushes.iter();
+        sorted(all.filter(|(_, f)| f.to == owner).map(|(n, _)| *n))
+    }
+}
+
+fn sorted(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut list: Vec<u64> = numbers.collect();
+    list.sort_unstable();
+    list
+}

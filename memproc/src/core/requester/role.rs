@@ -1,0 +1,462 @@
+//! The requester's state, and requests on their way in.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dosmos_proto::variable::check_name;
+use dosmos_proto::{
+    ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
+};
+use dosmos_trace::Origin;
+use dosmos_trace::meta::HandOver;
+
+use super::complete::{operation_record, report};
+use super::copies::Copies;
+use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
+use super::session::Sessions;
+use crate::core::context::Context;
+use crate::core::directory::place::Place;
+use crate::core::directory::placement::home_of;
+use crate::core::directory::variables::conflict;
+use crate::core::effects::Caller;
+use crate::core::messages::{
+    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, PeerRequest, Reply, Response,
+    Role,
+};
+
+/// The requester's state.
+#[derive(Debug)]
+pub(crate) struct Requester {
+    pub(super) sessions: Sessions,
+    pub(super) pending: Pending,
+    pub(super) copies: Copies,
+    default_timeout: Nanos,
+    requests: u64,
+    pub(super) closing: bool,
+}
+
+/// The number of an operation or flush, as others know it.
+pub(super) fn call(number: u64) -> CallId {
+    CallId {
+        role: Role::Requester,
+        number,
+    }
+}
+
+impl Requester {
+    pub(crate) fn new(default_timeout: Nanos) -> Self {
+        Self {
+            sessions: Sessions::default(),
+            pending: Pending::default(),
+            copies: Copies::default(),
+            default_timeout,
+            requests: 0,
+            closing: false,
+        }
+    }
+
+    /// Requests of application processes so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Copies held now.
+    pub(crate) fn copies(&self) -> u64 {
+        self.copies.count()
+    }
+
+    /// An application process introduces itself.
+    pub(crate) fn connect(&mut self, cx: &Context, ap: ApId) -> Result<(), Refusal> {
+        let me = cx.cluster.mp_name(cx.me());
+        if self.closing {
+            let why = format!("{me} is ending");
+            return Err(Refusal::new(ErrorCode::ShuttingDown, why));
+        }
+        let session = self.sessions.get_mut(ap);
+        if session.connected {
+            let name = cx.cluster.ap_name(ap);
+            return Err(Refusal::new(
+                ErrorCode::AlreadyConnected,
+                format!(
+                    "{name} is connected to {me} already; end that process or use another name"
+                ),
+            ));
+        }
+        session.connected = true;
+        Ok(())
+    }
+
+    /// A request of this number arrived now.
+    pub(crate) fn ticket(&self, now: Nanos, ap: ApId, id: u64, timeout: Option<Nanos>) -> Ticket {
+        Ticket {
+            ap,
+            id,
+            start: now,
+            timeout: timeout.unwrap_or(self.default_timeout),
+        }
+    }
+
+    fn admit(&mut self, cx: &Context, ap: ApId) -> Result<(), Refusal> {
+        self.requests += 1;
+        if self.closing {
+            let why = format!("{} is ending", cx.cluster.mp_name(cx.me()));
+            return Err(Refusal::new(ErrorCode::ShuttingDown, why));
+        }
+        self.sessions.check_admission(cx, ap)
+    }
+
+    /// Registers an operation; its number.
+    pub(super) fn open_operation(&mut self, ticket: Ticket, to: MpId, kind: Kind) -> u64 {
+        self.sessions.get_mut(ticket.ap).outstanding += 1;
+        self.pending.open(Operation { ticket, to, kind })
+    }
+
+    /// An application process declares a variable.
+    pub(crate) fn declare(&mut self, cx: &mut Context, ticket: Ticket, spec: VariableSpec) {
+        let kind = Kind::Declare(spec.name.clone());
+        let spec = cx.variables.overridden(spec);
+        let name = spec.name.clone();
+        let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
+        let checked = self.admit(cx, ticket.ap).and_then(|()| {
+            let known = cx.variables.named(&name);
+            known
+                .and_then(|(v, _)| differs(&v.spec))
+                .map_or(Ok(()), Err)
+        });
+        let creator = cx.me();
+        self.find(cx, ticket, kind, &name, checked, || PeerRequest::Declare {
+            spec: spec.clone(),
+            creator,
+        });
+    }
+
+    /// An application process looks a variable up.
+    pub(crate) fn open(&mut self, cx: &mut Context, ticket: Ticket, name: &str) {
+        let kind = Kind::Open(name.to_owned());
+        let checked = self
+            .admit(cx, ticket.ap)
+            .and_then(|()| Ok(check_name("variable name", name)?));
+        self.find(cx, ticket, kind, name, checked, || {
+            PeerRequest::Open(name.to_owned())
+        });
+    }
+
+    /// Replies with a variable if all its owners are known to know it, else asks its home.
+    fn find(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        kind: Kind,
+        name: &str,
+        checked: Result<(), Refusal>,
+        request: impl FnOnce() -> PeerRequest,
+    ) {
+        let to = cx.me();
+        let home = checked.and_then(|()| {
+            if let Some((variable, true)) = cx.variables.named(name) {
+                let variable = Reply::Variable(Arc::clone(variable));
+                cx.reply(ticket.ap, ticket.id, variable, false);
+                return Ok(None);
+            }
+            let home = home_of(cx.cluster, name)?;
+            cx.check_reachable(home).map(|()| Some(home))
+        });
+        match home {
+            Ok(None) => {}
+            Ok(Some(home)) => {
+                let number = self.open_operation(ticket, home, kind);
+                cx.request(home, call(number), request());
+            }
+            Err(refusal) => {
+                let operation = Operation { ticket, to, kind };
+                report(cx, &operation, Err(refusal), Cost::default());
+            }
+        }
+    }
+
+    /// An application process accesses an object.
+    pub(crate) fn access(&mut self, cx: &mut Context, ticket: Ticket, access: Access) {
+        let object = access.object;
+        let kind = Kind::unchecked(&access);
+        if let Err(refusal) = self.admit(cx, ticket.ap) {
+            let to = cx.me();
+            let operation = Operation { ticket, to, kind };
+            return report(cx, &operation, Err(refusal), Cost::default());
+        }
+        let begun = match cx.variables.place(cx.cluster, object) {
+            Ok(place) => self.begin_access(cx, ticket, &place, access.kind),
+            Err(refusal) => Err((cx.me(), refusal)),
+        };
+        if let Err((to, refusal)) = begun {
+            let operation = Operation { ticket, to, kind };
+            report(cx, &operation, Err(refusal), Cost::default());
+        }
+    }
+
+    /// An access that is refused here is so in the place of its owner.
+    fn begin_access(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        kind: AccessKind,
+    ) -> Result<(), (MpId, Refusal)> {
+        let begun = match kind {
+            AccessKind::Read { range, .. } => self.read(cx, ticket, place, range),
+            AccessKind::Write { first, data, epoch } => {
+                self.write(cx, ticket, place, (first, data), epoch)
+            }
+            AccessKind::Atomic {
+                element,
+                element_type,
+                op,
+                epoch,
+            } => self.atomic(cx, ticket, place, (element, element_type, op), epoch),
+            AccessKind::Acquire => self.acquire(cx, ticket, place),
+            AccessKind::Release { epoch } => self.release(cx, ticket, place, epoch),
+        };
+        begun.map_err(|refusal| (place.owner, refusal))
+    }
+
+    fn read(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        range: ElementRange,
+    ) -> Result<(), Refusal> {
+        let Place { object, owner, .. } = *place;
+        let asked = place.check_range(range)?;
+        let near = owner != cx.me() && cx.cluster.same_group(owner, cx.me());
+        let section = self.sessions.section(ticket.ap, object);
+        // Who wrote in its section finds its writes at the owner only.
+        let fetch = near && !section.is_some_and(|s| s.wrote);
+        let kind = Kind::Read(Read {
+            object,
+            range: asked,
+            width: place.width,
+            fetch,
+        });
+        if fetch && let Some(copy) = self.copies.get(object) {
+            let data = copy.data.slice(place.bytes_of(asked));
+            let version = copy.version;
+            let to = owner;
+            let mut record = operation_record(cx, &Operation { ticket, to, kind });
+            if let Some(record) = &mut record {
+                record.flags.optimized = true;
+                record.origin = Origin::Local;
+                record.version = version;
+            }
+            record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
+            cx.reply(ticket.ap, ticket.id, Reply::Read { version, data }, false);
+            return Ok(());
+        }
+        cx.check_reachable(owner)?;
+        let number = self.open_operation(ticket, owner, kind);
+        let range = if fetch {
+            self.copies.fetch_begins(object);
+            ElementRange::ALL
+        } else {
+            range
+        };
+        let kind = AccessKind::Read { range, epoch: None };
+        send_access(cx, number, ticket.ap, place, kind, fetch);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        (first, data): (u32, Bytes),
+        epoch: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let bytes = data.len();
+        let range = place.check_data(first, bytes)?;
+        let epoch = self
+            .sessions
+            .check_section(cx, ticket.ap, place.object, epoch)?;
+        let kind = AccessKind::Write { first, data, epoch };
+        self.change(cx, ticket, place, (range, bytes as u32), epoch, kind)
+    }
+
+    fn atomic(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        (element, element_type, op): (u32, ElementType, AtomicOp),
+        epoch: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let range = place.check_atomic(element, element_type, op)?;
+        let epoch = self
+            .sessions
+            .check_section(cx, ticket.ap, place.object, epoch)?;
+        let kind = AccessKind::Atomic {
+            element,
+            element_type,
+            op,
+            epoch,
+        };
+        self.change(cx, ticket, place, (range, place.width), epoch, kind)
+    }
+
+    /// Sends a write or atomic operation to the owner; our copy is void from now on.
+    fn change(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        (range, bytes): ((u32, u32), u32),
+        epoch: Option<u64>,
+        access: AccessKind,
+    ) -> Result<(), Refusal> {
+        let Place { object, owner, .. } = *place;
+        cx.check_reachable(owner)?;
+        let session = self.sessions.get_mut(ticket.ap);
+        match session.sections.get_mut(&object) {
+            Some(section) if epoch.is_some() => section.wrote = true,
+            _ => {
+                session.dirty.insert(owner);
+            }
+        }
+        if owner != cx.me() {
+            self.forget_copy(cx, object, owner);
+        }
+        let kind = Kind::Write(Write {
+            object,
+            range,
+            bytes,
+        });
+        let number = self.open_operation(ticket, owner, kind);
+        send_access(cx, number, ticket.ap, place, access, false);
+        Ok(())
+    }
+
+    fn acquire(&mut self, cx: &mut Context, ticket: Ticket, place: &Place) -> Result<(), Refusal> {
+        cx.check_reachable(place.owner)?;
+        let kind = Kind::Acquire(Acquire {
+            object: place.object,
+            sent: false,
+        });
+        let number = self.open_operation(ticket, place.owner, kind);
+        self.line_up(cx, ticket.ap, number);
+        Ok(())
+    }
+
+    fn release(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        epoch: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let object = place.object;
+        self.sessions.check_release(cx, ticket.ap, object, epoch)?;
+        let kind = Kind::Release(Release {
+            object,
+            epoch,
+            sent: None,
+        });
+        let number = self.open_operation(ticket, place.owner, kind);
+        self.line_up(cx, ticket.ap, number);
+        Ok(())
+    }
+
+    /// An application process comes to a barrier: its number, and its coordinator if it may.
+    pub(crate) fn barrier(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        barrier: VarId,
+        coordinator: Result<MpId, Refusal>,
+    ) {
+        let kind = Kind::Barrier(Barrier {
+            barrier,
+            arrived: None,
+        });
+        let to = self
+            .admit(cx, ticket.ap)
+            .and(coordinator)
+            .and_then(|mp| cx.check_reachable(mp).map(|()| mp));
+        match to {
+            Ok(to) => {
+                let number = self.open_operation(ticket, to, kind);
+                self.line_up(cx, ticket.ap, number);
+            }
+            Err(refusal) => {
+                let to = cx.me();
+                let operation = Operation { ticket, to, kind };
+                report(cx, &operation, Err(refusal), Cost::default());
+            }
+        }
+    }
+
+    /// An application process publishes what it wrote outside sections.
+    pub(crate) fn publish(&mut self, cx: &mut Context, ticket: Ticket) {
+        let to = cx.me();
+        let kind = Kind::Publish;
+        if let Err(refusal) = self.admit(cx, ticket.ap) {
+            let operation = Operation { ticket, to, kind };
+            return report(cx, &operation, Err(refusal), Cost::default());
+        }
+        let number = self.open_operation(ticket, to, kind);
+        self.line_up(cx, ticket.ap, number);
+    }
+
+    /// One of our application processes writes: our copy is void.
+    pub(super) fn forget_copy(&mut self, cx: &mut Context, object: ObjectId, owner: MpId) {
+        let upcoming = self.pending.upcoming();
+        if self.copies.forget(object, upcoming) {
+            hand_over(cx, object, owner, true);
+        }
+    }
+
+    /// The owner invalidates a copy (no content) or updates it.
+    pub(crate) fn revise_copy(
+        &mut self,
+        cx: &mut Context,
+        caller: Caller,
+        (object, version): (ObjectId, u64),
+        content: Option<Bytes>,
+    ) {
+        let dropped = content.is_none();
+        let had = match content {
+            Some(data) => self.copies.update(object, data, version),
+            None => self.copies.drop_copy(object),
+        };
+        if had {
+            hand_over(cx, object, caller.mp, dropped);
+        }
+        cx.respond(caller, Response::CopyAck { object, version }, Nanos::ZERO);
+    }
+}
+
+/// Sends an access to the owner.
+pub(super) fn send_access(
+    cx: &mut Context,
+    number: u64,
+    ap: ApId,
+    place: &Place,
+    kind: AccessKind,
+    want_copy: bool,
+) {
+    let object = place.object;
+    let request = PeerRequest::Access {
+        access: Access { object, kind },
+        ap,
+        want_copy,
+    };
+    cx.request(place.owner, call(number), request);
+}
+
+/// Tells the recorder what became of a copy.
+pub(super) fn hand_over(cx: &mut Context, object: ObjectId, owner: MpId, dropped: bool) {
+    cx.trace(Item::HandOver(HandOver {
+        object,
+        copy_at: cx.me(),
+        primary_emp: cx.cluster.emp_of(owner),
+        dropped,
+    }));
+}

@@ -1,0 +1,167 @@
+//! The link to another memory or link process, whoever dialled: greeting, and reading what it sends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_node::reconnect::LinkError;
+use dosmos_proto::wire::{self as w, PeerMessage};
+use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::timeout;
+use tonic::Streaming;
+use tracing::{debug, warn};
+
+use super::shared::Shared;
+use crate::core::messages::Input;
+use crate::wire;
+
+/// Who connects introduces itself within this time.
+pub(super) const GREETING: Duration = Duration::from_secs(10);
+
+/// Refuses a process of another version.
+pub(super) fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
+    if theirs == PROTOCOL {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        ErrorCode::Invalid,
+        format!(
+            "{name} speaks protocol {theirs}, this process {PROTOCOL}; run the same version everywhere"
+        ),
+    ))
+}
+
+/// A peer dialled: greet, and if it is who it should be, read what it sends.
+pub(super) async fn accept_peer(
+    shared: Arc<Shared>,
+    mut messages: Streaming<PeerMessage>,
+    sender: UnboundedSender<PeerMessage>,
+) {
+    let Ok(Ok(Some(first))) = timeout(GREETING, messages.message()).await else {
+        return;
+    };
+    let source = first.source;
+    match check_peer(&shared, first, None) {
+        Ok(peer) => {
+            let _ = sender.send(hello(&shared, peer));
+            read_peer(&shared, peer, sender, messages).await;
+        }
+        Err(refusal) => {
+            warn!("refused a peer: {refusal}");
+            let _ = sender.send(PeerMessage {
+                source: shared.me.0,
+                destination: source,
+                body: Some(w::peer_message::Body::Error(refusal.into())),
+                ..PeerMessage::default()
+            });
+        }
+    }
+}
+
+/// Our own first message.
+pub(super) fn hello(shared: &Shared, peer: MpId) -> PeerMessage {
+    PeerMessage {
+        source: shared.me.0,
+        destination: peer.0,
+        body: Some(w::peer_message::Body::Hello(w::PeerHello {
+            name: shared.topology.mp_name(shared.me),
+            protocol: PROTOCOL,
+            topology: shared.topology.fingerprint(),
+        })),
+        ..PeerMessage::default()
+    }
+}
+
+/// Checks a peer's first message: which neighbour it is.
+pub(super) fn check_peer(
+    shared: &Shared,
+    first: PeerMessage,
+    expected: Option<MpId>,
+) -> Result<MpId, Refusal> {
+    use w::peer_message::Body;
+    let hello = match first.body {
+        Some(Body::Hello(hello)) => hello,
+        Some(Body::Error(e)) => return Err(e.into()),
+        _ => {
+            return Err(Refusal::new(
+                ErrorCode::Invalid,
+                "the first message of a peer must be `hello`",
+            ));
+        }
+    };
+    check_protocol(hello.protocol, &hello.name)?;
+    let me = shared.topology.mp_name(shared.me);
+    let known = shared.topology.find_mp(&hello.name);
+    if hello.topology != shared.topology.fingerprint() {
+        return Err(Refusal::new(
+            ErrorCode::Invalid,
+            format!(
+                "{} and {me} were started with different cluster files; use one for all",
+                hello.name
+            ),
+        ));
+    }
+    match known {
+        Some(peer) if expected.is_none_or(|e| e == peer) && shared.is_neighbour(peer) => Ok(peer),
+        _ => Err(Refusal::new(
+            ErrorCode::UnknownProcess,
+            format!("{} has no link to {me} in the cluster file", hello.name),
+        )),
+    }
+}
+
+/// Reads a peer's messages until its link ends.
+pub(super) async fn read_peer(
+    shared: &Shared,
+    peer: MpId,
+    sender: UnboundedSender<PeerMessage>,
+    mut messages: Streaming<PeerMessage>,
+) -> LinkError {
+    let session = shared.attach_peer(peer, sender);
+    debug!("{} is up", shared.topology.mp_name(peer));
+    let why = loop {
+        match messages.message().await {
+            Ok(Some(message)) => {
+                if !feed_peer(shared, peer, session, message) {
+                    break LinkError::Replaced;
+                }
+            }
+            Ok(None) => break LinkError::Closed,
+            Err(status) => break status.into(),
+        }
+    };
+    debug!("{} is down: {why}", shared.topology.mp_name(peer));
+    shared.detach_peer(peer, session);
+    why
+}
+
+/// Whether the link is still the peer's current one.
+fn feed_peer(shared: &Shared, peer: MpId, session: u64, message: PeerMessage) -> bool {
+    let now = shared.clock.now();
+    let (source, call) = (message.source, message.call);
+    let mut state = shared.lock();
+    if !Shared::is_current(&state, peer, session) {
+        return false;
+    }
+    match wire::peer::message(message) {
+        Ok(message) => {
+            let from = peer;
+            shared.feed_locked(&mut state, now, Input::Message { from, message });
+        }
+        Err(malformed) => {
+            warn!("{}: {malformed}", shared.topology.mp_name(peer));
+            if let Some(link) = state.peers.get(&peer)
+                && let Some(refused) = wire::peer::refused(shared.me, source, call, malformed)
+            {
+                let _ = link.sender.send(refused);
+            }
+        }
+    }
+    true
+}
+
+impl Shared {
+    fn is_neighbour(&self, peer: MpId) -> bool {
+        self.lock().core.neighbours().contains(&peer)
+    }
+}

@@ -1,0 +1,213 @@
+//! What all tasks of the process share: core, recorder and the senders of all connections, behind one
+//! mutex. A task that read a message locks it once, lets the core work, hands the outputs to the senders,
+//! and unlocks; no lock is held across an await.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use dosmos_node::processor::{process_time, thread_time};
+use dosmos_proto::time::Clock;
+use dosmos_proto::wire::{ApReply, PeerMessage};
+use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::core::Core;
+use crate::core::messages::{Body, Input, Output};
+use crate::recorder::Recorder;
+use crate::wire;
+
+/// What all tasks of the process share.
+pub(super) struct Shared {
+    pub(super) topology: Arc<Topology>,
+    pub(super) me: MpId,
+    pub(super) book: AddressBook,
+    pub(super) clock: Clock,
+    pub(super) incarnation: Incarnation,
+    state: Mutex<State>,
+    /// A batch is full; one was packed; there may be room again; say goodbye to the event manager.
+    pub(super) full: Notify,
+    pub(super) packed: Notify,
+    pub(super) room: Notify,
+    pub(super) farewell: Notify,
+    recording_up: AtomicBool,
+}
+
+/// What stands behind the mutex.
+pub(super) struct State {
+    pub(super) core: Core,
+    pub(super) recorder: Recorder,
+    pub(super) aps: HashMap<ApId, ApLink>,
+    pub(super) peers: HashMap<MpId, PeerLink>,
+    pub(super) next_session: u64,
+    pub(super) closed: bool,
+    pub(super) out: Vec<Output>,
+}
+
+pub(super) struct ApLink {
+    pub(super) session: u64,
+    pub(super) sender: UnboundedSender<ApReply>,
+    /// Replies not yet taken by the connection.
+    pub(super) backlog: Arc<AtomicUsize>,
+}
+
+pub(super) struct PeerLink {
+    pub(super) session: u64,
+    pub(super) sender: UnboundedSender<PeerMessage>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        core: Core,
+        recorder: Recorder,
+        topology: Arc<Topology>,
+        me: MpId,
+        book: AddressBook,
+        incarnation: Incarnation,
+    ) -> Self {
+        Self {
+            topology,
+            me,
+            book,
+            clock: Clock::start(),
+            incarnation,
+            state: Mutex::new(State {
+                core,
+                recorder,
+                aps: HashMap::new(),
+                peers: HashMap::new(),
+                next_session: 1,
+                closed: false,
+                out: Vec::with_capacity(64),
+            }),
+            full: Notify::new(),
+            packed: Notify::new(),
+            room: Notify::new(),
+            farewell: Notify::new(),
+            recording_up: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // The core does not panic; if it did, what it holds is still the best there is.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the core of something, and does what it wants done.
+    pub(super) fn feed(&self, input: Input) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        self.feed_locked(&mut state, now, input);
+    }
+
+    pub(super) fn feed_locked(&self, state: &mut State, now: Nanos, input: Input) {
+        let mut out = std::mem::take(&mut state.out);
+        state.core.handle(now, input, &mut out);
+        self.dispatch(state, now, &mut out);
+        state.out = out;
+    }
+
+    /// Hands outputs to where they go. `since` is when their cause arrived: what passed since is this
+    /// process's service time.
+    pub(super) fn dispatch(&self, state: &mut State, since: Nanos, out: &mut Vec<Output>) {
+        if out.is_empty() {
+            return;
+        }
+        let cost = self.clock.now() - since;
+        for output in out.drain(..) {
+            match output {
+                Output::Reply {
+                    ap,
+                    id,
+                    reply,
+                    remote,
+                } => {
+                    if let Some(link) = state.aps.get(&ap) {
+                        link.backlog.fetch_add(1, Ordering::Relaxed);
+                        // A receiver that is gone ends its session itself.
+                        let mut reply = wire::ap::reply(id, reply);
+                        reply.remote = remote;
+                        let _ = link.sender.send(reply);
+                    }
+                }
+                Output::Send { to, mut message } => {
+                    let ours = message.source == self.me;
+                    if let Body::Response { cost: told, .. } = &mut message.body
+                        && ours
+                    {
+                        told.service += cost;
+                    }
+                    if let Some(link) = state.peers.get(&to) {
+                        let _ = link.sender.send(wire::peer::to_wire(message));
+                    }
+                }
+                Output::Trace(item) => {
+                    let timed = state.recorder.meter().times_this_push();
+                    let begun = timed.then(thread_time);
+                    if state.recorder.push(item, cost) {
+                        self.full.notify_one();
+                    }
+                    if let Some(begun) = begun {
+                        state.recorder.meter().push(thread_time() - begun);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn emp_name(&self) -> String {
+        let mp = self.topology.mp(self.me);
+        mp.map_or_else(String::new, |m| self.topology.emp_name(m.event_manager))
+    }
+
+    /// Whether the event manager is connected.
+    pub(super) fn is_recording_up(&self) -> bool {
+        self.recording_up.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_recording_up(&self, up: bool) {
+        self.recording_up.store(up, Ordering::Relaxed);
+    }
+
+    /// What this process counted so far.
+    pub(super) fn counters(&self, state: &State) -> ProcessCounters {
+        let core = state.core.counters();
+        let mut counters = ProcessCounters {
+            requests: core.requests,
+            served: core.served,
+            forwarded: core.forwarded,
+            cpu: process_time(),
+            copies: core.copies,
+            objects: core.objects,
+            ..ProcessCounters::default()
+        };
+        state.recorder.measure(&mut counters);
+        counters
+    }
+
+    /// Packs what is set aside; with `heartbeat`, figures alone if there is nothing else. Whether
+    /// something was packed.
+    pub(super) fn pack(&self, heartbeat: bool) -> bool {
+        let mut packed = false;
+        let mut state = self.lock();
+        let counters = self.counters(&state);
+        while let Some(raw) = state.recorder.take() {
+            let begun = thread_time();
+            state.recorder.pack(raw, counters);
+            state.recorder.meter().work(thread_time() - begun);
+            packed = true;
+        }
+        let up = self.is_recording_up();
+        if !packed && heartbeat && up && state.recorder.idle() {
+            state.recorder.pack(Default::default(), counters);
+            packed = true;
+        }
+        packed
+    }
+
+    pub(super) fn next_batch(&self) -> Option<Bytes> {
+        self.lock().recorder.outbox().next_to_send()
+    }
+}

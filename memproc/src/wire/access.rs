@@ -1,0 +1,79 @@
+//! Accesses to objects: one form from application process to memory process and from there to the
+//! owner.
+
+use dosmos_proto::wire as w;
+use dosmos_proto::wire::atomic::Op;
+use dosmos_proto::wire::object_access::Kind;
+use dosmos_proto::{Malformed, ObjectId};
+
+use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
+
+/// An access that came in.
+pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
+    let kind = match access.kind.ok_or(Malformed::missing("access"))? {
+        Kind::Read(r) => AccessKind::Read {
+            range: ElementRange {
+                first: r.first,
+                end: r.end,
+            },
+            epoch: r.epoch,
+        },
+        Kind::Write(w) => AccessKind::Write {
+            first: w.first,
+            data: w.data,
+            epoch: w.epoch,
+        },
+        Kind::Atomic(a) => AccessKind::Atomic {
+            element: a.element,
+            element_type: a.r#type().try_into()?,
+            op: match a.op.ok_or(Malformed::missing("atomic operation"))? {
+                Op::FetchAdd(n) => AtomicOp::FetchAdd(n),
+                Op::CompareExchange(c) => AtomicOp::CompareExchange {
+                    expected: c.expected,
+                    desired: c.desired,
+                },
+            },
+            epoch: a.epoch,
+        },
+        Kind::Acquire(_) => AccessKind::Acquire,
+        Kind::Release(r) => AccessKind::Release { epoch: r.epoch },
+    };
+    Ok(Access {
+        object: ObjectId::from_wire(access.object),
+        kind,
+    })
+}
+
+/// An access on its way out.
+pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
+    let kind = match access.kind {
+        AccessKind::Read { range, epoch } => Kind::Read(w::Read {
+            first: range.first,
+            end: range.end,
+            epoch,
+        }),
+        AccessKind::Write { first, data, epoch } => Kind::Write(w::Write { first, data, epoch }),
+        AccessKind::Atomic {
+            element,
+            element_type,
+            op,
+            epoch,
+        } => Kind::Atomic(w::Atomic {
+            element,
+            r#type: w::ElementType::from(element_type).into(),
+            epoch,
+            op: Some(match op {
+                AtomicOp::FetchAdd(n) => Op::FetchAdd(n),
+                AtomicOp::CompareExchange { expected, desired } => {
+                    Op::CompareExchange(w::CompareExchange { expected, desired })
+                }
+            }),
+        }),
+        AccessKind::Acquire => Kind::Acquire(w::Acquire {}),
+        AccessKind::Release { epoch } => Kind::Release(w::Release { epoch }),
+    };
+    w::ObjectAccess {
+        object: access.object.to_wire(),
+        kind: Some(kind),
+    }
+}

@@ -1,0 +1,67 @@
+//! What a memory or link process counts: defined here once, used by the process itself, on the wire,
+//! by its event manager and on the screen.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Nanos;
+use crate::wire;
+
+/// Counters of a memory or link process since its start; those that say "now" are levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessCounters {
+    /// Requests served for its own application processes.
+    pub requests: u64,
+    /// Requests served for other memory processes.
+    pub served: u64,
+    /// Messages forwarded to others (link processes).
+    pub forwarded: u64,
+    /// Records made.
+    pub recorded: u64,
+    /// Records dropped because the buffer was full.
+    pub dropped: u64,
+    /// Records not yet durable, in bytes, now.
+    pub buffered_bytes: u64,
+    /// Processor time used.
+    pub cpu: Nanos,
+    /// Copies held now.
+    pub copies: u64,
+    /// Objects owned now.
+    pub objects: u64,
+    /// Of the processor time used, what went into making and encoding records (the push of a record is
+    /// timed for one in many, and scaled).
+    pub monitor: Nanos,
+}
+
+impl From<ProcessCounters> for wire::ProcessCounters {
+    fn from(c: ProcessCounters) -> Self {
+        Self {
+            requests: c.requests,
+            served: c.served,
+            forwarded: c.forwarded,
+            recorded: c.recorded,
+            dropped: c.dropped,
+            buffered_bytes: c.buffered_bytes,
+            cpu_ns: c.cpu.0,
+            copies: c.copies,
+            objects: c.objects,
+            monitor_ns: c.monitor.0,
+        }
+    }
+}
+
+impl From<wire::ProcessCounters> for ProcessCounters {
+    fn from(c: wire::ProcessCounters) -> Self {
+        Self {
+            requests: c.requests,
+            served: c.served,
+            forwarded: c.forwarded,
+            recorded: c.recorded,
+            dropped: c.dropped,
+            buffered_bytes: c.buffered_bytes,
+            cpu: Nanos(c.cpu_ns),
+            copies: c.copies,
+            objects: c.objects,
+            monitor: Nanos(c.monitor_ns),
+        }
+    }
+}
