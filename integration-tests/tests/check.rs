@@ -19,7 +19,7 @@ fn run(app: &[&str]) -> Lab {
 /// Thresholds that leave out how much time is lost, which a busy machine decides.
 const COUNTS_ONLY: &str = "\
 time_lost = 0.0
-worth_saying = 0.0
+negligible_loss = 0.0
 ping_pong_hand_overs = 2
 ping_pong_work = 1.0
 assignment_gain = 0.0
@@ -123,7 +123,7 @@ fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
         "{text}"
     );
     for (args, expected) in [
-        (&["--fail-on", "pingpong"][..], "is no kind of finding"),
+        (&["--fail-on", "pingpong"][..], "is not a kind of finding"),
         (&["--baseline", "t.toml"], "is no answer of"),
         (&["--from", "+1h"], "--from is not before --to"),
     ] {

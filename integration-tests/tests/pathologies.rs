@@ -28,7 +28,7 @@ fn json(lab: &Lab, args: &[&str]) -> Value {
 /// which the program decides. What the default thresholds find is tested on traces in simulated time (`testkit/`).
 const COUNTS_ONLY: &str = "\
 time_lost = 0.0
-worth_saying = 0.0
+negligible_loss = 0.0
 bottleneck_waiting = 0.0001
 ping_pong_hand_overs = 2
 ping_pong_work = 1.0

@@ -85,9 +85,7 @@ proptest! {
         let what = format!("{input:?}");
         assert_answered(homogeneous::solve(&input), &[], &what);
         assert_answered(variants::bard_schweitzer(&input), &[], &format!("Bard–Schweitzer, {what}"));
-        if processors <= 5000 {
-            assert_answered(variants::mva(&input), &[], &format!("MVA, {what}"));
-        }
+        assert_answered(variants::mva(&input), &[], &format!("MVA, {what}"));
         assert_answered(homogeneous::contention_bound_handlers(c2, protocol_processor), &[], &what);
     }
 
@@ -100,9 +98,7 @@ proptest! {
         let what = format!("{input:?}");
         assert_answered(client_server::solve(&input), &[], &what);
         assert_answered(client_server::optimum(&input), &[], &format!("optimum, {what}"));
-        if processors <= 5000 {
-            assert_answered(client_server::mva(&input), &[], &format!("MVA, {what}"));
-        }
+        assert_answered(client_server::mva(&input), &[], &format!("MVA, {what}"));
     }
 
     #[test]

@@ -124,9 +124,6 @@ pub fn thresholds(file: Option<&Path>) -> anyhow::Result<Thresholds> {
     let named = || file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(named)?;
     let thresholds: Thresholds = toml::from_str(&text).with_context(named)?;
-    thresholds
-        .check()
-        .map_err(anyhow::Error::msg)
-        .with_context(named)?;
+    thresholds.check().with_context(named)?;
     Ok(thresholds)
 }
