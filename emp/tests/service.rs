@@ -301,6 +301,75 @@ async fn a_killed_event_manager_knows_the_same_again() {
     assert_eq!(stored(&again).await, records(0..1001));
 }
 
+#[tokio::test]
+async fn one_that_lost_its_store_goes_on_and_says_what_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("lost")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    mp.batch(1, &records(0..10), &[]);
+    mp.batch(2, &records(10..20), &[]);
+    mp.durable(2).await;
+    drop(mp);
+    emp.stop().await;
+    // Its disk is replaced: the same event manager, an empty store.
+    let emp = Emp::start(dir.path(), 0, dir.path().join("new")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 0);
+    let skip = wire::Skip { to: 2, records: 20 };
+    post(&mp.send, ingest_request::Body::Skip(skip));
+    mp.batch(3, &records(20..30), &[]);
+    mp.durable(3).await;
+    assert_eq!(stored(&emp).await, records(20..30));
+    drop(mp);
+    let mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    assert_eq!(mp.welcome, 3, "nothing is sent for ever");
+}
+
+#[tokio::test]
+async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    // 50 ms behind when its clock says 1 ms, and 200 ppm slow.
+    let estimate = wire::ClockEstimate {
+        reference_ns: 1_000_000,
+        offset_ns: 50_000_000,
+        drift_ppb: 200_000,
+        error_ns: 100,
+    };
+    let probe = wire::ClockProbe {
+        sent_ns: 0,
+        estimate: Some(estimate),
+    };
+    post(&mp.send, ingest_request::Body::Clock(probe));
+    mp.batch(1, &records(0..10_001), &[]);
+    mp.durable(1).await;
+    let stored = stored(&emp).await;
+    assert_eq!(stored[0].start, Nanos(51_000_000));
+    assert_eq!(stored[10_000].start, Nanos(51_010_002));
+}
+
+#[tokio::test]
+async fn batches_of_an_older_start_are_not_taken_for_those_of_the_newer() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    let mut ghost = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
+    // Its stream is still open.
+    ghost.batch(1, &records(100..110), &[]);
+    let ended = loop {
+        match ghost.replies.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the batch was accepted"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::AlreadyExists);
+    mp.batch(1, &records(0..10), &[]);
+    mp.durable(1).await;
+    assert_eq!(stored(&emp).await, records(0..10));
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

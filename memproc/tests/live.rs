@@ -409,6 +409,8 @@ struct Book {
     silent: bool,
     probes: u64,
     byes: u64,
+    /// What the memory process says is gone.
+    skipped: Option<w::Skip>,
     selection: Option<w::Selection>,
 }
 
@@ -454,16 +456,18 @@ impl Ledger {
                 }
                 w::ingest_request::Body::Batch(batch) => {
                     let silent = book.silent;
+                    let before = book.skipped.as_ref().map_or(0, |s| s.to);
                     let have = book.batches.get_mut(&key).unwrap();
-                    if batch.sequence == have.len() as u64 + 1 {
+                    let last = before + have.len() as u64;
+                    if batch.sequence == last + 1 {
                         have.push(batch);
                     } else {
-                        assert!(batch.sequence <= have.len() as u64, "a gap");
+                        assert!(batch.sequence <= last, "a gap");
                         book.repeated += 1;
                         continue;
                     }
                     if !silent {
-                        let durable = have.len() as u64;
+                        let durable = last + 1;
                         say(R::Durable(durable));
                     }
                 }
@@ -475,6 +479,7 @@ impl Ledger {
                         replied_ns: p.sent_ns,
                     }));
                 }
+                w::ingest_request::Body::Skip(skip) => book.skipped = Some(skip),
                 w::ingest_request::Body::Bye(_) => book.byes += 1,
             }
         }
@@ -611,6 +616,58 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
         let counters = batches.last().unwrap().counters.unwrap();
         assert_eq!(counters.requests, 151, "reads and the declaration");
     });
+}
+
+#[test]
+fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follows() {
+    in_runtime(async {
+        let c = Cluster::new(&["/a"], 1, 1);
+        let address = Address::Unix(c.dir.path().join("emp0.sock"));
+        c.book().publish("emp0", &address).unwrap();
+        let p = c.start(0).await;
+        let mut a = c.client(0).await;
+        let x = a.declare(spec("x", "mp0", 8)).await;
+        let lost = Ledger::default();
+        let server = lost.serve(&address).await;
+        for _ in 0..100 {
+            a.read(x).await;
+        }
+        let acknowledged = || {
+            let book = lost.0.lock().unwrap();
+            let counters = book.batches.values().flatten().filter_map(|b| b.counters);
+            // Empty batches with counters come when nothing else is under way.
+            lost_records(&book) >= 100 && counters.last().is_some_and(|c| c.buffered_bytes == 0)
+        };
+        eventually("all is acknowledged", acknowledged).await;
+        server.abort();
+        let _ = server.await;
+        // It comes back and knows nothing.
+        let ledger = Ledger::default();
+        let _server = ledger.serve(&address).await;
+        for _ in 0..50 {
+            a.read(x).await;
+        }
+        eventually("the rest arrives", || ledger.records() >= 50).await;
+        let summary = p.stop().await;
+        assert!(summary.drained);
+        assert_eq!(summary.counters.dropped, 100);
+        let book = ledger.0.lock().unwrap();
+        assert_eq!(book.skipped.as_ref().map(|s| s.records), Some(100));
+        let batches: Vec<&w::Batch> = book.batches.values().flatten().collect();
+        assert_eq!(
+            batches.iter().flat_map(|b| &b.variables).count(),
+            1,
+            "told again"
+        );
+        assert_eq!(batches.last().unwrap().counters.unwrap().dropped, 100);
+    });
+}
+
+fn lost_records(book: &Book) -> usize {
+    let batches = book.batches.values().flatten();
+    batches
+        .map(|b| b.records.as_ref().map_or(0, |r| r.kind.len()))
+        .sum()
 }
 
 #[test]

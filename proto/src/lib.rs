@@ -10,6 +10,7 @@
 //! or of a monitor.
 
 pub mod address_book;
+pub mod clock;
 pub mod counters;
 pub mod error;
 pub mod ids;

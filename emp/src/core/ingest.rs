@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::MpId;
+use dosmos_proto::{Incarnation, MpId};
 use dosmos_trace::store::BatchMark;
 
 /// What to do with a batch.
@@ -20,6 +20,8 @@ pub enum Verdict {
         /// Number of the batch that is due.
         due: u64,
     },
+    /// A later start of the process has reported; this one is over.
+    Superseded(Refused),
 }
 
 /// Why a memory process is sent away.
@@ -29,14 +31,14 @@ pub enum Verdict {
 )]
 pub struct Refused {
     /// What it says it is.
-    pub theirs: u64,
+    pub theirs: Incarnation,
     /// What is known.
-    pub newest: u64,
+    pub newest: Incarnation,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    incarnation: u64,
+    incarnation: Incarnation,
     received: u64,
     durable: u64,
 }
@@ -51,7 +53,7 @@ impl Ingest {
     /// Goes on from what the store holds.
     pub fn from_marks<'a>(marks: impl IntoIterator<Item = &'a BatchMark>) -> Self {
         let progress = |m: &BatchMark| Progress {
-            incarnation: m.incarnation,
+            incarnation: Incarnation::from_wire(m.incarnation),
             received: m.sequence,
             durable: m.sequence,
         };
@@ -64,7 +66,7 @@ impl Ingest {
     ///
     /// # Errors
     /// If a later start of it was seen.
-    pub fn hello(&mut self, mp: MpId, incarnation: u64) -> Result<u64, Refused> {
+    pub fn hello(&mut self, mp: MpId, incarnation: Incarnation) -> Result<u64, Refused> {
         let fresh = Progress {
             incarnation,
             received: 0,
@@ -83,11 +85,17 @@ impl Ingest {
         Ok(known.durable)
     }
 
-    /// A batch arrives from a process that said hello.
-    pub fn batch(&mut self, mp: MpId, sequence: u64) -> Verdict {
+    /// A batch arrives from the start of a process that said hello.
+    pub fn batch(&mut self, mp: MpId, incarnation: Incarnation, sequence: u64) -> Verdict {
         let Some(known) = self.by_mp.get_mut(&mp) else {
             return Verdict::Gap { due: 1 };
         };
+        if known.incarnation != incarnation {
+            return Verdict::Superseded(Refused {
+                theirs: incarnation,
+                newest: known.incarnation,
+            });
+        }
         let due = known.received + 1;
         if sequence < due {
             Verdict::Duplicate
@@ -99,11 +107,25 @@ impl Ingest {
         }
     }
 
+    /// The process does not hold the batches up to `to` any more, which the store has lost: what follows
+    /// goes on behind them. How many are gone.
+    pub fn skip(&mut self, mp: MpId, incarnation: Incarnation, to: u64) -> u64 {
+        match self.by_mp.get_mut(&mp) {
+            Some(known) if known.incarnation == incarnation && known.received < to => {
+                let gone = to - known.received;
+                known.received = to;
+                known.durable = known.durable.max(to);
+                gone
+            }
+            _ => 0,
+        }
+    }
+
     /// The mark of a batch that was just received.
     pub fn mark(&self, mp: MpId, sequence: u64) -> BatchMark {
         BatchMark {
             mp,
-            incarnation: self.by_mp.get(&mp).map_or(0, |p| p.incarnation),
+            incarnation: self.by_mp.get(&mp).map_or(0, |p| p.incarnation.to_wire()),
             sequence,
         }
     }
@@ -111,7 +133,7 @@ impl Ingest {
     /// A batch is on disk. Whether that is news for the process that runs now.
     pub fn durable(&mut self, mark: &BatchMark) -> bool {
         match self.by_mp.get_mut(&mark.mp) {
-            Some(known) if known.incarnation == mark.incarnation => {
+            Some(known) if known.incarnation.to_wire() == mark.incarnation => {
                 known.durable = known.durable.max(mark.sequence);
                 true
             }
@@ -125,52 +147,71 @@ mod tests {
     use super::*;
 
     const MP: MpId = MpId(3);
+    const FIRST: Incarnation = Incarnation::new(1, 7);
+    const SECOND: Incarnation = Incarnation::new(2, 3);
 
     #[test]
     fn each_batch_counts_once_whatever_is_resent() {
         let mut ingest = Ingest::default();
-        assert_eq!(ingest.hello(MP, 10), Ok(0));
-        assert_eq!(ingest.batch(MP, 1), Verdict::New);
-        assert_eq!(ingest.batch(MP, 1), Verdict::Duplicate);
-        assert_eq!(ingest.batch(MP, 3), Verdict::Gap { due: 2 });
-        assert_eq!(ingest.batch(MP, 2), Verdict::New);
+        assert_eq!(ingest.hello(MP, FIRST), Ok(0));
+        let mut batch = |n| ingest.batch(MP, FIRST, n);
+        assert_eq!(batch(1), Verdict::New);
+        assert_eq!(batch(1), Verdict::Duplicate);
+        assert_eq!(batch(3), Verdict::Gap { due: 2 });
+        assert_eq!(batch(2), Verdict::New);
         assert!(ingest.durable(&ingest.mark(MP, 1)));
-        assert_eq!(ingest.hello(MP, 10), Ok(1), "it resends from 2 …");
-        assert_eq!(ingest.batch(MP, 2), Verdict::Duplicate, "… which is known");
-        assert_eq!(ingest.batch(MP, 3), Verdict::New);
+        assert_eq!(ingest.hello(MP, FIRST), Ok(1), "it resends from 2 …");
+        let mut batch = |n| ingest.batch(MP, FIRST, n);
+        assert_eq!(batch(2), Verdict::Duplicate, "… which is known");
+        assert_eq!(batch(3), Verdict::New);
     }
 
     #[test]
     fn a_restarted_process_begins_anew_and_its_ghost_is_refused() {
         let mut ingest = Ingest::default();
-        ingest.hello(MP, 10).unwrap();
-        ingest.batch(MP, 1);
+        ingest.hello(MP, FIRST).unwrap();
+        ingest.batch(MP, FIRST, 1);
         let old = ingest.mark(MP, 1);
-        assert_eq!(ingest.hello(MP, 11), Ok(0));
+        assert_eq!(ingest.hello(MP, SECOND), Ok(0));
         assert!(
             !ingest.durable(&old),
             "not an acknowledgement for the new one"
         );
-        assert_eq!(ingest.batch(MP, 1), Verdict::New);
-        assert_eq!(
-            ingest.hello(MP, 10),
-            Err(Refused {
-                theirs: 10,
-                newest: 11
-            })
-        );
+        let refused = Refused {
+            theirs: FIRST,
+            newest: SECOND,
+        };
+        // The old stream may still be open: its batches are not the new one's.
+        assert_eq!(ingest.batch(MP, FIRST, 1), Verdict::Superseded(refused));
+        assert_eq!(ingest.skip(MP, FIRST, 9), 0);
+        assert_eq!(ingest.batch(MP, SECOND, 1), Verdict::New);
+        assert_eq!(ingest.hello(MP, FIRST), Err(refused));
     }
 
     #[test]
     fn a_restarted_event_manager_goes_on_from_its_store() {
         let mark = BatchMark {
             mp: MP,
-            incarnation: 10,
+            incarnation: FIRST.to_wire(),
             sequence: 7,
         };
         let mut ingest = Ingest::from_marks([&mark]);
-        assert_eq!(ingest.hello(MP, 10), Ok(7));
-        assert_eq!(ingest.batch(MP, 7), Verdict::Duplicate);
-        assert_eq!(ingest.batch(MP, 8), Verdict::New);
+        assert_eq!(ingest.hello(MP, FIRST), Ok(7));
+        assert_eq!(ingest.batch(MP, FIRST, 7), Verdict::Duplicate);
+        assert_eq!(ingest.batch(MP, FIRST, 8), Verdict::New);
+    }
+
+    #[test]
+    fn one_that_lost_its_store_goes_on_behind_the_gap() {
+        let mut ingest = Ingest::default();
+        assert_eq!(ingest.hello(MP, FIRST), Ok(0));
+        assert_eq!(ingest.skip(MP, FIRST, 7), 7);
+        assert_eq!(ingest.skip(MP, FIRST, 7), 0, "said twice, gone once");
+        assert_eq!(ingest.batch(MP, FIRST, 8), Verdict::New);
+        assert_eq!(
+            ingest.hello(MP, FIRST),
+            Ok(7),
+            "it is not asked for them again"
+        );
     }
 }

@@ -9,10 +9,11 @@ use dosmos_proto::wire::{self, exchange_reply, exchange_request};
 use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
 use dosmos_trace::store::Event;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::state::{Replies, Shared, exchange_reply};
+use super::state::{GREETING, Replies, Shared, exchange_reply};
 
 /// Contents sent before their acknowledgement comes.
 const IN_FLIGHT: usize = 1024;
@@ -140,7 +141,9 @@ async fn take_until_end(
     requests: &mut Streaming<wire::ExchangeRequest>,
     replies: &Replies<wire::ExchangeReply>,
 ) -> Result<(), Status> {
-    let first = requests.message().await?.and_then(|r| r.body);
+    let first = timeout(GREETING, requests.message()).await;
+    let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
+    let first = first?.and_then(|r| r.body);
     let Some(exchange_request::Body::Hello(hello)) = first else {
         return Err(Status::invalid_argument(
             "the first message must be a hello",

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use dosmos_proto::wire::ingest_request::Body;
-use dosmos_proto::{MpId, PROTOCOL, PhaseTimes, Topology, wire};
+use dosmos_proto::{Incarnation, MpId, PROTOCOL, PhaseTimes, Topology, wire};
 use dosmos_trace::store::Event;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::state::{Replies, Shared};
+use super::state::{GREETING, Replies, Shared};
 use crate::core::{PositionedEvent, Verdict};
 
 /// Reads the stream of a memory process until it ends.
@@ -18,8 +19,8 @@ pub(super) async fn serve(
     replies: Replies<wire::IngestReply>,
 ) {
     let ended = match hello(&shared, &mut requests, &replies).await {
-        Ok(mp) => {
-            let ended = read(&shared, mp, &mut requests, &replies).await;
+        Ok((mp, incarnation)) => {
+            let ended = read(&shared, mp, incarnation, &mut requests, &replies).await;
             let mut state = shared.lock();
             if let Some(link) = state.links.get_mut(&mp) {
                 // A new connection of the same process may have taken its place already.
@@ -39,8 +40,10 @@ async fn hello(
     shared: &Shared,
     requests: &mut Streaming<wire::IngestRequest>,
     replies: &Replies<wire::IngestReply>,
-) -> Result<MpId, Status> {
-    let Some(Body::Hello(hello)) = requests.message().await?.and_then(|r| r.body) else {
+) -> Result<(MpId, Incarnation), Status> {
+    let first = timeout(GREETING, requests.message()).await;
+    let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
+    let Some(Body::Hello(hello)) = first?.and_then(|r| r.body) else {
         return Err(Status::invalid_argument(
             "the first message must be a hello",
         ));
@@ -72,10 +75,11 @@ async fn hello(
             shared.topology.emp_name(shared.me)
         ))
     })?;
+    let incarnation = Incarnation::from_wire(hello.incarnation);
     let mut state = shared.lock();
     let durable = state
         .ingest
-        .hello(mp, hello.incarnation)
+        .hello(mp, incarnation)
         .map_err(|e| Status::already_exists(format!("{}: {e}", hello.memory_process)))?;
     state.links.entry(mp).or_default().replies = Some(replies.clone());
     let welcome = wire::ingest_reply::Body::Welcome(wire::IngestWelcome { durable });
@@ -85,12 +89,13 @@ async fn hello(
     if let Some(told) = state.selection_reply() {
         let _ = replies.send(Ok(told));
     }
-    Ok(mp)
+    Ok((mp, incarnation))
 }
 
 async fn read(
     shared: &Shared,
     mp: MpId,
+    incarnation: Incarnation,
     requests: &mut Streaming<wire::IngestRequest>,
     replies: &mpsc::UnboundedSender<Result<wire::IngestReply, Status>>,
 ) -> Result<(), Status> {
@@ -101,11 +106,13 @@ async fn read(
             return Ok(());
         };
         match request.body {
-            Some(Body::Batch(batch)) => take(shared, mp, batch)?,
+            Some(Body::Batch(batch)) => take(shared, mp, incarnation, batch)?,
             Some(Body::Clock(probe)) => {
                 let received_ns = shared.clock.now().0;
-                if let Some(link) = shared.lock().links.get_mut(&mp) {
-                    link.clock(probe.offset_ns, dosmos_proto::Nanos(probe.error_ns));
+                if let Some(estimate) = probe.estimate
+                    && let Some(link) = shared.lock().links.get_mut(&mp)
+                {
+                    link.clock = Some(estimate.into());
                 }
                 let sample = wire::ClockSample {
                     sent_ns: probe.sent_ns,
@@ -116,6 +123,14 @@ async fn read(
                     body: Some(wire::ingest_reply::Body::Clock(sample)),
                 }));
             }
+            Some(Body::Skip(skip)) => {
+                let gone = shared.lock().ingest.skip(mp, incarnation, skip.to);
+                let (name, records) = (shared.topology.mp_name(mp), skip.records);
+                tracing::warn!(
+                    "{gone} batches of {name}, {records} records, were acknowledged and are not in this store: \
+                     they count as dropped"
+                );
+            }
             Some(Body::Bye(_)) => return Ok(()),
             Some(Body::Hello(_)) => return Err(Status::invalid_argument("a second hello")),
             None => return Err(Status::invalid_argument("an empty message")),
@@ -124,7 +139,12 @@ async fn read(
 }
 
 /// Takes a batch: what is malformed in it is refused before anything of it counts.
-fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
+fn take(
+    shared: &Shared,
+    mp: MpId,
+    incarnation: Incarnation,
+    batch: wire::Batch,
+) -> Result<(), Status> {
     let mut records = dosmos_trace::wire::decode(batch.records.unwrap_or_default())?;
     let mut events: Vec<PositionedEvent> = Vec::new();
     for variable in batch.variables {
@@ -143,7 +163,7 @@ fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
     events.sort_by_key(|e| e.0);
     let mut guard = shared.lock();
     let state = &mut *guard;
-    match state.ingest.batch(mp, batch.sequence) {
+    match state.ingest.batch(mp, incarnation, batch.sequence) {
         Verdict::Duplicate => return Ok(()),
         Verdict::Gap { due } => {
             return Err(Status::out_of_range(format!(
@@ -151,17 +171,22 @@ fn take(shared: &Shared, mp: MpId, batch: wire::Batch) -> Result<(), Status> {
                 batch.sequence
             )));
         }
+        Verdict::Superseded(refused) => {
+            let name = shared.topology.mp_name(mp);
+            return Err(Status::already_exists(format!("{name}: {refused}")));
+        }
         Verdict::New => {}
     }
     let mark = state.ingest.mark(mp, batch.sequence);
     let link = state.links.entry(mp).or_default();
-    let correction = link.correction_ns();
+    // The only correction there is: batches hold times of the sender's clock.
+    let clock = link.clock.unwrap_or_default();
     for record in &mut records {
-        record.start = record.start.shifted(correction);
+        record.start = clock.correct(record.start);
     }
     for piece in batch.times {
         let mut piece = PhaseTimes::from(piece);
-        piece.start = piece.start.shifted(correction);
+        piece.start = clock.correct(piece.start);
         events.push((records.len() as u32, Event::Times(piece)));
     }
     let last = records.iter().map(dosmos_trace::Record::end).max();

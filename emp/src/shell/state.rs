@@ -7,6 +7,7 @@ use std::time::Duration;
 use dosmos_node::drain;
 use dosmos_node::metrics::AccessCounts;
 use dosmos_node::processor::process_time;
+use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::time::Clock;
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ProcessCounters, Topology, VarId, Variable, wire};
 use dosmos_trace::Record;
@@ -28,6 +29,9 @@ pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
 /// Records received and not on disk at which no more are read from the memory processes; they keep
 /// them, up to their own bound.
 const MOST_PENDING: usize = 2_000_000;
+
+/// Who opens a stream introduces itself within this time.
+pub(super) const GREETING: Duration = Duration::from_secs(10);
 
 /// What the tasks and the writer thread share.
 pub(super) struct Shared {
@@ -55,8 +59,8 @@ pub(super) struct Link {
     pub(super) replies: Option<Replies<wire::IngestReply>>,
     counters: ProcessCounters,
     last_record: Nanos,
-    clock_offset_ns: i64,
-    clock_error: Nanos,
+    /// By what the times of its batches are corrected, as its last probe said.
+    pub(super) clock: Option<ClockEstimate>,
     said: Option<RecordingCounters>,
     /// How old the newest record of the last batch was on arrival.
     lag: Nanos,
@@ -203,9 +207,16 @@ impl Shared {
 
     pub(super) fn completeness(&self) -> Completeness {
         let mut completeness = self.view.completeness();
-        let trouble = self.lock().trouble.clone();
-        if !trouble.is_empty() {
-            completeness.notes.push(trouble);
+        let state = self.lock();
+        if !state.trouble.is_empty() {
+            completeness.notes.push(state.trouble.clone());
+        }
+        let lost = state.links.values().map(|l| l.counters.lost_hand_overs);
+        match lost.sum::<u64>() {
+            0 => {}
+            n => completeness.notes.push(format!(
+                "{n} hand-overs of copies were dropped: accesses to copies are counted too low"
+            )),
         }
         completeness
     }
@@ -372,8 +383,8 @@ impl State {
                 mp,
                 connected: link.replies.is_some(),
                 counters: link.counters,
-                clock_offset_ns: link.clock_offset_ns,
-                clock_error: link.clock_error,
+                clock_offset_ns: link.clock.map_or(0, |c| c.offset_ns),
+                clock_error: link.clock.map_or(Nanos::MAX, |c| c.error),
                 by_origin: self.metas.accesses_at(mp),
                 last_record: link.last_record,
                 aps: aps.remove(&mp).unwrap_or_default(),
@@ -408,21 +419,6 @@ impl Link {
     /// A batch arrived at `now`, with records up to `last`.
     pub(super) fn arrived(&mut self, now: Nanos, last: Nanos) {
         self.lag = now - last;
-    }
-
-    /// Takes what the process makes of its clock samples.
-    pub(super) fn clock(&mut self, offset_ns: i64, error: Nanos) {
-        self.clock_offset_ns = offset_ns;
-        self.clock_error = error;
-    }
-
-    /// What to add to the process's times: its offset, unless that lies within the error.
-    pub(super) fn correction_ns(&self) -> i64 {
-        if self.clock_offset_ns.unsigned_abs() > self.clock_error.0 {
-            self.clock_offset_ns
-        } else {
-            0
-        }
     }
 }
 

@@ -115,9 +115,10 @@ impl Buffer {
         self.full.push_back(full);
     }
 
-    /// Drops the records and hand-overs of the current batch; the number of records.
-    pub(crate) fn discard(&mut self) -> u64 {
-        let dropped = self.current.records.len() as u64;
+    /// Drops the records and hand-overs of the current batch; the numbers of both.
+    pub(crate) fn discard(&mut self) -> (u64, u64) {
+        let records = self.current.records.len() as u64;
+        let dropped = (records, self.current.hand_overs.len() as u64);
         let names = std::mem::take(&mut self.current.names);
         self.current.clear();
         self.current.names.append(names);

@@ -7,7 +7,6 @@
 //! are never lost.
 
 mod buffer;
-mod clock;
 mod filter;
 mod meter;
 mod outbox;
@@ -17,18 +16,21 @@ mod testing;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dosmos_node::clock::ClockEstimator;
 use dosmos_node::metrics::AccessCounts;
 use dosmos_proto::{MpId, Nanos, PhaseTimes, ProcessCounters, Topology, Variable, wire};
+use dosmos_trace::Record;
+use dosmos_trace::query::BarrierName;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
 
 use crate::core::messages::Item;
-use buffer::{Buffer, Raw};
-use clock::ClockOffset;
+use buffer::{BATCH_RECORDS, Buffer, Raw};
 use filter::Filter;
 use meter::Meter;
-use outbox::Outbox;
+pub(crate) use outbox::Gap;
+use outbox::{Outbox, Unsent};
 
 /// What becomes of records that find the buffer full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +63,9 @@ impl Default for Recording {
     }
 }
 
+/// Under the policy to block, room past twice the bound, in bytes.
+const RESERVE_BYTES: usize = 8 * BATCH_RECORDS * size_of::<Record>();
+
 /// The recorder of one memory process.
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -68,13 +73,15 @@ pub(crate) struct Recorder {
     me: MpId,
     filter: Filter,
     known: Vec<Arc<Variable>>,
+    known_barriers: Vec<BarrierName>,
     buffer: Buffer,
     outbox: Outbox,
-    clock: ClockOffset,
+    clock: ClockEstimator,
     overflow: Overflow,
     limit: usize,
     recorded: u64,
     dropped: u64,
+    lost_hand_overs: u64,
     /// All accesses, recorded or not.
     accesses: AccessCounts,
     meter: Meter,
@@ -87,13 +94,15 @@ impl Recorder {
             topology,
             me,
             known: Vec::new(),
+            known_barriers: Vec::new(),
             buffer: Buffer::new(),
             outbox: Outbox::default(),
-            clock: ClockOffset::default(),
+            clock: ClockEstimator::default(),
             overflow: recording.overflow,
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            lost_hand_overs: 0,
             accesses: AccessCounts::default(),
             meter: Meter::default(),
         }
@@ -128,6 +137,7 @@ impl Recorder {
                 false
             }
             Item::Barrier(barrier) => {
+                self.known_barriers.push(barrier.clone());
                 self.buffer.names().barriers.push(barrier);
                 false
             }
@@ -145,10 +155,32 @@ impl Recorder {
         }
     }
 
-    /// Ends the current batch, or loses it if there is no room and the policy is to drop.
+    /// The event manager greets: it has everything up to batch `durable`. If it lost what it had
+    /// acknowledged, that is dropped, and the dictionary is told again.
+    pub(crate) fn welcome(&mut self, durable: u64) -> Result<Option<Gap>, Unsent> {
+        let gap = self.outbox.welcome(durable)?;
+        if let Some(gap) = gap {
+            self.dropped += gap.records;
+            self.outbox.forget(gap);
+            let names = self.buffer.names();
+            names.variables.clone_from(&self.known);
+            names.barriers.clone_from(&self.known_barriers);
+        }
+        Ok(gap)
+    }
+
+    /// Ends the current batch, or loses it if there is no room. Under the policy to block there is room
+    /// for as much again and a few batches: application processes wait, but requests of other memory
+    /// processes do not.
     pub(crate) fn set_aside(&mut self) {
-        if self.overflow == Overflow::Drop && self.is_full() {
-            self.dropped += self.buffer.discard();
+        let most = match self.overflow {
+            Overflow::Drop => self.limit,
+            Overflow::Block => self.limit.saturating_mul(2).saturating_add(RESERVE_BYTES),
+        };
+        if self.bytes() >= most {
+            let (records, hand_overs) = self.buffer.discard();
+            self.dropped += records;
+            self.lost_hand_overs += hand_overs;
         } else {
             self.buffer.set_aside();
         }
@@ -174,16 +206,7 @@ impl Recorder {
     }
 
     /// Encodes a batch, gives it its number and keeps it to be sent.
-    pub(crate) fn pack(&mut self, mut raw: Raw, counters: ProcessCounters) {
-        let (offset, _) = self.clock.estimate();
-        if offset != 0 {
-            for record in &mut raw.records {
-                record.start = record.start.shifted(offset);
-            }
-            for piece in &mut raw.names.times {
-                piece.start = piece.start.shifted(offset);
-            }
-        }
+    pub(crate) fn pack(&mut self, raw: Raw, counters: ProcessCounters) {
         let names = &raw.names;
         let batch = wire::Batch {
             sequence: self.outbox.next_number(),
@@ -203,8 +226,8 @@ impl Recorder {
             sampling: self.filter.sampling(),
             times: names.times.iter().map(|t| (*t).into()).collect(),
         };
-        self.outbox
-            .push(request(wire::ingest_request::Body::Batch(batch)));
+        let encoded = request(wire::ingest_request::Body::Batch(batch));
+        self.outbox.push(encoded, raw.records.len() as u32);
         self.buffer.give_back(raw);
     }
 
@@ -222,7 +245,7 @@ impl Recorder {
         &mut self.outbox
     }
 
-    pub(crate) fn clock(&mut self) -> &mut ClockOffset {
+    pub(crate) fn clock(&mut self) -> &mut ClockEstimator {
         &mut self.clock
     }
 
@@ -246,6 +269,7 @@ impl Recorder {
     pub(crate) fn measure(&self, counters: &mut ProcessCounters) {
         counters.recorded = self.recorded;
         counters.dropped = self.dropped;
+        counters.lost_hand_overs = self.lost_hand_overs;
         counters.buffered_bytes = self.bytes() as u64;
         counters.monitor = self.meter.total();
     }
@@ -263,7 +287,6 @@ mod tests {
     use super::testing::record;
     use super::*;
     use crate::core::test_topology;
-    use buffer::BATCH_RECORDS;
     use dosmos_proto::ObjectId;
     use dosmos_trace::Op;
     use dosmos_trace::meta::HandOver;
@@ -367,8 +390,9 @@ mod tests {
     }
 
     #[test]
-    fn the_blocking_policy_asks_for_a_pause_and_loses_nothing() {
-        let mut r = recorder(Overflow::Block, 1);
+    fn the_blocking_policy_asks_for_a_pause_and_loses_nothing_within_its_bound() {
+        let batch = BATCH_RECORDS * size_of::<dosmos_trace::Record>();
+        let mut r = recorder(Overflow::Block, 2 * batch);
         assert!(!r.blocks());
         fill(&mut r, 3);
         assert!(r.blocks());
@@ -376,5 +400,59 @@ mod tests {
         assert_eq!(sent(&mut r).len(), 3);
         r.outbox().acknowledged(3).unwrap();
         assert!(!r.blocks());
+    }
+
+    #[test]
+    fn records_of_served_requests_are_bounded_under_the_blocking_policy_too() {
+        let batch = BATCH_RECORDS * size_of::<dosmos_trace::Record>();
+        let mut r = recorder(Overflow::Block, 2 * batch);
+        // Application processes wait; other memory processes do not.
+        fill(&mut r, 20);
+        let mut counters = ProcessCounters::default();
+        r.measure(&mut counters);
+        assert_eq!(counters.buffered_bytes, 12 * batch as u64);
+        assert_eq!(counters.recorded, 20 * BATCH_RECORDS as u64);
+        assert_eq!(counters.dropped, 8 * BATCH_RECORDS as u64);
+    }
+
+    #[test]
+    fn times_leave_as_the_clock_of_this_process_has_them() {
+        let mut r = recorder(Overflow::Drop, 1 << 30);
+        // The event manager's clock is 50 ms ahead: it corrects, nobody else.
+        let (sent_at, there) = (Nanos(1_000_000), Nanos(51_000_100));
+        r.clock().sample(sent_at, there, there, Nanos(1_000_200));
+        assert_eq!(r.clock().estimate(sent_at).unwrap().offset_ns, 50_000_000);
+        r.push(Item::Record(record(Op::Read, 2_000_000)), Nanos(0));
+        r.set_aside();
+        pack_all(&mut r);
+        let records = decode(sent(&mut r)[0].records.clone().unwrap()).unwrap();
+        assert_eq!(records[0].start, Nanos(2_000_000));
+    }
+
+    #[test]
+    fn an_event_manager_that_lost_its_store_gets_the_dictionary_again_and_the_loss_counts() {
+        let mut r = recorder(Overflow::Drop, 1 << 30);
+        let barrier = BarrierName {
+            id: dosmos_proto::VarId(1 << 31),
+            group: None,
+            name: "b".into(),
+        };
+        r.push(Item::Barrier(barrier), Nanos(0));
+        fill(&mut r, 2);
+        pack_all(&mut r);
+        sent(&mut r);
+        r.outbox().acknowledged(2).unwrap();
+        assert_eq!(r.welcome(2), Ok(None));
+        let gap = r.welcome(0).unwrap().unwrap();
+        assert_eq!((gap.to, gap.records), (2, 2 * BATCH_RECORDS as u64));
+        fill(&mut r, 1);
+        pack_all(&mut r);
+        let batch = &sent(&mut r)[0];
+        assert_eq!((batch.sequence, batch.barriers.len()), (3, 1));
+        let mut counters = ProcessCounters::default();
+        r.measure(&mut counters);
+        assert_eq!(counters.dropped, 2 * BATCH_RECORDS as u64);
+        let again = r.welcome(0).unwrap().unwrap();
+        assert_eq!(again.records, 0, "what is counted is not counted again");
     }
 }

@@ -11,12 +11,29 @@ use bytes::Bytes;
 /// Batches on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    unacked: VecDeque<Bytes>,
+    unacked: VecDeque<Batch>,
     /// Number of the last acknowledged batch; that of the first kept is one higher.
     durable: u64,
     /// Number of the last batch handed to the current connection.
     sent: u64,
     bytes: usize,
+    /// Records of the batches acknowledged, by number: what is lost if the receiver forgets them.
+    acknowledged: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Batch {
+    encoded: Bytes,
+    records: u32,
+}
+
+/// Batches that the receiver had made durable and has lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Number of the last of them; the next batch kept is one higher.
+    pub(crate) to: u64,
+    /// Their records.
+    pub(crate) records: u64,
 }
 
 /// The event manager acknowledged something that was never sent.
@@ -37,24 +54,38 @@ impl Outbox {
         self.durable + self.unacked.len() as u64
     }
 
-    /// Keeps a batch made with [`next_number`](Self::next_number).
-    pub(crate) fn push(&mut self, batch: Bytes) {
-        self.bytes += batch.len();
-        self.unacked.push_back(batch);
+    /// Keeps a batch of `records` records made with [`next_number`](Self::next_number).
+    pub(crate) fn push(&mut self, encoded: Bytes, records: u32) {
+        self.bytes += encoded.len();
+        self.unacked.push_back(Batch { encoded, records });
     }
 
     /// The next batch for the current connection.
     pub(crate) fn next_to_send(&mut self) -> Option<Bytes> {
         let batch = self.unacked.get((self.sent - self.durable) as usize)?;
         self.sent += 1;
-        Some(batch.clone())
+        Some(batch.encoded.clone())
     }
 
-    /// A new connection: the event manager has everything up to `durable`; the rest is sent again.
-    pub(crate) fn welcome(&mut self, durable: u64) -> Result<(), Unsent> {
+    /// A new connection: the event manager has everything up to `durable`; the rest is sent again. What
+    /// it had acknowledged beyond that is gone.
+    pub(crate) fn welcome(&mut self, durable: u64) -> Result<Option<Gap>, Unsent> {
         self.drop_until(durable)?;
         self.sent = self.durable;
-        Ok(())
+        if durable == self.durable {
+            return Ok(None);
+        }
+        let lost = self.acknowledged.iter().skip(durable as usize);
+        Ok(Some(Gap {
+            to: self.durable,
+            records: lost.map(|&records| u64::from(records)).sum(),
+        }))
+    }
+
+    /// What was in a gap has been counted as dropped; it is not counted again.
+    pub(crate) fn forget(&mut self, gap: Gap) {
+        let gone = self.acknowledged.iter_mut().take(gap.to as usize);
+        gone.for_each(|records| *records = 0);
     }
 
     /// The event manager made everything up to `durable` durable. Old news is no news.
@@ -77,7 +108,8 @@ impl Outbox {
         }
         while self.durable < durable {
             if let Some(batch) = self.unacked.pop_front() {
-                self.bytes -= batch.len();
+                self.bytes -= batch.encoded.len();
+                self.acknowledged.push(batch.records);
             }
             self.durable += 1;
         }
@@ -113,7 +145,7 @@ mod tests {
         let mut o = Outbox::default();
         for i in 1..=n {
             assert_eq!(o.next_number(), i);
-            o.push(batch(i));
+            o.push(batch(i), 10);
         }
         o
     }
@@ -147,7 +179,7 @@ mod tests {
         o.acknowledged(2).unwrap();
         o.acknowledged(1).unwrap();
         assert_eq!(o.bytes(), 8);
-        o.push(batch(4));
+        o.push(batch(4), 10);
         assert_eq!(drain(&mut o), [4]);
     }
 
@@ -162,11 +194,19 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_forgot_gets_what_is_still_held() {
-        let mut o = filled(3);
+    fn what_a_receiver_forgot_is_a_gap_with_its_records_and_the_rest_follows() {
+        let mut o = filled(4);
         drain(&mut o);
         o.acknowledged(2).unwrap();
-        o.welcome(0).unwrap();
-        assert_eq!(drain(&mut o), [3]);
+        assert_eq!(o.welcome(2), Ok(None));
+        let gap = Gap { to: 2, records: 20 };
+        assert_eq!(o.welcome(0), Ok(Some(gap)));
+        assert_eq!(drain(&mut o), [3, 4]);
+        // An older copy of the store has the first batch.
+        assert_eq!(o.welcome(1), Ok(Some(Gap { to: 2, records: 10 })));
+        o.forget(gap);
+        let again = o.welcome(0).unwrap();
+        assert_eq!(again, Some(Gap { to: 2, records: 0 }), "counted once");
+        o.acknowledged(2).unwrap();
     }
 }

@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 
 use super::codec::Encoded;
 use super::shared::Shared;
-use crate::recorder::request;
+use crate::recorder::{Gap, request};
 
 /// A batch leaves after this long, full or not.
 const BATCH_AGE: Duration = Duration::from_millis(50);
@@ -71,6 +71,23 @@ pub(super) struct Connection {
     replies: Streaming<wire::IngestReply>,
 }
 
+impl ToEventManager {
+    /// Tells the event manager to go on behind what it has lost.
+    fn skip(&self, gap: Gap, out: &UnboundedSender<Bytes>) {
+        warn!(
+            "{} has lost {} records that it had acknowledged (its store is gone or an older copy); \
+             they are counted as dropped",
+            self.name, gap.records
+        );
+        let skip = wire::Skip {
+            to: gap.to,
+            records: gap.records,
+        };
+        // If the stream is gone the next reply says so.
+        let _ = out.send(request(ingest_request::Body::Skip(skip)));
+    }
+}
+
 impl Link for ToEventManager {
     type Connection = Connection;
 
@@ -90,8 +107,10 @@ impl Link for ToEventManager {
         let mut replies = within(DIAL, call).await?.into_inner();
         match within(DIAL, next(&mut replies)).await?.body {
             Some(ingest_reply::Body::Welcome(w)) => {
-                let welcomed = shared.lock().recorder.outbox().welcome(w.durable);
-                welcomed.map_err(impossible)?;
+                let gap = shared.lock().recorder.welcome(w.durable);
+                if let Some(gap) = gap.map_err(impossible)? {
+                    self.skip(gap, &out);
+                }
                 Ok(Connection { out, replies })
             }
             Some(ingest_reply::Body::Error(e)) => Err(LinkError::Refused(e.into())),
@@ -130,19 +149,33 @@ fn hello(shared: &Shared) -> Bytes {
 async fn converse(shared: &Shared, mut c: Connection) -> Result<(), LinkError> {
     let mut probe = interval(PROBE);
     probe.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    probe.tick().await; // The first tick is at once.
     for _ in 0..FIRST_PROBES {
         send_probe(shared, &c.out);
     }
+    // Batches follow once the event manager knows by what to correct their times, or does not say.
+    let mut clock_known = false;
     loop {
-        while let Some(batch) = shared.next_batch() {
+        while clock_known && let Some(batch) = shared.next_batch() {
             if c.out.send(batch).is_err() {
                 return Err(LinkError::Closed);
             }
         }
         tokio::select! {
-            reply = next(&mut c.replies) => take(shared, reply?)?,
+            reply = next(&mut c.replies) => {
+                let reply = reply?;
+                let sample = matches!(reply.body, Some(ingest_reply::Body::Clock(_)));
+                take(shared, reply)?;
+                if sample && !clock_known {
+                    send_probe(shared, &c.out);
+                    clock_known = true;
+                }
+            }
             () = shared.packed.notified() => {}
-            _ = probe.tick() => send_probe(shared, &c.out),
+            _ = probe.tick() => {
+                send_probe(shared, &c.out);
+                clock_known = true;
+            }
             () = shared.farewell.notified() => {
                 let _ = c.out.send(request(ingest_request::Body::Bye(wire::IngestBye {})));
                 drop(c.out);
@@ -155,12 +188,11 @@ async fn converse(shared: &Shared, mut c: Connection) -> Result<(), LinkError> {
 }
 
 fn send_probe(shared: &Shared, out: &UnboundedSender<Bytes>) {
-    let (offset_ns, error) = shared.lock().recorder.clock().estimate();
-    let sent_ns = shared.clock.now().0;
+    let now = shared.clock.now();
+    let estimate = shared.lock().recorder.clock().estimate(now);
     let probe = wire::ClockProbe {
-        sent_ns,
-        offset_ns,
-        error_ns: error.0,
+        sent_ns: shared.clock.now().0,
+        estimate: estimate.map(Into::into),
     };
     // If the stream is gone the next reply says so.
     let _ = out.send(request(ingest_request::Body::Clock(probe)));

@@ -230,7 +230,7 @@ fn point() -> impl Strategy<Value = HistoryPoint> {
 
 fn process() -> impl Strategy<Value = ProcessStatus> {
     (
-        any::<(u32, bool, i64, [u64; 12])>(),
+        any::<(u32, bool, i64, [u64; 13])>(),
         [counts(), counts(), counts()],
     )
         .prop_map(
@@ -248,6 +248,7 @@ fn process() -> impl Strategy<Value = ProcessStatus> {
                     copies: n[7],
                     objects: n[8],
                     monitor: Nanos(n[11]),
+                    lost_hand_overs: n[12],
                 },
                 clock_offset_ns,
                 clock_error: Nanos(n[9]),
