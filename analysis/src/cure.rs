@@ -52,14 +52,11 @@ impl Cure {
         let mut change = Change::default();
         match self {
             Self::Move { owners, processes } => {
-                let mut topology = catalog.topology.clone();
-                for (ap, mp) in processes {
-                    if let Some(process) = topology.application_processes.get_mut(ap.index()) {
-                        process.memory_process = *mp;
-                    }
-                }
+                let moves = processes.iter().map(|(ap, mp)| (*ap, *mp));
+                let moved = catalog.topology.with_homes(moves);
                 change.placement = Some(Placement {
-                    topology,
+                    // A move to a process that serves no application is none.
+                    topology: moved.unwrap_or_else(|_| catalog.topology.clone()),
                     objects: owners.clone(),
                     ..Placement::default()
                 });

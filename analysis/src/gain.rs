@@ -40,10 +40,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use dosmos_model::inputs::{Builder, NetworkRecord};
-    use dosmos_proto::topology::{ApplicationProcess, Group, MemoryProcess};
+    use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
     use dosmos_proto::{
-        ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology,
-        VarId,
+        ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes,
+        TopologyBuilder, VarId,
     };
     use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
     use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -70,15 +70,18 @@ mod tests {
             memory_process: MpId(i as u32),
         };
         Catalog {
-            topology: Topology {
+            topology: TopologyBuilder {
                 groups: vec![Group {
                     path: GroupPath::top("g"),
                     parent: None,
                 }],
                 memory_processes: names.iter().map(mp).collect(),
                 application_processes: names.iter().enumerate().map(ap).collect(),
-                ..Topology::default()
-            },
+                event_managers: vec![EventManager { name: "emp".into() }],
+                ..TopologyBuilder::default()
+            }
+            .build()
+            .unwrap(),
             ..Catalog::default()
         }
     }

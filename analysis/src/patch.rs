@@ -63,9 +63,9 @@ pub(crate) fn owners(
     moves: &BTreeMap<ObjectId, MpId>,
 ) -> Option<String> {
     let mut all = profile.catalog.variables.iter();
-    let declared = all.find(|v| v.id == variable)?;
+    let declared = all.find(|v| v.id() == variable)?;
     let name = |mp: MpId| format!("{:?}", profile.catalog.topology.mp_name(mp));
-    let count = declared.spec.layout.objects();
+    let count = declared.spec().layout().objects();
     let mut owners: Vec<String> = (0..count.min(LISTED))
         .map(|i| {
             let moved = moves.get(&ObjectId::new(variable, i));
@@ -77,7 +77,7 @@ pub(crate) fn owners(
     }
     let mut text = format!(
         "+[[variable]]\n+name = {:?}\n+owners = [{}]\n",
-        declared.spec.name,
+        declared.spec().name(),
         owners.join(", ")
     );
     if count > LISTED {

@@ -5,7 +5,8 @@
 use dosmos_analysis::{Input, Kind, Profile, ProfileBuilder, Thresholds, analyse, conclude};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId,
+    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, TopologyBuilder,
+    VarId,
 };
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -19,7 +20,7 @@ const X: ObjectId = ObjectId {
 fn catalog(n: u32) -> Catalog {
     Catalog {
         event_managers: vec!["emp0".into()],
-        topology: Topology {
+        topology: TopologyBuilder {
             name: "test".into(),
             groups: vec![Group {
                 path: GroupPath::from("g"),
@@ -42,7 +43,9 @@ fn catalog(n: u32) -> Catalog {
             event_managers: vec![EventManager {
                 name: "emp0".into(),
             }],
-        },
+        }
+        .build()
+        .unwrap(),
         ..Catalog::default()
     }
 }

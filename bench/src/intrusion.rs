@@ -233,7 +233,7 @@ mod tests {
     fn every_configuration_is_a_cluster() {
         for configuration in 0..4 {
             let cluster = Cluster::parse(&cluster(configuration)).unwrap();
-            let emps = cluster.topology.event_managers.len();
+            let emps = cluster.topology.event_managers().len();
             assert_eq!(emps, if configuration == 1 { 4 } else { 1 });
         }
     }

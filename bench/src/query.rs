@@ -127,7 +127,7 @@ fn questions(catalog: &Catalog) -> anyhow::Result<Vec<Question>> {
         })
     };
     let variable = |name: &str| {
-        let found = catalog.variable(name).map(|v| v.id);
+        let found = catalog.variable(name).map(dosmos_proto::Variable::id);
         found.into_iter().collect::<Vec<_>>()
     };
     let ranged = |range| Filter {

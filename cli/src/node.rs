@@ -67,13 +67,13 @@ async fn serve(
 fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
     let emps = cluster
         .topology
-        .event_managers
+        .event_managers()
         .iter()
         .map(|p| p.name.as_str());
     emps.chain(
         cluster
             .topology
-            .memory_processes
+            .memory_processes()
             .iter()
             .map(|p| p.name.as_str()),
     )

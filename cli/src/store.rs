@@ -77,8 +77,8 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
     let topology = &manifest.identity.topology;
     let info = Info {
         event_manager: manifest.identity.event_manager.clone(),
-        run: topology.name.clone(),
-        processes: topology.memory_processes.len() + topology.application_processes.len(),
+        run: topology.name().to_owned(),
+        processes: topology.memory_processes().len() + topology.application_processes().len(),
         in_use_at,
         contents,
         removed: manifest.removed,

@@ -24,9 +24,9 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let file = args.cluster.canonicalize()?;
-    let run_dir = RunDir::create(args.run_dir, &cluster.topology.name)?;
+    let run_dir = RunDir::create(args.run_dir, cluster.topology.name())?;
     let shown = run_dir.shown();
-    output::note(&format!("{}: logs in {shown}/log", cluster.topology.name));
+    output::note(&format!("{}: logs in {shown}/log", cluster.topology.name()));
     let mut signals = Signals::new()?;
     let mut running = tokio::select! {
         started = Running::start(cluster, &file, run_dir) => started?,
@@ -88,7 +88,7 @@ async fn patiently(
 }
 
 fn keep_message(running: &Running, shown: &str) -> String {
-    let emps = &running.cluster.topology.event_managers;
+    let emps = running.cluster.topology.event_managers();
     let addresses: Vec<String> = emps
         .iter()
         .filter_map(|e| running.book.resolve(&e.name))

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use dosmos_proto::variable::check_name;
 use dosmos_proto::wire::{ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{
     CopyPolicy, Layout, LockKind, Malformed, Placement, Variable as Declared, VariableSpec,
@@ -31,6 +30,7 @@ pub struct Declaration<H> {
 
 enum Owners {
     Placed(Placement),
+    Named(Vec<String>),
     Ranks(Vec<usize>),
 }
 
@@ -62,9 +62,11 @@ impl<H: Handle> Declaration<H> {
     }
     /// Object `i` belongs to the `i`-th of these memory processes; a shorter list repeats.
     pub fn owners<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
-        self.placed(Placement::Explicit(
-            names.into_iter().map(Into::into).collect(),
-        ))
+        let names = names.into_iter().map(Into::into).collect();
+        Self {
+            owners: Owners::Named(names),
+            ..self
+        }
     }
     /// All objects belong to a memory process chosen by a hash of the variable's name.
     pub fn owner_by_name(self) -> Self {
@@ -130,29 +132,20 @@ impl<H: Handle> Declaration<H> {
     }
 
     fn spec(&self) -> Result<VariableSpec, Malformed> {
-        check_name("variable name", &self.name)?;
         let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let parts = (part(self.parts.0), part(self.parts.1));
-        Ok(VariableSpec {
-            name: self.name.clone(),
-            layout: Layout::new(H::Element::TYPE, self.shape, parts)?,
-            placement: self.placement()?,
-            policy: self.policy,
-            lock: self.lock,
-        })
+        let layout = Layout::new(H::Element::TYPE, self.shape, parts)?;
+        Ok(VariableSpec::new(&*self.name, layout)?
+            .with_placement(self.placement()?)
+            .with_policy(self.policy)
+            .with_lock(self.lock))
     }
 
     fn placement(&self) -> Result<Placement, Malformed> {
-        let placement = match &self.owners {
-            Owners::Placed(placement) => placement.clone(),
-            Owners::Ranks(ranks) => Placement::Explicit(names(self.dsm.homes(), ranks)?),
-        };
-        match &placement {
-            Placement::Explicit(names) if names.is_empty() => Err(Malformed::new(
-                "placement",
-                "the list of owners is empty; name one memory process at least",
-            )),
-            _ => Ok(placement),
+        match &self.owners {
+            Owners::Placed(placement) => Ok(placement.clone()),
+            Owners::Named(names) => Placement::explicit(names.iter().cloned()),
+            Owners::Ranks(ranks) => Placement::explicit(names(self.dsm.homes(), ranks)?),
         }
     }
 }

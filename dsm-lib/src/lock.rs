@@ -48,15 +48,15 @@ struct Words {
 impl Lock {
     /// None for the owner's queue, which needs no words.
     pub(crate) fn of(dsm: &Dsm, declared: &Declared) -> Option<Arc<Self>> {
-        let kind = declared.spec.lock;
+        let kind = declared.spec().lock();
         (kind != LockKind::Queue).then(|| {
-            let owners = declared.owners.iter();
+            let owners = declared.owners().iter();
             Arc::new(Self {
                 dsm: dsm.clone(),
                 kind,
-                variable: declared.spec.name.as_str().into(),
+                variable: declared.spec().name().into(),
                 owners: owners.map(|&o| dsm.memory_process_name(o)).collect(),
-                objects: declared.spec.layout.objects() as usize,
+                objects: declared.spec().layout().objects() as usize,
                 words: OnceLock::new(),
             })
         })

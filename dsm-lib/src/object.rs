@@ -48,15 +48,15 @@ impl<T: Element> Object<T> {
         index: u32,
         lock: Option<Arc<Lock>>,
     ) -> Option<Self> {
-        let region = variable.spec.layout.region(index)?;
-        let id = ObjectId::new(variable.id, index);
+        let region = variable.spec().layout().region(index)?;
+        let id = ObjectId::new(variable.id(), index);
         Some(Self {
             owner: dsm.memory_process_name(variable.owner(index)),
             dsm,
             thing: Thing {
                 name,
                 object: Some(id),
-                only: variable.spec.layout.objects() == 1,
+                only: variable.spec().layout().objects() == 1,
             },
             id,
             region,

@@ -26,10 +26,10 @@ pub struct Variable<T> {
 
 impl<T: Element> Variable<T> {
     pub(crate) fn new(dsm: Dsm, declared: Declared) -> Result<Self> {
-        let (name, has) = (&declared.spec.name, declared.spec.layout.element());
+        let (name, has) = (declared.spec().name(), declared.spec().layout().element());
         if has != T::TYPE {
             return Err(Error::WrongType {
-                name: name.clone(),
+                name: name.to_owned(),
                 declared: has,
                 asked: T::TYPE,
             });
@@ -37,7 +37,7 @@ impl<T: Element> Variable<T> {
         Ok(Self {
             lock: Lock::of(&dsm, &declared),
             dsm,
-            name: name.as_str().into(),
+            name: name.into(),
             declared: Arc::new(declared),
             element: PhantomData,
         })
@@ -49,19 +49,19 @@ impl<T: Element> Variable<T> {
     }
     /// Its number in the cluster.
     pub fn id(&self) -> VarId {
-        self.declared.id
+        self.declared.id()
     }
     /// Type, shape and split.
     pub fn layout(&self) -> Layout {
-        self.declared.spec.layout
+        self.declared.spec().layout()
     }
     /// What a release does to copies.
     pub fn policy(&self) -> CopyPolicy {
-        self.declared.spec.policy
+        self.declared.spec().policy()
     }
     /// How processes take turns on its objects.
     pub fn lock_kind(&self) -> LockKind {
-        self.declared.spec.lock
+        self.declared.spec().lock()
     }
     /// Number of objects.
     pub fn object_count(&self) -> usize {
@@ -138,7 +138,7 @@ impl<T: Element> Variable<T> {
 
 impl<T> std::fmt::Debug for Variable<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Variable({})", self.declared.spec)
+        write!(f, "Variable({})", self.declared.spec())
     }
 }
 

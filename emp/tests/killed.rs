@@ -14,7 +14,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, VarId,
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
+    VarId,
 };
 use dosmos_trace::query::{Filter, MetaQuery, TraceSource};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -34,7 +35,7 @@ const LIFE_US: u64 = 60_000;
 const HELD: usize = 200;
 
 fn topology() -> Topology {
-    Topology {
+    TopologyBuilder {
         name: "test".into(),
         groups: vec![Group {
             path: GroupPath::top("a"),
@@ -54,7 +55,7 @@ fn topology() -> Topology {
             name: "emp0".into(),
         }],
     }
-    .check()
+    .build()
     .unwrap()
 }
 

@@ -12,7 +12,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, VarId,
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
+    VarId,
 };
 use dosmos_trace::meta::{HandOver, OpCounts};
 use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};
@@ -44,7 +45,7 @@ fn topology() -> Topology {
     let emp = |i: u32| EventManager {
         name: format!("emp{i}"),
     };
-    Topology {
+    TopologyBuilder {
         name: "test".into(),
         groups: vec![Group {
             path: GroupPath::top("a"),
@@ -54,7 +55,7 @@ fn topology() -> Topology {
         application_processes: vec![ap(0), ap(1)],
         event_managers: vec![emp(0), emp(1)],
     }
-    .check()
+    .build()
     .unwrap()
 }
 
@@ -555,20 +556,12 @@ async fn standard_tools_find_their_way() {
 }
 
 fn declared(id: u32, name: &str) -> wire::Variable {
-    use dosmos_proto::{CopyPolicy, ElementType, Layout, Placement, Variable, VariableSpec};
-    Variable {
-        id: VarId(id),
-        spec: VariableSpec {
-            name: name.into(),
-            layout: Layout::new(ElementType::F64, (1, 1), (1, 1)).unwrap(),
-            placement: Placement::RoundRobin(None),
-            policy: CopyPolicy::Invalidate,
-            lock: Default::default(),
-        },
-        owners: vec![MpId(0)],
-        group: GroupId(0),
-    }
-    .into()
+    use dosmos_proto::{ElementType, Layout, Placement, Variable, VariableSpec};
+    let layout = Layout::new(ElementType::F64, (1, 1), (1, 1)).unwrap();
+    let spec = VariableSpec::new(name, layout).unwrap();
+    let spec = spec.with_placement(Placement::RoundRobin(None));
+    let variable = Variable::new(VarId(id), spec, vec![MpId(0)], GroupId(0));
+    variable.unwrap().into()
 }
 
 #[tokio::test]

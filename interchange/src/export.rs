@@ -154,7 +154,7 @@ impl Run {
         for store in stores {
             lacking.merge(&store.completeness());
         }
-        for emp in &self.catalog.topology.event_managers {
+        for emp in self.catalog.topology.event_managers() {
             let known = |list: &[String]| list.contains(&emp.name);
             if !known(&self.catalog.event_managers) && !known(&lacking.missing) {
                 lacking.missing.push(emp.name.clone());
@@ -166,7 +166,7 @@ impl Run {
 
 fn merge(catalog: &mut Catalog, other: Catalog) {
     for variable in other.variables {
-        if !catalog.variables.iter().any(|v| v.id == variable.id) {
+        if !catalog.variables.iter().any(|v| v.id() == variable.id()) {
             catalog.variables.push(variable);
         }
     }

@@ -20,10 +20,10 @@ impl Names {
     /// The names of `catalog`.
     pub fn of(catalog: &Catalog) -> Self {
         let t = &catalog.topology;
-        let variable = |v: &Variable| (v.id, v.spec.name.clone());
-        let aps = t.application_processes.iter().map(|p| p.name.clone());
-        let mps = t.memory_processes.iter().map(|p| p.name.clone());
-        let groups = t.groups.iter().map(|g| g.path.to_string());
+        let variable = |v: &Variable| (v.id(), v.spec().name().to_owned());
+        let aps = t.application_processes().iter().map(|p| p.name.clone());
+        let mps = t.memory_processes().iter().map(|p| p.name.clone());
+        let groups = t.groups().iter().map(|g| g.path.to_string());
         Self {
             variables: catalog.variables.iter().map(variable).collect(),
             barriers: catalog.barriers.iter().map(|b| (b.id, b.clone())).collect(),

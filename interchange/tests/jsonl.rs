@@ -24,7 +24,7 @@ fn the_example_means_what_it_says() {
     let catalog = store.describe();
     let groups: Vec<&str> = catalog
         .topology
-        .groups
+        .groups()
         .iter()
         .map(|g| g.path.as_str())
         .collect();
@@ -51,8 +51,8 @@ fn a_file_of_requests_alone_makes_whole_meta_objects() {
     let dir = scratch();
     let store = store_of(SAMPLE, &dir.path().join("store"));
     let meta = block_on(store.meta_objects(&MetaQuery::default())).unwrap();
-    let x = store.describe().variable("x").unwrap().id;
-    let y = store.describe().variable("y").unwrap().id;
+    let x = store.describe().variable("x").unwrap().id();
+    let y = store.describe().variable("y").unwrap().id();
     let of = |object| {
         let found = meta.primaries.iter().find(|p| p.object == object);
         found.unwrap().clone()

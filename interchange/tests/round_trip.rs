@@ -82,8 +82,8 @@ proptest! {
         prop_assert_eq!(all_named(&store), all_named(&back));
         prop_assert_eq!(store.completeness(), back.completeness());
         let (was, is) = (store.describe().topology, back.describe().topology);
-        prop_assert_eq!(&was.groups, &is.groups);
-        prop_assert_eq!(&was.application_processes, &is.application_processes);
+        prop_assert_eq!(was.groups(), is.groups());
+        prop_assert_eq!(was.application_processes(), is.application_processes());
         let again = jsonl_of(&[back], &all());
         prop_assert_eq!(&text, &again);
 

@@ -183,8 +183,8 @@ fn declarations_that_differ_say_both() {
         &c.refusal(0, at("mp9")),
         &["Invalid", "no memory process mp9", "mp0, mp1"],
     );
-    let mut spec = scalar("z", &["mp0"], Invalidate);
-    spec.placement = Placement::RoundRobin(Some("/nope".into()));
+    let nowhere = Placement::RoundRobin(Some("/nope".into()));
+    let spec = scalar("z", &["mp0"], Invalidate).with_placement(nowhere);
     says(
         &c.refusal(0, Request::Declare(spec)),
         &["Invalid", "/nope", "/a"],
@@ -196,7 +196,7 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
     let overrides = [VariableOverride {
         name: "x".into(),
         policy: Some(Update),
-        placement: Some(Placement::Explicit(vec!["mp1".into()])),
+        placement: Some(Placement::explicit(["mp1"]).unwrap()),
         lock: None,
     }];
     let mut c = Cluster::with_overrides(&["/a"], 2, 1, &overrides);
@@ -205,7 +205,7 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
         let Some(Reply::Variable(v)) = reply else {
             panic!("{reply:?}")
         };
-        assert_eq!((v.spec.policy, &v.owners[..]), (Update, &[MP1][..]));
+        assert_eq!((v.spec().policy(), v.owners()), (Update, &[MP1][..]));
     }
 }
 

@@ -15,8 +15,8 @@ use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer}
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::{self as w};
 use dosmos_proto::{
-    AddressBook, CopyPolicy, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement,
-    Topology, VarId, VariableSpec,
+    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Topology, VarId,
+    VariableSpec,
 };
 use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, oneshot};
@@ -114,7 +114,7 @@ impl Cluster {
 
     async fn start_all(&self) -> Vec<Process> {
         let mut all = Vec::new();
-        for mp in 0..self.topology.memory_processes.len() as u32 {
+        for mp in 0..self.topology.memory_processes().len() as u32 {
             all.push(self.start(mp).await);
         }
         all
@@ -122,7 +122,7 @@ impl Cluster {
 
     async fn client(&self, ap: u32) -> Client {
         let name = format!("ap{ap}");
-        let mp = self.topology.application_processes[ap as usize].memory_process;
+        let mp = self.topology.application_processes()[ap as usize].memory_process;
         Client::connect(&self.book(), &self.topology.mp_name(mp), &name, PROTOCOL).await
     }
 }
@@ -211,13 +211,9 @@ impl Client {
 }
 
 fn spec(name: &str, owner: &str, bytes: u64) -> VariableSpec {
-    VariableSpec {
-        name: name.into(),
-        layout: Layout::new(ElementType::U8, (1, bytes), (1, 1)).unwrap(),
-        placement: Placement::Explicit(vec![owner.into()]),
-        policy: CopyPolicy::Invalidate,
-        lock: Default::default(),
-    }
+    let layout = Layout::new(ElementType::U8, (1, bytes), (1, 1)).unwrap();
+    let spec = VariableSpec::new(name, layout).unwrap();
+    spec.with_placement(Placement::explicit([owner]).unwrap())
 }
 
 fn access(object: ObjectId, kind: w::object_access::Kind) -> In {

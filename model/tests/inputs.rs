@@ -9,7 +9,8 @@ use dosmos_model::inputs::{
 use dosmos_model::lopc::{general, homogeneous};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId,
+    ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, Topology,
+    TopologyBuilder, VarId,
 };
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -43,12 +44,12 @@ fn network() -> NetworkRecord {
 /// A group a pair of numbers: memory processes in it. Each has an application process; links where there
 /// is more than one group.
 fn topology(groups: &[u32]) -> Topology {
-    let mut t = Topology {
+    let mut t = TopologyBuilder {
         name: "test".into(),
         event_managers: vec![EventManager {
             name: "emp0".into(),
         }],
-        ..Topology::default()
+        ..TopologyBuilder::default()
     };
     for (g, size) in groups.iter().enumerate() {
         t.groups.push(Group {
@@ -69,7 +70,7 @@ fn topology(groups: &[u32]) -> Topology {
             t.memory_processes.push(process(format!("lp{g}"), g, true));
         }
     }
-    t.check().unwrap()
+    t.build().unwrap()
 }
 
 fn process(name: String, group: usize, link: bool) -> MemoryProcess {
@@ -297,10 +298,10 @@ fn another_group_makes_faults_local_copied_or_far() {
     }
     let run = lab.run();
     let faults = |groups: &[u32], home: Option<u32>| {
-        let mut topology = topology(groups);
-        if let Some(mp) = home {
-            topology.application_processes[1].memory_process = MpId(mp);
-        }
+        let topology = topology(groups);
+        let topology = topology
+            .with_homes(home.map(|mp| (ApId(1), MpId(mp))))
+            .unwrap();
         let change = Change {
             placement: Some(Placement {
                 topology,
@@ -332,9 +333,9 @@ fn another_group_makes_faults_local_copied_or_far() {
     let change = Change {
         placement: Some(Placement {
             topology: {
-                let mut near = topology(&[2]);
+                let mut near = TopologyBuilder::from(topology(&[2]));
                 near.name = "near".into();
-                near
+                near.build().unwrap()
             },
             ..Placement::default()
         }),
@@ -534,8 +535,8 @@ fn lopc_gets_its_symbols() {
 #[test]
 fn a_thread_of_a_shared_memory_process_has_a_node_of_its_own() {
     let mut lab = one_phase(&[3]);
-    lab.catalog.topology.application_processes[1].memory_process = MpId(2);
-    lab.catalog.topology.application_processes[2].memory_process = MpId(2);
+    let shared = [(ApId(1), MpId(2)), (ApId(2), MpId(2))];
+    lab.catalog.topology = lab.catalog.topology.with_homes(shared).unwrap();
     lab.records.iter_mut().for_each(|r| {
         if r.ap == ApId(1) && r.side == Side::Requester {
             r.mp = MpId(2);

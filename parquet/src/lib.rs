@@ -110,7 +110,7 @@ impl<W: Write + Send> Export for Parquet<W> {
             return Ok(());
         };
         let about = json!({
-            "name": run.catalog.topology.name,
+            "name": run.catalog.topology.name(),
             "start_ns": run.start.0,
             "end_ns": run.end.0,
         });

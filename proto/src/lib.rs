@@ -1,7 +1,7 @@
 //! The wire contract between dosmos processes.
 //!
 //! * [`wire`]: the messages and gRPC services, generated from `proto/proto/dosmos/v1/*.proto`.
-//! * the vocabulary those messages speak ([`ids`], [`layout`], [`variable`], [`topology`], [`phase`], [`error`]),
+//! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`error`]),
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
@@ -31,8 +31,9 @@ pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use time::Nanos;
-pub use topology::{GroupPath, Topology};
-pub use variable::{CopyPolicy, LockKind, Placement, Variable, VariableSpec};
+pub use topology::{GroupPath, Topology, TopologyBuilder};
+pub use transport::{ConnectError, InvalidAddress};
+pub use variable::{CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

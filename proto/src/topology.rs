@@ -2,9 +2,9 @@
 //! file; the same in every process, so that a number means the same everywhere.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
 
 use crate::{ApId, EmpId, GroupId, Malformed, MpId, wire};
 
@@ -79,10 +79,22 @@ pub struct EventManager {
     pub name: String,
 }
 
-/// All processes of a cluster. Always consistent: every number in it names something
-/// ([`Topology::check`]).
+/// All processes of a cluster. Always consistent: every number in it names something, parents come
+/// before their children, a group has at most one link process, and names are unique. Made by
+/// [`TopologyBuilder::build`] or from a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "TopologyBuilder")]
 pub struct Topology {
+    name: String,
+    groups: Vec<Group>,
+    memory_processes: Vec<MemoryProcess>,
+    application_processes: Vec<ApplicationProcess>,
+    event_managers: Vec<EventManager>,
+}
+
+/// A topology under construction; nothing is checked before [`build`](Self::build).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct TopologyBuilder {
     /// Name of the cluster.
     pub name: String,
     /// By [`GroupId`].
@@ -95,60 +107,128 @@ pub struct Topology {
     pub event_managers: Vec<EventManager>,
 }
 
-impl Topology {
-    /// Checks that every number names something, that parents come before children, that a group
-    /// has one link process at most, and that names are unique.
+impl TopologyBuilder {
+    /// The topology, if it is consistent.
     ///
     /// # Errors
-    /// Names the first thing that is not so.
-    pub fn check(self) -> Result<Self, Malformed> {
-        let bad = |why: String| Err(Malformed::new("topology", why));
+    /// Names the first number that names nothing, parent that comes after its child, group with two
+    /// link processes, application process at a link process, or name that two processes have.
+    pub fn build(self) -> Result<Topology, Malformed> {
+        self.check_groups()?;
+        self.check_memory_processes()?;
+        self.check_application_processes()?;
+        let topology = Topology {
+            name: self.name,
+            groups: self.groups,
+            memory_processes: self.memory_processes,
+            application_processes: self.application_processes,
+            event_managers: self.event_managers,
+        };
+        let mut names: Vec<&str> = topology.process_names().collect();
+        names.sort_unstable();
+        match names.windows(2).find(|w| w[0] == w[1]) {
+            Some(pair) => Err(bad(format!("two processes are called {}", pair[0]))),
+            None => Ok(topology),
+        }
+    }
+
+    fn check_groups(&self) -> Result<(), Malformed> {
         for (i, group) in self.groups.iter().enumerate() {
             if group.parent.is_some_and(|p| p.index() >= i) {
-                return bad(format!("group {} comes before its parent", group.path));
+                return Err(bad(format!("group {} comes before its parent", group.path)));
             }
         }
+        Ok(())
+    }
+
+    fn check_memory_processes(&self) -> Result<(), Malformed> {
         let mut linked = vec![false; self.groups.len()];
         for mp in &self.memory_processes {
-            if mp.group.index() >= self.groups.len() {
-                return bad(format!(
+            let Some(group) = self.groups.get(mp.group.index()) else {
+                return Err(bad(format!(
                     "{} is in {}, which does not exist",
                     mp.name, mp.group
-                ));
-            }
+                )));
+            };
             if mp.event_manager.index() >= self.event_managers.len() {
-                return bad(format!(
+                return Err(bad(format!(
                     "{} reports to {}, which does not exist",
                     mp.name, mp.event_manager
-                ));
+                )));
             }
             if mp.link && std::mem::replace(&mut linked[mp.group.index()], true) {
-                return bad(format!(
-                    "group {} has two link processes",
-                    self.groups[mp.group.index()].path
-                ));
+                return Err(bad(format!("group {} has two link processes", group.path)));
             }
         }
+        Ok(())
+    }
+
+    fn check_application_processes(&self) -> Result<(), Malformed> {
         for ap in &self.application_processes {
             match self.memory_processes.get(ap.memory_process.index()) {
                 Some(mp) if !mp.link => {}
                 Some(mp) => {
-                    return bad(format!("{} talks to {}, a link process", ap.name, mp.name));
+                    return Err(bad(format!(
+                        "{} talks to {}, a link process",
+                        ap.name, mp.name
+                    )));
                 }
                 None => {
-                    return bad(format!(
+                    return Err(bad(format!(
                         "{} talks to {}, which does not exist",
                         ap.name, ap.memory_process
-                    ));
+                    )));
                 }
             }
         }
-        let mut names: Vec<&str> = self.process_names().collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
-            return bad(format!("two processes are called {}", pair[0]));
+        Ok(())
+    }
+}
+
+fn bad(why: String) -> Malformed {
+    Malformed::new("topology", why)
+}
+
+impl TryFrom<TopologyBuilder> for Topology {
+    type Error = Malformed;
+    fn try_from(builder: TopologyBuilder) -> Result<Self, Malformed> {
+        builder.build()
+    }
+}
+
+/// To change a topology: take it apart, and build it again.
+impl From<Topology> for TopologyBuilder {
+    fn from(t: Topology) -> Self {
+        Self {
+            name: t.name,
+            groups: t.groups,
+            memory_processes: t.memory_processes,
+            application_processes: t.application_processes,
+            event_managers: t.event_managers,
         }
-        Ok(self)
+    }
+}
+
+impl Topology {
+    /// Name of the cluster.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// All groups, by [`GroupId`].
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    /// All memory and link processes, by [`MpId`].
+    pub fn memory_processes(&self) -> &[MemoryProcess] {
+        &self.memory_processes
+    }
+    /// All application processes, by [`ApId`].
+    pub fn application_processes(&self) -> &[ApplicationProcess] {
+        &self.application_processes
+    }
+    /// All event managers, by [`EmpId`].
+    pub fn event_managers(&self) -> &[EventManager] {
+        &self.event_managers
     }
 
     /// Names of all processes.
@@ -250,11 +330,29 @@ impl Topology {
             })
     }
 
-    /// A number that differs between different topologies (within one version of the program).
+    /// The same with these application processes at other memory processes.
+    ///
+    /// # Errors
+    /// If one of the memory processes does not exist or is a link process.
+    pub fn with_homes(
+        &self,
+        homes: impl IntoIterator<Item = (ApId, MpId)>,
+    ) -> Result<Self, Malformed> {
+        let mut builder = TopologyBuilder::from(self.clone());
+        for (ap, mp) in homes {
+            if let Some(process) = builder.application_processes.get_mut(ap.index()) {
+                process.memory_process = mp;
+            }
+        }
+        builder.build()
+    }
+
+    /// A number that differs between different topologies: XXH64 (seed 0) of the protobuf encoding of
+    /// the topology's message (fields in the order of their numbers), the same on every host and with
+    /// every compiler.
     pub fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
+        let message = wire::Topology::from(self.clone());
+        XxHash64::oneshot(0, &prost::Message::encode_to_vec(&message))
     }
 }
 
@@ -305,7 +403,7 @@ impl From<Topology> for wire::Topology {
 impl TryFrom<wire::Topology> for Topology {
     type Error = Malformed;
     fn try_from(t: wire::Topology) -> Result<Self, Malformed> {
-        Self {
+        TopologyBuilder {
             name: t.name,
             groups: t
                 .groups
@@ -339,6 +437,95 @@ impl TryFrom<wire::Topology> for Topology {
                 .map(|p| EventManager { name: p.name })
                 .collect(),
         }
-        .check()
+        .build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_groups() -> TopologyBuilder {
+        let groups = ["north", "south"].map(|name| Group {
+            path: GroupPath::top(name),
+            parent: None,
+        });
+        let memory_processes = (0..2).map(|i| MemoryProcess {
+            name: format!("mp{i}"),
+            group: GroupId(i),
+            event_manager: EmpId(0),
+            link: false,
+        });
+        TopologyBuilder {
+            name: "two".into(),
+            groups: groups.into(),
+            memory_processes: memory_processes.collect(),
+            application_processes: vec![ApplicationProcess {
+                name: "ap0".into(),
+                memory_process: MpId(1),
+            }],
+            event_managers: vec![EventManager {
+                name: "emp0".into(),
+            }],
+        }
+    }
+
+    /// The value is that of the specified algorithm: a change of it is a change of the protocol.
+    #[test]
+    fn the_fingerprint_is_specified() {
+        let topology = two_groups().build().unwrap();
+        assert_eq!(topology.fingerprint(), 0x2ee2_af8a_f6f8_3c17);
+        let mut other = TopologyBuilder::from(topology.clone());
+        other.application_processes[0].memory_process = MpId(0);
+        assert_ne!(other.build().unwrap().fingerprint(), topology.fingerprint());
+        assert_eq!(Topology::default().fingerprint(), 0xef46_db37_51d8_e999);
+    }
+
+    #[test]
+    fn inconsistent_topologies_are_refused_by_name() {
+        type Damage = fn(&mut TopologyBuilder);
+        let cases: [(Damage, &str); 7] = [
+            (
+                |t| t.groups[0].parent = Some(GroupId(1)),
+                "group /north comes before its parent",
+            ),
+            (
+                |t| t.memory_processes[1].group = GroupId(2),
+                "mp1 is in group#2",
+            ),
+            (
+                |t| t.memory_processes[0].event_manager = EmpId(1),
+                "mp0 reports to emp#1",
+            ),
+            (
+                |t| {
+                    let mut link = t.memory_processes[0].clone();
+                    link.link = true;
+                    link.name = "lp0".into();
+                    t.memory_processes.push(link.clone());
+                    link.name = "lp1".into();
+                    t.memory_processes.push(link);
+                },
+                "group /north has two link processes",
+            ),
+            (
+                |t| t.memory_processes[1].link = true,
+                "ap0 talks to mp1, a link process",
+            ),
+            (
+                |t| t.application_processes[0].memory_process = MpId(2),
+                "ap0 talks to mp#2",
+            ),
+            (
+                |t| t.event_managers[0].name = "mp0".into(),
+                "two processes are called mp0",
+            ),
+        ];
+        for (damage, expected) in cases {
+            let mut builder = two_groups();
+            damage(&mut builder);
+            let error = builder.build().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

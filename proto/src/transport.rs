@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -28,24 +29,26 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+/// A text that is not an address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an address; write host:port or unix:PATH")]
+pub struct InvalidAddress(String);
+
 impl FromStr for Address {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return if path.is_empty() {
-                Err("an address unix:PATH needs a path".into())
-            } else {
-                Ok(Self::Unix(path.into()))
-            };
+    type Err = InvalidAddress;
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
+        let invalid = || InvalidAddress(text.to_owned());
+        match text.strip_prefix("unix:") {
+            Some("") => return Err(invalid()),
+            Some(path) => return Ok(Self::Unix(path.into())),
+            None => {}
         }
         let text = text.strip_prefix("http://").unwrap_or(text);
         match text.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
                 Ok(Self::Tcp(text.to_owned()))
             }
-            _ => Err(format!(
-                "{text:?} is no address; write host:port or unix:PATH"
-            )),
+            _ => Err(invalid()),
         }
     }
 }
@@ -235,12 +238,12 @@ pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, Co
         Address::Tcp(text) => format!("http://{text}"),
         Address::Unix(_) => "http://unix.invalid".to_owned(),
     };
-    let failed = |e: &dyn std::error::Error| ConnectError {
+    let failed = |e: tonic::transport::Error| ConnectError {
         address: address.clone(),
-        why: innermost(e),
+        source: Arc::new(e),
     };
     let endpoint = Endpoint::from_shared(uri)
-        .map_err(|e| failed(&e))?
+        .map_err(failed)?
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .tcp_nodelay(true)
@@ -259,17 +262,26 @@ pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, Co
             endpoint.connect_with_connector(dial).await
         }
     };
-    channel.map_err(|e| failed(&e))
+    channel.map_err(failed)
 }
 
 /// A process that could not be reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot reach {address}: {why}")]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("cannot reach {address}: {}", self.reason())]
 pub struct ConnectError {
+    address: Address,
+    source: Arc<tonic::transport::Error>,
+}
+
+impl ConnectError {
     /// Where it should be.
-    pub address: Address,
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
     /// What the system said.
-    pub why: String,
+    pub fn reason(&self) -> String {
+        innermost(&self.source)
+    }
 }
 
 /// The last error of a chain: the one that says what happened.

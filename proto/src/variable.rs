@@ -9,6 +9,9 @@ use crate::{GroupId, Layout, Malformed, MpId, ObjectId, VarId, wire};
 /// Longest name of a variable or barrier, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
+/// Longest list of owners in a declaration; a shorter list than there are objects repeats.
+pub const MAX_OWNERS: usize = 65_536;
+
 /// What becomes of an object's copies when it is released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -81,8 +84,53 @@ pub enum Placement {
     ByName,
     /// Object `i` at the `i`-th memory process, of the named group (with sub-groups) or of all.
     RoundRobin(Option<String>),
-    /// The named memory processes, one an object; a shorter list repeats.
-    Explicit(Vec<String>),
+    /// The named memory processes, one per object; a shorter list repeats.
+    Explicit(OwnerNames),
+}
+
+impl Placement {
+    /// The named memory processes, one per object; a shorter list repeats.
+    ///
+    /// # Errors
+    /// See [`OwnerNames`].
+    pub fn explicit(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Malformed> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        Ok(Self::Explicit(names.try_into()?))
+    }
+}
+
+/// Names of memory processes that own the objects of a variable: 1 to [`MAX_OWNERS`], each a valid name
+/// ([`check_name`]).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct OwnerNames(Vec<String>);
+
+impl OwnerNames {
+    /// The names, in the order of the objects.
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<String>> for OwnerNames {
+    type Error = Malformed;
+    fn try_from(names: Vec<String>) -> Result<Self, Malformed> {
+        check_owners(names.len())?;
+        names
+            .iter()
+            .try_for_each(|name| check_name("name of an owner", name))?;
+        Ok(Self(names))
+    }
+}
+
+fn check_owners(count: usize) -> Result<(), Malformed> {
+    match count {
+        1..=MAX_OWNERS => Ok(()),
+        _ => Err(Malformed::new(
+            "list of owners",
+            format!("it has {count} entries; 1 to {MAX_OWNERS} are possible"),
+        )),
+    }
 }
 
 impl fmt::Display for Placement {
@@ -92,25 +140,96 @@ impl fmt::Display for Placement {
             Self::ByName => f.write_str("by name"),
             Self::RoundRobin(None) => f.write_str("round robin"),
             Self::RoundRobin(Some(group)) => write!(f, "round robin in {group}"),
-            Self::Explicit(names) => write!(f, "at {}", names.join(", ")),
+            Self::Explicit(names) => write!(f, "at {}", names.0.join(", ")),
         }
     }
 }
 
-/// A declaration.
+/// A declaration. Its name is valid ([`check_name`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedSpec")]
 pub struct VariableSpec {
+    name: String,
+    layout: Layout,
+    placement: Placement,
+    policy: CopyPolicy,
+    lock: LockKind,
+}
+
+impl VariableSpec {
+    /// A declaration of the variable `name` with the default placement, copy policy and lock.
+    ///
+    /// # Errors
+    /// If `name` is not a valid name.
+    pub fn new(name: impl Into<String>, layout: Layout) -> Result<Self, Malformed> {
+        let name = name.into();
+        check_name("variable name", &name)?;
+        Ok(Self {
+            name,
+            layout,
+            placement: Placement::default(),
+            policy: CopyPolicy::default(),
+            lock: LockKind::default(),
+        })
+    }
+
+    /// The same with this placement.
+    #[must_use]
+    pub fn with_placement(self, placement: Placement) -> Self {
+        Self { placement, ..self }
+    }
+    /// The same with this copy policy.
+    #[must_use]
+    pub fn with_policy(self, policy: CopyPolicy) -> Self {
+        Self { policy, ..self }
+    }
+    /// The same with this kind of lock.
+    #[must_use]
+    pub fn with_lock(self, lock: LockKind) -> Self {
+        Self { lock, ..self }
+    }
+
     /// Unique in the cluster.
-    pub name: String,
+    pub fn name(&self) -> &str {
+        &self.name
+    }
     /// Type, shape and split.
-    pub layout: Layout,
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
     /// Owners.
-    pub placement: Placement,
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
     /// What releases do to copies.
-    pub policy: CopyPolicy,
+    pub fn policy(&self) -> CopyPolicy {
+        self.policy
+    }
     /// How processes take turns.
-    #[serde(default)]
-    pub lock: LockKind,
+    pub fn lock(&self) -> LockKind {
+        self.lock
+    }
+}
+
+/// A declaration as it was stored.
+#[derive(Deserialize)]
+struct UncheckedSpec {
+    name: String,
+    layout: Layout,
+    placement: Placement,
+    policy: CopyPolicy,
+    lock: LockKind,
+}
+
+impl TryFrom<UncheckedSpec> for VariableSpec {
+    type Error = Malformed;
+    fn try_from(s: UncheckedSpec) -> Result<Self, Malformed> {
+        let spec = Self::new(s.name, s.layout)?;
+        Ok(spec
+            .with_placement(s.placement)
+            .with_policy(s.policy)
+            .with_lock(s.lock))
+    }
 }
 
 impl fmt::Display for VariableSpec {
@@ -127,20 +246,54 @@ impl fmt::Display for VariableSpec {
     }
 }
 
-/// A declared variable.
+/// A declared variable. It has at least one owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedVariable")]
 pub struct Variable {
-    /// Its number.
-    pub id: VarId,
-    /// Its declaration.
-    pub spec: VariableSpec,
-    /// Owner of each object; a shorter list repeats. Never empty.
-    pub owners: Vec<MpId>,
-    /// Group of the process that declared it first.
-    pub group: GroupId,
+    id: VarId,
+    spec: VariableSpec,
+    owners: Vec<MpId>,
+    group: GroupId,
 }
 
 impl Variable {
+    /// The variable `id` as declared by `spec`. `owners` are the owners of its objects (a shorter list
+    /// repeats), `group` is the group of the process that declared it first.
+    ///
+    /// # Errors
+    /// If there is no owner, or there are more than [`MAX_OWNERS`].
+    pub fn new(
+        id: VarId,
+        spec: VariableSpec,
+        owners: Vec<MpId>,
+        group: GroupId,
+    ) -> Result<Self, Malformed> {
+        check_owners(owners.len())?;
+        Ok(Self {
+            id,
+            spec,
+            owners,
+            group,
+        })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> VarId {
+        self.id
+    }
+    /// Its declaration.
+    pub fn spec(&self) -> &VariableSpec {
+        &self.spec
+    }
+    /// Owner of each object; a shorter list repeats. Never empty.
+    pub fn owners(&self) -> &[MpId] {
+        &self.owners
+    }
+    /// Group of the process that declared it first.
+    pub fn group(&self) -> GroupId {
+        self.group
+    }
+
     /// The owner of object `index`.
     pub fn owner(&self, index: u32) -> MpId {
         self.owners[index as usize % self.owners.len()]
@@ -150,6 +303,22 @@ impl Variable {
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + use<> {
         let id = self.id;
         (0..self.spec.layout.objects()).map(move |i| ObjectId::new(id, i))
+    }
+}
+
+/// A variable as it was stored.
+#[derive(Deserialize)]
+struct UncheckedVariable {
+    id: VarId,
+    spec: VariableSpec,
+    owners: Vec<MpId>,
+    group: GroupId,
+}
+
+impl TryFrom<UncheckedVariable> for Variable {
+    type Error = Malformed;
+    fn try_from(v: UncheckedVariable) -> Result<Self, Malformed> {
+        Self::new(v.id, v.spec, v.owners, v.group)
     }
 }
 
@@ -183,9 +352,9 @@ impl From<Placement> for wire::Placement {
             Placement::Creator => w::Rule::Creator(w::Creator {}),
             Placement::ByName => w::Rule::ByName(w::ByName {}),
             Placement::RoundRobin(group) => w::Rule::RoundRobin(w::RoundRobin { group }),
-            Placement::Explicit(memory_processes) => {
-                w::Rule::Explicit(w::Explicit { memory_processes })
-            }
+            Placement::Explicit(memory_processes) => w::Rule::Explicit(w::Explicit {
+                memory_processes: memory_processes.0,
+            }),
         };
         Self { rule: Some(rule) }
     }
@@ -199,13 +368,7 @@ impl TryFrom<wire::Placement> for Placement {
             Rule::Creator(_) => Self::Creator,
             Rule::ByName(_) => Self::ByName,
             Rule::RoundRobin(r) => Self::RoundRobin(r.group),
-            Rule::Explicit(e) if e.memory_processes.is_empty() => {
-                return Err(Malformed::new(
-                    "placement",
-                    "an explicit list without a name",
-                ));
-            }
-            Rule::Explicit(e) => Self::Explicit(e.memory_processes),
+            Rule::Explicit(e) => Self::Explicit(e.memory_processes.try_into()?),
         })
     }
 }
@@ -244,7 +407,6 @@ impl From<VariableSpec> for wire::VariableSpec {
 impl TryFrom<wire::VariableSpec> for VariableSpec {
     type Error = Malformed;
     fn try_from(s: wire::VariableSpec) -> Result<Self, Malformed> {
-        check_name("variable name", &s.name)?;
         let policy = match s.policy() {
             wire::CopyPolicy::Invalidate => CopyPolicy::Invalidate,
             wire::CopyPolicy::Update => CopyPolicy::Update,
@@ -256,16 +418,12 @@ impl TryFrom<wire::VariableSpec> for VariableSpec {
             Ok(wire::LockKind::Mcs) => LockKind::Mcs,
             Err(_) => return Err(Malformed::new("lock kind", format!("{} is none", s.lock))),
         };
-        Ok(Self {
-            layout: s.layout.ok_or(Malformed::missing("layout"))?.try_into()?,
-            placement: s
-                .placement
-                .ok_or(Malformed::missing("placement"))?
-                .try_into()?,
-            name: s.name,
-            policy,
-            lock,
-        })
+        let layout = s.layout.ok_or(Malformed::missing("layout"))?.try_into()?;
+        let placement = s.placement.ok_or(Malformed::missing("placement"))?;
+        Ok(Self::new(s.name, layout)?
+            .with_placement(placement.try_into()?)
+            .with_policy(policy)
+            .with_lock(lock))
     }
 }
 
@@ -283,17 +441,46 @@ impl From<Variable> for wire::Variable {
 impl TryFrom<wire::Variable> for Variable {
     type Error = Malformed;
     fn try_from(v: wire::Variable) -> Result<Self, Malformed> {
-        if v.owners.is_empty() {
-            return Err(Malformed::missing("variable owners"));
+        let spec = v.spec.ok_or(Malformed::missing("variable spec"))?;
+        let owners = v.owners.into_iter().map(MpId).collect();
+        Self::new(VarId(v.id), spec.try_into()?, owners, GroupId(v.group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ElementType;
+
+    fn spec() -> VariableSpec {
+        let layout = Layout::new(ElementType::F64, (4, 4), (2, 1)).unwrap();
+        VariableSpec::new("m", layout).unwrap()
+    }
+
+    #[test]
+    fn a_variable_survives_the_wire() {
+        let spec = spec()
+            .with_placement(Placement::explicit(["mp0", "mp1"]).unwrap())
+            .with_policy(CopyPolicy::Update)
+            .with_lock(LockKind::Mcs);
+        let variable = Variable::new(VarId(7), spec, vec![MpId(0), MpId(1)], GroupId(1)).unwrap();
+        let back = Variable::try_from(wire::Variable::from(variable.clone())).unwrap();
+        assert_eq!(back, variable);
+        assert_eq!(back.objects().count(), 2);
+        assert_eq!(back.owner(3), MpId(1));
+    }
+
+    #[test]
+    fn what_is_not_valid_is_refused() {
+        for name in ["", "a\tb", &"x".repeat(MAX_NAME_BYTES + 1)] {
+            assert!(VariableSpec::new(name, spec().layout()).is_err(), "{name}");
+            assert!(Placement::explicit([name]).is_err(), "{name}");
         }
-        Ok(Self {
-            id: VarId(v.id),
-            spec: v
-                .spec
-                .ok_or(Malformed::missing("variable spec"))?
-                .try_into()?,
-            owners: v.owners.into_iter().map(MpId).collect(),
-            group: GroupId(v.group),
-        })
+        let nobody = Variable::new(VarId(7), spec(), Vec::new(), GroupId(1));
+        assert!(nobody.unwrap_err().to_string().contains("list of owners"));
+        assert!(Placement::explicit([""; 0]).is_err());
+        assert!(Placement::explicit(vec!["mp0"; MAX_OWNERS + 1]).is_err());
+        let many = vec![MpId(0); MAX_OWNERS + 1];
+        assert!(Variable::new(VarId(7), spec(), many, GroupId(1)).is_err());
     }
 }

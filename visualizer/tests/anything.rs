@@ -6,7 +6,9 @@ mod support;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
-use dosmos_proto::{EmpId, GroupId, GroupPath, MpId, Nanos, Topology};
+use dosmos_proto::{
+    EmpId, GroupId, GroupPath, MpId, Nanos, TopologyBuilder, Variable, VariableSpec,
+};
 use dosmos_trace::Record;
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_visualizer::source::Memory;
@@ -18,7 +20,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 fn crowd(n: u32) -> Memory {
-    let topology = Topology {
+    let topology = TopologyBuilder {
         name: "crowd".into(),
         groups: vec![Group {
             path: GroupPath::from("/all"),
@@ -39,7 +41,9 @@ fn crowd(n: u32) -> Memory {
         event_managers: vec![EventManager {
             name: "emp0".into(),
         }],
-    };
+    }
+    .build()
+    .unwrap();
     let template = support::records(1)[0];
     let records = (0..n).map(|i| Record {
         ap: dosmos_proto::ApId(i),
@@ -60,10 +64,16 @@ fn crowd(n: u32) -> Memory {
 fn odd_sources() -> Vec<Memory> {
     let one = vec![support::records(1)[0]];
     let mut named = support::live(Nanos(50_000_000));
-    named.catalog.variables[0].spec.name = "温度場👨‍👩‍👧e\u{301}".repeat(8);
-    named.catalog.variables[1].spec.name = "x".repeat(200);
-    named.catalog.topology.application_processes[0].name = "a\tvery\u{7}odd name".repeat(9);
-    named.catalog.topology.name = "ü".repeat(300);
+    for (i, name) in [(0, "温度場👨‍👩‍👧e\u{301}".repeat(5)), (1, "x".repeat(200))] {
+        let known = &named.catalog.variables[i];
+        let spec = VariableSpec::new(name, known.spec().layout()).unwrap();
+        let renamed = Variable::new(known.id(), spec, known.owners().to_vec(), known.group());
+        named.catalog.variables[i] = renamed.unwrap();
+    }
+    let mut topology = TopologyBuilder::from(named.catalog.topology.clone());
+    topology.application_processes[0].name = "a\tvery\u{7}odd name".repeat(9);
+    topology.name = "ü".repeat(300);
+    named.catalog.topology = topology.build().unwrap();
     named.catalog.completeness.missing = vec!["emp\n1".repeat(90); 20];
     named.catalog.completeness.sampling = 0.0;
     named.catalog.completeness.dropped = u64::MAX;

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
 use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
@@ -282,9 +282,11 @@ fn a_source_named_twice_or_of_another_cluster_is_told_apart() {
     let all = support::records(2);
     let mut parts = support::split(&all);
     let mut other = support::catalog();
-    other.topology.name = "elsewhere".into();
+    let mut topology = TopologyBuilder::from(other.topology);
+    topology.name = "elsewhere".into();
+    other.topology = topology.build().unwrap();
     other.event_managers = vec!["emp7".into()];
-    other.variables[0].spec.name = "mesh".into();
+    other.variables[0] = support::variable(support::GRID, "mesh", (1024, 64), 8, &[0]);
     parts.push(Memory::new(other, Vec::new()));
     let catalog = block_on(fused(parts.clone()).catalog()).unwrap();
     let notes = catalog.completeness.notes.join("; ");
@@ -361,8 +363,8 @@ fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
         for ((variable, index, ap, op, wait), optimized) in accesses {
             now += 100;
             let variable = variable.get(&catalog.variables);
-            let object = ObjectId::new(variable.id, index % variable.owners.len() as u32);
-            let owner = variable.owners[object.index as usize];
+            let object = ObjectId::new(variable.id(), index % variable.owners().len() as u32);
+            let owner = variable.owners()[object.index as usize];
             let far = match (owner.0 == ap, owner.0 / 2 == ap / 2) {
                 (true, _) => Origin::Local,
                 (_, true) => Origin::Intra,
@@ -431,7 +433,7 @@ proptest! {
         let query = TableQuery { pattern, sort, reverse, offset, limit };
         let a = block_on(parts.table(&query)).unwrap();
         let b = block_on(whole.table(&query)).unwrap();
-        let names = |t: &Table| t.rows.iter().map(|r| r.variable.spec.name.clone()).collect::<Vec<_>>();
+        let names = |t: &Table| t.rows.iter().map(|r| r.variable.spec().name().to_owned()).collect::<Vec<_>>();
         prop_assert_eq!(names(&a), names(&b));
         prop_assert_eq!(a.rows, b.rows);
         prop_assert_eq!((a.known, a.matched), (b.known, b.matched));

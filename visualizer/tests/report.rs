@@ -42,7 +42,11 @@ async fn a_report_shows_the_run_and_needs_nothing_else() {
     }
     let catalog = source.catalog().await.unwrap();
     for variable in &catalog.variables {
-        assert!(html.contains(&variable.spec.name), "{}", variable.spec.name);
+        assert!(
+            html.contains(variable.spec().name()),
+            "{}",
+            variable.spec().name()
+        );
     }
     assert!(html.matches("<svg").count() >= 4);
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());

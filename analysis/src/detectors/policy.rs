@@ -52,7 +52,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
 }
 
 fn policy_of(profile: &Profile, id: VarId) -> Option<CopyPolicy> {
-    Some(profile.variable(id)?.spec.policy)
+    Some(profile.variable(id)?.spec().policy())
 }
 
 /// What the copies of a variable cost under a policy.

@@ -35,7 +35,7 @@ impl ProfileBuilder {
         Self {
             profile: Profile {
                 window: TimeRange::ALL,
-                places: variables.map(|(i, v)| (v.id, i)).collect(),
+                places: variables.map(|(i, v)| (v.id(), i)).collect(),
                 catalog,
                 objects: BTreeMap::new(),
                 barriers: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl ProfileBuilder {
     fn barrier(&mut self, record: &Record, before: Spent) {
         let all = || {
             let topology = &self.profile.catalog.topology;
-            (None, topology.application_processes.len())
+            (None, topology.application_processes().len())
         };
         let id = record.object.var;
         let (group, members) = *self.barriers.entry(id).or_insert_with(all);

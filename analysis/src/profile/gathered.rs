@@ -127,7 +127,9 @@ impl Profile {
 
     /// What releases do to the copies of a variable.
     pub fn policy(&self, id: VarId) -> CopyPolicy {
-        self.variable(id).map(|v| v.spec.policy).unwrap_or_default()
+        self.variable(id)
+            .map(|v| v.spec().policy())
+            .unwrap_or_default()
     }
 
     /// How far an access by a process of `from` to an object owned by `owner` goes.

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn the_cluster_has_as_many_processes_as_asked_for() {
         let cluster = Cluster::parse(&cluster(9)).unwrap();
-        assert_eq!(cluster.topology.application_processes.len(), 9);
-        assert_eq!(cluster.topology.groups.len(), 2);
+        assert_eq!(cluster.topology.application_processes().len(), 9);
+        assert_eq!(cluster.topology.groups().len(), 2);
     }
 }

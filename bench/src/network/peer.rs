@@ -136,7 +136,7 @@ impl Link {
         let address: Address = line
             .trim()
             .parse()
-            .map_err(|e: String| anyhow::anyhow!("the other end said {line:?}: {e}"))?;
+            .with_context(|| format!("the other end said {line:?}"))?;
         let channel = transport::connect(&address, std::time::Duration::from_secs(5)).await?;
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)

@@ -291,7 +291,7 @@ mod tests {
             Cluster::parse(&cluster(2))
                 .unwrap()
                 .topology
-                .application_processes
+                .application_processes()
                 .len(),
             2
         );

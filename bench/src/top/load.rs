@@ -15,8 +15,8 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos,
-    ObjectId, PROTOCOL, Placement, Topology, VarId, Variable, VariableSpec,
+    AddressBook, ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
+    PROTOCOL, Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::sync::mpsc;
@@ -95,7 +95,7 @@ impl Load {
 fn topology(managers: u32) -> anyhow::Result<Topology> {
     let groups = managers.div_ceil(IN_GROUP);
     let numbered = |what: &str, n: u32| (0..n).map(|i| format!("{what}{i}")).collect::<Vec<_>>();
-    let topology = Topology {
+    let topology = TopologyBuilder {
         name: "load".into(),
         groups: (0..groups)
             .map(|g| Group {
@@ -124,7 +124,7 @@ fn topology(managers: u32) -> anyhow::Result<Topology> {
             .map(|name| EventManager { name })
             .collect(),
     };
-    topology.check().map_err(|e| anyhow::anyhow!("{e}"))
+    topology.build().map_err(|e| anyhow::anyhow!("{e}"))
 }
 
 /// One event manager and its memory process.
@@ -170,7 +170,7 @@ async fn send(
 ) -> anyhow::Result<()> {
     let channel = transport::connect(address, PATIENCE)
         .await
-        .map_err(|e| anyhow::anyhow!("{}", e.why))?;
+        .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
     let mut client = EventManagerClient::new(channel);
     let (say, said) = mpsc::unbounded_channel();
     let hello = wire::IngestHello {
@@ -239,8 +239,8 @@ impl Maker {
     /// Declares the variables, with an access each.
     fn first(&mut self) -> wire::Batch {
         let layout = &self.layout;
-        let variables = self.own().map(|v| variable(v, self.me, layout).into());
-        let variables = variables.collect();
+        let variables = self.own().flat_map(|v| variable(v, self.me, layout));
+        let variables = variables.map(Into::into).collect();
         let own: Vec<u32> = self.own().collect();
         let records: Vec<Record> = own.into_iter().map(|v| self.record(v)).collect();
         wire::Batch {
@@ -319,17 +319,9 @@ impl Maker {
     }
 }
 
-fn variable(id: u32, owner: u32, layout: &Layout) -> Variable {
-    Variable {
-        id: VarId(id),
-        spec: VariableSpec {
-            name: format!("ocean/cell.{id:06}"),
-            layout: *layout,
-            placement: Placement::RoundRobin(None),
-            policy: CopyPolicy::Invalidate,
-            lock: Default::default(),
-        },
-        owners: vec![MpId(owner)],
-        group: GroupId(owner / IN_GROUP),
-    }
+fn variable(id: u32, owner: u32, layout: &Layout) -> anyhow::Result<Variable> {
+    let spec = VariableSpec::new(format!("ocean/cell.{id:06}"), *layout)?
+        .with_placement(Placement::RoundRobin(None));
+    let group = GroupId(owner / IN_GROUP);
+    Ok(Variable::new(VarId(id), spec, vec![MpId(owner)], group)?)
 }

@@ -80,7 +80,7 @@ async fn measure(
     screen: Screen,
     key: KeyCode,
 ) -> anyhow::Result<Measured> {
-    let managers = load.topology.event_managers.iter();
+    let managers = load.topology.event_managers().iter();
     let sources = managers
         .map(|e| Arc::new(RemoteSource::named(e.name.clone(), load.book.clone())) as _)
         .collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dosmos_memproc::{Overflow, Recording, VariableOverride};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
-use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, Topology};
+use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
@@ -19,7 +19,7 @@ const LEAST_STORE: u64 = 16 << 20;
 #[derive(Default)]
 struct Builder {
     errors: Vec<String>,
-    topology: Topology,
+    topology: TopologyBuilder,
     groups: BTreeMap<String, GroupId>,
     emps: BTreeMap<String, EmpId>,
     mps: BTreeMap<String, MpId>,
@@ -52,7 +52,7 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     if !b.errors.is_empty() {
         return Err(b.errors);
     }
-    let topology = b.topology.check().map_err(|e| vec![e.to_string()])?;
+    let topology = b.topology.build().map_err(|e| vec![e.to_string()])?;
     Ok(Cluster {
         topology,
         listen: b.listen,
@@ -241,8 +241,12 @@ impl Builder {
 
     /// The event manager of the first memory process in the group, its sub-groups, or anywhere.
     fn emp_near(&self, group: GroupId) -> EmpId {
-        let mps = &self.topology.memory_processes;
-        let inside = mps.iter().find(|mp| self.topology.within(mp.group, group));
+        let (mps, groups) = (&self.topology.memory_processes, &self.topology.groups);
+        let up = |g: &GroupId| groups.get(g.index()).and_then(|g| g.parent);
+        let within = |mp: &&MemoryProcess| {
+            std::iter::successors(Some(mp.group), up).any(|above| above == group)
+        };
+        let inside = mps.iter().find(within);
         inside
             .or(mps.first())
             .map_or(EmpId(0), |mp| mp.event_manager)
@@ -416,7 +420,8 @@ impl Builder {
             let placement = match (v.owners, v.placement) {
                 (Some(owners), _) => {
                     self.owners(&v.name, &owners);
-                    Some(Placement::Explicit(owners))
+                    // What is wrong with the list was said.
+                    Placement::explicit(owners).ok()
                 }
                 (None, Some(p)) => Some(self.placement(&v.name, p)),
                 (None, None) => None,

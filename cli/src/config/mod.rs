@@ -158,20 +158,20 @@ impl fmt::Display for Cluster {
         writeln!(
             f,
             "cluster {}: {} groups, {} memory processes, {} application processes, {} event managers",
-            t.name,
-            t.groups.len(),
+            t.name(),
+            t.groups().len(),
             t.owners_in(None).count(),
-            t.application_processes.len(),
-            t.event_managers.len()
+            t.application_processes().len(),
+            t.event_managers().len()
         )?;
-        for (id, group) in (0u32..).zip(&t.groups) {
+        for (id, group) in (0u32..).zip(t.groups()) {
             writeln!(f, "{}", group.path)?;
-            let members = (0u32..).zip(&t.memory_processes);
+            let members = (0u32..).zip(t.memory_processes());
             for (mp, process) in members.filter(|(_, p)| p.group.0 == id) {
                 let kind = if process.link { "lp" } else { "mp" };
                 let emp = t.emp_name(process.event_manager);
                 let aps: Vec<&str> = t
-                    .application_processes
+                    .application_processes()
                     .iter()
                     .filter(|ap| ap.memory_process.0 == mp)
                     .map(|ap| ap.name.as_str())

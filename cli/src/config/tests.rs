@@ -48,7 +48,7 @@ fn a_good_file_gives_processes_and_made_up_links() {
     let c = Cluster::parse(GOOD).unwrap();
     let paths: Vec<_> = c
         .topology
-        .groups
+        .groups()
         .iter()
         .map(|g| g.path.to_string())
         .collect();
@@ -102,7 +102,7 @@ owners = [\"mp1\", \"mp0\"]
             Placement::RoundRobin(Some("/ocean/north".into())),
             Placement::ByName,
             Placement::RoundRobin(None),
-            Placement::Explicit(vec!["mp1".into(), "mp0".into()]),
+            Placement::explicit(["mp1", "mp0"]).unwrap(),
         ]
     );
 }

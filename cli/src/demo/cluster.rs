@@ -71,8 +71,8 @@ mod tests {
         for (groups, processes) in [(1, 1), (1, 4), (2, 2), (3, 7), (6, 6), (5, MOST)] {
             let cluster = Cluster::parse(&text(groups, processes).unwrap()).unwrap();
             let topology = &cluster.topology;
-            assert_eq!(topology.application_processes.len(), processes);
-            assert_eq!(topology.groups.len(), groups);
+            assert_eq!(topology.application_processes().len(), processes);
+            assert_eq!(topology.groups().len(), groups);
             for group in 0..groups as u32 {
                 let inside = topology.owners_in(Some(dosmos_proto::GroupId(group)));
                 assert!(inside.count() > 0, "{group} of {groups}");

@@ -70,7 +70,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         running
             .cluster
             .topology
-            .event_managers
+            .event_managers()
             .iter()
             .map(|e| Arc::new(RemoteSource::named(e.name.clone(), running.book.clone())) as _)
             .collect(),
@@ -183,7 +183,7 @@ async fn in_terminal(
 
 /// What the program printed while the terminal was in the way.
 fn repeat_last_words(running: &Running) {
-    for process in &running.cluster.topology.application_processes {
+    for process in running.cluster.topology.application_processes() {
         if let Some(words) = running.run_dir.last_words(&process.name) {
             output::text(&format!("[{}] {words}\n", process.name));
         }
@@ -198,11 +198,11 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
     let t = &catalog.topology;
     let mut text = format!(
         "\n{} groups, {} memory, {} link, {} application processes, {} event managers; ran {took}\n\n",
-        t.groups.len(),
+        t.groups().len(),
         t.owners_in(None).count(),
-        t.memory_processes.iter().filter(|p| p.link).count(),
-        t.application_processes.len(),
-        t.event_managers.len(),
+        t.memory_processes().iter().filter(|p| p.link).count(),
+        t.application_processes().len(),
+        t.event_managers().len(),
     );
     let mut table = Table::new(&[
         "variable",
@@ -217,7 +217,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         "delayed",
     ]);
     for v in &catalog.variables {
-        let Some(total) = totals.get(&v.id) else {
+        let Some(total) = totals.get(&v.id()) else {
             continue;
         };
         let [_, intra, inter] = &total.by_origin;
@@ -232,7 +232,8 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
             total.counts.acquires,
             total.delayed,
         ];
-        table.row(std::iter::once(v.spec.name.clone()).chain(numbers.map(|n| n.to_string())));
+        table
+            .row(std::iter::once(v.spec().name().to_owned()).chain(numbers.map(|n| n.to_string())));
     }
     text += &table.render(Format::Table);
     let stored: u64 = status.event_managers.iter().map(|e| e.records).sum();

@@ -68,10 +68,10 @@ impl Running {
         };
         let topology = running.cluster.topology.clone();
         let node = |name: &str, run_dir: &RunDir| Child::node(name, cluster_file, run_dir);
-        for emp in &topology.event_managers {
+        for emp in topology.event_managers() {
             running.emps.push(node(&emp.name, &running.run_dir)?);
         }
-        for mp in &topology.memory_processes {
+        for mp in topology.memory_processes() {
             running.mps.push(node(&mp.name, &running.run_dir)?);
         }
         let answered = tokio::time::timeout(START, running.wait_until_all_answer()).await;
@@ -133,7 +133,7 @@ impl Running {
     /// A program that cannot be started; a process of the cluster that ended.
     pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
         let mut apps = Vec::new();
-        for ap in &self.cluster.topology.application_processes {
+        for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
             let address = self
                 .book

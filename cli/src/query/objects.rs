@@ -100,14 +100,18 @@ pub(super) async fn variables(
             || query.variables.contains(&id)
             || query.objects.iter().any(|o| o.var == id)
     };
-    let mut shown: Vec<_> = catalog.variables.iter().filter(|v| wanted(v.id)).collect();
+    let mut shown: Vec<_> = catalog
+        .variables
+        .iter()
+        .filter(|v| wanted(v.id()))
+        .collect();
     if let Some(ranked) = ranked {
-        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id));
+        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id()));
     }
     for v in shown {
-        let t = totals.get(&v.id).unwrap_or(&none);
+        let t = totals.get(&v.id()).unwrap_or(&none);
         let mut owners: Vec<String> = v
-            .owners
+            .owners()
             .iter()
             .map(|&m| catalog.topology.mp_name(m))
             .collect();
@@ -117,11 +121,11 @@ pub(super) async fn variables(
             mean(t.wait, t.counts.acquires),
             mean(t.hold, t.counts.releases),
         );
-        let group = catalog.topology.group_name(v.group);
+        let group = catalog.topology.group_name(v.group());
         table.row([
-            v.spec.name.clone(),
-            v.spec.layout.to_string(),
-            v.spec.policy.to_string(),
+            v.spec().name().to_owned(),
+            v.spec().layout().to_string(),
+            v.spec().policy().to_string(),
             group.clone(),
             owners.join(" "),
             t.copies.to_string(),
@@ -134,9 +138,9 @@ pub(super) async fn variables(
             hold.to_string(),
         ]);
         items.push(json!({
-            "id": v.id, "name": v.spec.name, "element": v.spec.layout.element(), "rows": v.spec.layout.rows(),
-            "columns": v.spec.layout.columns(), "objects": v.spec.layout.objects(),
-            "policy": v.spec.policy, "group": group, "owners": owners, "copies": t.copies,
+            "id": v.id(), "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
+            "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
+            "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.copies,
             "reads": t.reads(), "reads_on_copies": t.on_copies, "writes": t.counts.writes,
             "acquires": t.counts.acquires, "releases": t.counts.releases, "delayed": t.delayed,
             "main_copy_by_origin": by_origin(&t.by_origin),
@@ -168,7 +172,7 @@ async fn ranked(
         },
     };
     let rows = source.table(&table).await?.rows;
-    let chosen = rows.iter().map(|row| row.variable.id);
+    let chosen = rows.iter().map(|row| row.variable.id());
     let chosen = chosen.filter(|id| query.variables.is_empty() || query.variables.contains(id));
     let most = args.top.map_or(usize::MAX, |k| k as usize);
     Ok(Some(chosen.take(most).collect()))
@@ -208,7 +212,7 @@ pub(super) async fn processes(
         .flat_map(|e| &e.processes)
         .map(|p| (p.mp, p))
         .collect();
-    for (id, mp) in (0u32..).zip(&topology.memory_processes) {
+    for (id, mp) in (0u32..).zip(topology.memory_processes()) {
         let kind = if mp.link { "link" } else { "memory" };
         let (group, emp) = (
             topology.group_name(mp.group),
@@ -235,7 +239,7 @@ pub(super) async fn processes(
         ]);
         items.push(json!({ "name": mp.name, "kind": kind, "group": group, "event_manager": emp, "status": state }));
     }
-    for ap in &topology.application_processes {
+    for ap in topology.application_processes() {
         let mp = topology.mp_name(ap.memory_process);
         let group = topology
             .mp(ap.memory_process)
@@ -270,16 +274,16 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
         "variables",
     ]);
     let mut items = Vec::new();
-    for (i, group) in (0u32..).zip(&t.groups) {
+    for (i, group) in (0u32..).zip(t.groups()) {
         let id = dosmos_proto::GroupId(i);
         let here = |link: bool| -> Vec<String> {
-            let mps = t.memory_processes.iter();
+            let mps = t.memory_processes().iter();
             mps.filter(|p| p.group == id && p.link == link)
                 .map(|p| p.name.clone())
                 .collect()
         };
         let aps: Vec<String> = t
-            .application_processes
+            .application_processes()
             .iter()
             .filter(|ap| t.mp(ap.memory_process).is_some_and(|m| m.group == id))
             .map(|ap| ap.name.clone())
@@ -287,8 +291,8 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
         let variables: Vec<String> = catalog
             .variables
             .iter()
-            .filter(|v| v.group == id)
-            .map(|v| v.spec.name.clone())
+            .filter(|v| v.group() == id)
+            .map(|v| v.spec().name().to_owned())
             .collect();
         let (mps, link) = (here(false), here(true));
         table.row([

@@ -32,7 +32,7 @@ pub(crate) fn filter(
         let ap = catalog.topology.find_ap(name).with_context(|| {
             let known: Vec<_> = catalog
                 .topology
-                .application_processes
+                .application_processes()
                 .iter()
                 .map(|p| p.name.as_str())
                 .collect();
@@ -72,7 +72,7 @@ pub(super) fn meta_query(catalog: &Catalog, args: &SelectArgs) -> anyhow::Result
 /// `NAME` or `NAME[INDEX]`; a variable, or `barrier` for barriers without a name.
 fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarId, Option<u32>)> {
     if let Some(v) = catalog.variable(text) {
-        return Ok((v.id, None));
+        return Ok((v.id(), None));
     }
     if let Some((name, index)) = text.strip_suffix(']').and_then(|t| t.rsplit_once('['))
         && let Some(v) = catalog.variable(name)
@@ -80,11 +80,11 @@ fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarI
         let index = index
             .parse()
             .with_context(|| format!("{text}: the index is no number"))?;
-        let objects = v.spec.layout.objects();
+        let objects = v.spec().layout().objects();
         if index >= objects {
             bail!("{text}: {name} has {objects} objects, 0 to {}", objects - 1);
         }
-        return Ok((v.id, Some(index)));
+        return Ok((v.id(), Some(index)));
     }
     if let Some(b) = catalog
         .barriers
@@ -93,11 +93,7 @@ fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarI
     {
         return Ok((b.id, None));
     }
-    let mut known: Vec<_> = catalog
-        .variables
-        .iter()
-        .map(|v| v.spec.name.as_str())
-        .collect();
+    let mut known: Vec<_> = catalog.variables.iter().map(|v| v.spec().name()).collect();
     known.truncate(20);
     bail!("no variable {text}; there is {}", known.join(", "))
 }

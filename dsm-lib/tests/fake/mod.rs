@@ -186,8 +186,10 @@ impl Session {
             _ => return String::new(),
         };
         let id = ObjectId::from_wire(object).var;
-        let found = self.variables.values().find(|v| v.id == id);
-        found.map(|v| v.spec.name.clone()).unwrap_or_default()
+        let found = self.variables.values().find(|v| v.id() == id);
+        found
+            .map(|v| v.spec().name().to_owned())
+            .unwrap_or_default()
     }
 
     fn answer(&mut self, body: Request) -> Result<Reply, Refusal> {
@@ -272,15 +274,13 @@ impl Session {
         let number = self.variables.len() as u32;
         let variable = self
             .variables
-            .entry(spec.name.clone())
-            .or_insert_with(|| Variable {
-                id: VarId(number),
-                spec,
-                owners: vec![MpId(0), MpId(2)],
-                group: GroupId(0),
+            .entry(spec.name().to_owned())
+            .or_insert_with(|| {
+                let owners = vec![MpId(0), MpId(2)];
+                Variable::new(VarId(number), spec, owners, GroupId(0)).unwrap()
             });
         for object in variable.objects() {
-            let bytes = variable.spec.layout.bytes_of(object.index).unwrap();
+            let bytes = variable.spec().layout().bytes_of(object.index).unwrap();
             let zeros = || vec![0; bytes as usize];
             self.data.entry(object.to_wire()).or_insert_with(zeros);
         }
@@ -306,8 +306,8 @@ impl Session {
 
     fn width(&self, object: u64) -> usize {
         let id = ObjectId::from_wire(object).var;
-        let variable = self.variables.values().find(|v| v.id == id).unwrap();
-        variable.spec.layout.element().bytes() as usize
+        let variable = self.variables.values().find(|v| v.id() == id).unwrap();
+        variable.spec().layout().element().bytes() as usize
     }
 
     fn version(&self, object: u64) -> u64 {

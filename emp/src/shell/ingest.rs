@@ -155,7 +155,7 @@ fn take(
     }
     for hand_over in &batch.hand_overs {
         let (at, hand_over) = dosmos_trace::wire::hand_over_from_wire(hand_over, mp);
-        if hand_over.primary_emp.index() >= shared.topology.event_managers.len() {
+        if hand_over.primary_emp.index() >= shared.topology.event_managers().len() {
             return Err(Status::invalid_argument("a hand-over to no event manager"));
         }
         events.push((at, Event::HandOver(hand_over)));

@@ -52,7 +52,7 @@ pub async fn run(
     book: AddressBook,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Summary, Error> {
-    let process = config.topology.event_managers.get(config.me.index());
+    let process = config.topology.event_managers().get(config.me.index());
     let name = process.ok_or(Error::Unknown(config.me))?.name.clone();
     let store_error = |source| Error::Store {
         name: name.clone(),
@@ -95,7 +95,7 @@ pub async fn run(
     let published = Published::new(&book, &name, listener.address())?;
     let writer = writer::start(shared.clone(), store).map_err(writer_error)?;
     let mut tasks = JoinSet::new();
-    for other in 0..config.topology.event_managers.len() as u32 {
+    for other in 0..config.topology.event_managers().len() as u32 {
         if EmpId(other) != config.me {
             let link = exchange::ToEventManager::new(shared.clone(), book.clone(), EmpId(other));
             let seed = u64::from(config.me.0) << 32 | u64::from(other);

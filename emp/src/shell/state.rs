@@ -191,7 +191,7 @@ impl Shared {
         for (to, content) in snapshot.due {
             state.outbox.push(to, content);
         }
-        state.variables = variables.into_iter().map(|v| (v.id, v)).collect();
+        state.variables = variables.into_iter().map(|v| (v.id(), v)).collect();
     }
 
     /// Waits while too much is pending.
@@ -244,7 +244,7 @@ impl Shared {
         let known = wanted.iter().filter_map(|id| state.variables.get(id));
         let row = |v: &Variable| VariableFigures {
             variable: v.clone(),
-            sums: sums.remove(&v.id).unwrap_or_default(),
+            sums: sums.remove(&v.id()).unwrap_or_default(),
         };
         VariableTable {
             rows: known.map(row).collect(),
@@ -263,7 +263,7 @@ impl Shared {
             }
         }
         state.selection = Some(selection);
-        let processes = self.topology.memory_processes.iter();
+        let processes = self.topology.memory_processes().iter();
         let mine = processes.filter(|p| p.event_manager == self.me).count();
         (
             told,
@@ -359,7 +359,7 @@ impl State {
             }
             Event::Variable(variable) => {
                 self.metas.declare(variable);
-                self.variables.insert(variable.id, variable.clone());
+                self.variables.insert(variable.id(), variable.clone());
             }
             Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_) => {}
         }
@@ -372,7 +372,7 @@ impl State {
 
     fn process_statuses(&self, topology: &Topology) -> Vec<ProcessStatus> {
         let mut aps: BTreeMap<MpId, Vec<ApOrigins>> = BTreeMap::new();
-        for (ap, process) in (0u32..).map(ApId).zip(&topology.application_processes) {
+        for (ap, process) in (0u32..).map(ApId).zip(topology.application_processes()) {
             let by_origin = self.metas.accesses_of(ap);
             let its = aps.entry(process.memory_process).or_default();
             its.push(ApOrigins { ap, by_origin });

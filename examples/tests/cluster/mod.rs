@@ -8,7 +8,9 @@ use dosmos_examples::Error;
 use dosmos_memproc::{Config, Recording};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::transport::{Address, Listener};
-use dosmos_proto::{AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology};
+use dosmos_proto::{
+    AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology, TopologyBuilder,
+};
 use dsm_lib::{Dsm, Settings};
 
 /// A running cluster; it ends when dropped.
@@ -31,7 +33,7 @@ pub(crate) fn topology(groups: &[&str], mps: &[(&str, u32)], aps: &[u32]) -> Top
         let at = groups.iter().position(|g| *g == above);
         at.map(|at| GroupId(at as u32))
     };
-    let topology = Topology {
+    let topology = TopologyBuilder {
         name: "test".into(),
         groups: groups
             .iter()
@@ -61,7 +63,7 @@ pub(crate) fn topology(groups: &[&str], mps: &[(&str, u32)], aps: &[u32]) -> Top
             name: "emp0".into(),
         }],
     };
-    topology.check().unwrap()
+    topology.build().unwrap()
 }
 
 /// One memory process serves all.
@@ -117,7 +119,7 @@ impl Cluster {
             _run_dir: run_dir,
             topology,
         };
-        for number in 0..cluster.topology.memory_processes.len() {
+        for number in 0..cluster.topology.memory_processes().len() {
             cluster.start_mp(MpId(number as u32));
         }
         cluster
@@ -157,7 +159,7 @@ impl Cluster {
 
     /// The session of an application process.
     pub(crate) fn join(&self, ap: usize) -> Dsm {
-        let ap = &self.topology.application_processes[ap];
+        let ap = &self.topology.application_processes()[ap];
         let address = self.addresses[ap.memory_process.index()].clone();
         Dsm::connect(Settings::new(address, &ap.name)).unwrap()
     }
@@ -175,7 +177,7 @@ impl Cluster {
     pub(crate) fn try_run(&self, name: &str, args: &str) -> Vec<Result<String, Error>> {
         let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
         let sessions = self.sessions.get_or_init(|| {
-            let all = 0..self.topology.application_processes.len();
+            let all = 0..self.topology.application_processes().len();
             all.map(|ap| self.join(ap)).collect()
         });
         std::thread::scope(|scope| {

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use dosmos_proto::topology::{
-    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology,
+    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology, TopologyBuilder,
 };
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Placement, VarId, Variable,
-    VariableSpec,
+    ApId, ElementType, EmpId, GroupId, Layout, Malformed, MpId, Nanos, ObjectId, Placement, VarId,
+    Variable, VariableSpec,
 };
 use dosmos_trace::query::BarrierName;
 use dosmos_trace::record::{Flags, Op, Origin, Record};
@@ -26,7 +26,7 @@ type Outcome<T> = Result<T, String>;
 /// Names of a file, and their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
-    pub(super) topology: Topology,
+    pub(super) topology: TopologyBuilder,
     groups: HashMap<String, GroupId>,
     mps: HashMap<String, MpId>,
     aps: HashMap<String, ApId>,
@@ -92,7 +92,7 @@ impl Dictionary {
                 "{name} is in {}, its memory process {} in {}",
                 group.0,
                 its.name,
-                self.topology.group_name(its.group)
+                self.topology.groups[its.group.index()].path
             ));
         }
         let id = ApId(self.topology.application_processes.len() as u32);
@@ -143,7 +143,7 @@ impl Dictionary {
             line::Owner::One(owner) => vec![owner],
             line::Owner::Each(owners) => owners.iter().collect(),
         };
-        let placement = owners.iter().map(|o| o.0.clone().into_owned()).collect();
+        let placement = Placement::explicit(owners.iter().map(|o| &*o.0));
         let owners: Vec<MpId> = owners
             .into_iter()
             .map(|o| self.find_mp(&o.0))
@@ -155,18 +155,15 @@ impl Dictionary {
             Some(group) => self.group(&group.0)?,
             None => self.topology.memory_processes[first.index()].group,
         };
-        let variable = Variable {
-            id: VarId(self.variables.len() as u32),
-            spec: VariableSpec {
-                name: name.to_owned(),
-                layout: layout(line).map_err(|e| format!("variable {name}: {e}"))?,
-                placement: Placement::Explicit(placement),
-                policy: line.policy,
-                lock: line.lock,
-            },
-            owners,
-            group,
-        };
+        let bad = |e: Malformed| format!("variable {name}: {e}");
+        let layout = layout(line).map_err(|e| format!("variable {name}: {e}"))?;
+        let spec = VariableSpec::new(name, layout)
+            .map_err(bad)?
+            .with_placement(placement.map_err(bad)?)
+            .with_policy(line.policy)
+            .with_lock(line.lock);
+        let id = VarId(self.variables.len() as u32);
+        let variable = Variable::new(id, spec, owners, group).map_err(bad)?;
         self.variables.insert(name.to_owned(), variable.clone());
         Ok(variable)
     }
@@ -260,7 +257,7 @@ impl Dictionary {
             check_object(variable, index)?;
         }
         Ok((
-            ObjectId::new(variable.id, index),
+            ObjectId::new(variable.id(), index),
             variable.owner(index),
             None,
         ))
@@ -290,7 +287,7 @@ impl Dictionary {
     pub(super) fn object(&self, variable: &str, index: u32) -> Outcome<ObjectId> {
         let variable = self.find_variable(variable)?;
         check_object(variable, index)?;
-        Ok(ObjectId::new(variable.id, index))
+        Ok(ObjectId::new(variable.id(), index))
     }
 
     pub(super) fn find_mp(&self, name: &str) -> Outcome<MpId> {
@@ -305,7 +302,8 @@ impl Dictionary {
 
     /// How far an access from `mp` to an object of `owner` went.
     fn origin(&self, mp: MpId, owner: MpId) -> Origin {
-        let group = |mp: MpId| self.topology.mp(mp).map(|p| p.group);
+        let processes = &self.topology.memory_processes;
+        let group = |mp: MpId| processes.get(mp.index()).map(|p| p.group);
         if mp == owner {
             Origin::Local
         } else if group(mp) == group(owner) {
@@ -323,7 +321,7 @@ impl Dictionary {
             name.push('_');
         }
         self.topology.event_managers = vec![EventManager { name }];
-        self.topology.clone().check().map_err(|e| e.to_string())
+        self.topology.clone().build().map_err(|e| e.to_string())
     }
 }
 
@@ -342,11 +340,11 @@ pub(super) fn beyond(field: &str) -> String {
 }
 
 fn check_object(variable: &Variable, index: u32) -> Outcome<()> {
-    let objects = variable.spec.layout.objects();
+    let objects = variable.spec().layout().objects();
     if index < objects {
         return Ok(());
     }
-    let name = &variable.spec.name;
+    let name = variable.spec().name();
     Err(format!(
         "{name} has {objects} objects, 0 to {}; not {index}",
         objects - 1

@@ -33,24 +33,24 @@ impl<W: Write> Export for Jsonl<W> {
         let topology = &run.catalog.topology;
         let start = rfc3339(run.start);
         self.line(&Line::Run(line::Run {
-            name: topology.name.as_str().into(),
+            name: topology.name().into(),
             start: Some(start.as_str().into()),
             end_ns: Some(run.since_start(run.end)),
             owner_records: run.owner_records,
         }))?;
-        for group in &topology.groups {
+        for group in topology.groups() {
             self.line(&Line::Group(line::Group {
                 path: group.path.as_str().into(),
             }))?;
         }
-        for mp in &topology.memory_processes {
+        for mp in topology.memory_processes() {
             self.line(&Line::Mp(line::Mp {
                 name: mp.name.as_str().into(),
                 group: run.names.group(mp.group).into(),
                 link: mp.link,
             }))?;
         }
-        for ap in &topology.application_processes {
+        for ap in topology.application_processes() {
             let group = topology.mp(ap.memory_process).map(|mp| mp.group);
             self.line(&Line::Ap(line::Ap {
                 name: ap.name.as_str().into(),
@@ -90,9 +90,9 @@ impl<W: Write> Export for Jsonl<W> {
 }
 
 fn of_variable<'a>(names: &'a Names, variable: &'a Variable) -> line::Variable<'a> {
-    let layout = &variable.spec.layout;
+    let layout = variable.spec().layout();
     let mut owners: Vec<line::Text<'a>> = variable
-        .owners
+        .owners()
         .iter()
         .map(|&mp| names.mp(mp).into())
         .collect();
@@ -102,13 +102,13 @@ fn of_variable<'a>(names: &'a Names, variable: &'a Variable) -> line::Variable<'
     };
     let (row_parts, column_parts) = layout.parts();
     line::Variable {
-        name: variable.spec.name.as_str().into(),
+        name: variable.spec().name().into(),
         objects: Some(layout.objects()),
         owner,
-        group: Some(names.group(variable.group).into()),
+        group: Some(names.group(variable.group()).into()),
         bytes: Some(layout.total_bytes()),
-        policy: variable.spec.policy,
-        lock: variable.spec.lock,
+        policy: variable.spec().policy(),
+        lock: variable.spec().lock(),
         layout: Some(line::Layout {
             element: layout.element(),
             rows: layout.rows(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dosmos_proto::topology::{
-    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology,
+    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology, TopologyBuilder,
 };
 use dosmos_proto::{
     ApId, CopyPolicy, ElementType, EmpId, GroupId, Layout, LockKind, MpId, Nanos, ObjectId,
@@ -43,12 +43,12 @@ fn topology() -> impl Strategy<Value = Topology> {
     let ap = (name(), any::<Index>());
     (name(), vec(group, 1..5), vec(mp, 1..5), vec(ap, 1..5)).prop_map(
         |(title, groups, mps, aps)| {
-            let mut t = Topology {
+            let mut t = TopologyBuilder {
                 name: title,
                 event_managers: vec![EventManager {
                     name: "emp 0".to_owned(),
                 }],
-                ..Topology::default()
+                ..TopologyBuilder::default()
             };
             for (i, (name, parent)) in groups.into_iter().enumerate() {
                 let parent = parent.filter(|_| i > 0).map(|p| GroupId(p.index(i) as u32));
@@ -78,7 +78,7 @@ fn topology() -> impl Strategy<Value = Topology> {
                     link: true,
                 });
             }
-            t.check().unwrap()
+            t.build().unwrap()
         },
     )
 }
@@ -108,42 +108,34 @@ fn layout() -> impl Strategy<Value = Layout> {
 type Declared = (String, Layout, Vec<u32>, (bool, usize, u32));
 
 fn variables(t: &Topology) -> impl Strategy<Value = Vec<Variable>> + use<> {
-    let mps = t.memory_processes.clone();
-    let groups = t.groups.len() as u32;
+    let mps = t.memory_processes().to_vec();
+    let groups = t.groups().len() as u32;
     let owners = vec(0..mps.len() as u32, 1..4);
     let kind = (any::<bool>(), 0usize..3, 0..groups);
     vec((name(), layout(), owners, kind), 1..5).prop_map(move |list| {
         let make = |(i, (name, layout, owners, kind)): (usize, Declared)| {
             let (update, lock, group) = kind;
-            Variable {
-                // As a directory numbers them: not one after the other.
-                id: VarId(((i as u32) << 20) + 7),
-                spec: VariableSpec {
-                    name: format!("{name} {i}"),
-                    layout,
-                    placement: Placement::Explicit(
-                        owners
-                            .iter()
-                            .map(|&o| mps[o as usize].name.clone())
-                            .collect(),
-                    ),
-                    policy: if update {
-                        CopyPolicy::Update
-                    } else {
-                        CopyPolicy::Invalidate
-                    },
-                    lock: LockKind::ALL[lock],
-                },
-                owners: owners.into_iter().map(MpId).collect(),
-                group: GroupId(group),
-            }
+            let names = owners.iter().map(|&o| &*mps[o as usize].name);
+            let policy = match update {
+                true => CopyPolicy::Update,
+                false => CopyPolicy::Invalidate,
+            };
+            let spec = VariableSpec::new(format!("{name} {i}"), layout)
+                .unwrap()
+                .with_placement(Placement::explicit(names).unwrap())
+                .with_policy(policy)
+                .with_lock(LockKind::ALL[lock]);
+            // As a directory numbers them: not one after the other.
+            let id = VarId(((i as u32) << 20) + 7);
+            let owners = owners.into_iter().map(MpId).collect();
+            Variable::new(id, spec, owners, GroupId(group)).unwrap()
         };
         list.into_iter().enumerate().map(make).collect()
     })
 }
 
 fn barriers(t: &Topology) -> impl Strategy<Value = Vec<BarrierName>> + use<> {
-    let group = proptest::option::of(0..t.groups.len() as u32);
+    let group = proptest::option::of(0..t.groups().len() as u32);
     vec((name(), group), 1..4).prop_map(|list| {
         let make = |(i, (name, group)): (usize, (String, Option<u32>))| BarrierName {
             id: VarId((1 << 31) + 1000 * i as u32 + 3),
@@ -164,12 +156,12 @@ fn records(
 ) -> impl Strategy<Value = Vec<Record>> + use<> {
     let variables: Vec<(VarId, u32)> = variables
         .iter()
-        .map(|v| (v.id, v.spec.layout.objects()))
+        .map(|v| (v.id(), v.spec().layout().objects()))
         .collect();
     let barriers: Vec<VarId> = barriers.iter().map(|b| b.id).collect();
     let (mps, aps) = (
-        t.memory_processes.len() as u32,
-        t.application_processes.len() as u32,
+        t.memory_processes().len() as u32,
+        t.application_processes().len() as u32,
     );
     let half = i64::MAX as u64 / 2;
     let times = (
@@ -238,8 +230,8 @@ pub(crate) fn traces() -> impl Strategy<Value = Trace> {
         let hand_over = |(at, variable, mp, dropped): (Index, Index, Index, bool)| {
             let v = &variables[variable.index(variables.len())];
             let hand_over = HandOver {
-                object: ObjectId::new(v.id, v.spec.layout.objects() - 1),
-                copy_at: MpId(mp.index(topology.memory_processes.len()) as u32),
+                object: ObjectId::new(v.id(), v.spec().layout().objects() - 1),
+                copy_at: MpId(mp.index(topology.memory_processes().len()) as u32),
                 primary_emp: EmpId(0),
                 dropped,
             };

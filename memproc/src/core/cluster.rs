@@ -24,7 +24,7 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(topology: Arc<Topology>, me: MpId) -> Self {
-        let count = topology.memory_processes.len() as u32;
+        let count = topology.memory_processes().len() as u32;
         let next = (0..count)
             .map(|d| next_hop(&topology, me, MpId(d)))
             .collect();
@@ -119,7 +119,7 @@ impl Cluster {
         let top = |mp: MpId| {
             self.topology
                 .mp(mp)
-                .is_some_and(|p| p.link && self.topology.groups[p.group.index()].parent.is_none())
+                .is_some_and(|p| p.link && self.topology.groups()[p.group.index()].parent.is_none())
         };
         top(a) && top(b)
     }
@@ -128,7 +128,7 @@ impl Cluster {
     pub(crate) fn own_ap(&self, name: &str) -> Result<ApId, Refusal> {
         let unknown = |why| Err(Refusal::new(ErrorCode::UnknownProcess, why));
         let Some(ap) = self.topology.find_ap(name) else {
-            let known = self.topology.application_processes.iter();
+            let known = self.topology.application_processes().iter();
             return unknown(format!(
                 "the cluster file has no application process {name:?}; it has {}",
                 list(known.map(|a| a.name.as_str()))
@@ -180,10 +180,10 @@ fn next_hop(t: &Topology, from: MpId, to: MpId) -> Option<MpId> {
         // Down: into the child group that holds the destination.
         let child = t
             .ancestry(b.group)
-            .find(|g| t.groups[g.index()].parent == Some(a.group))?;
+            .find(|g| t.groups()[g.index()].parent == Some(a.group))?;
         return t.link_of(child);
     }
-    match t.groups[a.group.index()].parent {
+    match t.groups()[a.group.index()].parent {
         Some(parent) => t.link_of(parent),
         None => t.link_of(t.ancestry(b.group).last()?),
     }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn neighbours_are_mutual() {
         let t = topology(&["/a", "/a/x", "/b"], 2, 0);
-        for i in 0..t.memory_processes.len() as u32 {
+        for i in 0..t.memory_processes().len() as u32 {
             let mine = Cluster::new(Arc::clone(&t), MpId(i));
             for n in mine.neighbours() {
                 let its = Cluster::new(Arc::clone(&t), n);

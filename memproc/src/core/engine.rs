@@ -110,7 +110,11 @@ impl Core {
             group: t.group_name(group),
             rank: rank_in(None),
             group_rank: rank_in(Some(group)),
-            memory_processes: t.memory_processes.iter().map(|m| m.name.clone()).collect(),
+            memory_processes: t
+                .memory_processes()
+                .iter()
+                .map(|m| m.name.clone())
+                .collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dosmos_proto::topology::{
-    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology,
+    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology, TopologyBuilder,
 };
 use dosmos_proto::{EmpId, GroupId, MpId};
 
@@ -11,12 +11,15 @@ use dosmos_proto::{EmpId, GroupId, MpId};
 /// each, so many application processes `ap0`, `ap1` … at each of them, one event manager a group, and
 /// the link process `lp.PATH` of each (dots for slashes) group if there are several.
 pub fn topology(groups: &[&str], mps: u32, aps: u32) -> Arc<Topology> {
-    let mut t = Topology {
+    let mut t = TopologyBuilder {
         name: "test".into(),
-        ..Topology::default()
+        ..TopologyBuilder::default()
     };
     for path in groups {
-        let parent = path.rsplit_once('/').and_then(|(p, _)| t.find_group(p));
+        let parent = path.rsplit_once('/').and_then(|(p, _)| {
+            let above = groups.iter().position(|g| *g == p)?;
+            Some(GroupId(above as u32))
+        });
         t.groups.push(Group {
             path: GroupPath::from(*path),
             parent: parent.filter(|_| path.matches('/').count() > 1),
@@ -52,5 +55,5 @@ pub fn topology(groups: &[&str], mps: u32, aps: u32) -> Arc<Topology> {
             });
         }
     }
-    Arc::new(t.check().unwrap())
+    Arc::new(t.build().unwrap())
 }

@@ -26,7 +26,7 @@ impl Filter {
         for op in &selection.ops {
             ops[*op as usize] = true;
         }
-        let aps = topology.application_processes.iter();
+        let aps = topology.application_processes().iter();
         Self {
             ops,
             aps: aps
@@ -50,8 +50,8 @@ impl Filter {
     }
 
     pub(crate) fn learn(&mut self, variable: &Variable) {
-        let keep = chosen(&self.selection.variables, &variable.spec.name);
-        self.variables.insert(variable.id, keep);
+        let keep = chosen(&self.selection.variables, variable.spec().name());
+        self.variables.insert(variable.id(), keep);
     }
 
     /// Whether anything at all is recorded.

@@ -119,7 +119,7 @@ pub async fn run(
 }
 
 fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Error> {
-    let topology = Arc::new(config.topology.check()?);
+    let topology = Arc::new(config.topology);
     let me = config.me;
     let name = topology.mp(me).ok_or(Error::Unknown(me))?.name.clone();
     let Some(run_dir) = book.run_dir() else {

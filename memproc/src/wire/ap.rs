@@ -79,11 +79,11 @@ pub(crate) fn refused(id: u64, refusal: Refusal) -> w::ApReply {
 
 /// The answer to `hello`.
 pub(crate) fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApReply {
-    let groups = topology.memory_processes.iter().map(|mp| match mp.link {
+    let groups = topology.memory_processes().iter().map(|mp| match mp.link {
         true => String::new(),
         false => topology.group_name(mp.group),
     });
-    let homes = topology.application_processes.iter();
+    let homes = topology.application_processes().iter();
     let body = Out::Welcome(w::Welcome {
         ap: welcome.ap.0,
         memory_process: welcome.memory_process,

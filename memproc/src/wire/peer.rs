@@ -315,19 +315,15 @@ mod tests {
         let object = ObjectId::new(VarId(7), 3);
         let ap = ApId(2);
         let data = Bytes::from_static(b"12345678");
-        let spec = VariableSpec {
-            name: "x".into(),
-            layout: Layout::new(ElementType::F64, (4, 4), (2, 2)).unwrap(),
-            placement: Placement::RoundRobin(Some("/a".into())),
-            policy: CopyPolicy::Update,
-            lock: dosmos_proto::LockKind::Spin,
-        };
-        let variable = Arc::new(Variable {
-            id: VarId(7),
-            spec: spec.clone(),
-            owners: vec![MpId(1), MpId(0)],
-            group: GroupId(1),
-        });
+        let layout = Layout::new(ElementType::F64, (4, 4), (2, 2)).unwrap();
+        let spec = VariableSpec::new("x", layout)
+            .unwrap()
+            .with_placement(Placement::RoundRobin(Some("/a".into())))
+            .with_policy(CopyPolicy::Update)
+            .with_lock(dosmos_proto::LockKind::Spin);
+        let owners = vec![MpId(1), MpId(0)];
+        let variable = Variable::new(VarId(7), spec.clone(), owners, GroupId(1));
+        let variable = Arc::new(variable.unwrap());
         let refusal = Refusal::new(ErrorCode::StaleEpoch, "over");
         let swap = AtomicOp::CompareExchange {
             expected: 1,

@@ -53,7 +53,7 @@ impl Cluster {
         for (a, b) in c.pairs() {
             c.up(a, b);
         }
-        for ap in 0..c.topology.application_processes.len() as u32 {
+        for ap in 0..c.topology.application_processes().len() as u32 {
             c.connect(ApId(ap)).unwrap();
         }
         c.run();
@@ -63,7 +63,7 @@ impl Cluster {
 
     /// Nothing up, nobody connected.
     pub fn unconnected(topology: Arc<Topology>, overrides: &[VariableOverride]) -> Self {
-        let count = topology.memory_processes.len() as u32;
+        let count = topology.memory_processes().len() as u32;
         let core = |me| {
             Core::new(Settings {
                 topology: Arc::clone(&topology),
@@ -252,7 +252,7 @@ impl Cluster {
     /// Declares a scalar u64 owned by `mp`.
     pub fn scalar(&mut self, name: &str, mp: u32, policy: CopyPolicy) -> ObjectId {
         let v = self.declare(0, scalar(name, &[&format!("mp{mp}")], policy));
-        ObjectId::new(v.id, 0)
+        ObjectId::new(v.id(), 0)
     }
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
@@ -310,8 +310,8 @@ impl Cluster {
                 self.topology.emp_name(h.primary_emp)
             ),
             Item::Variable(v) => {
-                self.names.insert(v.id, v.spec.name.clone());
-                format!("variable {}", v.spec.name)
+                self.names.insert(v.id(), v.spec().name().to_owned());
+                format!("variable {}", v.spec().name())
             }
             Item::Barrier(b) => {
                 self.names.insert(b.id, format!("barrier {}", b.name));
@@ -354,7 +354,7 @@ impl Cluster {
 
     fn request_text(&self, request: &Request) -> String {
         match request {
-            Request::Declare(s) => format!("declare {}", s.name),
+            Request::Declare(s) => format!("declare {}", s.name()),
             Request::Open(name) => format!("open {name}"),
             Request::Access(access) => self.access_text(access),
             Request::Barrier { name, .. } => format!("barrier {name}"),
@@ -377,7 +377,7 @@ impl Cluster {
 
     fn reply_text(&self, reply: &Reply) -> String {
         match reply {
-            Reply::Variable(v) => format!("variable {}", v.spec.name),
+            Reply::Variable(v) => format!("variable {}", v.spec().name()),
             Reply::Read { version, data } => format!("value {} v{version}", number(data)),
             Reply::Written { .. } => "written".into(),
             Reply::Atomic {
@@ -421,10 +421,10 @@ impl Cluster {
             }
             PeerRequest::Flush { ap } => format!("flush {}", self.ap(*ap)),
             PeerRequest::Declare { spec, creator } => {
-                format!("declare {} for {}", spec.name, self.mp(*creator))
+                format!("declare {} for {}", spec.name(), self.mp(*creator))
             }
             PeerRequest::Open(name) => format!("open {name}"),
-            PeerRequest::Create(v) => format!("create {}", v.spec.name),
+            PeerRequest::Create(v) => format!("create {}", v.spec().name()),
             PeerRequest::Invalidate { object, version } => {
                 format!("invalidate {} v{version}", o(object))
             }
@@ -454,7 +454,7 @@ impl Cluster {
             Response::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
             Response::Released { version } => format!("released v{version}"),
             Response::Flushed => "flushed".into(),
-            Response::Variable(v) => format!("variable {}", v.spec.name),
+            Response::Variable(v) => format!("variable {}", v.spec().name()),
             Response::Created => "created".into(),
             Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))
@@ -516,13 +516,10 @@ pub fn vector(
     owners: &[&str],
     policy: CopyPolicy,
 ) -> VariableSpec {
-    VariableSpec {
-        name: name.into(),
-        layout: Layout::new(ElementType::U64, (1, length), (1, parts)).unwrap(),
-        placement: Placement::Explicit(owners.iter().map(|s| (*s).to_owned()).collect()),
-        policy,
-        lock: Default::default(),
-    }
+    let layout = Layout::new(ElementType::U64, (1, length), (1, parts)).unwrap();
+    let spec = VariableSpec::new(name, layout).unwrap();
+    let owners = Placement::explicit(owners.iter().copied()).unwrap();
+    spec.with_placement(owners).with_policy(policy)
 }
 
 fn access(object: ObjectId, kind: AccessKind) -> Request {

@@ -141,7 +141,7 @@ impl Sim {
         ];
         let (groups, mps, aps) = shapes[rng.random_range(0..shapes.len())];
         let c = Cluster::new(groups, mps, aps);
-        let aps = c.topology.application_processes.len();
+        let aps = c.topology.application_processes().len();
         let mut sim = Self {
             rng,
             c,
@@ -174,7 +174,7 @@ impl Sim {
             let owner = format!("mp{}", self.rng.random_range(0..owners));
             let name = format!("v{i}");
             let spec = vector(&name, ELEMENTS, 1, &[&owner], policy);
-            let id = ObjectId::new(self.c.declare(0, spec).id, 0);
+            let id = ObjectId::new(self.c.declare(0, spec).id(), 0);
             for ap in 1..self.aps.len() as u32 {
                 self.c.call(ap, Request::Open(name.clone()));
             }

@@ -12,7 +12,7 @@ use dosmos_trace::{Op, Origin, Record, Side};
 /// Folds what the recorders were told and checks the invariant of DESIGN §6 against `done`: what
 /// application processes were told is done, by object.
 pub fn check(topology: &Topology, items: &[(MpId, Item)], done: &HashMap<ObjectId, OpCounts>) {
-    let emps = topology.event_managers.len() as u32;
+    let emps = topology.event_managers().len() as u32;
     let new = |e| MetaState::new(topology.clone(), EmpId(e));
     let mut states: Vec<MetaState> = (0..emps).map(new).collect();
     let mut stored: HashMap<ObjectId, OpCounts> = HashMap::new();

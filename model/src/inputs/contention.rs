@@ -301,7 +301,7 @@ impl Measured {
     /// The nodes, and which of them each thread is at: its memory process's if it is the first there.
     fn nodes(&self) -> (Vec<String>, Vec<usize>) {
         let topology = &self.catalog.topology;
-        let mps = topology.memory_processes.iter();
+        let mps = topology.memory_processes().iter();
         let mut names: Vec<String> = mps.map(|mp| mp.name.clone()).collect();
         let mut taken = vec![false; names.len()];
         let mut at = Vec::new();

@@ -212,7 +212,7 @@ impl Measured {
             notes.push("the processes passed different barriers: the run is one phase".to_owned());
         }
         About {
-            name: topology.name.clone(),
+            name: topology.name().to_owned(),
             processes: self.aps.iter().map(|a| topology.ap_name(*a)).collect(),
             phases: self.source().phases(),
             run_us: self.run_us(),
@@ -260,7 +260,7 @@ impl Measured {
     /// [`ModelError`] if the network record makes no costs.
     pub fn application(&self, delays: DelayModel) -> Result<Application, ModelError> {
         let run = self.run(delays, None)?;
-        Ok(run.application(&self.catalog.topology.name))
+        Ok(run.application(self.catalog.topology.name()))
     }
 
     /// The references of a process to objects, as a document for `dosmos model fit`: numbers that stand

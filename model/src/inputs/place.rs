@@ -58,14 +58,14 @@ impl<'a> Places<'a> {
             known: there.process_names().collect::<Vec<_>>().join(", "),
         };
         // Link processes come and go with groups: nobody owns by them.
-        let mps = today.memory_processes.iter().map(|mp| {
+        let mps = today.memory_processes().iter().map(|mp| {
             let found = there.find_mp(&mp.name);
             found
                 .or(mp.link.then_some(MpId(u32::MAX)))
                 .ok_or_else(|| missing(&mp.name))
         });
         let aps = today
-            .application_processes
+            .application_processes()
             .iter()
             .map(|ap| there.find_ap(&ap.name).ok_or_else(|| missing(&ap.name)));
         Ok(Self {

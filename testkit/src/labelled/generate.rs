@@ -58,7 +58,7 @@ impl Plan {
         let random = &mut StdRng::seed_from_u64(seed);
         let world = World::new(random);
         let mut kinds = Kind::ALL.to_vec();
-        kinds.retain(|k| *k != Kind::BadGroup || world.topology.groups.len() > 1);
+        kinds.retain(|k| *k != Kind::BadGroup || world.topology.groups().len() > 1);
         kinds.shuffle(random);
         let sick = [0, 0, 1, 1, 1, 1, 2, 2, 2, 3][random.random_range(0..10)];
         let mut parts: Vec<usize> = (0..healthy::KINDS).collect();
@@ -183,10 +183,13 @@ impl Plan {
             Kind::FalseSharing => gain.0 >= 0.10,
             _ => gain.1 >= 0.03,
         };
-        let names = world.variables.iter().filter(|v| variables.contains(&v.id));
+        let names = world
+            .variables
+            .iter()
+            .filter(|v| variables.contains(&v.id()));
         let label = Label {
             kind,
-            variables: names.map(|v| v.spec.name.clone()).collect(),
+            variables: names.map(|v| v.spec().name().to_owned()).collect(),
             gain,
         };
         (label, matters)

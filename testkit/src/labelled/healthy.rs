@@ -69,10 +69,10 @@ fn migratory(world: &mut World, recipe: &Recipe<'_>) -> Part {
 
 /// A table a group, read by all of it all the time and written once in a while.
 fn read_mostly(world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
-    let groups = world.topology.groups.len();
+    let groups = world.topology.groups().len();
     let homes: Vec<usize> = (0..groups).map(|g| world.members(g)[0]).collect();
     let group_of: Vec<usize> = (0..world.size())
-        .map(|ap| world.topology.memory_processes[ap].group.index())
+        .map(|ap| world.topology.memory_processes()[ap].group.index())
         .collect();
     let v = world.declare(recipe.name, &homes, Invalidate);
     let reads = random.random_range(5..30_usize);
@@ -94,7 +94,7 @@ fn read_mostly(world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> P
 
 /// A slot that one process of a group fills and another empties, with work on both sides.
 fn producer_consumer(world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
-    let g = random.random_range(0..world.topology.groups.len());
+    let g = random.random_range(0..world.topology.groups().len());
     let members = world.members(g);
     let (from, to) = (members[0], members[1]);
     let v = world.declare(recipe.name, &[from], Update);

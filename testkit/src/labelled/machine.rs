@@ -111,11 +111,11 @@ impl<'a> Machine<'a> {
     ) -> Self {
         let n = scripts.len();
         let mut random = StdRng::seed_from_u64(seed);
-        let mps = topology.memory_processes.iter();
+        let mps = topology.memory_processes().iter();
         let skews = mps.map(|_| random.random_range(0..=speed.skew)).collect();
         Self {
             topology,
-            variables: variables.iter().map(|v| (v.id, v)).collect(),
+            variables: variables.iter().map(|v| (v.id(), v)).collect(),
             speed,
             random,
             scripts,
@@ -188,7 +188,7 @@ impl<'a> Machine<'a> {
     }
 
     fn mp_of(&self, ap: usize) -> MpId {
-        self.topology.application_processes[ap].memory_process
+        self.topology.application_processes()[ap].memory_process
     }
 
     fn owner(&self, object: ObjectId) -> MpId {
@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
     }
 
     fn origin(&self, from: MpId, to: MpId) -> Origin {
-        let group = |mp: MpId| self.topology.memory_processes[mp.index()].group;
+        let group = |mp: MpId| self.topology.memory_processes()[mp.index()].group;
         match (from == to, group(from) == group(to)) {
             (true, _) => Origin::Local,
             (_, true) => Origin::Intra,
@@ -330,7 +330,7 @@ impl<'a> Machine<'a> {
 
     /// A new version: the copies are dropped or renewed. Nanoseconds until all have acknowledged.
     fn tell(&mut self, object: ObjectId) -> u64 {
-        let policy = self.variables[&object.var].spec.policy;
+        let policy = self.variables[&object.var].spec().policy();
         let shared = self.shared(object);
         shared.version += 1;
         let told = shared.copies.len();

@@ -231,7 +231,7 @@ fn false_sharing(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mu
 /// A table for each of several teams. Sick: a table is kept in another group than its team, or (if there is nothing
 /// else that keeps them there) two members of teams sit in each other's group. Cured: everybody with his team, the tables too.
 fn bad_group(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
-    let groups = world.topology.groups.len();
+    let groups = world.topology.groups().len();
     let mut teams: Vec<Vec<usize>> = (0..groups).map(|g| world.members(g)).collect();
     let mut homes: Vec<usize> = teams.iter().map(|t| t[0]).collect();
     let swapped = recipe.alone && random.random_bool(0.7);
@@ -262,7 +262,7 @@ fn bad_group(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut St
 /// Arrays each worked on by one process and looked at by another. Sick: they lie with the latter. Cured: with
 /// the former.
 fn misplaced(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
-    let g = random.random_range(0..world.topology.groups.len());
+    let g = random.random_range(0..world.topology.groups().len());
     let pair = some(&world.members(g), 2, random);
     let (worker, reader) = (pair[0], pair[1]);
     let objects = random.random_range(1..=3_usize);

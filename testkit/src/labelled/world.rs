@@ -2,8 +2,8 @@
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, LockKind, MpId, ObjectId,
-    Placement, Topology, VarId, Variable, VariableSpec,
+    CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, ObjectId, Topology,
+    TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -25,12 +25,12 @@ impl World {
     /// 1 to 3 groups of 3 to 5 memory processes, an application process each; latencies of a fast or slow network.
     pub(super) fn new(random: &mut StdRng) -> Self {
         let groups = random.random_range(1..=3_u32);
-        let mut topology = Topology {
+        let mut topology = TopologyBuilder {
             name: "labelled".into(),
             event_managers: vec![EventManager {
                 name: "emp0".into(),
             }],
-            ..Topology::default()
+            ..TopologyBuilder::default()
         };
         for g in 0..groups {
             topology.groups.push(Group {
@@ -67,7 +67,8 @@ impl World {
             skew: random.random_range(0..10_000),
         };
         Self {
-            topology,
+            // Its numbers all name something: the detectors' tests would find nothing without.
+            topology: topology.build().unwrap_or_default(),
             variables: Vec::new(),
             speed,
         }
@@ -75,18 +76,18 @@ impl World {
 
     /// Number of application processes; process `i` talks to memory process `i`.
     pub(super) fn size(&self) -> usize {
-        self.topology.application_processes.len()
+        self.topology.application_processes().len()
     }
 
     /// The processes of group `g`.
     pub(super) fn members(&self, g: usize) -> Vec<usize> {
-        let of = |ap: &usize| self.topology.memory_processes[*ap].group.index() == g;
+        let of = |ap: &usize| self.topology.memory_processes()[*ap].group.index() == g;
         (0..self.size()).filter(of).collect()
     }
 
     /// Processes that belong together: those of one group with at least so many, else all.
     pub(super) fn team(&self, at_least: usize, random: &mut StdRng) -> Vec<usize> {
-        let groups = (0..self.topology.groups.len()).map(|g| self.members(g));
+        let groups = (0..self.topology.groups().len()).map(|g| self.members(g));
         let mut fit: Vec<Vec<usize>> = groups.filter(|m| m.len() >= at_least).collect();
         match fit.len() {
             0 => (0..self.size()).collect(),
@@ -96,7 +97,7 @@ impl World {
 
     /// A process of the largest group: the best place for what all use.
     pub(super) fn middle(&self) -> usize {
-        let groups = (0..self.topology.groups.len()).map(|g| self.members(g));
+        let groups = (0..self.topology.groups().len()).map(|g| self.members(g));
         groups.max_by_key(Vec::len).map_or(0, |m| m[0])
     }
 
@@ -106,19 +107,11 @@ impl World {
         let parts = owners.len().max(1) as u32;
         let elements = u64::from(parts * ELEMENTS);
         let layout = Layout::new(ElementType::F64, (1, elements), (1, parts));
-        let Ok(layout) = layout else { return id };
-        self.variables.push(Variable {
-            id,
-            spec: VariableSpec {
-                name: name.to_owned(),
-                layout,
-                placement: Placement::Creator,
-                policy,
-                lock: LockKind::Queue,
-            },
-            owners: owners.iter().map(|&o| MpId(o as u32)).collect(),
-            group: GroupId(0),
-        });
+        let owners = owners.iter().map(|&o| MpId(o as u32)).collect();
+        let spec = layout.and_then(|layout| VariableSpec::new(name, layout));
+        let variable =
+            spec.and_then(|spec| Variable::new(id, spec.with_policy(policy), owners, GroupId(0)));
+        self.variables.extend(variable);
         id
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
-use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, TopologyBuilder, VarId};
 use proptest::prelude::*;
 
 use super::*;
@@ -23,7 +23,7 @@ fn topology() -> Topology {
         path: GroupPath::top(name),
         parent: None,
     };
-    Topology {
+    TopologyBuilder {
         name: "test".into(),
         groups: vec![group("a"), group("b")],
         memory_processes: (0..4)
@@ -46,7 +46,7 @@ fn topology() -> Topology {
             })
             .collect(),
     }
-    .check()
+    .build()
     .unwrap()
 }
 

@@ -92,13 +92,13 @@ impl MetaState {
     /// Learns of a variable: those of its objects owned by one of our memory processes have their
     /// primary meta-objects here.
     pub fn declare(&mut self, variable: &Variable) {
-        self.groups.insert(variable.id, variable.group);
+        self.groups.insert(variable.id(), variable.group());
         let (first, last) = (
-            ObjectId::new(variable.id, 0),
-            ObjectId::new(variable.id, u32::MAX),
+            ObjectId::new(variable.id(), 0),
+            ObjectId::new(variable.id(), u32::MAX),
         );
         for (_, primary) in self.primaries.range_mut(first..=last) {
-            primary.meta.group = variable.group;
+            primary.meta.group = variable.group();
         }
     }
 

@@ -1,7 +1,10 @@
 //! The rules of the fold, and its invariant over random runs.
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
-use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_proto::{
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, Topology, TopologyBuilder,
+    VarId, Variable, VariableSpec,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -20,7 +23,7 @@ fn topology() -> Topology {
         name: format!("ap{i}"),
         memory_process: MpId(i),
     };
-    Topology {
+    TopologyBuilder {
         name: "test".into(),
         groups: vec![Group {
             path: GroupPath::top("a"),
@@ -37,7 +40,7 @@ fn topology() -> Topology {
             },
         ],
     }
-    .check()
+    .build()
     .unwrap()
 }
 
@@ -217,19 +220,9 @@ fn a_copy_made_again_is_not_taken_for_the_one_that_is_gone() {
 
 #[test]
 fn a_variable_brings_its_group_early_or_late() {
-    let spec = dosmos_proto::VariableSpec {
-        name: "x".into(),
-        layout: dosmos_proto::Layout::new(dosmos_proto::ElementType::U8, (1, 4), (1, 4)).unwrap(),
-        placement: Default::default(),
-        policy: Default::default(),
-        lock: Default::default(),
-    };
-    let variable = dosmos_proto::Variable {
-        id: X.var,
-        spec,
-        owners: vec![MpId(0)],
-        group: GroupId(5),
-    };
+    let layout = Layout::new(ElementType::U8, (1, 4), (1, 4)).unwrap();
+    let spec = VariableSpec::new("x", layout).unwrap();
+    let variable = Variable::new(X.var, spec, vec![MpId(0)], GroupId(5)).unwrap();
     let access = record(Op::Write, 0, Side::Requester);
     let (mut early, mut late) = (
         MetaState::new(topology(), EmpId(0)),

@@ -41,13 +41,13 @@ pub struct Catalog {
 impl Catalog {
     /// The variable called `name`.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
-        self.variables.iter().find(|v| v.spec.name == name)
+        self.variables.iter().find(|v| v.spec().name() == name)
     }
 
     /// Name of a variable or barrier, or its number if unknown.
     pub fn name_of(&self, id: VarId) -> String {
-        if let Some(v) = self.variables.iter().find(|v| v.id == id) {
-            return v.spec.name.clone();
+        if let Some(v) = self.variables.iter().find(|v| v.id() == id) {
+            return v.spec().name().to_owned();
         }
         match self.barriers.iter().find(|b| b.id == id) {
             Some(b) if b.name.is_empty() => "barrier".to_owned(),

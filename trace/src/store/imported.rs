@@ -39,9 +39,9 @@ impl CompletedFold {
             Item::Record(record) => self.record(&mut state.metas, record),
             Item::Event(event) => {
                 if let Event::Variable(variable) = event
-                    && variable.spec.policy == CopyPolicy::Update
+                    && variable.spec().policy() == CopyPolicy::Update
                 {
-                    self.updated.insert(variable.id);
+                    self.updated.insert(variable.id());
                 }
                 state.take(item);
             }

@@ -53,7 +53,7 @@ impl Index {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::Variable(v) => {
-                self.variables.insert(v.id, v.clone());
+                self.variables.insert(v.id(), v.clone());
             }
             Event::Barrier(b) => {
                 self.barriers.insert(b.id, b.clone());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
 use proptest::prelude::*;
 
 mod upkeep;
@@ -19,10 +19,12 @@ fn identity() -> Identity {
     Identity {
         event_manager: "emp0".into(),
         emp: EmpId(0),
-        topology: Topology {
+        topology: TopologyBuilder {
             name: "test".into(),
-            ..Topology::default()
-        },
+            ..TopologyBuilder::default()
+        }
+        .build()
+        .unwrap(),
     }
 }
 

@@ -436,5 +436,5 @@ fn remove_generation(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> 
 }
 
 fn describe(identity: &Identity) -> String {
-    format!("{} of {}", identity.event_manager, identity.topology.name)
+    format!("{} of {}", identity.event_manager, identity.topology.name())
 }

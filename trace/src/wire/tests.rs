@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::topology::EventManager;
 use dosmos_proto::{
-    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, ProcessCounters, Topology,
-    VarId, Variable, VariableSpec, wire,
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, ProcessCounters,
+    TopologyBuilder, VarId, Variable, VariableSpec, wire,
 };
 use proptest::prelude::*;
 
@@ -158,17 +158,12 @@ fn secondary() -> impl Strategy<Value = SecondaryMeta> {
 }
 
 fn variable() -> impl Strategy<Value = Variable> {
-    (any::<[u32; 2]>(), 1u32..9).prop_map(|(n, parts)| Variable {
-        id: VarId(n[0]),
-        spec: VariableSpec {
-            name: format!("v{}", n[0]),
-            layout: Layout::new(ElementType::F64, (u64::from(parts), 3), (parts, 1)).unwrap(),
-            placement: Default::default(),
-            policy: Default::default(),
-            lock: dosmos_proto::LockKind::Mcs,
-        },
-        owners: vec![MpId(n[1]), MpId(0)],
-        group: GroupId(n[1]),
+    (any::<[u32; 2]>(), 1u32..9).prop_map(|(n, parts)| {
+        let layout = Layout::new(ElementType::F64, (u64::from(parts), 3), (parts, 1)).unwrap();
+        let spec = VariableSpec::new(format!("v{}", n[0]), layout).unwrap();
+        let spec = spec.with_lock(dosmos_proto::LockKind::Mcs);
+        let owners = vec![MpId(n[1]), MpId(0)];
+        Variable::new(VarId(n[0]), spec, owners, GroupId(n[1])).unwrap()
     })
 }
 
@@ -182,11 +177,12 @@ fn catalog() -> impl Strategy<Value = Catalog> {
         from: Nanos(from),
         to: Nanos(to),
     });
-    let topology = Topology {
+    let topology = TopologyBuilder {
         name: "t".into(),
         event_managers: vec![EventManager { name: "e".into() }],
-        ..Topology::default()
+        ..TopologyBuilder::default()
     };
+    let topology = topology.build().unwrap();
     (
         list(variable()),
         list(barrier),

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use dosmos_analysis::Analysis;
 use dosmos_plot::{Block, Page};
-use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId, Variable};
 use dosmos_trace::Record;
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, MetaObjects, MetaQuery, QueryError, TimeRange,
@@ -90,7 +90,7 @@ pub async fn report(
 /// If the source has no answer.
 pub async fn of_variable(source: &dyn TraceSource, name: &str) -> Result<Vec<Block>, QueryError> {
     let asked = Asked::of(source, Options::default().accesses).await?;
-    match asked.catalog.variable(name).map(|v| v.id) {
+    match asked.catalog.variable(name).map(Variable::id) {
         Some(var) => variable(&asked, var, asked.middle()).await,
         None => Ok(Vec::new()),
     }
@@ -241,7 +241,7 @@ impl<'a> Asked<'a> {
     fn interesting_variables(&self, analysis: &Analysis, most: usize) -> Vec<VarId> {
         let named = analysis.findings.iter().filter_map(|f| {
             let name = f.variable.as_deref()?;
-            Some(self.catalog.variable(name)?.id)
+            Some(self.catalog.variable(name)?.id())
         });
         let mut busiest: Vec<(u64, VarId)> =
             self.accesses().into_iter().map(|(v, n)| (n, v)).collect();
@@ -257,14 +257,14 @@ impl<'a> Asked<'a> {
     }
 
     fn layout_of(&self, var: VarId) -> String {
-        let variable = self.catalog.variables.iter().find(|v| v.id == var);
-        variable.map_or_else(String::new, |v| v.spec.layout.to_string())
+        let variable = self.catalog.variables.iter().find(|v| v.id() == var);
+        variable.map_or_else(String::new, |v| v.spec().layout().to_string())
     }
 
     fn object_name(&self, object: ObjectId) -> String {
         let name = self.catalog.name_of(object.var);
-        match self.catalog.variables.iter().find(|v| v.id == object.var) {
-            Some(v) if v.spec.layout.objects() > 1 => format!("{name}[{}]", object.index),
+        match self.catalog.variables.iter().find(|v| v.id() == object.var) {
+            Some(v) if v.spec().layout().objects() > 1 => format!("{name}[{}]", object.index),
             _ => name,
         }
     }

@@ -11,17 +11,17 @@ use crate::view::text;
 pub(super) fn subtitle(asked: &Asked<'_>) -> String {
     let at = chrono::DateTime::from_timestamp_nanos(asked.extent.from.0 as i64);
     let topology = &asked.catalog.topology;
-    let memory = topology.memory_processes.iter().filter(|m| !m.link);
+    let memory = topology.memory_processes().iter().filter(|m| !m.link);
     let parts = [
         if asked.catalog.extent.is_some() {
             at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
         } else {
             "nothing recorded".to_owned()
         },
-        text::plural(topology.groups.len() as u64, "group"),
+        text::plural(topology.groups().len() as u64, "group"),
         text::plural(memory.count() as u64, "memory process"),
         text::plural(
-            topology.application_processes.len() as u64,
+            topology.application_processes().len() as u64,
             "application process",
         ),
         text::plural(asked.catalog.event_managers.len() as u64, "event manager"),

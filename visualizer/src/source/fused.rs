@@ -214,9 +214,11 @@ impl TraceSource for Fused {
         let table = self.table(&page).await?;
         let end = u64::from(query.skip) + table.rows.len() as u64;
         let entry = |row: &VariableFigures| Ranked {
-            variable: row.variable.id,
-            name: row.variable.spec.name.clone(),
-            key: row.sums.key(query.sort, row.variable.spec.layout.objects()),
+            variable: row.variable.id(),
+            name: row.variable.spec().name().to_owned(),
+            key: row
+                .sums
+                .key(query.sort, row.variable.spec().layout().objects()),
             split: false,
         };
         Ok(Ranking {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use dosmos_proto::{MpId, Nanos, ObjectId};
+use dosmos_proto::{MpId, Nanos, ObjectId, Variable};
 use dosmos_trace::meta::{Access, PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::{
     Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
@@ -178,9 +178,9 @@ impl Fold {
     }
 
     fn at_owner(&mut self, catalog: &Catalog, r: &Record) {
-        let variable = catalog.variables.iter().find(|v| v.id == r.object.var);
+        let variable = catalog.variables.iter().find(|v| v.id() == r.object.var);
         let primary = self.primaries.entry(r.object).or_insert_with(|| {
-            let group = variable.map(|v| v.group).unwrap_or_default();
+            let group = variable.map(Variable::group).unwrap_or_default();
             new_primary(r.object, group, r.peer)
         });
         primary.counts.count(r.op);

@@ -50,10 +50,13 @@ pub(super) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
         }
         for variable in part.variables {
             let known = variables
-                .entry(variable.id)
+                .entry(variable.id())
                 .or_insert_with(|| variable.clone());
             if *known != variable {
-                let text = format!("{source} knows variable {} differently", variable.spec.name);
+                let text = format!(
+                    "{source} knows variable {} differently",
+                    variable.spec().name()
+                );
                 note(&mut all.completeness, text);
             }
         }
@@ -102,10 +105,10 @@ pub(super) fn described(parts: Vec<(String, VariableTable)>) -> VariableTable {
     for (_, part) in parts {
         completeness.merge(&part.completeness);
         for row in part.rows {
-            match rows.get_mut(&row.variable.id) {
+            match rows.get_mut(&row.variable.id()) {
                 Some(known) => known.sums.add(&row.sums),
                 None => {
-                    rows.insert(row.variable.id, row);
+                    rows.insert(row.variable.id(), row);
                 }
             }
         }

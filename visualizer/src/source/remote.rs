@@ -119,7 +119,7 @@ impl RemoteSource {
         }
         let channel = transport::connect(&address, self.deadline)
             .await
-            .map_err(|e| self.unavailable(format!("cannot connect: {}", e.why)))?;
+            .map_err(|e| self.unavailable(format!("cannot connect: {}", e.reason())))?;
         let client = EventManagerClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);

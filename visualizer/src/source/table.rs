@@ -134,7 +134,7 @@ impl Merge<'_> {
             .collect();
         let new: Vec<VarId> = new.into_iter().collect();
         for row in self.describe(&new).await {
-            self.split.insert(row.variable.id, row);
+            self.split.insert(row.variable.id(), row);
         }
     }
 
@@ -157,7 +157,7 @@ impl Merge<'_> {
                 Err(error) => part.failed = Some(error),
                 Ok(answer) => {
                     for row in answer {
-                        let id = row.variable.id;
+                        let id = row.variable.id();
                         let known = rows.entry(id).or_insert_with(|| VariableFigures {
                             variable: row.variable.clone(),
                             sums: Sums::default(),
@@ -196,7 +196,7 @@ impl Merge<'_> {
 
     fn key(&self, row: &VariableFigures) -> f64 {
         row.sums
-            .key(self.query.sort, row.variable.spec.layout.objects())
+            .key(self.query.sort, row.variable.spec().layout().objects())
     }
 
     /// The sources that may hold back something that belongs on the page.
@@ -252,7 +252,7 @@ impl Merge<'_> {
             .collect();
         let known: Vec<VariableFigures> =
             ids.iter().filter_map(|id| self.split.remove(id)).collect();
-        let have: BTreeSet<VarId> = known.iter().map(|r| r.variable.id).collect();
+        let have: BTreeSet<VarId> = known.iter().map(|r| r.variable.id()).collect();
         let missing: Vec<VarId> = ids
             .iter()
             .copied()

@@ -343,7 +343,7 @@ pub(super) fn completions(text: &str, state: &State) -> Vec<String> {
 /// What may stand after `kept` in a command.
 fn arguments(command: &str, kept: &str, state: &State) -> Vec<String> {
     let variables = || state.variables.iter().map(|v| v.name.clone()).collect();
-    let aps = &state.data.catalog.topology.application_processes;
+    let aps = state.data.catalog.topology.application_processes();
     let processes = || aps.iter().map(|ap| ap.name.clone()).collect();
     let ops = || Op::ALL.map(|op| op.to_string()).to_vec();
     let fixed = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();

@@ -269,7 +269,7 @@ impl Data {
 
     /// A variable met so far.
     pub fn variable(&self, id: VarId) -> Option<&Variable> {
-        self.catalog.variables.iter().find(|v| v.id == id)
+        self.catalog.variables.iter().find(|v| v.id() == id)
     }
 
     /// Takes catalog and status, and counts rates from them. Topology and variables stay where the new
@@ -360,7 +360,7 @@ impl Data {
             known.clear();
         }
         for variable in variables {
-            match known.binary_search_by_key(&variable.id, |v| v.id) {
+            match known.binary_search_by_key(&variable.id(), Variable::id) {
                 Ok(at) => known[at] = variable,
                 Err(at) => known.insert(at, variable),
             }

@@ -116,9 +116,9 @@ fn label(key: LaneKey, catalog: &Catalog) -> String {
         LaneKey::Barrier(id) => catalog.name_of(id),
         LaneKey::Object(object) => {
             let name = catalog.name_of(object.var);
-            let variable = catalog.variables.iter().find(|v| v.id == object.var);
+            let variable = catalog.variables.iter().find(|v| v.id() == object.var);
             match variable {
-                Some(v) if v.spec.layout.objects() == 1 => name,
+                Some(v) if v.spec().layout().objects() == 1 => name,
                 _ => format!("{name}[{}]", object.index),
             }
         }

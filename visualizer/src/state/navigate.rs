@@ -116,13 +116,13 @@ impl State {
         };
         let variables = self.data.catalog.variables.iter();
         let named = finding.variable.as_deref();
-        let variable = named.and_then(|name| variables.clone().find(|v| v.spec.name == name));
+        let variable = named.and_then(|name| variables.clone().find(|v| v.spec().name() == name));
         let topology = &self.data.catalog.topology;
         let process = finding.aps.first().and_then(|name| topology.find_ap(name));
         let place = match (variable, process) {
             (Some(variable), _) => Place {
                 screen: Screen::VariableHistory,
-                variable: Some(variable.id),
+                variable: Some(variable.id()),
                 object: finding.object,
                 ..self.place
             },

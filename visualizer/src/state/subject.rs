@@ -16,14 +16,19 @@ impl State {
 
     /// The process shown by the process history.
     pub fn process(&self) -> Option<ApId> {
-        let any = !self.data.catalog.topology.application_processes.is_empty();
+        let any = !self
+            .data
+            .catalog
+            .topology
+            .application_processes()
+            .is_empty();
         self.place.process.or(any.then_some(ApId(0)))
     }
 
     pub(super) fn step_subject(&mut self, by: isize) {
         match self.place.screen {
             Screen::ProcessHistory => {
-                let aps = self.data.catalog.topology.application_processes.len();
+                let aps = self.data.catalog.topology.application_processes().len();
                 let at = self.process().map(ApId::index);
                 self.go(Place {
                     process: cycle(at, by, aps, false).map(|i| ApId(i as u32)),
@@ -69,7 +74,7 @@ impl State {
         let Some(variable) = shown.and_then(|id| self.data.variable(id)) else {
             return;
         };
-        let objects = variable.spec.layout.objects() as usize;
+        let objects = variable.spec().layout().objects() as usize;
         let at = self.place.object.map(|o| o as usize);
         let object = cycle(at, by, objects, true).map(|i| i as u32);
         self.go(Place {
@@ -82,7 +87,7 @@ impl State {
     /// To the history (or, from there, the histogram) of a variable by name; asked for if unknown.
     pub(super) fn look_at(&mut self, name: &str, object: Option<u32>) {
         let known = self.data.catalog.variables.iter();
-        match known.clone().find(|v| v.spec.name == name).cloned() {
+        match known.clone().find(|v| v.spec().name() == name).cloned() {
             Some(variable) => self.open(&variable, object),
             None => self.find = Some((name.to_owned(), object)),
         }
@@ -103,9 +108,9 @@ impl State {
     }
 
     fn open(&mut self, variable: &Variable, object: Option<u32>) {
-        let objects = variable.spec.layout.objects();
+        let objects = variable.spec().layout().objects();
         if object.is_some_and(|o| o >= objects) {
-            let name = &variable.spec.name;
+            let name = variable.spec().name();
             return self.complain(format!("{name} has objects 0 to {}", objects - 1));
         }
         let screen = match self.place.screen {
@@ -114,7 +119,7 @@ impl State {
         };
         self.drill(Place {
             screen,
-            variable: Some(variable.id),
+            variable: Some(variable.id()),
             object,
             ..self.place
         });

@@ -98,7 +98,7 @@ fn keep_passing(rows: &mut Vec<Row>, passes: impl Fn(&str) -> bool) {
 }
 
 fn groups_below(topology: &Topology, parent: Option<GroupId>) -> Vec<GroupId> {
-    let groups = (0u32..).zip(&topology.groups);
+    let groups = (0u32..).zip(topology.groups());
     groups
         .filter(|(_, g)| g.parent == parent)
         .map(|(i, _)| GroupId(i))
@@ -175,10 +175,10 @@ impl Computed {
     fn new(data: &Data) -> Self {
         let topology = &data.catalog.topology;
         let mut all = Self::default();
-        for (i, ap) in (0u32..).zip(&topology.application_processes) {
+        for (i, ap) in (0u32..).zip(topology.application_processes()) {
             all.aps.entry(ap.memory_process).or_default().push(ApId(i));
         }
-        for (i, process) in (0u32..).zip(&topology.memory_processes) {
+        for (i, process) in (0u32..).zip(topology.memory_processes()) {
             let mp = MpId(i);
             let origins = data.origins.get(&mp).copied().unwrap_or_default();
             let accesses = origins.iter().sum();
@@ -201,7 +201,7 @@ impl Computed {
                 all.lost.insert(status.mp);
             }
         }
-        for (i, process) in (0u32..).zip(&topology.memory_processes) {
+        for (i, process) in (0u32..).zip(topology.memory_processes()) {
             for group in topology.ancestry(process.group) {
                 let sum = all.groups.entry(group).or_default();
                 sum.add(&all.mps[&MpId(i)]);

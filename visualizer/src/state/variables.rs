@@ -70,14 +70,14 @@ fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
     let mut origins = sums.origins;
     origins[0] += sums.reads_on_copies;
     VariableRow {
-        id: variable.id,
+        id: variable.id(),
         position,
-        name: variable.spec.name.clone(),
+        name: variable.spec().name().to_owned(),
         layout: layout(variable),
-        policy: variable.spec.policy.to_string(),
-        group: data.catalog.topology.group_name(variable.group),
+        policy: variable.spec().policy().to_string(),
+        group: data.catalog.topology.group_name(variable.group()),
         owners: owners(data, variable),
-        objects: u64::from(variable.spec.layout.objects()),
+        objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),
         reads_main: sums.counts.reads,
         reads_copies: sums.reads_on_copies,
@@ -93,7 +93,7 @@ fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
 }
 
 fn layout(variable: &Variable) -> String {
-    let l = &variable.spec.layout;
+    let l = variable.spec().layout();
     let shape = match (l.rows(), l.columns()) {
         (1, 1) => String::new(),
         (1, n) => format!(" {n}"),
@@ -108,7 +108,7 @@ fn layout(variable: &Variable) -> String {
 }
 
 fn owners(data: &Data, variable: &Variable) -> String {
-    let mut owners: Vec<MpId> = variable.owners.clone();
+    let mut owners: Vec<MpId> = variable.owners().to_vec();
     owners.sort_unstable();
     owners.dedup();
     let names: Vec<String> = owners

@@ -139,7 +139,7 @@ impl Asker {
         if self.known.len() > REMEMBERED {
             self.known.clear();
         }
-        let numbered = variables.into_iter().map(|v| (v.id, v));
+        let numbered = variables.into_iter().map(|v| (v.id(), v));
         self.known.extend(numbered);
     }
 
@@ -167,7 +167,7 @@ impl Asker {
                 let named: BTreeSet<&str> =
                     findings.filter_map(|f| f.variable.as_deref()).collect();
                 let all = self.known.values();
-                let all = all.filter(|v| named.contains(v.spec.name.as_str()));
+                let all = all.filter(|v| named.contains(v.spec().name()));
                 Ok(all.cloned().collect())
             }
             _ => Ok(Vec::new()),
@@ -216,7 +216,7 @@ impl Asker {
         }
         let aps = (0u32..)
             .map(ApId)
-            .zip(&catalog.topology.application_processes);
+            .zip(catalog.topology.application_processes());
         let source = self.source.as_ref();
         let asked = aps.take(COUNTED).map(|(ap, _)| async move {
             let query = HistogramQuery {

@@ -83,7 +83,7 @@ fn rows(state: &State, analysed: &Analysed, theme: Theme, area: Rect) -> Vec<Lin
     ];
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
-    let processes = state.data.catalog.topology.application_processes.len();
+    let processes = state.data.catalog.topology.application_processes().len();
     for i in state.finding_list.visible(state.findings.len(), seen) {
         let finding = &analysed.analysis.findings[state.findings[i]];
         let selected = i == state.finding_list.selected;

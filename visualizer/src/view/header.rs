@@ -51,7 +51,7 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
     };
     let paused = held_back(state);
     let taken = text::width(&facts) + text::width(&phase) + text::width(&paused);
-    let run = match data.catalog.topology.name.as_str() {
+    let run = match data.catalog.topology.name() {
         "" => state.title.clone(),
         name if state.title.is_empty() => name.to_owned(),
         name => format!("{name} · {}", state.title),

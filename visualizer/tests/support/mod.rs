@@ -7,8 +7,8 @@
 
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
-    Placement, ProcessCounters, Topology, VarId, Variable, VariableSpec,
+    ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId, Placement,
+    ProcessCounters, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
@@ -39,7 +39,7 @@ pub fn topology() -> Topology {
         name: format!("ap{i}"),
         memory_process: MpId(i),
     };
-    Topology {
+    TopologyBuilder {
         name: "demo".into(),
         groups: vec![
             group("/ocean", None),
@@ -59,23 +59,16 @@ pub fn topology() -> Topology {
             .map(|name| EventManager { name: name.into() })
             .into(),
     }
-    .check()
+    .build()
     .unwrap()
 }
 
 pub fn variable(id: VarId, name: &str, shape: (u64, u64), rows: u32, owners: &[u32]) -> Variable {
-    Variable {
-        id,
-        spec: VariableSpec {
-            name: name.into(),
-            layout: Layout::new(ElementType::F64, shape, (rows, 1)).unwrap(),
-            placement: Placement::RoundRobin(None),
-            policy: CopyPolicy::Invalidate,
-            lock: Default::default(),
-        },
-        owners: owners.iter().copied().map(MpId).collect(),
-        group: GroupId(1),
-    }
+    let layout = Layout::new(ElementType::F64, shape, (rows, 1)).unwrap();
+    let spec = VariableSpec::new(name, layout).unwrap();
+    let spec = spec.with_placement(Placement::RoundRobin(None));
+    let owners = owners.iter().copied().map(MpId).collect();
+    Variable::new(id, spec, owners, GroupId(1)).unwrap()
 }
 
 pub fn catalog() -> Catalog {
@@ -363,7 +356,7 @@ pub fn status(records: &[Record], now: Nanos) -> Status {
         name: format!("emp{emp}"),
         now,
         processes: (0..6)
-            .filter(|mp| topology.memory_processes[*mp as usize].event_manager == EmpId(emp))
+            .filter(|mp| topology.memory_processes()[*mp as usize].event_manager == EmpId(emp))
             .map(process)
             .collect(),
         records: records.len() as u64 / 2,

@@ -47,7 +47,7 @@ pub(super) fn detect(
     let tables = tables(profile, unshared);
     let places = proposed_places(&tables, t);
     let matrix = tables::matrix(profile, &tables, &places);
-    if profile.catalog.topology.groups.len() < 2 {
+    if profile.catalog.topology.groups().len() < 2 {
         return (None, matrix);
     }
     let problem = &tables.assignment;

@@ -56,7 +56,7 @@ pub(super) fn tables(profile: &Profile, unshared: &BTreeSet<VarId>) -> Tables {
             across[p][v] = profile.costs.of(counts, Origin::Inter).max(within[p][v]);
         }
     }
-    let can_own = (0..topology.groups.len() as u32)
+    let can_own = (0..topology.groups().len() as u32)
         .map(|g| {
             let mut owners = topology.owners_in(Some(GroupId(g)));
             owners.any(|mp| topology.mp(mp).is_some_and(|m| m.group == GroupId(g)))
@@ -153,7 +153,7 @@ pub(super) fn matrix(profile: &Profile, tables: &Tables, places: &[usize]) -> Gr
         ranked.into_iter().map(|w| w.0).collect::<Vec<_>>()
     };
     GroupMatrix {
-        groups: (0..topology.groups.len() as u32)
+        groups: (0..topology.groups().len() as u32)
             .map(|g| topology.group_name(GroupId(g)))
             .collect(),
         aps: tables

@@ -61,7 +61,7 @@ pub(crate) fn placement(cluster: &Cluster, catalog: &Catalog) -> Placement {
     let moved = cluster.overrides.iter().filter_map(|o| {
         let variable = catalog.variable(&o.name)?;
         let owners = owners(o.placement.as_ref()?, topology)?;
-        Some((variable.id, owners))
+        Some((variable.id(), owners))
     });
     Placement {
         topology: topology.clone(),
@@ -73,7 +73,11 @@ pub(crate) fn placement(cluster: &Cluster, catalog: &Catalog) -> Placement {
 /// The owners that a placement names; none where they follow from the program or from a hash.
 fn owners(placement: &Owners, topology: &Topology) -> Option<Vec<MpId>> {
     match placement {
-        Owners::Explicit(names) => names.iter().map(|name| topology.find_mp(name)).collect(),
+        Owners::Explicit(names) => names
+            .as_slice()
+            .iter()
+            .map(|name| topology.find_mp(name))
+            .collect(),
         Owners::RoundRobin(group) => {
             let group = match group {
                 Some(path) => Some(topology.find_group(path)?),

@@ -13,7 +13,7 @@ const BARRIER_BIT: u32 = 1 << 31;
 pub(super) fn group_of(cluster: &Cluster, scope: &Scope) -> Result<Option<GroupId>, Refusal> {
     let t = &cluster.topology;
     let unknown = |what: String| {
-        let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+        let groups = list(t.groups().iter().map(|g| g.path.as_str()));
         let why = format!("there is no group {what}; there are {groups}");
         Err(Refusal::new(ErrorCode::Invalid, why))
     };
@@ -24,7 +24,7 @@ pub(super) fn group_of(cluster: &Cluster, scope: &Scope) -> Result<Option<GroupI
             Some(group) => Ok(Some(group)),
             None => unknown(path.clone()),
         },
-        Scope::Group(group) if group.index() < t.groups.len() => Ok(Some(*group)),
+        Scope::Group(group) if group.index() < t.groups().len() => Ok(Some(*group)),
         Scope::Group(group) => unknown(group.to_string()),
     }
 }

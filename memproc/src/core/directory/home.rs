@@ -61,12 +61,12 @@ impl Home {
         spec: &VariableSpec,
         creator: MpId,
     ) {
-        if let Some(entry) = self.entries.get(&spec.name) {
-            if entry.variable.spec != *spec {
-                let refusal = conflict(&entry.variable.spec, spec);
+        if let Some(entry) = self.entries.get(spec.name()) {
+            if entry.variable.spec() != spec {
+                let refusal = conflict(&entry.variable.spec(), spec);
                 return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
             }
-            return self.announce(cx, caller, &spec.name);
+            return self.announce(cx, caller, spec.name());
         }
         match self.number(cx, spec, creator) {
             Ok(variable) => {
@@ -74,8 +74,8 @@ impl Home {
                     variable: Arc::new(variable),
                     state: State::Incomplete,
                 };
-                self.entries.insert(spec.name.clone(), entry);
-                self.create(cx, &spec.name, caller);
+                self.entries.insert(spec.name().to_owned(), entry);
+                self.create(cx, spec.name(), caller);
             }
             Err(refusal) => cx.respond(caller, Response::Refused(refusal), Nanos::ZERO),
         }
@@ -129,12 +129,7 @@ impl Home {
         }
         let id = VarId(position << COUNTER_BITS | self.counter);
         self.counter += 1;
-        Ok(Variable {
-            id,
-            spec: spec.clone(),
-            owners,
-            group,
-        })
+        Ok(Variable::new(id, spec.clone(), owners, group)?)
     }
 
     /// Tells every owner of a variable.
@@ -143,7 +138,7 @@ impl Home {
             return;
         };
         let variable = Arc::clone(&entry.variable);
-        let mut owners = variable.owners.clone();
+        let mut owners = variable.owners().to_vec();
         owners.sort_unstable();
         owners.dedup();
         entry.state = State::Creating {

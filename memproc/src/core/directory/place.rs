@@ -18,13 +18,13 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     /// The object `object.index` of `variable`.
     pub(crate) fn new(variable: &'a Variable, object: ObjectId) -> Result<Self, Refusal> {
-        let layout = &variable.spec.layout;
+        let layout = variable.spec().layout();
         let Some(elements) = layout.elements_of(object.index) else {
             return Err(Refusal::new(
                 ErrorCode::OutOfRange,
                 format!(
                     "{} has {} objects; there is no [{}]",
-                    variable.spec.name,
+                    variable.spec().name(),
                     layout.objects(),
                     object.index
                 ),
@@ -41,7 +41,7 @@ impl<'a> Place<'a> {
 
     /// Name of the object, for a message: `grid[3]`.
     pub(crate) fn name(&self) -> String {
-        format!("{}[{}]", self.variable.spec.name, self.object.index)
+        format!("{}[{}]", self.variable.spec().name(), self.object.index)
     }
 
     /// Size of the object in bytes.
@@ -102,7 +102,7 @@ impl<'a> Place<'a> {
         op: AtomicOp,
     ) -> Result<(u32, u32), Refusal> {
         let mismatch = |why: String| Err(Refusal::new(ErrorCode::TypeMismatch, why));
-        let is = self.variable.spec.layout.element();
+        let is = self.variable.spec().layout().element();
         if is != element_type {
             return mismatch(format!(
                 "{} has elements of {is}, not {element_type}",

@@ -37,31 +37,35 @@ pub(super) fn place(
         .filter(|mp| !mp.link)
         .map(|mp| (creator, mp.group))
         .ok_or_else(|| invalid(spec, &format!("{creator} cannot own objects")))?;
-    let mut owners = match &spec.placement {
+    let mut owners = match spec.placement() {
         Placement::Creator => vec![creator.0],
         Placement::ByName => {
             let owners = cluster.owners();
-            vec![owners[stable(spec.name.as_bytes()) as usize % owners.len()]]
+            vec![owners[stable(spec.name().as_bytes()) as usize % owners.len()]]
         }
         Placement::RoundRobin(None) => cluster.owners().to_vec(),
         Placement::RoundRobin(Some(path)) => of_group(cluster, spec, path)?,
         Placement::Explicit(names) => names
+            .as_slice()
             .iter()
             .map(|name| named(cluster, spec, name))
             .collect::<Result<_, _>>()?,
     };
-    owners.truncate(spec.layout.objects() as usize);
+    owners.truncate(spec.layout().objects() as usize);
     Ok((owners, creator.1))
 }
 
 fn invalid(spec: &VariableSpec, why: &str) -> Refusal {
-    Refusal::new(ErrorCode::Invalid, format!("variable {}: {why}", spec.name))
+    Refusal::new(
+        ErrorCode::Invalid,
+        format!("variable {}: {why}", spec.name()),
+    )
 }
 
 fn of_group(cluster: &Cluster, spec: &VariableSpec, path: &str) -> Result<Vec<MpId>, Refusal> {
     let t = &cluster.topology;
     let group = t.find_group(path).ok_or_else(|| {
-        let groups = list(t.groups.iter().map(|g| g.path.as_str()));
+        let groups = list(t.groups().iter().map(|g| g.path.as_str()));
         invalid(
             spec,
             &format!("there is no group {path}; there are {groups}"),
@@ -99,10 +103,10 @@ fn named(cluster: &Cluster, spec: &VariableSpec, name: &str) -> Result<MpId, Ref
 
 /// How many objects of a variable `mp` owns.
 pub(super) fn share(variable: &Variable, mp: MpId) -> u64 {
-    let objects = u64::from(variable.spec.layout.objects());
-    let cycle = variable.owners.len() as u64;
+    let objects = u64::from(variable.spec().layout().objects());
+    let cycle = variable.owners().len() as u64;
     (0u64..)
-        .zip(&variable.owners)
+        .zip(variable.owners())
         .filter(|(i, owner)| **owner == mp && *i < objects)
         .map(|(i, _)| (objects - i).div_ceil(cycle))
         .sum()

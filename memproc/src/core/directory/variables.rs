@@ -71,22 +71,27 @@ impl Variables {
     /// Name of an object, for a message: `grid[3]`.
     pub(crate) fn object_name(&self, object: ObjectId) -> String {
         match self.known.get(&object.var) {
-            Some(known) => format!("{}[{}]", known.variable.spec.name, object.index),
+            Some(known) => format!("{}[{}]", known.variable.spec().name(), object.index),
             None => object.to_string(),
         }
     }
 
     /// A declaration as this cluster's configuration wants it.
     pub(crate) fn overridden(&self, mut spec: VariableSpec) -> VariableSpec {
-        for o in self.overrides.iter().filter(|o| o.name == spec.name) {
+        let named: Vec<_> = self
+            .overrides
+            .iter()
+            .filter(|o| o.name == spec.name())
+            .collect();
+        for o in named {
             if let Some(policy) = o.policy {
-                spec.policy = policy;
+                spec = spec.with_policy(policy);
             }
             if let Some(placement) = &o.placement {
-                spec.placement = placement.clone();
+                spec = spec.with_placement(placement.clone());
             }
             if let Some(lock) = o.lock {
-                spec.lock = lock;
+                spec = spec.with_lock(lock);
             }
         }
         spec
@@ -100,7 +105,7 @@ impl Variables {
         announced: bool,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
-        if let Some(known) = self.known.get_mut(&variable.id) {
+        if let Some(known) = self.known.get_mut(&variable.id()) {
             if known.variable == *variable {
                 known.announced |= announced;
                 return Ok(());
@@ -109,17 +114,20 @@ impl Variables {
                 ErrorCode::Invalid,
                 format!(
                     "{} is {} already, it cannot be {}; restart the whole cluster",
-                    variable.id, known.variable.spec.name, variable.spec.name
+                    variable.id(),
+                    known.variable.spec().name(),
+                    variable.spec().name()
                 ),
             ));
         }
         self.owned = self.check_new(cluster, variable)?;
-        self.by_name.insert(variable.spec.name.clone(), variable.id);
+        self.by_name
+            .insert(variable.spec().name().to_owned(), variable.id());
         let known = Known {
             variable: Arc::clone(variable),
             announced,
         };
-        self.known.insert(variable.id, known);
+        self.known.insert(variable.id(), known);
         let item = Item::Variable(Arc::clone(variable));
         effects.push(Effect::Output(Output::Trace(item)));
         Ok(())
@@ -127,9 +135,9 @@ impl Variables {
 
     /// The number of objects owned here with a new variable, if it makes sense.
     fn check_new(&self, cluster: &Cluster, variable: &Variable) -> Result<u64, Refusal> {
-        let name = &variable.spec.name;
+        let name = variable.spec().name();
         let owns = |mp| cluster.topology.mp(mp).is_some_and(|mp| !mp.link);
-        if let Some(odd) = variable.owners.iter().find(|o| !owns(**o)) {
+        if let Some(odd) = variable.owners().iter().find(|o| !owns(**o)) {
             let why = format!("{odd} cannot own objects of {name}");
             return Err(Refusal::new(ErrorCode::Invalid, why));
         }

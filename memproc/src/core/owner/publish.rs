@@ -63,7 +63,7 @@ impl Owner {
     fn tell_copies(&mut self, cx: &mut Context, objects: &[ObjectId], then: Then) {
         for object in objects.iter().copied() {
             let place = cx.variables.place(cx.cluster, object);
-            let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec.policy);
+            let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec().policy());
             let Some(o) = self.objects.get_mut(&object) else {
                 continue;
             };

@@ -113,14 +113,14 @@ impl Requester {
 
     /// An application process declares a variable.
     pub(crate) fn declare(&mut self, cx: &mut Context, ticket: Ticket, spec: VariableSpec) {
-        let kind = Kind::Declare(spec.name.clone());
+        let kind = Kind::Declare(spec.name().to_owned());
         let spec = cx.variables.overridden(spec);
-        let name = spec.name.clone();
+        let name = spec.name();
         let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
         let checked = self.admit(cx, ticket.ap).and_then(|()| {
             let known = cx.variables.named(&name);
             known
-                .and_then(|(v, _)| differs(&v.spec))
+                .and_then(|(v, _)| differs(&v.spec()))
                 .map_or(Ok(()), Err)
         });
         let creator = cx.me();

@@ -138,12 +138,12 @@ pub struct Share {
 impl Share {
     /// The share of `managers` in a cluster.
     pub fn new(topology: &Topology, managers: &[EmpId]) -> Self {
-        let processes = &topology.memory_processes;
+        let processes = topology.memory_processes();
         let mine: Vec<bool> = processes
             .iter()
             .map(|p| managers.contains(&p.event_manager))
             .collect();
-        let mut group_mine = vec![true; topology.groups.len()];
+        let mut group_mine = vec![true; topology.groups().len()];
         for (process, mine) in processes.iter().zip(&mine) {
             if let Some(all) = group_mine.get_mut(process.group.index()) {
                 *all &= mine;
@@ -167,13 +167,13 @@ impl Share {
 
     /// Whether this is where the variable is counted.
     fn counts(&self, variable: &Variable) -> bool {
-        let first = variable.owners.first();
+        let first = variable.owners().first();
         first.is_none_or(|mp| self.mine.get(mp.index()).is_none_or(|mine| *mine))
     }
 
     /// Whether all of its figures are here: copies live in their owner's group only.
     fn has_whole(&self, variable: &Variable) -> bool {
-        variable.owners.iter().all(|mp| {
+        variable.owners().iter().all(|mp| {
             let group = self.group_of.get(mp.index());
             group.is_none_or(|g| self.group_mine.get(g.index()).is_none_or(|mine| *mine))
         })
@@ -202,25 +202,25 @@ pub fn rank_over<'a>(
         ranking.known += u64::from(counted);
         if regex
             .as_ref()
-            .is_some_and(|r| r.is_match(&variable.spec.name) == negate)
+            .is_some_and(|r| r.is_match(variable.spec().name()) == negate)
         {
             continue;
         }
         ranking.matched += u64::from(counted);
-        let its = sums.get(&variable.id);
+        let its = sums.get(&variable.id());
         if counted || its.is_some() {
-            let objects = variable.spec.layout.objects();
+            let objects = variable.spec().layout().objects();
             let key = its.unwrap_or(&nothing).key(query.sort, objects);
             rows.push((key, variable, !share.has_whole(variable)));
         }
     }
     let by = |a: &(f64, &Variable, bool), b: &(f64, &Variable, bool)| {
-        let a = (a.0, a.1.spec.name.as_str(), a.1.id);
+        let a = (a.0, a.1.spec().name(), a.1.id());
         order(
             query.sort,
             query.reverse,
             a,
-            (b.0, b.1.spec.name.as_str(), b.1.id),
+            (b.0, b.1.spec().name(), b.1.id()),
         )
     };
     let skip = (query.skip as usize).min(rows.len());
@@ -236,8 +236,8 @@ pub fn rank_over<'a>(
     ranking.entries = first[skip..]
         .iter()
         .map(|(key, v, split)| Ranked {
-            variable: v.id,
-            name: v.spec.name.clone(),
+            variable: v.id(),
+            name: v.spec().name().to_owned(),
             key: *key,
             split: *split,
         })
@@ -272,7 +272,7 @@ pub fn rank(
     query: &RankQuery,
 ) -> Result<Ranking, QueryError> {
     let managers: Vec<EmpId> = (0u32..)
-        .zip(&catalog.topology.event_managers)
+        .zip(catalog.topology.event_managers())
         .filter(|(_, m)| catalog.event_managers.contains(&m.name))
         .map(|(i, _)| EmpId(i))
         .collect();
@@ -289,12 +289,15 @@ pub fn rank(
 pub fn describe(catalog: &Catalog, metas: &MetaObjects, wanted: &[VarId]) -> VariableTable {
     let mut sums = sums_of(metas);
     let wanted: std::collections::HashSet<VarId> = wanted.iter().copied().collect();
-    let its = catalog.variables.iter().filter(|v| wanted.contains(&v.id));
+    let its = catalog
+        .variables
+        .iter()
+        .filter(|v| wanted.contains(&v.id()));
     VariableTable {
         rows: its
             .map(|v| VariableFigures {
                 variable: v.clone(),
-                sums: sums.remove(&v.id).unwrap_or_default(),
+                sums: sums.remove(&v.id()).unwrap_or_default(),
             })
             .collect(),
         completeness: metas.completeness.clone(),
@@ -305,7 +308,7 @@ pub fn describe(catalog: &Catalog, metas: &MetaObjects, wanted: &[VarId]) -> Var
 pub fn page(offset: u32, wanted: &[VarId], ranking: Ranking, described: VariableTable) -> Table {
     let mut rows: BTreeMap<VarId, VariableFigures> = BTreeMap::new();
     for row in described.rows {
-        match rows.entry(row.variable.id) {
+        match rows.entry(row.variable.id()) {
             std::collections::btree_map::Entry::Vacant(e) => {
                 e.insert(row);
             }
