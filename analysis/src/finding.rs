@@ -80,7 +80,7 @@ pub struct Withheld {
     pub kind: Kind,
     /// What it would have been about.
     pub subject: String,
-    /// What is lacking.
+    /// What is missing.
     pub why: String,
 }
 

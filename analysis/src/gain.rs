@@ -70,6 +70,7 @@ mod tests {
             memory_process: MpId(i as u32),
         };
         Catalog {
+            run: None,
             topology: TopologyBuilder {
                 groups: vec![Group {
                     path: GroupPath::top("g"),

@@ -19,6 +19,7 @@ const X: ObjectId = ObjectId {
 /// One group, `n` memory processes with an application process each.
 fn catalog(n: u32) -> Catalog {
     Catalog {
+        run: None,
         event_managers: vec!["emp0".into()],
         topology: TopologyBuilder {
             name: "test".into(),

@@ -15,7 +15,7 @@ use crate::args::FindingsArgs;
 pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
     ensure!(
         (0.0..1.0).contains(&args.drop),
-        "--drop {} is no fraction from 0 to below 1",
+        "--drop {} is not a fraction from 0 to below 1",
         args.drop
     );
     ensure!(

@@ -136,7 +136,7 @@ fn errors(run: &Measured) -> anyhow::Result<Errors> {
     let phases = |delays| anyhow::Ok(run.predict(delays, None)?.error);
     let contention = run.contention()?;
     let times = contention.map(|c| c.times(run.network().processors));
-    // A run that saturates its owners has no steady state, which is no failure of the benchmark.
+    // A run that saturates its owners has no steady state; the benchmark has not failed then.
     let times = times.and_then(Result::ok);
     let error = |modelled: f64, measured: f64| (measured > 0.0).then(|| modelled / measured - 1.0);
     Ok([

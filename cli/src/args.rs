@@ -226,7 +226,7 @@ pub(crate) struct SelectArgs {
     /// Only these operations: read, write, acquire, release, barrier
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<String>,
-    /// Only accesses from so far: local, intra, inter
+    /// Only accesses with these origins: local, intra, inter
     #[arg(long, value_delimiter = ',')]
     pub(crate) origin: Vec<String>,
     /// From then on: `+1.5s` into the run, `12:03:04.5`, or RFC 3339
@@ -258,7 +258,7 @@ pub(crate) struct QueryArgs {
     /// Order of the variables: name, objects, copies, reads, oncopy, writes, acquires, delayed, wait, hold, inter
     #[arg(long, value_name = "METRIC")]
     pub(crate) sort: Option<SortKey>,
-    /// Only so many variables, the first in that order
+    /// At most this many variables, the first in that order
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<u32>,
     /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)

@@ -72,7 +72,7 @@ pub(crate) fn stores(
 fn store_dirs(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let stores = run.join("store");
     let entries = std::fs::read_dir(&stores)
-        .with_context(|| format!("{} is no run directory", run.display()))?;
+        .with_context(|| format!("{} is not a run directory", run.display()))?;
     let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
     if dirs.is_empty() {
         bail!("{} has no trace store", stores.display());

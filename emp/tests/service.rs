@@ -75,6 +75,7 @@ impl Emp {
         let address = listener.address().clone();
         let (stop, stopped) = oneshot::channel();
         let config = Config {
+            run: dosmos_trace::run::RunId::from_bits(1),
             topology: topology(),
             me: EmpId(me),
             store,

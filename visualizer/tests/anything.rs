@@ -53,6 +53,7 @@ fn crowd(n: u32) -> Memory {
     let records = records.collect();
     Memory::new(
         Catalog {
+            run: None,
             topology,
             ..support::catalog()
         },

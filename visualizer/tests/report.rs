@@ -91,7 +91,7 @@ async fn as_many_variables_and_processes_as_asked_for() {
             ..Options::default()
         };
         let html = page(&source, &options).await;
-        // One history a variable and one a process.
+        // One history per variable and one per process.
         assert_eq!(html.matches("<title>History of ").count(), 2 * wanted);
     }
 }

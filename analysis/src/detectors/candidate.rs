@@ -27,7 +27,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// About these objects, resting on so many records.
+    /// About these objects, based on this many records.
     pub(super) fn new(
         finding: Finding,
         objects: impl IntoIterator<Item = ObjectId>,

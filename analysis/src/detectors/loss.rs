@@ -5,7 +5,7 @@
 //! is uncertain is chance. Withheld are
 //!
 //! * all findings, below the threshold `completeness`;
-//! * no sharing with anything lacking (another process's accesses may be what is lacking), and false sharing with
+//! * no sharing with anything lacking (another process's accesses may be what is missing), and false sharing with
 //!   anything unseen (as may be the write that overlaps);
 //! * ping-pong among more than two with anything lacking: leaving out makes any order look like coming back;
 //! * imbalance with anything lacking, unless it shows in the processor time: the time of an access that is not known

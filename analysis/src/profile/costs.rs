@@ -69,7 +69,7 @@ impl MpUse {
         counts
     }
 
-    /// Fraction of the reads that would go to an owner in the same group: one a version under *invalidate*,
+    /// Fraction of the reads that would go to an owner in the same group: one per version under *invalidate*,
     /// one in all under *update*.
     pub fn fetching(&self, policy: CopyPolicy) -> f64 {
         let fetches = match policy {

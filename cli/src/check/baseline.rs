@@ -34,7 +34,7 @@ impl Baseline {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         serde_json::from_str(&text).with_context(|| {
             format!(
-                "{} is no answer of `dosmos check --format json`",
+                "{} is not an answer of `dosmos check --format json`",
                 file.display()
             )
         })

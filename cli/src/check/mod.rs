@@ -81,7 +81,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
 /// what following each advice would save, with messages that cost what the file `network` says.
 ///
 /// # Errors
-/// If the source does not answer, the times make no sense, or `network` is no network record.
+/// If the source does not answer, the times make no sense, or `network` is not a network record.
 pub(crate) async fn analyse(
     source: &dyn TraceSource,
     (from, to): (Option<&str>, Option<&str>),

@@ -44,7 +44,7 @@ pub struct Running {
 /// How a program's processes ended.
 #[derive(Debug)]
 pub struct AppOutcome {
-    /// What went wrong, one line a process that failed.
+    /// What went wrong, one line per process that failed.
     pub failures: Vec<String>,
 }
 

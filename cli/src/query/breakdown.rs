@@ -1,4 +1,4 @@
-//! The execution-time breakdown, one row a process, or with `--all` one a process and phase.
+//! The execution-time breakdown, one row per process, or with `--all` one per process and phase.
 
 use dosmos_proto::{Component, PhaseTimes};
 use dosmos_trace::query::{Catalog, TraceSource};

@@ -1,8 +1,8 @@
 //! `dosmos query`: questions to running event managers or stores, answered as tables, JSON or CSV.
 //!
-//! Every JSON answer is one object with the key `completeness` (what is lacking: see
+//! Every JSON answer is one object with the key `completeness` (what is missing: see
 //! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
-//! the other formats what is lacking is said on standard error.
+//! the other formats what is missing is said on standard error.
 
 mod accesses;
 mod breakdown;
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a reader of a table must know, one line a reason.
+/// What a reader of a table must know, one line per reason.
 pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
     c.reasons()
 }

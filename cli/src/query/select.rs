@@ -79,7 +79,7 @@ fn variable(catalog: &Catalog, text: &str) -> anyhow::Result<(dosmos_proto::VarI
     {
         let index = index
             .parse()
-            .with_context(|| format!("{text}: the index is no number"))?;
+            .with_context(|| format!("{text}: the index is not a number"))?;
         let objects = v.spec().layout().objects();
         if index >= objects {
             bail!("{text}: {name} has {objects} objects, 0 to {}", objects - 1);
@@ -106,7 +106,7 @@ fn one_of<T: Copy, const N: usize>(
 ) -> anyhow::Result<T> {
     all.into_iter().find(|&t| name(t) == text).with_context(|| {
         format!(
-            "{text:?} is no {what}; write one of {}",
+            "{text:?} is not an {what}; write one of {}",
             all.map(name).join(", ")
         )
     })
@@ -115,7 +115,7 @@ fn one_of<T: Copy, const N: usize>(
 /// The range of time from `from` to `to`, as people write them; none if neither is given.
 ///
 /// # Errors
-/// If one is no time, there is nothing yet to count times from, or the range is empty.
+/// If one is not a time, there is nothing yet to count times from, or the range is empty.
 pub(crate) fn between(
     catalog: &Catalog,
     from: Option<&str>,
@@ -159,7 +159,7 @@ fn instant(text: &str, start: Nanos) -> anyhow::Result<Nanos> {
         let day = DateTime::from_timestamp_nanos(start.0 as i64).date_naive();
         return from_utc(day.and_time(time).and_utc());
     }
-    bail!("{text:?} is no time; write +1.5s, 12:03:04.5 or 2026-01-02T12:03:04Z")
+    bail!("{text:?} is not a time; write +1.5s, 12:03:04.5 or 2026-01-02T12:03:04Z")
 }
 
 fn duration(text: &str) -> anyhow::Result<Nanos> {
@@ -180,7 +180,7 @@ fn duration(text: &str) -> anyhow::Result<Nanos> {
             return Ok(Nanos((number * nanos) as u64));
         }
     }
-    bail!("{text:?} is no length of time; write 1.5s, 200ms, 2m")
+    bail!("{text:?} is not a duration; write 1.5s, 200ms, 2m")
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ fn parquet<'a>(_: impl Write + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
 /// Where the file goes: beside its name until it is whole, then there.
 enum Target {
     Stdout,
-    /// Something that is no file, such as a pipe, is written at once.
+    /// Something that is not a file, such as a pipe, is written at once.
     Direct(File),
     Beside(NamedTempFile),
 }

@@ -4,7 +4,7 @@ use dosmos_documents::explanations;
 use regex::Regex;
 
 /// How many are left. The number only gets smaller; at zero it goes.
-const LEFT: usize = 58;
+const LEFT: usize = 22;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/citations.rs";

@@ -134,7 +134,11 @@ impl Core {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.leave(cx, ap, false);
             }
-            Input::PeerUp(mp) => router.peer_up(cluster, mp, &mut self.effects),
+            Input::PeerUp(mp) => {
+                router.peer_up(cluster, mp, &mut self.effects);
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.forget_copies_of(cx, mp);
+            }
             Input::PeerDown(mp) => router.peer_down(cluster, mp, &mut self.effects),
             Input::PeerTrouble(mp, why) => router.peer_trouble(mp, why),
             Input::Message { from, message } => self.message(now, from, message),
@@ -142,6 +146,9 @@ impl Core {
                 for operation in self.requester.due(now) {
                     self.expire(now, operation);
                 }
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.renew_leases(cx);
+                self.owner.end_leases(cx);
             }
             Input::Shutdown => {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
@@ -261,6 +268,7 @@ impl Core {
                     return self.receive(now, me, to.call, response, cost);
                 }
                 let call = to.call;
+                self.owner.note_response(now, to.mp);
                 let body = Body::Response {
                     call,
                     cost,
@@ -292,7 +300,7 @@ impl Core {
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
-            Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(barrier, waiter),
+            Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),
             Effect::Left { ap, orderly } => {
                 self.barriers.lose_participant(cx, ap, Gone::Left);
@@ -359,6 +367,7 @@ impl Core {
                 ap,
                 want_copy,
             } => self.owner.access(cx, caller, ap, access, want_copy),
+            PeerRequest::Renew => cx.respond(caller, Response::Renewed, Nanos::ZERO),
             PeerRequest::Flush { ap } => self.owner.flush(cx, caller, ap),
             PeerRequest::Declare { spec, creator } => {
                 self.home.declare(cx, caller, &spec, creator);
@@ -414,6 +423,13 @@ impl Core {
                 name,
                 generation,
             } => self.barriers.arrived(cx, source, (group, name), generation),
+            Notice::BarrierWithdraw {
+                group,
+                name,
+                generation,
+            } => self
+                .barriers
+                .withdrawn(cx, source, (group, &name), generation),
             Notice::BarrierRelease {
                 group,
                 name,

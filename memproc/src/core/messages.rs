@@ -317,6 +317,8 @@ pub enum PeerRequest {
         /// Of a read: the sender would keep what it gets as a copy.
         want_copy: bool,
     },
+    /// To an owner: the sender holds copies and wants to go on reading them.
+    Renew,
     /// To an owner: tell the copies what an application process wrote outside sections.
     Flush {
         /// The application process.
@@ -376,6 +378,7 @@ pub enum Response {
     Released {
         version: u64,
     },
+    Renewed,
     Flushed,
     Variable(Arc<Variable>),
     Created,
@@ -404,6 +407,15 @@ pub enum Notice {
         /// The barrier's name.
         name: String,
         /// Which opening of the barrier they wait for.
+        generation: u64,
+    },
+    /// To the coordinator of a barrier: they did, but one of them does not wait any more.
+    BarrierWithdraw {
+        /// The barrier's group; all application processes without one.
+        group: Option<GroupId>,
+        /// The barrier's name.
+        name: String,
+        /// Which opening of the barrier they waited for.
         generation: u64,
     },
     /// From the coordinator: the barrier opened, or failed.

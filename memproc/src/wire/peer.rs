@@ -76,6 +76,7 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
             ap: ApId(a.ap),
             want_copy: a.want_copy,
         },
+        W::Renew(_) => PeerRequest::Renew,
         W::Flush(f) => PeerRequest::Flush { ap: ApId(f.ap) },
         W::Declare(d) => PeerRequest::Declare {
             spec: d
@@ -117,6 +118,7 @@ fn response(body: W) -> Result<Response, Malformed> {
             version: d.version,
         },
         W::Released(d) => Response::Released { version: d.version },
+        W::Renewed(_) => Response::Renewed,
         W::FlushDone(_) => Response::Flushed,
         W::Variable(v) => Response::Variable(Arc::new(v.try_into()?)),
         W::Created(_) => Response::Created,
@@ -137,6 +139,11 @@ fn notice(body: W) -> Result<Result<Notice, W>, Malformed> {
             object: a.object.map(ObjectId::from_wire),
         },
         W::BarrierArrive(b) => Notice::BarrierArrive {
+            group: b.group.map(GroupId),
+            name: b.name,
+            generation: b.generation,
+        },
+        W::BarrierWithdraw(b) => Notice::BarrierWithdraw {
             group: b.group.map(GroupId),
             name: b.name,
             generation: b.generation,
@@ -206,6 +213,7 @@ fn request_out(request: PeerRequest) -> W {
             ap: ap.0,
             want_copy,
         }),
+        PeerRequest::Renew => W::Renew(w::PeerRenew {}),
         PeerRequest::Flush { ap } => W::Flush(w::PeerFlush { ap: ap.0 }),
         PeerRequest::Declare { spec, creator } => W::Declare(w::PeerDeclare {
             spec: Some(spec.into()),
@@ -252,6 +260,7 @@ fn response_out(response: Response) -> W {
         }),
         Response::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
         Response::Released { version } => W::Released(w::Released { version }),
+        Response::Renewed => W::Renewed(w::Renewed {}),
         Response::Flushed => W::FlushDone(w::FlushDone {}),
         Response::Variable(v) => W::Variable((*v).clone().into()),
         Response::Created => W::Created(w::Created {}),
@@ -281,6 +290,15 @@ fn notice_out(notice: Notice) -> W {
             name,
             generation,
         } => W::BarrierArrive(w::BarrierArrive {
+            group: group.map(|g| g.0),
+            name,
+            generation,
+        }),
+        Notice::BarrierWithdraw {
+            group,
+            name,
+            generation,
+        } => W::BarrierWithdraw(w::BarrierArrive {
             group: group.map(|g| g.0),
             name,
             generation,
@@ -369,6 +387,7 @@ mod tests {
             access(AccessKind::Acquire),
             access(AccessKind::Release { epoch: Some(4) }),
             access(AccessKind::Release { epoch: None }),
+            PeerRequest::Renew,
             PeerRequest::Flush { ap },
             PeerRequest::Declare {
                 spec,
@@ -400,6 +419,7 @@ mod tests {
                 version: 1,
             },
             Response::Released { version: 1 },
+            Response::Renewed,
             Response::Flushed,
             Response::Variable(variable),
             Response::Created,
@@ -414,6 +434,11 @@ mod tests {
             Notice::Abandon { ap, object: None },
             Notice::BarrierArrive {
                 group: Some(GroupId(1)),
+                name: "b".into(),
+                generation: 3,
+            },
+            Notice::BarrierWithdraw {
+                group: None,
                 name: "b".into(),
                 generation: 3,
             },

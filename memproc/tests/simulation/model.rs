@@ -37,6 +37,16 @@ pub struct Faults {
     pub deaths: bool,
     /// Links break and come back.
     pub cuts: bool,
+    /// Links break, and one end does not notice.
+    pub one_sided: bool,
+    /// Requests have short timeouts.
+    pub timeouts: bool,
+}
+
+impl Faults {
+    fn any_cuts(self) -> bool {
+        self.cuts || self.one_sided
+    }
 }
 
 const ELEMENTS: u64 = 4;
@@ -214,6 +224,10 @@ impl Sim {
         // What still waits does so for somebody who is lost: its deadline ends it.
         let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         self.must(!waits || self.disturbed, "somebody waits for ever");
+        if self.faults.any_cuts() {
+            self.heal();
+        }
+        let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         if waits {
             self.c.pass(Nanos::from_millis(120_000));
             self.c.run();
@@ -238,8 +252,11 @@ impl Sim {
         }
         if self.faults.deaths && self.rng.random_bool(0.004) {
             self.death();
-        } else if self.faults.cuts && self.rng.random_bool(0.006) {
+        } else if self.faults.any_cuts() && self.rng.random_bool(0.01) {
             self.cut();
+        } else if (self.faults.timeouts || !self.down.is_empty()) && self.rng.random_bool(0.02) {
+            let time = Nanos::from_millis(self.rng.random_range(1..1_500));
+            self.c.pass(time);
         } else if !busy.is_empty() && (ready.is_empty() || self.rng.random_bool(0.6)) {
             let pair = busy[self.rng.random_range(0..busy.len())];
             self.c.deliver(pair);
@@ -313,7 +330,10 @@ impl Sim {
             Doing::Release { .. } => self.rng.random_bool(0.6),
             _ => true,
         };
-        let id = self.c.ask(a as u32, request);
+        let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
+            .then(|| Nanos::from_millis(self.rng.random_range(1..3_000)));
+        self.disturbed |= timeout.is_some();
+        let id = self.c.ask_within(a as u32, timeout, request);
         let pending = Pending {
             doing,
             written,
@@ -636,8 +656,46 @@ impl Sim {
         }
     }
 
-    /// A link breaks, or one comes back.
+    /// All links come back; what goes on after the faults is checked as before.
+    fn heal(&mut self) {
+        for (a, b) in std::mem::take(&mut self.down) {
+            self.c.up(a, b);
+        }
+        for _ in 0..10_000 {
+            self.take_replies();
+            if !self.step_without_faults() {
+                break;
+            }
+        }
+        // Leases end.
+        self.c.pass(Nanos::from_millis(5_000));
+        self.c.run();
+        self.take_replies();
+        for object in 0..self.objects.len() {
+            for a in 0..self.aps.len() {
+                if self.aps[a].alive && self.aps[a].holding.is_none() {
+                    self.ask_read(a, object);
+                    self.c.run();
+                    self.take_replies();
+                }
+            }
+        }
+    }
+
+    fn step_without_faults(&mut self) -> bool {
+        let faults = std::mem::take(&mut self.faults);
+        let went_on = self.step();
+        self.faults = faults;
+        went_on
+    }
+
+    /// A link breaks, or one comes back, or an end notices.
     fn cut(&mut self) {
+        let unaware = self.c.unaware();
+        if !unaware.is_empty() && self.rng.random_bool(0.3) {
+            let (mp, neighbour) = unaware[self.rng.random_range(0..unaware.len())];
+            return self.c.notice(mp, neighbour);
+        }
         if !self.down.is_empty() && self.rng.random_bool(0.6) {
             let (a, b) = self
                 .down
@@ -664,7 +722,13 @@ impl Sim {
                 *holder = None;
             }
         }
-        self.c.down(pair.0, pair.1);
+        if !self.faults.one_sided || (self.faults.cuts && self.rng.random_bool(0.3)) {
+            self.c.down(pair.0, pair.1);
+        } else if self.rng.random_bool(0.5) {
+            self.c.cut_at(pair.0, pair.1);
+        } else {
+            self.c.cut_at(pair.1, pair.0);
+        }
     }
 
     /// Everything came to rest: counters are complete, and everybody sees the last releases.

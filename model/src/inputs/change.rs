@@ -19,9 +19,9 @@ pub struct Change {
     pub sharing: Sharing,
     /// These processes divide among them, phase by phase, what they do (waiting for locks excluded) evenly.
     pub balanced: BTreeSet<ApId>,
-    /// So many application processes: the computation is divided among them, each does as many
-    /// operations as each did, and barriers are of so many.
+    /// Number of application processes: the computation is divided among them, each makes as many
+    /// operations as before, and barriers have as many participants.
     pub processes: Option<u32>,
-    /// So many processors; none: as many as the network record has.
+    /// Number of processors; none: as in the network record.
     pub processors: Option<usize>,
 }

@@ -36,7 +36,7 @@ pub struct GeneralInput {
     pub protocol_processor: bool,
 }
 
-/// Results of the general model; lists have one entry a node, `None` (null) where the quantity
+/// Results of the general model; lists have one entry per node, `None` (null) where the quantity
 /// needs a thread and the node has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeneralOutput {

@@ -1,6 +1,6 @@
 //! LoPC: the cost of contention in blocking request/reply programs.
 //!
-//! A program is P threads, one a node, each repeating *compute for W, send a request, wait for the
+//! A program is P threads, one per node, each repeating *compute for W, send a request, wait for the
 //! reply*. Requests and replies interrupt (or, with a protocol processor, run beside) the compute
 //! thread of the node they reach, for S_o each, first come first served; a message is S_l under way.
 //! The network is not contended, the handlers are. Times are in any one unit.

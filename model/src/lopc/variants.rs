@@ -8,7 +8,7 @@ use super::homogeneous::{Delays, HomogeneousInput, HomogeneousOutput, at_equilib
 use super::kappa::kappa;
 use crate::error::{ModelError, invalid};
 
-/// Above this many threads the recursion is refused: it costs one step a thread.
+/// Above this many threads the recursion is refused: it costs one step per thread.
 pub(super) const MAX_MVA_THREADS: u32 = 10_000_000;
 
 /// Bard–Schweitzer: a request never queues behind its own thread, so that it sees

@@ -100,7 +100,7 @@ pub(super) fn table(asked: &Asked<'_>) -> Block {
         let row = rows.entry(p.object.var).or_default();
         row.counts.add(&p.counts);
         row.copies += p.reads_on_copies;
-        let far = &p.by_origin[2];
+        let far = &p.by_origin.inter;
         row.inter += far.reads + far.writes + far.acquires + far.releases;
         row.wait += p.wait;
         row.hold += p.hold;

@@ -19,7 +19,7 @@ pub(super) const LEGEND: &str = "Histories: x read, + read on a copy, * write; g
 /// Most lanes of a diagram; those with the most accesses are shown.
 const LANES: usize = 16;
 
-/// What was done to a variable: a lane a process.
+/// What was done to a variable: one lane per process.
 pub(super) fn of_variable(asked: &Asked<'_>, name: &str, records: &[Record]) -> Option<Block> {
     let topology = &asked.catalog.topology;
     let title = format!("History of {name}");
@@ -28,7 +28,7 @@ pub(super) fn of_variable(asked: &Asked<'_>, name: &str, records: &[Record]) -> 
     })
 }
 
-/// What a process did: a lane an object.
+/// What a process did: one lane per object.
 pub(super) fn of_process(asked: &Asked<'_>, name: &str, records: &[Record]) -> Option<Block> {
     let title = format!("History of {name}");
     history(asked, &title, records, |r| match r.op {

@@ -30,9 +30,9 @@ pub use time::breakdown;
 pub struct Options {
     /// What was run, as the page's title.
     pub title: String,
-    /// Show diagrams of so many variables: those of findings first, then the most accessed.
+    /// Show diagrams of this many variables: those of findings first, then the most accessed.
     pub variables: usize,
-    /// Show the history of so many processes: those of findings first.
+    /// Show the history of this many processes: those of findings first.
     pub processes: usize,
     /// Accesses in one history diagram; more cannot be told apart.
     pub accesses: u64,

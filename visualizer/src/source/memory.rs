@@ -184,7 +184,7 @@ impl Fold {
             new_primary(r.object, group, r.peer)
         });
         primary.counts.count(r.op);
-        primary.by_origin[r.origin as usize - 1].count(r.op);
+        primary.by_origin[r.origin].count(r.op);
         primary.by_ap.entry(r.ap).or_default().count(r.op);
         primary.version = primary.version.max(r.version);
         let access = Access {

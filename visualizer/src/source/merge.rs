@@ -37,6 +37,11 @@ pub(super) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
     let mut barriers: BTreeMap<VarId, BarrierName> = BTreeMap::new();
     for (source, part) in parts {
         all.completeness.merge(&part.completeness);
+        if all.run.is_some() && part.run.is_some() && all.run != part.run {
+            let text = format!("{source} belongs to another run");
+            note(&mut all.completeness, text);
+        }
+        all.run = all.run.or(part.run);
         if all.topology == Default::default() {
             all.topology = part.topology;
         } else if all.topology != part.topology && part.topology != Default::default() {

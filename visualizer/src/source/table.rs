@@ -1,10 +1,10 @@
-//! Fusion of the table of variables: the first so many of all event managers' variables, without asking
+//! Fusion of the table of variables: the first variables of all event managers, without asking
 //! any of them for more than is needed to be sure.
 //!
 //! Every source is asked for the beginning of its own order. A variable whose figures are all at one
 //! source competes with its final key; of one that is split, the parts are fetched and added. As long as
 //! a source may still hold back something that belongs on the page, it is asked for more (the threshold
-//! algorithm of Fagin, Lotem and Naor, 2003). With so many rows wanted of `m` sources about
+//! algorithm of Fagin, Lotem and Naor, 2003). With n rows wanted of `m` sources about
 //! `rows + 8·m` entries travel, not `rows · m`.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Who uses what: application processes × variables, in the groups of today and in those proposed.
 //! Accesses within a group are drawn as near ones, those that cross groups as far ones; so a good
-//! assignment has little of the far colour.
+//! assignment has few inter-group accesses.
 
 use dosmos_analysis::groups::{GroupMatrix, MatrixAp, MatrixVariable};
 use dosmos_trace::Origin;

@@ -1,4 +1,4 @@
-//! The header (what is shown, of when, what is lacking) and the footer (the keys that matter here).
+//! The header (what is shown, which time, what is missing) and the footer (the keys that matter here).
 
 use ratatui::text::{Line, Span};
 
@@ -10,7 +10,7 @@ use crate::state::{Asked, Prompt, Screen, State};
 /// Lines that warnings may take.
 const WARNING_LINES: usize = 3;
 
-/// Title, tabs, and what is lacking.
+/// Title, tabs, and what is missing.
 pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let mut lines = vec![title(state, theme, width), tabs(state, theme, width)];

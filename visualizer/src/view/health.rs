@@ -145,7 +145,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         None => Vec::new(),
         Some(Row::Manager(m)) => {
             let each = m.stored.checked_div(m.records);
-            let each = each.map_or_else(String::new, |b| format!(", {b} bytes a record"));
+            let each = each.map_or_else(String::new, |b| format!(", {b} bytes per record"));
             let mut lines = vec![format!(
                 "{}: {} on disk in {}{each} · {} received and not on disk yet",
                 m.name,

@@ -43,7 +43,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(managers), bottom);
 }
 
-/// From so many columns on, where the processes' time went is shown beside their accesses.
+/// From this many columns on, where the processes' time went is shown beside their accesses.
 const WITH_TIMES: usize = 120;
 /// Of what, by title. The rest of the time went into local accesses, declarations and waiting for a
 /// processor.

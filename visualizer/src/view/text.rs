@@ -98,7 +98,7 @@ fn three_digits(v: f64) -> String {
     }
 }
 
-/// A rate a second, like a count; small ones with a decimal.
+/// A rate per second, like a count; small ones with a decimal.
 pub fn rate(a_second: Option<f64>) -> String {
     match a_second {
         None => "–".into(),

@@ -85,9 +85,9 @@ static FIELDS: [Field; 13] = [
     }),
 ];
 
-/// The name has at least so many columns.
+/// The name has at least this many columns.
 const NAME: usize = 10;
-/// Beyond so many, the other names get their part.
+/// Beyond this many, the other names get their part.
 const NAME_ENOUGH: usize = 24;
 
 /// Table, detail of the selected variable.

@@ -13,7 +13,7 @@ use dosmos_proto::{
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
 use dosmos_trace::record::Flags;
-use dosmos_trace::{Op, Origin, Record, Side};
+use dosmos_trace::{Op, Origin, PerOrigin, Record, Side};
 use dosmos_visualizer::source::Memory;
 use dosmos_visualizer::state::{Action, State};
 use dosmos_visualizer::tui::answer_once;
@@ -73,6 +73,7 @@ pub fn variable(id: VarId, name: &str, shape: (u64, u64), rows: u32, owners: &[u
 
 pub fn catalog() -> Catalog {
     Catalog {
+        run: None,
         event_managers: vec!["emp0".into(), "emp1".into()],
         topology: topology(),
         variables: vec![
@@ -306,6 +307,7 @@ pub fn live(until: Nanos) -> Memory {
     let so_far: Vec<Record> = records(60).into_iter().filter(|r| r.end() < now).collect();
     let mut memory = Memory::new(
         Catalog {
+            run: None,
             live: true,
             ..catalog()
         },
@@ -318,11 +320,11 @@ pub fn live(until: Nanos) -> Memory {
 pub fn status(records: &[Record], now: Nanos) -> Status {
     let topology = topology();
     let process = |mp: u32| {
-        let mut by_origin = [OpCounts::default(); 3];
+        let mut by_origin = PerOrigin::<OpCounts>::default();
         for r in records.iter().filter(|r| r.mp == MpId(mp) && r.is_access()) {
-            by_origin[r.origin as usize - 1].count(r.op);
+            by_origin[r.origin].count(r.op);
         }
-        let requests: u64 = by_origin.iter().map(OpCounts::total).sum();
+        let requests: u64 = by_origin.map(OpCounts::total).total();
         let link = mp >= 4;
         ProcessStatus {
             mp: MpId(mp),

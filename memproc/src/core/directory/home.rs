@@ -63,7 +63,7 @@ impl Home {
     ) {
         if let Some(entry) = self.entries.get(spec.name()) {
             if entry.variable.spec() != spec {
-                let refusal = conflict(&entry.variable.spec(), spec);
+                let refusal = conflict(entry.variable.spec(), spec);
                 return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
             }
             return self.announce(cx, caller, spec.name());

@@ -4,10 +4,10 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 
 use super::complete::operation_record;
-use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release, WaitsFor};
-use super::role::{Requester, call, hand_over};
+use super::pending::{Acquire, Kind, Operation, Read, Release, WaitsFor};
+use super::role::{Requester, call};
 use crate::core::context::Context;
-use crate::core::effects::{Effect, Waiter};
+use crate::core::effects::Effect;
 use crate::core::messages::{Cost, Item, Notice};
 
 impl Requester {
@@ -76,13 +76,6 @@ impl Requester {
                 Kind::Acquire(_) => {
                     owners.insert(to);
                 }
-                Kind::Barrier(Barrier { barrier, .. }) => {
-                    let waiter = Waiter {
-                        ap,
-                        operation: number,
-                    };
-                    cx.effect(Effect::Withdraw { barrier, waiter });
-                }
                 Kind::Read(Read {
                     object,
                     fetch: true,
@@ -109,10 +102,7 @@ impl Requester {
     /// fails.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
         self.sessions.lose_owner(mp);
-        for object in self.copies.owned_by(mp) {
-            self.copies.drop_copy(object);
-            hand_over(cx, object, mp, true);
-        }
+        self.forget_copies_of(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if let Some(operation) = self.pending.get(number) {
                 let why = format!("{}: {}", describe(cx, operation), why.message);
