@@ -78,7 +78,7 @@ pub enum Mark {
     Cross,
     /// `*`, a write.
     Star,
-    /// `+`, an optimized read.
+    /// `+`, a cached read.
     Plus,
     /// A filled circle.
     Dot,

@@ -1,4 +1,4 @@
-//! The visualization process (001 §5.3): asks every event manager concerned, merges what they say,
+//! The visualization process (docs/design/overview.md#processes): asks every event manager concerned, merges what they say,
 //! and draws it in a terminal.
 //!
 //! * [`source`]: [`source::RemoteSource`], an event manager asked over gRPC; [`source::Fused`], many

@@ -1,4 +1,4 @@
-//! Accesses over time by origin (001 figures 8 and 9), and the table of variables.
+//! Accesses over time by origin (DOSMOS-Trace, figures 8 and 9), and the table of variables.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Histories (001 figures 10 and 11): a lane for each process, or object; `x` read and `+` optimized read above the
+//! Histories (DOSMOS-Trace, figures 10 and 11): a lane for each process, or object; `x` read and `+` cached read above the
 //! line, `*` write below it, full bars for waiting for a lock, half bars for waiting for a release, thin
 //! ones for the section between.
 

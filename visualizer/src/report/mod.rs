@@ -1,4 +1,4 @@
-//! The report of a run: one page with what is wrong, what to change, and the diagrams of 001 figures 8 to 11 that
+//! The report of a run: one page with what is wrong, what to change, and the diagrams of DOSMOS-Trace (figures 8 to 11) that
 //! show it.
 //!
 //! [`report`] asks a source and lays out a [`Page`]; it reads each diagram's records, never the whole run.
@@ -83,8 +83,8 @@ pub async fn report(
     Ok(page)
 }
 
-/// The diagrams of one variable: accesses over time by origin (001 figures 8 and 9), and a closer look from the
-/// middle of the run (001 figure 10). None if there is no such variable.
+/// The diagrams of one variable: accesses over time by origin (DOSMOS-Trace, figures 8 and 9), and a closer look from the
+/// middle of the run (DOSMOS-Trace, figure 10). None if there is no such variable.
 ///
 /// # Errors
 /// If the source has no answer.
@@ -96,7 +96,7 @@ pub async fn of_variable(source: &dyn TraceSource, name: &str) -> Result<Vec<Blo
     }
 }
 
-/// The diagram of one process: a closer look from the middle of the run (001 figure 11).
+/// The diagram of one process: a closer look from the middle of the run (DOSMOS-Trace, figure 11).
 ///
 /// # Errors
 /// If the source has no answer.

@@ -1,4 +1,4 @@
-//! Fusion: many sources asked in parallel and answered for as one (001 §5.3, DESIGN §8).
+//! Fusion: many sources asked in parallel and answered for as one (docs/design/monitoring.md#fusion).
 //!
 //! Guarantees: an answer is the one a single source with all records would give; a source that fails
 //! is named in the answer's `missing`, and only if all fail is there an error. How long a source may

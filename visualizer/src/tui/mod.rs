@@ -30,7 +30,7 @@ pub use save::{csv, svg};
 
 use crate::state::{Look, Palette};
 
-/// Shortest time between two rounds of asking (DESIGN §8: at most ten a second).
+/// Shortest time between two rounds of asking (at most ten per second: docs/design/monitoring.md#fusion).
 pub const FASTEST: Duration = Duration::from_millis(100);
 
 /// Something that happens once.

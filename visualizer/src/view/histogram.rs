@@ -1,4 +1,4 @@
-//! Accesses over time by origin (001 figures 8 and 9).
+//! Accesses over time by origin (DOSMOS-Trace, figures 8 and 9).
 
 use dosmos_trace::Origin;
 use dosmos_trace::query::OriginCounts;

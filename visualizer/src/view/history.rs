@@ -1,4 +1,4 @@
-//! Histories (001 figures 10 and 11): lanes of three rows. `x` read and `+` optimized read above the
+//! Histories (DOSMOS-Trace, figures 10 and 11): lanes of three rows. `x` read and `+` cached read above the
 //! line, `*` write below it; on the line, full bars for waiting for a lock, half bars for waiting for
 //! a release, and the sections between, lightly.
 
