@@ -22,7 +22,7 @@ pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
         args.sample > 0,
         "--sample 0: at least one record in 1 is kept"
     );
-    let thresholds = dosmos_cli::check::thresholds(args.thresholds.as_deref())?;
+    let thresholds = dosmos_client::read_thresholds(args.thresholds.as_deref())?;
     let start = Instant::now();
     let score = on_all_processors(args, &thresholds);
     let seconds = start.elapsed().as_secs_f64();

@@ -9,6 +9,7 @@ mod trade;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_client::{Scope, Target};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
@@ -176,6 +177,16 @@ pub struct SourceArgs {
     pub run_dir: Option<PathBuf>,
 }
 
+impl SourceArgs {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            event_managers: self.emp.clone(),
+            stores: self.store.clone(),
+            run_dir: self.run_dir.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -252,6 +263,19 @@ pub(crate) struct SelectArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+}
+
+impl SelectArgs {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            variables: self.var.clone(),
+            processes: self.ap.clone(),
+            operations: self.op.clone(),
+            origins: self.origin.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -340,5 +340,141 @@ fn who_waits_for_an_older_generation_of_a_new_coordinator_is_told() {
     for (ap, id) in [(1, ahead), (0, new), (2, again)] {
         assert!(matches!(c.reply(ap, id), Some(Reply::Passed { .. })));
     }
-    assert_eq!(MP2, MpId(2));
+}
+
+/// Declared by ap0: owned by mp0, and its home is another.
+fn owned_by_mp0(c: &mut Cluster, homes: impl Fn(&mut Cluster, &str) -> MpId) -> (String, ObjectId) {
+    for name in ["a", "b", "c", "d", "e", "f", "g"] {
+        if homes(c, name) != MP0 {
+            return (name.into(), c.scalar(name, 0, Invalidate));
+        }
+    }
+    panic!("all names have the same home");
+}
+
+/// The home of a name: the process that a look-up of it asks.
+fn home_of(c: &mut Cluster, name: &str) -> MpId {
+    c.log.clear();
+    c.call(0, Request::Open(name.into()));
+    let asks = format!(" open {name}");
+    let asked = c
+        .log
+        .iter()
+        .find(|l| l.starts_with("mp0 -> ") && l.ends_with(&asks));
+    let home = asked.map(|l| l[7..10].to_owned());
+    home.map_or(MP0, |name| c.topology.find_mp(&name).unwrap())
+}
+
+#[test]
+fn what_an_owner_held_before_it_was_started_again_never_reads_as_zeros() {
+    for groups in [&["/a"][..], &["/a", "/b"]] {
+        let mut c = Cluster::new(groups, 2, 1);
+        let (name, x) = owned_by_mp0(&mut c, home_of);
+        let far = c.topology.application_processes().len() as u32 - 1;
+        for ap in [1, far] {
+            c.call(ap, Request::Open(name.clone()));
+        }
+        c.call(0, write(x, 5));
+        assert_eq!(c.call(far, read(x)), value(5, 0));
+        c.restart(MP0);
+        c.run();
+        // Old handles elsewhere.
+        for ap in [1, far] {
+            for request in [read(x), write(x, 6), acquire(x), fetch_add(x, 1)] {
+                assert_eq!(code(c.call(ap, request)), ErrorCode::ProcessLost, "ap{ap}");
+            }
+        }
+        // An old handle at the owner itself, and one obtained from the home again.
+        c.connect(dosmos_proto::ApId(0)).unwrap();
+        assert_eq!(code(c.call(0, read(x))), ErrorCode::UnknownVariable);
+        let opened = c.call(0, Request::Open(name.clone()));
+        assert!(matches!(opened, Some(Reply::Variable(_))), "{opened:?}");
+        assert_eq!(code(c.call(0, read(x))), ErrorCode::ProcessLost);
+        assert_eq!(code(c.call(0, write(x, 7))), ErrorCode::ProcessLost);
+        assert_eq!(code(c.call(far, read(x))), ErrorCode::ProcessLost);
+    }
+}
+
+#[test]
+fn what_was_not_published_before_the_owner_was_started_again_fails_the_release() {
+    let (mut c, data, flag) = three(Invalidate);
+    c.call(2, acquire(flag));
+    c.call(2, write(data, 5));
+    c.restart(MP1);
+    c.run();
+    assert_eq!(code(c.call(2, release(flag))), ErrorCode::ProcessLost);
+    assert!(matches!(
+        c.call(2, release(flag)),
+        Some(Reply::Released { .. })
+    ));
+}
+
+#[test]
+fn a_home_that_was_started_again_gives_out_no_number_twice_and_no_second_variable_of_one_name() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    // Owned by mp0, whose home is mp1; so mp0 goes on knowing it.
+    let (name, x) = owned_by_mp0(&mut c, home_of);
+    c.restart(MP1);
+    c.run();
+    c.connect(dosmos_proto::ApId(1)).unwrap();
+    c.call(0, write(x, 5));
+    // mp1 does not know it any more; declared there it is not a second one.
+    let again = Request::Declare(scalar(&name, &["mp0"], Invalidate));
+    assert_eq!(code(c.call(1, again)), ErrorCode::ProcessLost);
+    for i in 0..50 {
+        let spec = scalar(&format!("new{i}"), &["mp0"], Invalidate);
+        match c.call(1, Request::Declare(spec)) {
+            Some(Reply::Variable(v)) => assert_ne!(v.id(), x.var),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(c.call(0, read(x)), value(5, 0));
+}
+
+#[test]
+fn a_response_to_an_earlier_start_settles_no_request_of_a_later_one() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 1);
+    let x = c.scalar("x", 0, Invalidate);
+    let y = c.scalar("y", 0, Invalidate);
+    c.call(0, write(x, 1));
+    c.call(0, write(y, 2));
+    let open = |c: &mut Cluster| {
+        for name in ["x", "y"] {
+            c.call(1, Request::Open(name.into()));
+        }
+    };
+    open(&mut c);
+    let old = c.ask(1, read(x));
+    // The response is between the link processes when mp1 is started again.
+    c.log.clear();
+    c.run_until(|c| c.log.iter().any(|l| l.starts_with("mp0 -> lp.a value")));
+    c.restart(MP1);
+    c.connect(dosmos_proto::ApId(1)).unwrap();
+    // The same number of requests as before, so that the numbers of the calls are the same.
+    for name in ["x", "y"] {
+        c.ask(1, Request::Open(name.into()));
+    }
+    let new = c.ask(1, read(y));
+    c.run();
+    assert_eq!(c.reply(1, old), None);
+    assert_ne!(c.reply(1, new), value(1, 0));
+}
+
+#[test]
+fn a_start_that_nobody_noticed_frees_what_the_earlier_one_held() {
+    let (mut c, data, _) = three(Invalidate);
+    c.call(2, acquire(data));
+    let waits = c.ask(1, acquire(data));
+    c.run();
+    assert_eq!(c.reply(1, waits), None);
+    // mp2 is started again so fast that mp1 only sees messages of another start.
+    c.restart_unnoticed(MP2);
+    c.connect(dosmos_proto::ApId(2)).unwrap();
+    c.call(2, Request::Open("data".into()));
+    c.ask(2, read(data));
+    c.run();
+    assert!(matches!(
+        c.reply(1, waits),
+        Some(Reply::Granted { epoch: 2, .. })
+    ));
 }

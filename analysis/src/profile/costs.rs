@@ -84,7 +84,7 @@ impl MpUse {
     pub fn cost(&self, costs: &Costs, origin: Origin, policy: CopyPolicy) -> f64 {
         match origin {
             Origin::Intra => costs.with_copies(&self.counts(), self.fetching(policy)),
-            near_or_far => costs.of(&self.counts(), near_or_far),
+            origin => costs.of(&self.counts(), origin),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Baseline {
     }
 
     /// A finding is known if there was one of its kind about the same thing, and worse if it costs more
-    /// by the thresholds `worse` (as a fraction of what it cost) and `worth_saying`.
+    /// by the thresholds `worse` (as a fraction of what it cost) and `negligible_loss`.
     pub(super) fn change(&self, finding: &Finding, t: &Thresholds) -> Change {
         let same = |k: &&Known| {
             k.kind == finding.kind && k.variable == finding.variable && k.object == finding.object
@@ -51,7 +51,7 @@ impl Baseline {
             None => Change::New,
             Some(before) => {
                 let more = finding.severity - before;
-                let worse = more > t.worse * before && more > t.worth_saying;
+                let worse = more > t.worse * before && more > t.negligible_loss;
                 if worse { Change::Worse } else { Change::Known }
             }
         }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
-use dosmos_visualizer::source::{Fused, RemoteSource};
 use dosmos_visualizer::tui::{self, Options};
 
 use crate::args::{DemoArgs, Format, ScreenArgs};

@@ -17,5 +17,5 @@ mod run_dir;
 mod running;
 pub(crate) mod supervisor;
 
-pub use run_dir::{RUNS, RunDir};
+pub use run_dir::RunDir;
 pub use running::{AppOutcome, Running};

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use dosmos_client::RUNS;
 use nix::sys::stat::{Mode, umask};
 
 use crate::lock;
 
-/// Where runs go unless told otherwise.
-pub const RUNS: &str = "dosmos-run";
 /// Held by the launcher of the run for as long as it runs; says its process number.
 const LOCK: &str = "lock";
 /// What only the user may read, write and enter.

@@ -8,18 +8,14 @@ mod accesses;
 mod breakdown;
 mod objects;
 
-pub(crate) mod select;
-
+use dosmos_client::Run;
 use dosmos_trace::query::{Completeness, TraceSource};
-use dosmos_visualizer::source::Fused;
 use serde_json::json;
 
 use crate::args::{Format, QueryArgs, Question};
 use crate::output::{self, Table};
-use crate::sources;
 
 pub(crate) use objects::totals;
-pub(crate) use select::between;
 
 /// An answer in both forms.
 pub(crate) struct Answer {
@@ -29,8 +25,8 @@ pub(crate) struct Answer {
 }
 
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
-    let source = Fused::new(sources::open(&args.sources).await?.sources);
-    let answer = answer(&source, &args).await?;
+    let run = Run::open(&args.sources.target()).await?;
+    let answer = answer(run.source(), &args).await?;
     for line in lacking(&answer.completeness) {
         output::note(&format!("incomplete: {line}"));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_proto::{
-    ApId, ElementType, GroupId, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
 };
 use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
@@ -236,8 +236,12 @@ pub enum Reply {
 pub struct Message {
     /// Who wrote it.
     pub source: MpId,
+    /// Which start of it; none if another process wrote it in the place of one that is lost.
+    pub source_incarnation: Option<Incarnation>,
     /// For whom it is.
     pub destination: MpId,
+    /// For which start of it; none if it is meant for any.
+    pub destination_incarnation: Option<Incarnation>,
     /// The content.
     pub body: Body,
 }
@@ -353,6 +357,15 @@ pub enum PeerRequest {
     },
 }
 
+/// A variable that all its owners know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Announced {
+    /// The variable.
+    pub variable: Arc<Variable>,
+    /// Which start of each owner knows it: a later one has lost it.
+    pub owners: Vec<(MpId, Incarnation)>,
+}
+
 /// A response between memory processes.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the fields are those of memory.proto
@@ -380,7 +393,7 @@ pub enum Response {
     },
     Renewed,
     Flushed,
-    Variable(Arc<Variable>),
+    Variable(Announced),
     Created,
     CopyAck {
         object: ObjectId,

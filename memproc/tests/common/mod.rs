@@ -13,8 +13,8 @@ use bytes::Bytes;
 use dosmos_memproc::core::messages::*;
 use dosmos_memproc::core::{Core, Settings, VariableOverride};
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, Layout, MpId, Nanos, ObjectId, Placement, Refusal, Topology,
-    VarId, Variable, VariableSpec,
+    ApId, CopyPolicy, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, Refusal,
+    Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::{Record, Side};
 
@@ -33,7 +33,7 @@ pub struct Cluster {
     /// Ends of dead links that have not noticed it, and their neighbours.
     unaware: BTreeSet<(MpId, MpId)>,
     overrides: Vec<VariableOverride>,
-    starts: u64,
+    starts: u32,
     pub log: Vec<String>,
     pub now: Nanos,
     next_id: u64,
@@ -93,11 +93,14 @@ impl Cluster {
 
     /// A process that has seen nothing yet; each start has its own incarnation.
     fn start(&mut self, me: MpId) -> Core {
+        // The first start of each is the first, later ones are counted over all.
         self.starts += 1;
+        let count = self.topology.memory_processes().len() as u32;
+        let start = self.starts.saturating_sub(count) + 1;
         Core::new(Settings {
             topology: Arc::clone(&self.topology),
             me,
-            incarnation: self.starts,
+            incarnation: Incarnation::new(start, 0),
             overrides: self.overrides.clone(),
             default_timeout: Nanos::from_millis(60_000),
         })
@@ -132,6 +135,15 @@ impl Cluster {
             pairs.extend(higher.map(|n| (me, n)));
         }
         pairs
+    }
+
+    /// The same, and its neighbours do not notice.
+    pub fn restart_unnoticed(&mut self, mp: MpId) {
+        self.cores[mp.index()] = self.start(mp);
+        for n in self.cores[mp.index()].neighbours() {
+            self.clear(mp, n);
+            self.feed(mp, Input::PeerUp(n));
+        }
     }
 
     pub fn up(&mut self, a: MpId, b: MpId) {
@@ -529,7 +541,7 @@ impl Cluster {
             Response::Released { version } => format!("released v{version}"),
             Response::Renewed => "renewed".into(),
             Response::Flushed => "flushed".into(),
-            Response::Variable(v) => format!("variable {}", v.spec().name()),
+            Response::Variable(a) => format!("variable {}", a.variable.spec().name()),
             Response::Created => "created".into(),
             Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))

@@ -70,6 +70,28 @@ fn everything_at_once_with_timeouts_does_not_break_the_contract() {
         cuts: true,
         one_sided: true,
         timeouts: true,
+        restarts: false,
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn processes_started_again_with_empty_memory_do_not_break_the_contract() {
+    let faults = Faults {
+        restarts: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn restarts_among_all_other_faults_do_not_break_the_contract() {
+    let faults = Faults {
+        deaths: true,
+        cuts: true,
+        one_sided: true,
+        timeouts: true,
+        restarts: true,
     };
     run_seeds(faults);
 }

@@ -10,10 +10,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::message;
 use super::table;
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
+use dosmos_client::text;
 
 /// Columns of a variable, with its gap.
 const CELL: usize = 9;

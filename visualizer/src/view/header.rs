@@ -2,10 +2,10 @@
 
 use ratatui::text::{Line, Span};
 
-use super::text;
 use super::theme::Theme;
 use crate::state::command::COMMANDS;
 use crate::state::{Asked, Prompt, Screen, State};
+use dosmos_client::text;
 
 /// Lines that warnings may take.
 const WARNING_LINES: usize = 3;

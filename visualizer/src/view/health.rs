@@ -8,11 +8,12 @@ use ratatui::widgets::Paragraph;
 
 use dosmos_proto::Nanos;
 
+use super::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
 use crate::state::health::{Manager, Process, Row};
+use dosmos_client::text;
 
 /// Heading, table, detail.
 pub(super) fn layout(area: Rect) -> [Rect; 3] {

@@ -8,9 +8,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::theme::Theme;
-use super::{axis, message, stacked, text};
+use super::{axis, message, stacked};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, State};
+use dosmos_client::text;
 
 /// Heading, bars, time axis, legend.
 pub(super) fn layout(area: Rect) -> [Rect; 4] {

@@ -12,10 +12,11 @@ use ratatui::widgets::Paragraph;
 
 use super::histogram::title_line;
 use super::theme::Theme;
-use super::{axis, message, text};
+use super::{axis, message};
 use crate::state::lanes::{Cell, Lane};
 use crate::state::window::Scale;
 use crate::state::{Screen, State, lane_label};
+use dosmos_client::text;
 
 /// Rows of a lane.
 const LANE: u16 = 3;

@@ -11,9 +11,10 @@ use ratatui::widgets::Paragraph;
 
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, stacked, text};
+use super::{message, stacked};
 use crate::state::State;
 use crate::state::tree::{Node, Row};
+use dosmos_client::text;
 
 /// Tree, detail, event managers.
 pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {

@@ -11,11 +11,12 @@ use dosmos_trace::Origin;
 use dosmos_trace::meta::Access;
 use dosmos_trace::query::table::SortKey;
 
+use super::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
 use crate::state::variables::VariableRow;
+use dosmos_client::text;
 
 /// A column of the table.
 struct Field {

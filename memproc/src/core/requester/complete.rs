@@ -59,7 +59,7 @@ impl Requester {
             }),
             Response::Granted { epoch, version } => Ok(Reply::Granted { epoch, version }),
             Response::Released { version } => Ok(Reply::Released { version }),
-            Response::Variable(variable) => Ok(Reply::Variable(variable)),
+            Response::Variable(announced) => Ok(Reply::Variable(announced.variable)),
             Response::Refused(refusal) => Err(refusal),
             Response::Renewed
             | Response::Flushed

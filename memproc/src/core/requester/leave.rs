@@ -1,6 +1,8 @@
 //! Operations that end early: timeouts, cancelled requests, application processes that leave, lost
 //! owners, and the end of this process.
 
+use std::collections::BTreeSet;
+
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 
 use super::complete::operation_record;
@@ -59,7 +61,7 @@ impl Requester {
             return;
         }
         let session = std::mem::take(self.sessions.get_mut(ap));
-        let mut owners = session.dirty;
+        let mut owners: BTreeSet<MpId> = session.dirty.into_keys().collect();
         let sections = session.sections.values();
         owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));
         for number in self.pending.select(|o| o.ticket.ap == ap) {

@@ -326,7 +326,8 @@ impl Requester {
         match session.sections.get_mut(&object) {
             Some(section) if epoch.is_some() => section.wrote = true,
             _ => {
-                session.dirty.insert(owner);
+                let incarnation = cx.variables.incarnation_of(object.var, owner);
+                session.dirty.entry(owner).or_insert(incarnation);
             }
         }
         if owner != cx.me() {
@@ -473,7 +474,11 @@ pub(super) fn send_access(
         ap,
         want_copy,
     };
-    cx.request(place.owner, call(number), request);
+    // A local object that is lost is refused by its place.
+    let incarnation = (place.owner != cx.me())
+        .then(|| cx.variables.incarnation_of(object.var, place.owner))
+        .flatten();
+    cx.request_of(place.owner, incarnation, call(number), request);
 }
 
 /// Tells the recorder what became of a copy.

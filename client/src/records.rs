@@ -13,11 +13,11 @@ const SLICE: u64 = 400_000;
 ///
 /// # Errors
 /// As [`TraceSource::records`].
-pub(crate) async fn each(
+pub async fn each(
     source: &dyn TraceSource,
     catalog: &Catalog,
     range: Option<TimeRange>,
-    mut each: impl FnMut(&Record),
+    each: &mut (dyn FnMut(&Record) + Send),
 ) -> Result<Completeness, QueryError> {
     let mut lacking = catalog.completeness.clone();
     for slice in slices(catalog, range) {

@@ -8,8 +8,8 @@ use dosmos_plot::{Axis, Block, Chart, Color, Layer, Mark};
 use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::{Op, Origin, Record};
 
-use super::{Asked, figures::seconds};
-use crate::view::text;
+use crate::asked::{Asked, seconds};
+use dosmos_client::text;
 
 /// How to read the diagrams.
 pub(super) const LEGEND: &str = "Histories: x read, + read on a copy, * write; green local, yellow intra-group, \

@@ -5,8 +5,8 @@ use dosmos_analysis::profile::Phases;
 use dosmos_plot::{Axis, Block, Chart, Color, Table};
 use dosmos_proto::Nanos;
 
-use super::Asked;
-use crate::view::text;
+use crate::asked::Asked;
+use dosmos_client::text;
 
 /// Processes in a diagram.
 const BARS: usize = 32;

@@ -4,7 +4,7 @@ use dosmos_plot::{Axis, Block, Chart, Color};
 use dosmos_proto::{Component, PhaseTimes};
 use dosmos_trace::query::QueryError;
 
-use super::Asked;
+use crate::asked::Asked;
 
 /// Bars that can be told apart.
 const BARS: usize = 32;

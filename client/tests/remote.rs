@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dosmos_client::{Fused, Memory, RemoteSource};
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener, server};
 use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer};
@@ -16,7 +17,6 @@ use dosmos_trace::query::{
     Filter, HistogramQuery, HistoryQuery, MetaQuery, QueryError, TraceSource,
 };
 use dosmos_trace::wire as convert;
-use dosmos_visualizer::source::{Fused, Memory, RemoteSource};
 use tokio::sync::oneshot;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};

@@ -8,8 +8,8 @@ use dosmos_trace::Op;
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{Filter, Histogram, OriginCounts, QueryError};
 
-use super::Asked;
-use crate::view::text;
+use crate::asked::{Asked, seconds};
+use dosmos_client::text;
 
 const BUCKETS: u32 = 80;
 /// Rows of the table of variables.
@@ -79,10 +79,6 @@ fn chart(asked: &Asked<'_>, histogram: &Histogram, op: Op) -> Chart {
         }
     }
     chart
-}
-
-pub(super) fn seconds(t: Nanos) -> f64 {
-    t.0 as f64 / 1e9
 }
 
 /// The most accessed variables: counts, origins, waits.

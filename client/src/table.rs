@@ -33,7 +33,7 @@ struct Part {
 }
 
 /// The merged page.
-pub(super) async fn merged(
+pub(crate) async fn merged(
     sources: &[Arc<dyn TraceSource>],
     query: &TableQuery,
 ) -> Result<Table, QueryError> {

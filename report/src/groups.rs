@@ -3,7 +3,7 @@
 use dosmos_analysis::GroupMatrix;
 use dosmos_plot::{Block, Cell, Color, Table};
 
-use crate::view::text;
+use dosmos_client::text;
 
 /// A smaller gain is noise.
 const WORTH_SHOWING: f64 = 0.02;

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: an answer is the one a single source with all records would give; a source that fails
 //! is named in the answer's `missing`, and only if all fail is there an error. How long a source may
-//! take is the source's own affair ([`super::RemoteSource`] has a deadline).
+//! take is the source's own affair ([`crate::RemoteSource`] has a deadline).
 
 use std::sync::Arc;
 
@@ -268,7 +268,7 @@ impl TraceSource for Fused {
 }
 
 /// Refuses a number of buckets that no histogram has.
-pub(super) fn check_buckets(buckets: u32) -> Result<(), QueryError> {
+pub(crate) fn check_buckets(buckets: u32) -> Result<(), QueryError> {
     if (1..=MAX_BUCKETS).contains(&buckets) {
         return Ok(());
     }

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
+#[path = "../../client/tests/support/mod.rs"]
 mod support;
 
 use dosmos_analysis::{Analysis, Input, Thresholds, analyse};
+use dosmos_client::Memory;
+use dosmos_report::{Options, report};
 use dosmos_trace::query::{Catalog, Completeness, Filter, TraceSource};
-use dosmos_visualizer::report::{Options, report};
-use dosmos_visualizer::source::Memory;
 
 async fn analysed(source: &Memory) -> Analysis {
     let everything = Filter {

@@ -5,8 +5,8 @@ use dosmos_plot::Block;
 use dosmos_trace::Op;
 use dosmos_trace::query::{Completeness, Filter, OriginCounts, QueryError};
 
-use super::Asked;
-use crate::view::text;
+use crate::asked::Asked;
+use dosmos_client::text;
 
 pub(super) fn subtitle(asked: &Asked<'_>) -> String {
     let at = chrono::DateTime::from_timestamp_nanos(asked.extent.from.0 as i64);

@@ -14,7 +14,7 @@ use dosmos_trace::query::causality::respect_sections;
 use dosmos_trace::query::gather::gather;
 
 /// The smallest range that holds both.
-pub(super) fn union(a: Option<TimeRange>, b: Option<TimeRange>) -> Option<TimeRange> {
+pub(crate) fn union(a: Option<TimeRange>, b: Option<TimeRange>) -> Option<TimeRange> {
     match (a, b) {
         (Some(a), Some(b)) => Some(TimeRange {
             from: a.from.min(b.from),
@@ -31,7 +31,7 @@ fn note(completeness: &mut Completeness, text: String) {
     }
 }
 
-pub(super) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
+pub(crate) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
     let mut all = Catalog::default();
     let mut variables: BTreeMap<VarId, Variable> = BTreeMap::new();
     let mut barriers: BTreeMap<VarId, BarrierName> = BTreeMap::new();
@@ -79,7 +79,7 @@ pub(super) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
 
 /// A primary meta-object lives at one event manager, so two of one object mean that a source was
 /// named twice; the one that knows more stands.
-pub(super) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
+pub(crate) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
     let mut primaries: BTreeMap<ObjectId, PrimaryMeta> = BTreeMap::new();
     let mut secondaries: Vec<SecondaryMeta> = Vec::new();
     let mut completeness = Completeness::default();
@@ -104,7 +104,7 @@ pub(super) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
 }
 
 /// The parts of one variable's figures are added.
-pub(super) fn described(parts: Vec<(String, VariableTable)>) -> VariableTable {
+pub(crate) fn described(parts: Vec<(String, VariableTable)>) -> VariableTable {
     let mut rows: BTreeMap<VarId, VariableFigures> = BTreeMap::new();
     let mut completeness = Completeness::default();
     for (_, part) in parts {
@@ -126,7 +126,7 @@ pub(super) fn described(parts: Vec<(String, VariableTable)>) -> VariableTable {
 
 /// Histograms over `range`; a part that covers another range or has another number of buckets is
 /// counted as missing, for it cannot be added.
-pub(super) fn histograms(
+pub(crate) fn histograms(
     parts: Vec<(String, Histogram)>,
     range: TimeRange,
     buckets: u32,
@@ -149,7 +149,7 @@ pub(super) fn histograms(
     all
 }
 
-pub(super) fn histories(
+pub(crate) fn histories(
     parts: Vec<(String, History)>,
     range: TimeRange,
     query: &HistoryQuery,
@@ -171,7 +171,7 @@ pub(super) fn histories(
     }
 }
 
-pub(super) fn statuses(parts: Vec<(String, Status)>) -> Status {
+pub(crate) fn statuses(parts: Vec<(String, Status)>) -> Status {
     let mut all = Status::default();
     for (_, part) in parts {
         all.completeness.merge(&part.completeness);

@@ -7,6 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use dosmos_client::{Fused, Memory};
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
 use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
@@ -15,7 +16,6 @@ use dosmos_trace::query::{
 };
 use dosmos_trace::record::Flags;
 use dosmos_trace::{Op, Origin, Record, Side};
-use dosmos_visualizer::source::{Fused, Memory};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
