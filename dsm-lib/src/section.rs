@@ -99,7 +99,7 @@ impl<T: Element> Section<T> {
     pub fn object(&self) -> &Object<T> {
         &self.object
     }
-    /// Number of this grant: one higher than that of the grant before. 0 if the lock is no queue lock.
+    /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
         match self.hold {
             Hold::Grant { epoch, .. } => epoch,
@@ -114,7 +114,7 @@ impl<T: Element> Section<T> {
             Hold::Words(_) => None,
         }
     }
-    /// How often the object had been released when it was granted. 0 if the lock is no queue lock.
+    /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
         match self.hold {
             Hold::Grant { version, .. } => version,
@@ -142,7 +142,7 @@ impl<T: Element> Section<T> {
             }
         }
     }
-    /// See [`release`](Self::release). Blocks if the lock is no queue lock. A release that fails is sent
+    /// See [`release`](Self::release). Blocks if the lock is not a queue lock. A release that fails is sent
     /// once more.
     pub fn release_async(mut self) -> Call<u64> {
         let call = self.end();

@@ -272,7 +272,7 @@ fn a_second_process_of_the_same_name_is_refused_and_the_first_goes_on() {
 #[test]
 fn the_litmus_tests_notice_a_program_without_synchronisation() {
     for test in ["mp", "sb", "mutex"] {
-        // Whether a race shows is a matter of chance: try until it does.
+        // A race shows only sometimes: try until it does.
         let noticed = (0..20).any(|_| {
             let said = demo().try_run("litmus", &format!("--test {test} --sloppy"));
             let mut wrong = said.iter().filter_map(|s| s.as_ref().err());

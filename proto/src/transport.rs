@@ -222,6 +222,8 @@ impl AsyncWrite for Connection {
 
 const WINDOW_BYTES: u32 = 16 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
+/// Streams and calls open at the same time on one connection.
+const MOST_STREAMS: u32 = 256;
 /// A peer that does not answer a ping for this long is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
@@ -231,6 +233,7 @@ pub fn server() -> Server {
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
 }

@@ -1,6 +1,7 @@
 //! Answers over what is committed: for readers in the writer's process, and over directories.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
@@ -16,7 +17,7 @@ use crate::query::{
 };
 use crate::record::Record;
 
-/// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
+/// A thread is worth starting for this many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
 const CHUNKS_A_THREAD: usize = 32;
 
 /// Most points a history may have.
@@ -70,9 +71,18 @@ impl StoreView {
         })
     }
 
-    /// What is lacking.
+    /// What is missing.
     pub fn completeness(&self) -> Completeness {
-        self.read(Index::completeness)
+        self.read(|index| self.lacking(index))
+    }
+
+    /// What is lacking; of a store that nobody writes any more, also who did not report to the end.
+    fn lacking(&self, index: &Index) -> Completeness {
+        let mut lacking = index.completeness();
+        if !self.live {
+            lacking.silent = index.silent(&self.identity.topology, self.identity.emp);
+        }
+        lacking
     }
 
     /// Processes, variables, extent.
@@ -87,13 +97,14 @@ impl StoreView {
     /// The same without the variables: what is asked for again and again while a program runs.
     pub fn outline(&self) -> Catalog {
         self.read(|index| Catalog {
+            run: Some(self.identity.run),
             event_managers: vec![self.identity.event_manager.clone()],
             topology: self.identity.topology.clone(),
             variables: Vec::new(),
             barriers: index.barriers.values().cloned().collect(),
             extent: index.extent(),
             records: index.records(),
-            completeness: index.completeness(),
+            completeness: self.lacking(index),
             live: self.live,
         })
     }
@@ -102,7 +113,7 @@ impl StoreView {
     pub fn breakdown(&self) -> Breakdown {
         self.read(|index| Breakdown {
             phases: index.phases.values().copied().collect(),
-            completeness: index.completeness(),
+            completeness: self.lacking(index),
         })
     }
 
@@ -276,6 +287,33 @@ impl StoreView {
             self.read_chunk(&chunk, |bytes, most| {
                 scan::sightings(bytes, most, filter, &mut each)
             });
+        }
+        self.completeness()
+    }
+
+    /// Hands out what `filter` matches in order of its start, piece by piece, until `each` breaks off. In
+    /// memory are the records of chunks that overlap in time, however many the store holds.
+    pub fn records_in_order(
+        &self,
+        filter: &Filter,
+        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+    ) -> Completeness {
+        let mut chunks = self.candidates(filter);
+        chunks.sort_by_key(|c| c.summary.starts.from);
+        let mut waiting: Vec<Record> = Vec::new();
+        for (i, chunk) in chunks.iter().enumerate() {
+            self.each_match(chunk, filter, |record| waiting.push(*record));
+            waiting.sort_by_key(|r| r.start);
+            // Nothing of a later chunk comes before these.
+            let ready = match chunks.get(i + 1) {
+                Some(next) => waiting.partition_point(|r| r.start < next.summary.starts.from),
+                None => waiting.len(),
+            };
+            let later = waiting.split_off(ready);
+            let ready = std::mem::replace(&mut waiting, later);
+            if !ready.is_empty() && each(ready).is_break() {
+                break;
+            }
         }
         self.completeness()
     }
