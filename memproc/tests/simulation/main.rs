@@ -1,5 +1,6 @@
 //! Random programs on whole clusters of cores, with random interleavings of their messages, checked
-//! against the consistency contract (DESIGN §3) and the monitoring invariant (DESIGN §6).
+//! against the consistency contract (docs/design/consistency.md#contract) and the
+//! monitoring invariant (docs/design/monitoring.md#invariant).
 //!
 //! A run is determined by its seed. A failure prints the seed and how to repeat it. `DOSMOS_SEED=n` sets the first
 //! seed, `DOSMOS_CASES=n` the number of seeds.

@@ -31,7 +31,7 @@ const MOST_SKIPPED: u64 = 1 << 20;
 
 /// Writes to a tree after which the next one rewrites its leaf.
 const RUN_WRITES: usize = 9;
-/// A run with so many bytes ends before its leaf is rewritten; one with fewer is not worth a tree of its own.
+/// A run with this many bytes ends before its leaf is rewritten; one with fewer is not worth a tree of its own.
 const RUN_BYTES: usize = 128 << 10;
 /// A run ends with this, however few its writes.
 const MOST_RUN_BYTES: usize = 384 << 10;

@@ -26,7 +26,7 @@ pub enum StoreError {
     },
     /// There is no store there.
     #[error(
-        "{0} is no trace store (it has no manifest.json); a store is the directory an event manager wrote"
+        "{0} is not a trace store (it has no manifest.json); a store is the directory an event manager wrote"
     )]
     NoStore(PathBuf),
     /// An event manager is writing it.

@@ -335,7 +335,7 @@ impl Recovered {
     }
 }
 
-/// Hands out records and events in the order of the log, without the first so many of either.
+/// Hands out records and events in the order of the log, without the first ones of either.
 fn interleave(
     records: &[Record],
     events: &[(u32, Event)],

@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub due: Vec<(EmpId, SecondaryContent)>,
 }
 
-/// A place in the log: in the chunk of this number, after so many records and events.
+/// A place in the log: in the chunk of this number, after this many records and events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) number: u64,
