@@ -39,6 +39,10 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     if let Some(text) = file.defaults.metrics {
         b.metrics.others = b.metrics_at("[defaults]", &text);
     }
+    // It becomes a part of the path of the run directory.
+    if !is_name(&file.name) {
+        b.error(format!("name = {:?}: {NAME_RULE}", file.name));
+    }
     b.topology.name = file.name;
     b.groups(file.group);
     let stores = b.emps(file.emp);

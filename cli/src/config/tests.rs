@@ -44,6 +44,22 @@ fn replacing(what: &str, by: &str) -> String {
 }
 
 #[test]
+fn the_name_of_a_cluster_stays_in_the_run_root() {
+    for evil in [
+        "../../evil",
+        "/tmp/evil",
+        "..",
+        ".hidden",
+        "a/b",
+        "a\\u001b[2J",
+    ] {
+        let said = replacing("name = \"t\"", &format!("name = \"{evil}\""));
+        assert!(said.contains("name = "), "{evil}: {said}");
+        assert!(!said.contains('\u{1b}'), "{evil}: {said}");
+    }
+}
+
+#[test]
 fn a_good_file_gives_processes_and_made_up_links() {
     let c = Cluster::parse(GOOD).unwrap();
     let paths: Vec<_> = c
