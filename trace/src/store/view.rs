@@ -1,6 +1,7 @@
 //! Answers over what is committed: for readers in the writer's process, and over directories.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
@@ -286,6 +287,33 @@ impl StoreView {
             self.read_chunk(&chunk, |bytes, most| {
                 scan::sightings(bytes, most, filter, &mut each)
             });
+        }
+        self.completeness()
+    }
+
+    /// Hands out what `filter` matches in order of its start, piece by piece, until `each` breaks off. In
+    /// memory are the records of chunks that overlap in time, however many the store holds.
+    pub fn records_in_order(
+        &self,
+        filter: &Filter,
+        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+    ) -> Completeness {
+        let mut chunks = self.candidates(filter);
+        chunks.sort_by_key(|c| c.summary.starts.from);
+        let mut waiting: Vec<Record> = Vec::new();
+        for (i, chunk) in chunks.iter().enumerate() {
+            self.each_match(chunk, filter, |record| waiting.push(*record));
+            waiting.sort_by_key(|r| r.start);
+            // Nothing of a later chunk comes before these.
+            let ready = match chunks.get(i + 1) {
+                Some(next) => waiting.partition_point(|r| r.start < next.summary.starts.from),
+                None => waiting.len(),
+            };
+            let later = waiting.split_off(ready);
+            let ready = std::mem::replace(&mut waiting, later);
+            if !ready.is_empty() && each(ready).is_break() {
+                break;
+            }
         }
         self.completeness()
     }
