@@ -29,6 +29,16 @@ pub enum Error {
     /// A run directory without a store.
     #[error("{} has no trace store", .0.display())]
     NoStore(PathBuf),
+    /// Sources of different runs.
+    #[error(
+        "{first} and {second} belong to different runs; look at one run at a time, or compare two with `dosmos diff`"
+    )]
+    DifferentRuns {
+        /// A source.
+        first: String,
+        /// One of another run.
+        second: String,
+    },
     /// A store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),

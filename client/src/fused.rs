@@ -23,12 +23,15 @@ use super::{merge, table};
 /// Many sources as one.
 pub struct Fused {
     sources: Vec<Arc<dyn TraceSource>>,
+    /// Event managers of the run whose stores were not given.
+    missing_stores: Vec<String>,
 }
 
 /// The answers of those that answered, by name, and the names of the others.
 struct Gathered<T> {
     answers: Vec<(String, T)>,
     missing: Vec<String>,
+    missing_stores: Vec<String>,
 }
 
 impl<T> Gathered<T> {
@@ -39,21 +42,36 @@ impl<T> Gathered<T> {
         completeness: impl FnOnce(&mut U) -> &mut Completeness,
     ) -> U {
         let mut merged = merge(self.answers);
-        add_missing(completeness(&mut merged), self.missing);
+        add_missing(completeness(&mut merged), self.missing, self.missing_stores);
         merged
     }
 }
 
-fn add_missing(completeness: &mut Completeness, names: Vec<String>) {
-    completeness.missing.extend(names);
-    completeness.missing.sort();
-    completeness.missing.dedup();
+fn add_missing(completeness: &mut Completeness, silent: Vec<String>, stores: Vec<String>) {
+    for (names, more) in [
+        (&mut completeness.missing, silent),
+        (&mut completeness.missing_stores, stores),
+    ] {
+        names.extend(more);
+        names.sort();
+        names.dedup();
+    }
 }
 
 impl Fused {
     /// Asks `sources` as one.
     pub fn new(sources: Vec<Arc<dyn TraceSource>>) -> Self {
-        Self { sources }
+        Self {
+            sources,
+            missing_stores: Vec::new(),
+        }
+    }
+
+    /// The same, with event managers of the run whose stores were not given: every answer says so.
+    #[must_use]
+    pub fn without_stores(mut self, names: Vec<String>) -> Self {
+        self.missing_stores = names;
+        self
     }
 
     async fn ask<'a, T, F>(
@@ -68,6 +86,7 @@ impl Fused {
         let mut gathered = Gathered {
             answers: Vec::new(),
             missing: Vec::new(),
+            missing_stores: self.missing_stores.clone(),
         };
         let mut errors = Vec::new();
         for (source, result) in self.sources.iter().zip(results) {
@@ -237,11 +256,12 @@ impl TraceSource for Fused {
     }
 
     async fn table(&self, query: &TableQuery) -> Result<Table, QueryError> {
-        if let [one] = self.sources.as_slice() {
-            return one.table(query).await;
-        }
-        let mut merged = table::merged(&self.sources, query).await?;
-        add_missing(&mut merged.completeness, Vec::new());
+        let mut merged = match self.sources.as_slice() {
+            [one] => one.table(query).await?,
+            many => table::merged(many, query).await?,
+        };
+        let stores = self.missing_stores.clone();
+        add_missing(&mut merged.completeness, Vec::new(), stores);
         Ok(merged)
     }
 

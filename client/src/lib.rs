@@ -14,6 +14,7 @@
 mod analyse;
 mod error;
 mod fused;
+mod identity;
 mod memory;
 mod merge;
 mod open;

@@ -9,6 +9,7 @@ use dosmos_proto::transport::{self, Address};
 use dosmos_trace::query::TraceSource;
 use dosmos_trace::store::{StoreError, StoreSource};
 
+use crate::identity::together;
 use crate::{Error, Fused, RemoteSource};
 
 /// Where runs are kept unless told otherwise: `RUNS/latest` is the latest one.
@@ -85,7 +86,21 @@ impl Run {
             sources.extend(of_run(&dir).await?);
             titles.push(dir.display().to_string());
         }
-        Ok(Self::of(Arc::new(Fused::new(sources)), titles.join(" ")))
+        Self::together(sources, titles.join(" ")).await
+    }
+
+    /// A run behind many sources. The same event manager twice counts once; those of the run that no source speaks
+    /// for make every answer incomplete.
+    ///
+    /// # Errors
+    /// [`Error::DifferentRuns`] if two sources belong to different runs.
+    pub async fn together(
+        sources: Vec<Arc<dyn TraceSource>>,
+        title: impl Into<String>,
+    ) -> Result<Self, Error> {
+        let together = together(sources).await?;
+        let fused = Fused::new(together.sources).without_stores(together.missing);
+        Ok(Self::of(Arc::new(fused), title))
     }
 
     /// A run behind a source at hand.

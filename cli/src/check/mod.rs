@@ -1,7 +1,8 @@
 //! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
 //!
-//! Exit status: 0 if nothing was found that `--fail-on` and `--baseline` ask for, 1 if something was, 2 if the
-//! question could not be answered. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
+//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if it could not say:
+//! the question could not be answered, nothing was recorded, something is missing, or a finding was withheld. 0 only if
+//! everything was looked at and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
 //! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one. Documented in
 //! `docs/guide/findings.md`.
 
@@ -67,6 +68,10 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     for line in lacking(&completeness) {
         output::note(&format!("incomplete: {line}"));
     }
+    let recorded = analysis.to_ns > 0;
+    if !recorded {
+        output::note("incomplete: nothing was recorded");
+    }
     match args.format {
         Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
         Format::Csv => output::text(&show::table(&answer).render(Format::Csv)),
@@ -75,5 +80,10 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let fails = |judged: &Judged<'_>| {
         judged.change != Some(Change::Known) && fail_on::any(&args.fail_on, judged.finding)
     };
-    Ok(ExitCode::from(u8::from(answer.findings.iter().any(fails))))
+    if answer.findings.iter().any(fails) {
+        return Ok(ExitCode::from(1));
+    }
+    // What was not looked at is never reported as fine.
+    let looked = completeness.is_complete() && recorded && analysis.withheld.is_empty();
+    Ok(ExitCode::from(if looked { 0 } else { 2 }))
 }
