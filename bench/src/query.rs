@@ -84,6 +84,7 @@ pub(crate) async fn run(args: &QueryArgs) -> anyhow::Result<()> {
 /// Makes a store of the reference workload.
 pub(super) fn build(path: &Path, records: u64, seed: u64) -> anyhow::Result<()> {
     let identity = Identity {
+        run: dosmos_trace::run::RunId::from_bits(1),
         event_manager: "emp0".to_owned(),
         emp: EmpId(0),
         topology: reference::topology(),

@@ -9,6 +9,7 @@ mod trade;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_client::{Scope, Target};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
@@ -159,6 +160,16 @@ pub struct SourceArgs {
     pub run_dir: Option<PathBuf>,
 }
 
+impl SourceArgs {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            event_managers: self.emp.clone(),
+            stores: self.store.clone(),
+            run_dir: self.run_dir.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -226,7 +237,7 @@ pub(crate) struct SelectArgs {
     /// Only these operations: read, write, acquire, release, barrier
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<String>,
-    /// Only accesses from so far: local, intra, inter
+    /// Only accesses with these origins: local, intra, inter
     #[arg(long, value_delimiter = ',')]
     pub(crate) origin: Vec<String>,
     /// From then on: `+1.5s` into the run, `12:03:04.5`, or RFC 3339
@@ -235,6 +246,19 @@ pub(crate) struct SelectArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+}
+
+impl SelectArgs {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            variables: self.var.clone(),
+            processes: self.ap.clone(),
+            operations: self.op.clone(),
+            origins: self.origin.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -258,7 +282,7 @@ pub(crate) struct QueryArgs {
     /// Order of the variables: name, objects, copies, reads, oncopy, writes, acquires, delayed, wait, hold, inter
     #[arg(long, value_name = "METRIC")]
     pub(crate) sort: Option<SortKey>,
-    /// Only so many variables, the first in that order
+    /// At most this many variables, the first in that order
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<u32>,
     /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)

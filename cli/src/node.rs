@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_trace::run::RunId;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
@@ -86,7 +87,7 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     };
     let rank: usize = rank
         .parse()
-        .with_context(|| format!("{variable} is no number: {rank:?}"))?;
+        .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
     let name = runnable(cluster).nth(rank).with_context(|| {
         format!(
             "{variable} is {rank}, but the cluster has only {} processes to run",
@@ -107,6 +108,9 @@ async fn event_manager(
     let name = cluster.topology.emp_name(me);
     let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
     let config = dosmos_emp::Config {
+        run: RunId::of_directory(run_dir).with_context(|| {
+            format!("{} cannot hold the identity of the run", run_dir.display())
+        })?,
         topology: cluster.topology.clone(),
         me,
         store: cluster.store_of(&name, run_dir),
@@ -154,7 +158,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
     let mut parent = match stdin_is_parent {
         true => {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
-            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is no pipe")?)
+            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is not a pipe")?)
         }
         false => None,
     };

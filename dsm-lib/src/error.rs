@@ -75,7 +75,7 @@ pub enum Error {
         asked: ElementType,
     },
     /// The variable has another shape.
-    #[error("{name} is no {asked}: it was declared as {declared}")]
+    #[error("{name} is not a {asked}: it was declared as {declared}")]
     WrongShape {
         /// Name of the variable.
         name: String,

@@ -1,7 +1,7 @@
-//! Locks other than the owner's queue, made of shared words beside the variable (MODELS D.4, SAD).
+//! Locks other than the owner's queue, made of shared words beside the variable (docs/design/protocol.md#lock-kinds).
 //!
-//! `spin`: one word an object at the object's owner, holding the rank of the holder. `mcs` (Mellor-Crummey
-//! and Scott, 1991): one word an object for the tail of the queue, and a node a process and object at the
+//! `spin`: one word per object at the object's owner, holding the rank of the holder. `mcs` (Mellor-Crummey
+//! and Scott, 1991): one word per object for the tail of the queue, and a node per process and object at the
 //! process's own memory process: who waits asks its own node only, and the holder writes into the next
 //! process's node directly. The words are ordinary variables, `NAME#lock` and `NAME#nodes`, so the traffic
 //! that a lock kind causes shows in the trace.

@@ -203,7 +203,7 @@ impl<T: Element> Object<T> {
         lock.acquire(self.id.index as usize, self.dsm.deadline())?;
         Ok(Section::of_words(self.clone(), lock.clone()))
     }
-    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is no queue lock.
+    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
     pub fn acquire_async(&self) -> Call<Section<T>> {
         self.acquire_as(|section| section)
     }

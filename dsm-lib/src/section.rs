@@ -53,14 +53,14 @@ impl<T: Element> Section<T> {
     pub fn object(&self) -> &Object<T> {
         &self.object
     }
-    /// Number of this grant: one higher than that of the grant before. 0 if the lock is no queue lock.
+    /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
         match self.hold {
             Hold::Grant { epoch, .. } => epoch,
             Hold::Words(_) => 0,
         }
     }
-    /// How often the object had been released when it was granted. 0 if the lock is no queue lock.
+    /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
         match self.hold {
             Hold::Grant { version, .. } => version,
@@ -79,7 +79,7 @@ impl<T: Element> Section<T> {
     pub fn release(self) -> Result<u64> {
         blocking(|| self.release_async())
     }
-    /// See [`release`](Self::release). Blocks if the lock is no queue lock.
+    /// See [`release`](Self::release). Blocks if the lock is not a queue lock.
     pub fn release_async(mut self) -> Call<u64> {
         self.released = true;
         self.end()

@@ -296,7 +296,7 @@ fn wrong_types_shapes_and_names_are_told() {
     let error = dsm.open::<Vector<f64>>("grid").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "grid is no vector: it was declared as f64[4][4]"
+        "grid is not a vector: it was declared as f64[4][4]"
     );
     assert!(matches!(
         dsm.open::<Scalar<f64>>("grid"),

@@ -8,11 +8,14 @@ use dosmos_node::address::PublishError;
 use dosmos_node::metrics::MetricsError;
 use dosmos_node::serving::ServeError;
 use dosmos_proto::{EmpId, Topology};
+use dosmos_trace::run::RunId;
 use dosmos_trace::store::{Retention, StoreError};
 
 /// What an event manager has to know.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Which run it belongs to.
+    pub run: RunId,
     /// The processes.
     pub topology: Topology,
     /// Which of its event managers this is.

@@ -103,6 +103,7 @@ fn serve(dir: &Path) {
             .await
             .unwrap();
         let config = Config {
+            run: dosmos_trace::run::RunId::from_bits(1),
             topology: topology(),
             me: EmpId(0),
             store: dir.join("store"),

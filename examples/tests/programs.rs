@@ -226,7 +226,7 @@ fn locks_of_words_tell_what_is_wrong() {
 #[test]
 fn the_litmus_tests_notice_a_program_without_synchronisation() {
     for test in ["mp", "sb", "mutex"] {
-        // Whether a race shows is a matter of chance: try until it does.
+        // A race shows only sometimes: try until it does.
         let noticed = (0..20).any(|_| {
             let said = demo().try_run("litmus", &format!("--test {test} --sloppy"));
             let mut wrong = said.iter().filter_map(|s| s.as_ref().err());

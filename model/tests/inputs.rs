@@ -93,6 +93,7 @@ impl Lab {
     fn new(groups: &[u32]) -> Self {
         Self {
             catalog: Catalog {
+                run: None,
                 topology: topology(groups),
                 ..Catalog::default()
             },

@@ -91,13 +91,13 @@ impl ClockEstimator {
         let quarter = errors.get((errors.len() / 4).max(LEAST_SAMPLES - 1))?;
         let most = (*quarter).max(errors[0] + errors[0]);
         let good = || self.samples.iter().filter(move |s| s.error <= most);
-        let (first, last) = (good().next()?.at, good().last()?.at);
+        let (first, last) = (good().next()?.at, good().next_back()?.at);
         let n = good().count();
         if n < LEAST_SAMPLES || last - first < LEAST_SPAN {
             return None;
         }
         // Relative to one of the samples, so that nothing is lost in 64-bit floating point.
-        let (at, offset) = (last, good().last()?.offset_ns);
+        let (at, offset) = (last, good().next_back()?.offset_ns);
         let points = || good().map(|s| (-((at - s.at).0 as f64), (s.offset_ns - offset) as f64));
         let mean = |of: fn((f64, f64)) -> f64| points().map(of).sum::<f64>() / n as f64;
         let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
@@ -114,7 +114,7 @@ impl ClockEstimator {
             drift_ppb,
             error: Nanos::ZERO,
         };
-        line.error = self.error_of(&line, good().next()?, good().last()?);
+        line.error = self.error_of(&line, good().next()?, good().next_back()?);
         Some(line)
     }
 

@@ -19,6 +19,8 @@ pub struct ProcessCounters {
     pub recorded: u64,
     /// Records dropped because the buffer was full.
     pub dropped: u64,
+    /// Accesses not recorded because the selection leaves them out.
+    pub unselected: u64,
     /// Hand-overs of copies' meta-objects dropped because the buffer was full.
     pub lost_hand_overs: u64,
     /// Records not yet durable, in bytes, now.
@@ -42,6 +44,7 @@ impl From<ProcessCounters> for wire::ProcessCounters {
             forwarded: c.forwarded,
             recorded: c.recorded,
             dropped: c.dropped,
+            unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu_ns: c.cpu.0,
@@ -60,6 +63,7 @@ impl From<wire::ProcessCounters> for ProcessCounters {
             forwarded: c.forwarded,
             recorded: c.recorded,
             dropped: c.dropped,
+            unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu: Nanos(c.cpu_ns),

@@ -32,7 +32,7 @@ impl fmt::Display for CopyPolicy {
     }
 }
 
-/// How processes take turns on a variable's objects (MODELS D.4, SAD).
+/// How processes take turns on a variable's objects (docs/design/protocol.md#lock-kinds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LockKind {

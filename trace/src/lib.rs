@@ -4,6 +4,7 @@
 //! * [`meta`]: primary and secondary meta-objects: monitoring state of objects and of their copies.
 //! * [`query`]: the questions a visualization process asks, their answers, and [`query::TraceSource`],
 //!   answered alike by live event managers and by store directories.
+//! * [`run`]: the identity of a run.
 //! * [`selection`]: which accesses are recorded.
 //! * [`chunk`]: records as compressed columns, with a summary.
 //! * [`store`]: the trace on disk: written by an event manager, read by anybody.
@@ -15,6 +16,7 @@ pub mod chunk;
 pub mod meta;
 pub mod query;
 pub mod record;
+pub mod run;
 pub mod selection;
 pub mod store;
 pub mod wire;
@@ -22,4 +24,4 @@ pub mod wire;
 #[cfg(test)]
 mod testing;
 
-pub use record::{Op, Origin, Record, Side};
+pub use record::{Op, Origin, PerOrigin, Record, Side};

@@ -62,6 +62,26 @@ impl Selection {
         self.ops.is_empty() || self.ops.contains(&op)
     }
 
+    /// What it leaves out, for people; none if every access is recorded (or, of those sampled, one in so many).
+    pub fn leaves_out(&self) -> Option<String> {
+        match self.mode {
+            Mode::Off => return Some("the mode is off".to_owned()),
+            Mode::Counters => return Some("the mode is counters".to_owned()),
+            Mode::Events => {}
+        }
+        let ops: Vec<String> = self.ops.iter().map(ToString::to_string).collect();
+        let lists = [
+            ("variables", &self.variables),
+            ("operations", &ops),
+            ("processes", &self.processes),
+        ];
+        let only = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let only: Vec<String> = only
+            .map(|(what, list)| format!("only {what} {}", list.join(", ")))
+            .collect();
+        (!only.is_empty()).then(|| only.join("; "))
+    }
+
     /// Fraction of the selected accesses that is recorded.
     pub fn sampling(&self) -> f64 {
         1.0 / f64::from(self.sample_one_in.max(1))
@@ -123,6 +143,18 @@ mod tests {
             }
         }
         assert!(!glob(&"*a".repeat(200), &"a".repeat(199)), "and in no time");
+    }
+
+    #[test]
+    fn a_selection_says_what_it_leaves_out() {
+        assert_eq!(Selection::default().leaves_out(), None);
+        let some = Selection {
+            variables: vec!["grid*".into()],
+            ops: vec![Op::Read, Op::Write],
+            ..Selection::default()
+        };
+        let said = some.leaves_out().unwrap();
+        assert_eq!(said, "only variables grid*; only operations read, write");
     }
 
     #[test]

@@ -32,6 +32,7 @@ const RECORDS: usize = 6_000;
 /// A store of two databases, closed; and what is in it.
 fn sound(dir: &Path) -> Vec<Record> {
     let identity = Identity {
+        run: dosmos_trace::run::RunId::from_bits(1),
         event_manager: "emp0".into(),
         emp: EmpId(0),
         topology: reference::topology(),
@@ -133,7 +134,7 @@ fn look(dir: &Path, all: &[Record]) -> Result<Option<usize>, TestCaseError> {
         // In order, so what is between this one and the one before is missing.
         prop_assert!(
             rest.any(|r| r == record),
-            "{record:?} is no record, or is there twice"
+            "{record:?} is not a record, or is there twice"
         );
     }
     if found.len() < all.len() {

@@ -18,6 +18,7 @@ const TEST: &str = "what_was_acknowledged_survives_kill_9";
 
 fn identity() -> Identity {
     Identity {
+        run: dosmos_trace::run::RunId::from_bits(1),
         event_manager: "emp0".into(),
         emp: EmpId(0),
         topology: Topology::default(),

@@ -143,6 +143,7 @@ impl Run {
         })?;
         usage::reset_peak()?;
         let identity = Identity {
+            run: dosmos_trace::run::RunId::from_bits(1),
             event_manager: "emp0".to_owned(),
             emp: EmpId(0),
             topology: reference::topology(),

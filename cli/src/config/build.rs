@@ -339,7 +339,7 @@ impl Builder {
                  set insecure = true in [defaults] if that network is yours alone"
             )),
             _ => self.error(format!(
-                "{what}: metrics = {text:?} is no address; write host:port (port 0: the system chooses) or \"off\""
+                "{what}: metrics = {text:?} is not an address; write host:port (port 0: the system chooses) or \"off\""
             )),
         }
         Some(text.to_owned())

@@ -205,7 +205,7 @@ fn links_addresses_and_recording_are_checked() {
         "group ocean has two link processes, l2 the second; a group has one"
     );
     let e = replacing("listen = \"unix\"", "listen = \"here\"");
-    assert!(e.contains("process mp1: \"here\" is no address"), "{e}");
+    assert!(e.contains("process mp1: \"here\" is not an address"), "{e}");
     let e = replacing("listen = \"unix\"", "listen = \"0.0.0.0:7000\"");
     assert!(
         e.contains("beyond this machine") && e.contains("insecure = true"),

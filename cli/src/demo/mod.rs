@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
-use dosmos_visualizer::source::{Fused, RemoteSource};
 use dosmos_visualizer::tui::{self, Options};
 
 use crate::args::{DemoArgs, Format, ScreenArgs};
@@ -25,7 +25,7 @@ use crate::top;
 use crate::up::Signals;
 
 /// Two groups of two memory processes, each with an application process; a link process and an event
-/// manager a group.
+/// manager per group.
 pub const CLUSTER: &str = include_str!("../demo.toml");
 
 /// Seconds the program computes if nobody says.
@@ -220,7 +220,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         let Some(total) = totals.get(&v.id()) else {
             continue;
         };
-        let [_, intra, inter] = &total.by_origin;
+        let (intra, inter) = (&total.by_origin.intra, &total.by_origin.inter);
         let numbers = [
             total.reads(),
             total.on_copies,

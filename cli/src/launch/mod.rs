@@ -18,7 +18,7 @@ use dosmos_proto::{AddressBook, transport};
 
 use crate::config::Cluster;
 use child::Child;
-pub use run_dir::{RUNS, RunDir};
+pub use run_dir::RunDir;
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ pub struct Running {
 /// How a program's processes ended.
 #[derive(Debug)]
 pub struct AppOutcome {
-    /// What went wrong, one line a process that failed.
+    /// What went wrong, one line per process that failed.
     pub failures: Vec<String>,
 }
 

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Where runs go unless told otherwise.
-pub const RUNS: &str = "dosmos-run";
+use dosmos_client::RUNS;
 
 /// The directory of a run.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use dosmos_proto::{Nanos, ObjectId, VarId};
 use dosmos_trace::meta::{OpCounts, PrimaryMeta, Sketch};
 use dosmos_trace::query::table::TableQuery;
 use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
-use dosmos_trace::record::Origin;
+use dosmos_trace::record::PerOrigin;
 use serde_json::json;
 
-use super::{Answer, select};
+use super::Answer;
 use crate::args::QueryArgs;
 use crate::output::Table;
 
@@ -17,7 +17,7 @@ use crate::output::Table;
 #[derive(Default)]
 pub(crate) struct VariableTotals {
     pub(crate) counts: OpCounts,
-    pub(crate) by_origin: [OpCounts; 3],
+    pub(crate) by_origin: PerOrigin<OpCounts>,
     /// Reads on copies, handed over or not.
     pub(crate) on_copies: u64,
     pub(crate) copies: u64,
@@ -30,8 +30,8 @@ pub(crate) struct VariableTotals {
 impl VariableTotals {
     fn add(&mut self, p: &PrimaryMeta) {
         self.counts.add(&p.counts);
-        for (sum, here) in self.by_origin.iter_mut().zip(&p.by_origin) {
-            sum.add(here);
+        for (origin, here) in p.by_origin.iter() {
+            self.by_origin[origin].add(here);
         }
         self.on_copies += p.reads_on_copies;
         self.delayed += p.delayed;
@@ -72,7 +72,7 @@ pub(super) async fn variables(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let mut query = select::meta_query(catalog, &args.select)?;
+    let mut query = args.select.scope().meta_query(catalog)?;
     let ranked = ranked(source, &query, args).await?;
     if let Some(ranked) = &ranked {
         query.variables.clone_from(ranked);
@@ -151,7 +151,7 @@ pub(super) async fn variables(
     Ok(Answer::list(table, "variables", &items, completeness))
 }
 
-/// The variables asked for in the order asked for, the first so many; none if neither was said.
+/// The variables asked for in the order asked for, the first ones; none if neither was said.
 async fn ranked(
     source: &dyn TraceSource,
     query: &MetaQuery,
@@ -178,9 +178,9 @@ async fn ranked(
     Ok(Some(chosen.take(most).collect()))
 }
 
-fn by_origin(counts: &[OpCounts; 3]) -> serde_json::Value {
-    let entries = Origin::ALL.iter().zip(counts);
-    entries
+fn by_origin(counts: &PerOrigin<OpCounts>) -> serde_json::Value {
+    counts
+        .iter()
         .map(|(o, c)| (o.name().to_owned(), json!(c)))
         .collect::<serde_json::Map<_, _>>()
         .into()
@@ -316,7 +316,7 @@ pub(super) async fn meta(
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
     let metas = source
-        .meta_objects(&select::meta_query(catalog, &args.select)?)
+        .meta_objects(&args.select.scope().meta_query(catalog)?)
         .await?;
     let t = &catalog.topology;
     let name = |o: ObjectId| format!("{}[{}]", catalog.name_of(o.var), o.index);

@@ -205,7 +205,7 @@ impl Session {
                 ..Default::default()
             }),
             Request::Hello(hello) => {
-                let why = format!("{} is no process of this cluster", hello.name);
+                let why = format!("{} is not a process of this cluster", hello.name);
                 return Err(Refusal::new(ErrorCode::UnknownProcess, why));
             }
             Request::Declare(spec) => self.declare(spec.try_into()?),

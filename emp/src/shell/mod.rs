@@ -67,6 +67,7 @@ pub async fn run(
         None => None,
     };
     let identity = Identity {
+        run: config.run,
         event_manager: name.clone(),
         emp: config.me,
         topology: config.topology.clone(),

@@ -361,7 +361,12 @@ impl State {
                 self.metas.declare(variable);
                 self.variables.insert(variable.id(), variable.clone());
             }
-            Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_) => {}
+            Event::Barrier(_)
+            | Event::Counters { .. }
+            | Event::Selection { .. }
+            | Event::Report { .. }
+            | Event::Times(_)
+            | Event::Imported(_) => {}
         }
     }
 
@@ -406,10 +411,11 @@ impl Link {
         let says = RecordingCounters {
             recorded: self.counters.recorded,
             dropped: self.counters.dropped,
+            unselected: self.counters.unselected,
             sampling,
         };
-        let before = self.said.map(|s| (s.dropped, s.sampling));
-        let news = before != Some((says.dropped, says.sampling));
+        let told = |s: RecordingCounters| (s.dropped, s.unselected, s.sampling);
+        let news = self.said.map(told) != Some(told(says));
         news.then(|| {
             self.said = Some(says);
             says

@@ -7,6 +7,7 @@ use chrono::DateTime;
 use dosmos_proto::{EmpId, Nanos};
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::Completeness;
+use dosmos_trace::run::RunId;
 use dosmos_trace::store::{self, Commit, Event, Identity, StoreError, StoreWriter};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -16,7 +17,7 @@ use super::{ImportError, line};
 
 /// Records in a commit: several full chunks.
 const COMMIT: usize = 8 * dosmos_trace::chunk::MOST_RECORDS;
-/// Types of lines that are no records.
+/// Types of lines that are not records.
 const NO_RECORDS: [&str; 8] = [
     "run",
     "group",
@@ -219,21 +220,16 @@ impl Importer {
         Ok(())
     }
 
-    fn completeness(&mut self, line: line::Lacking) -> Result<(), Trouble> {
-        let sampling = line.sampling.unwrap_or(1.0);
+    fn completeness(&mut self, lacking: Completeness) -> Result<(), Trouble> {
+        let sampling = lacking.sampling;
         if !(0.0..=1.0).contains(&sampling) {
             return Err(format!("sampling {sampling} is not between 0 and 1").into());
         }
         if let Some(run) = &mut self.run {
             run.lacking = Completeness {
                 // The others are in this store.
-                recorded: line.dropped + line.removed,
-                dropped: line.dropped,
-                removed: line.removed,
-                sampling,
-                missing: line.missing,
-                corrupt_chunks: line.corrupt_chunks,
-                notes: line.notes,
+                recorded: lacking.dropped + lacking.removed + lacking.damaged,
+                ..lacking
             };
         }
         Ok(())
@@ -249,6 +245,7 @@ impl Importer {
         if self.writer.is_none() {
             let topology = self.dictionary.close()?;
             let identity = Identity {
+                run: RunId::random()?,
                 event_manager: topology.emp_name(EmpId(0)),
                 emp: EmpId(0),
                 topology,
@@ -268,7 +265,7 @@ impl Importer {
     /// Closes the store and puts it where it belongs.
     pub(super) fn finish(mut self, dir: &Path) -> Result<(), Trouble> {
         let Some(mut run) = self.run.take() else {
-            return Err("there is no line of type run: this is no trace".into());
+            return Err("there is no line of type run: this is not a trace".into());
         };
         if let Some(first) = &self.skipped.first {
             let lost = self.skipped.records;
@@ -299,7 +296,7 @@ fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
 
 fn instant(text: &str) -> Result<Nanos, String> {
     let time = DateTime::parse_from_rfc3339(text)
-        .map_err(|e| format!("start {text:?} is no time as in RFC 3339: {e}"))?;
+        .map_err(|e| format!("start {text:?} is not a time as in RFC 3339: {e}"))?;
     let nanos = time.timestamp_nanos_opt();
     let nanos = nanos.and_then(|n| u64::try_from(n).ok());
     nanos

@@ -81,7 +81,7 @@ pub(super) struct Ap<'a> {
     pub(super) group: Option<Text<'a>>,
 }
 
-/// One owner, or one an object.
+/// One owner, or one per object.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Owner<'a> {
@@ -173,18 +173,6 @@ pub(super) struct HandOver<'a> {
     pub(super) mp: Text<'a>,
     #[serde(default)]
     pub(super) dropped: bool,
-}
-
-/// As [`Completeness`], with everything optional.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Lacking {
-    pub(super) dropped: u64,
-    pub(super) removed: u64,
-    pub(super) sampling: Option<f64>,
-    pub(super) missing: Vec<String>,
-    pub(super) corrupt_chunks: u64,
-    pub(super) notes: Vec<String>,
 }
 
 // Signatures as serde wants them.

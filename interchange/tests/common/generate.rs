@@ -28,7 +28,7 @@ pub(crate) struct Trace {
     pub(crate) records: Vec<Record>,
     hand_overs: Vec<(usize, HandOver)>,
     dropped: u64,
-    /// Records a commit.
+    /// Records per commit.
     pace: usize,
 }
 
@@ -255,6 +255,7 @@ impl Trace {
     /// As an event manager would store it.
     pub(crate) fn store(&self, dir: &Path) -> StoreSource {
         let identity = Identity {
+            run: dosmos_trace::run::RunId::from_bits(1),
             event_manager: "emp 0".to_owned(),
             emp: EmpId(0),
             topology: self.topology.clone(),
@@ -264,6 +265,7 @@ impl Trace {
         let named = self.barriers.iter().cloned().map(Event::Barrier);
         let mut events: Vec<(u32, Event)> = declared.chain(named).map(|e| (0, e)).collect();
         let counters = RecordingCounters {
+            unselected: 0,
             recorded: self.records.len() as u64 + self.dropped,
             dropped: self.dropped,
             sampling: 1.0,

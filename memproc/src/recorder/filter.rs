@@ -72,8 +72,13 @@ impl Filter {
         }
     }
 
-    /// Whether to keep a record; marks it if others like it are not.
-    pub(crate) fn keep(&mut self, record: &mut Record) -> bool {
+    /// What is selected.
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Whether records like this one are selected.
+    pub(crate) fn selects(&self, record: &Record) -> bool {
         if !self.events() || !self.ops[record.op as usize] {
             return false;
         }
@@ -81,15 +86,16 @@ impl Filter {
             return false;
         }
         // Barriers are no variables.
-        if record.op != Op::Barrier
-            && !self
+        record.op == Op::Barrier
+            || self
                 .variables
                 .get(&record.object.var)
                 .copied()
                 .unwrap_or(true)
-        {
-            return false;
-        }
+    }
+
+    /// Whether to keep a selected record; marks it if others like it are not.
+    pub(crate) fn samples(&mut self, record: &mut Record) -> bool {
         let every = self.selection.sample_one_in.max(1);
         if every == 1 {
             return true;
@@ -124,7 +130,7 @@ mod tests {
                 let op = if i % 2 == 0 { Op::Read } else { Op::Write };
                 let mut r = record(op, i);
                 r.ap = ApId(u32::from(i >= 6));
-                if filter.keep(&mut r) {
+                if filter.selects(&r) && filter.samples(&mut r) {
                     kept.push(i);
                 }
             }

@@ -81,6 +81,10 @@ pub(crate) struct Recorder {
     limit: usize,
     recorded: u64,
     dropped: u64,
+    /// Accesses that the selection left out.
+    unselected: u64,
+    /// Whether the event manager knows what is selected.
+    selection_told: bool,
     lost_hand_overs: u64,
     /// All accesses, recorded or not.
     accesses: AccessCounts,
@@ -102,6 +106,8 @@ impl Recorder {
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            unselected: 0,
+            selection_told: false,
             lost_hand_overs: 0,
             accesses: AccessCounts::default(),
             meter: Meter::default(),
@@ -119,7 +125,11 @@ impl Recorder {
         let full = match item {
             Item::Record(mut record) => {
                 self.accesses.count(&record);
-                if !self.filter.keep(&mut record) {
+                if !self.filter.selects(&record) {
+                    self.unselected += u64::from(record.is_access());
+                    return false;
+                }
+                if !self.filter.samples(&mut record) {
                     return false;
                 }
                 record.duration += cost;
@@ -223,9 +233,11 @@ impl Recorder {
                 .collect(),
             barriers: names.barriers.iter().map(|b| b.clone().into()).collect(),
             counters: Some(counters.into()),
+            selection: (!self.selection_told).then(|| self.filter.selection().clone().into()),
             sampling: self.filter.sampling(),
             times: names.times.iter().map(|t| (*t).into()).collect(),
         };
+        self.selection_told = true;
         let encoded = request(wire::ingest_request::Body::Batch(batch));
         self.outbox.push(encoded, raw.records.len() as u32);
         self.buffer.give_back(raw);
@@ -253,6 +265,7 @@ impl Recorder {
     pub(crate) fn select(&mut self, selection: Selection) {
         let known = self.known.iter().map(|v| &**v);
         self.filter.change(selection, &self.topology, known);
+        self.selection_told = false;
     }
 
     /// All accesses of own application processes, whatever is recorded.
@@ -269,6 +282,7 @@ impl Recorder {
     pub(crate) fn measure(&self, counters: &mut ProcessCounters) {
         counters.recorded = self.recorded;
         counters.dropped = self.dropped;
+        counters.unselected = self.unselected;
         counters.lost_hand_overs = self.lost_hand_overs;
         counters.buffered_bytes = self.bytes() as u64;
         counters.monitor = self.meter.total();

@@ -1,4 +1,4 @@
-//! The invariant of DESIGN §6 over random runs of a model of the memory, whose records reach two event
+//! The invariant of docs/design/monitoring.md#invariant over random runs of a model of the memory, whose records reach two event
 //! managers in any order that keeps each memory process's own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -233,7 +233,7 @@ proptest! {
             counts.add(&p.counts);
             counts.reads += p.reads_on_copies;
             let mut by_origin = OpCounts::default();
-            p.by_origin.iter().for_each(|c| by_origin.add(c));
+            p.by_origin.iter().for_each(|(_, c)| by_origin.add(c));
             prop_assert_eq!(by_origin, p.counts);
             let mut by_ap = OpCounts::default();
             p.by_ap.values().for_each(|c| by_ap.add(c));

@@ -2,7 +2,12 @@
 
 use dosmos_proto::Nanos;
 
-use super::Sketch;
+use serde::{Deserialize, Serialize};
+
+/// Distribution of a time: counts by power of two. Entry `i` counts values in `[2^i, 2^(i+1))`
+/// nanoseconds, entry 0 also zero; the list is as long as the largest value needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sketch(pub Vec<u64>);
 
 impl Sketch {
     /// Counts one value.

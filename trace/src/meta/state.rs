@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
+use super::objects::{
+    Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta,
 };
+use super::sketch::Sketch;
 use crate::query::table::Sums;
 use crate::query::{Completeness, MetaObjects, MetaQuery};
-use crate::record::{Op, Origin, Record, Side};
+use crate::record::{Op, Origin, PerOrigin, Record, Side};
 
 /// The meta-objects of one event manager.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,8 +29,8 @@ pub struct MetaState {
     remote_sections: HashMap<(ObjectId, ApId), bool>,
     sent: HashMap<EmpId, u64>,
     received: HashMap<EmpId, u64>,
-    by_mp: BTreeMap<MpId, [OpCounts; 3]>,
-    by_ap: BTreeMap<ApId, [OpCounts; 3]>,
+    by_mp: BTreeMap<MpId, PerOrigin<OpCounts>>,
+    by_ap: BTreeMap<ApId, PerOrigin<OpCounts>>,
 }
 
 /// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
@@ -105,9 +106,10 @@ impl MetaState {
     /// Takes a record of one of our memory processes into account.
     pub fn apply(&mut self, record: &Record) {
         if record.side == Side::Requester && record.is_access() {
-            let origin = record.origin as usize - 1;
-            self.by_mp.entry(record.mp).or_default()[origin].count(record.op);
-            self.by_ap.entry(record.ap).or_default()[origin].count(record.op);
+            let at_mp = self.by_mp.entry(record.mp).or_default();
+            at_mp[record.origin].count(record.op);
+            let by_ap = self.by_ap.entry(record.ap).or_default();
+            by_ap[record.origin].count(record.op);
         }
         if record.flags.failed || record.op == Op::Barrier {
             return;
@@ -167,7 +169,7 @@ impl MetaState {
         let primary = self.primary(record);
         let meta = &mut primary.meta;
         meta.counts.count(record.op);
-        meta.by_origin[record.origin as usize - 1].count(record.op);
+        meta.by_origin[record.origin].count(record.op);
         meta.by_ap.entry(record.ap).or_default().count(record.op);
         meta.version = meta.version.max(record.version);
         let section = primary.held.iter().position(|held| held.ap == record.ap);
@@ -280,12 +282,12 @@ impl MetaState {
     }
 
     /// Accesses by the application processes of a memory process, by origin.
-    pub fn accesses_at(&self, mp: MpId) -> [OpCounts; 3] {
+    pub fn accesses_at(&self, mp: MpId) -> PerOrigin<OpCounts> {
         self.by_mp.get(&mp).copied().unwrap_or_default()
     }
 
     /// Accesses of an application process of one of our memory processes, by origin.
-    pub fn accesses_of(&self, ap: ApId) -> [OpCounts; 3] {
+    pub fn accesses_of(&self, ap: ApId) -> PerOrigin<OpCounts> {
         self.by_ap.get(&ap).copied().unwrap_or_default()
     }
 
@@ -360,7 +362,7 @@ impl MetaState {
                 last_writes: Vec::new(),
                 delayed_acquires: Vec::new(),
                 delayed: 0,
-                by_origin: Default::default(),
+                by_origin: PerOrigin::default(),
                 by_ap: BTreeMap::new(),
                 wait: Nanos::ZERO,
                 hold: Nanos::ZERO,

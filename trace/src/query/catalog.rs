@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Completeness, TimeRange};
 use crate::meta::{PrimaryMeta, SecondaryMeta};
+use crate::run::RunId;
 
 /// A barrier's entry in the dictionary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,9 @@ pub struct BarrierName {
 /// What there is: processes, variables, extent in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
-    /// The event managers behind it.
+    /// Which run; none if nothing is behind it.
+    pub run: Option<RunId>,
+    /// The event managers behind it. Those of the whole run are in the topology.
     pub event_managers: Vec<String>,
     /// The processes.
     pub topology: Topology,
@@ -32,7 +35,7 @@ pub struct Catalog {
     pub extent: Option<TimeRange>,
     /// Number of records.
     pub records: u64,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
     /// Answered by a running event manager: more may come.
     pub live: bool,
@@ -69,10 +72,10 @@ pub struct MetaQuery {
 /// Meta-objects, in order of object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetaObjects {
-    /// One an object.
+    /// One per object.
     pub primaries: Vec<PrimaryMeta>,
     /// One a copy.
     pub secondaries: Vec<SecondaryMeta>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

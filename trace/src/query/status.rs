@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Completeness;
 use crate::meta::OpCounts;
+use crate::record::PerOrigin;
 use crate::selection::Selection;
 
 /// State of one memory or link process, as its event manager knows it.
@@ -22,8 +23,8 @@ pub struct ProcessStatus {
     pub clock_offset_ns: i64,
     /// Half the round trip of the best clock sample: the offset's error bound.
     pub clock_error: Nanos,
-    /// Accesses by its application processes, by origin (local, intra, inter).
-    pub by_origin: [OpCounts; 3],
+    /// Accesses by its application processes, by origin.
+    pub by_origin: PerOrigin<OpCounts>,
     /// End of its last record.
     pub last_record: Nanos,
     /// Accesses of each of its application processes.
@@ -35,8 +36,8 @@ pub struct ProcessStatus {
 pub struct ApOrigins {
     /// Which.
     pub ap: ApId,
-    /// Its accesses by origin (local, intra, inter).
-    pub by_origin: [OpCounts; 3],
+    /// Its accesses by origin.
+    pub by_origin: PerOrigin<OpCounts>,
 }
 
 /// State of one event manager.
@@ -70,11 +71,11 @@ pub struct EmpStatus {
     pub selection: Option<Selection>,
 }
 
-/// State of all event managers asked, and what is lacking.
+/// State of all event managers asked, and what is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// One an event manager that answered. Empty for a store nobody serves.
     pub event_managers: Vec<EmpStatus>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use sled::transaction::{ConflictableTransactionError, TransactionError, Transactional};
 
-use super::{StoreError, keys};
+use super::error::StoreError;
+use super::keys;
 
 /// How often, and after how long each time, a locked database is tried again.
 const LOCK_TRIES: u32 = 100;
@@ -30,7 +31,7 @@ const MOST_SKIPPED: u64 = 1 << 20;
 
 /// Writes to a tree after which the next one rewrites its leaf.
 const RUN_WRITES: usize = 9;
-/// A run with so many bytes ends before its leaf is rewritten; one with fewer is not worth a tree of its own.
+/// A run with this many bytes ends before its leaf is rewritten; one with fewer is not worth a tree of its own.
 const RUN_BYTES: usize = 128 << 10;
 /// A run ends with this, however few its writes.
 const MOST_RUN_BYTES: usize = 384 << 10;
@@ -163,7 +164,7 @@ impl Engine {
         let db = guarded(path, || config.open())?;
         let runs = guarded(path, || Runs::open(&db))?;
         let file = path.join("db");
-        let opened = File::open(&file).map_err(|e| io(&file, &e))?;
+        let opened = File::open(&file).map_err(|e| StoreError::io(file.clone(), e))?;
         Ok(Self {
             db,
             runs: Arc::new(RwLock::new(runs)),
@@ -178,7 +179,7 @@ impl Engine {
         guarded(&self.path, || self.db.flush())?;
         self.file
             .sync_data()
-            .map_err(|e| io(&self.path.join("db"), &e))
+            .map_err(|e| StoreError::io(self.path.join("db"), e))
     }
 
     /// Applies `writes`, to be durable some time later.
@@ -352,12 +353,12 @@ fn wait_until_unlocked(path: &Path) -> Result<(), StoreError> {
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(io(&path, &e)),
+            Err(e) => return Err(StoreError::io(path.clone(), e)),
         };
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::Error(e)) => return Err(io(&path, &e)),
+            Err(TryLockError::Error(e)) => return Err(StoreError::io(path.clone(), e)),
         }
     }
     Err(StoreError::Busy(path))
@@ -365,21 +366,13 @@ fn wait_until_unlocked(path: &Path) -> Result<(), StoreError> {
 
 /// Calls the engine; its errors name `path`, and so do its panics.
 fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, StoreError> {
-    let failed = |why: String| StoreError::Io {
-        path: path.to_owned(),
-        why,
-    };
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|e| failed(e.to_string())),
-        Err(_) => Err(failed(
+    let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        Err(sled::Error::ReportableBug(
             "the storage engine gave up on this database; its files are damaged".to_owned(),
-        )),
-    }
-}
-
-fn io(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Io {
+        ))
+    });
+    outcome.map_err(|source| StoreError::Engine {
         path: path.to_owned(),
-        why: error.to_string(),
-    }
+        source,
+    })
 }

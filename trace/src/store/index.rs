@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, VarId, Variable};
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 
 use super::engine::Engine;
+use super::entry::{Event, RecordingCounters};
+use super::error::StoreError;
+use super::imported::Imported;
 use super::manifest::Removed;
-use super::{Event, Imported, RecordingCounters, StoreError};
 use crate::chunk::Summary;
 use crate::query::{BarrierName, Completeness, TimeRange};
+use crate::selection::Selection;
 
 /// Most notes about damage that an answer carries.
 const MOST_NOTES: usize = 10;
@@ -38,6 +41,10 @@ pub(super) struct Index {
     pub(super) variables: BTreeMap<VarId, Variable>,
     pub(super) barriers: BTreeMap<VarId, BarrierName>,
     pub(super) counters: BTreeMap<(MpId, u64), RecordingCounters>,
+    /// What each memory process was told to record, whenever that left something out.
+    selections: BTreeMap<MpId, Vec<(u64, Selection)>>,
+    /// Starts of memory processes that reported here, and whether they said that they had reported everything.
+    reports: BTreeMap<(MpId, u64), bool>,
     /// What the file said that the records come from, if they do.
     pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
@@ -65,10 +72,47 @@ impl Index {
             } => {
                 self.counters.insert((*mp, *incarnation), *counters);
             }
+            Event::Selection {
+                mp,
+                incarnation,
+                selection,
+            } => self.selection(*mp, *incarnation, selection),
+            Event::Report {
+                mp,
+                incarnation,
+                ended,
+            } => {
+                *self.reports.entry((*mp, *incarnation)).or_default() |= *ended;
+            }
             Event::Imported(imported) => self.imported = Some(imported.clone()),
             Event::Times(piece) => self.times(piece),
             Event::HandOver(_) | Event::Received { .. } => {}
         }
+    }
+
+    /// Keeps what leaves something out, once.
+    fn selection(&mut self, mp: MpId, incarnation: u64, selection: &Selection) {
+        let known = self.selections.entry(mp).or_default();
+        let said = (incarnation, selection.clone());
+        if selection.leaves_out().is_some() && !known.contains(&said) {
+            known.push(said);
+        }
+    }
+
+    /// Memory processes of this event manager that did not report to their end; none where nobody says who reports.
+    pub(super) fn silent(&self, topology: &Topology, emp: EmpId) -> Vec<String> {
+        if self.reports.is_empty() {
+            return Vec::new();
+        }
+        let ended = |mp: MpId| {
+            let mut its = self.reports.range((mp, 0)..=(mp, u64::MAX));
+            its.next_back().is_some_and(|(_, ended)| *ended)
+        };
+        let processes = (0u32..).map(MpId).zip(topology.memory_processes());
+        processes
+            .filter(|(mp, process)| process.event_manager == emp && !ended(*mp))
+            .map(|(_, process)| process.name.clone())
+            .collect()
     }
 
     /// Adds a piece of a phase. Of a run with very many phases the later ones become one.
@@ -136,8 +180,14 @@ impl Index {
         };
         for counters in self.counters.values() {
             c.dropped += counters.dropped;
+            c.unselected += counters.unselected;
             if counters.sampling > 0.0 {
                 c.sampling = c.sampling.min(counters.sampling);
+            }
+        }
+        for (_, selection) in self.selections.values().flatten() {
+            if !c.selections.contains(selection) {
+                c.selections.push(selection.clone());
             }
         }
         c.removed = self.removed.records;
@@ -161,11 +211,29 @@ impl Index {
                     incarnation,
                     counters,
                 });
+        let selections = self.selections.iter().flat_map(|(&mp, its)| {
+            its.iter()
+                .map(move |(incarnation, selection)| Event::Selection {
+                    mp,
+                    incarnation: *incarnation,
+                    selection: selection.clone(),
+                })
+        });
+        let reports = self
+            .reports
+            .iter()
+            .map(|(&(mp, incarnation), &ended)| Event::Report {
+                mp,
+                incarnation,
+                ended,
+            });
         let imported = self.imported.iter().cloned().map(Event::Imported);
         let times = self.phases.values().copied().map(Event::Times);
         variables
             .chain(barriers)
             .chain(counters)
+            .chain(selections)
+            .chain(reports)
             .chain(imported)
             .chain(times)
             .collect()

@@ -7,8 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::StoreError;
-use super::manifest::io;
+use super::error::StoreError;
 
 const FILE: &str = "lock";
 
@@ -25,7 +24,7 @@ impl DirLock {
             .truncate(false)
             .write(true)
             .open(&path);
-        let file = file.map_err(|e| io(path.clone(), &e))?;
+        let file = file.map_err(|e| StoreError::io(path.clone(), e))?;
         held(&path, file.try_lock()).map(|got| got.then_some(Self(file)))
     }
 
@@ -38,7 +37,7 @@ impl DirLock {
                 held(&path, file.try_lock_shared()).map(|got| got.then_some(Some(Self(file))))
             }
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Some(None)),
-            Err(e) => Err(io(path, &e)),
+            Err(e) => Err(StoreError::io(path, e)),
         }
     }
 }
@@ -47,6 +46,6 @@ fn held(path: &Path, outcome: Result<(), TryLockError>) -> Result<bool, StoreErr
     match outcome {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(e)) => Err(io(path.to_owned(), &e)),
+        Err(TryLockError::Error(e)) => Err(StoreError::io(path.to_owned(), e)),
     }
 }

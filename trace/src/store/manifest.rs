@@ -1,12 +1,14 @@
 //! `manifest.json`: whose trace a store holds, and where it is answered while it is written.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dosmos_proto::{EmpId, Nanos, Topology};
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::checked_json;
+use super::error::StoreError;
+use crate::run::RunId;
 
 /// Version of the layout of a store.
 const FORMAT: u32 = 2;
@@ -15,6 +17,8 @@ const FILE: &str = "manifest.json";
 /// Whose trace a store holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
+    /// Which run. As many stores belong to it as its topology has event managers.
+    pub run: RunId,
     /// Name of the event manager.
     pub event_manager: String,
     /// Its number.
@@ -37,7 +41,6 @@ pub struct Removed {
 pub struct Manifest {
     format: u32,
     /// Whose trace it is.
-    #[serde(flatten)]
     pub identity: Identity,
     /// Where the event manager that writes it answers; none once it has closed it.
     #[serde(default)]
@@ -82,18 +85,9 @@ impl Manifest {
     /// If there is none, or it is of another format or damaged.
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Err(StoreError::NoStore(dir.to_owned()));
-            }
-            Err(e) => return Err(io(path, &e)),
-        };
-        let damaged = |why: String| StoreError::Damaged {
-            path: path.clone(),
-            why,
-        };
-        let manifest: Self = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        let manifest: Option<Self> = checked_json::read(dir, FILE)?;
+        let manifest = manifest.ok_or_else(|| StoreError::NoStore(dir.to_owned()))?;
+        let damaged = |why: String| StoreError::damaged(&path, why);
         if manifest.format != FORMAT {
             return Err(damaged(format!(
                 "format {}, this program reads {FORMAT}",
@@ -134,29 +128,6 @@ impl Manifest {
     /// # Errors
     /// If the system says no.
     pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
-        let path = dir.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(|e| StoreError::Damaged {
-            path: path.clone(),
-            why: e.to_string(),
-        })?;
-        replace(dir, &path, text.as_bytes())
-    }
-}
-
-/// Writes a file of `dir`, whole or not at all; on return it survives a crash.
-pub(super) fn replace(dir: &Path, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("file");
-    let temporary = dir.join(format!(".{name}.new"));
-    std::fs::write(&temporary, bytes)
-        .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .and_then(|()| std::fs::File::open(dir)?.sync_all())
-        .map_err(|e| io(temporary, &e))
-}
-
-pub(super) fn io(path: PathBuf, error: &std::io::Error) -> StoreError {
-    StoreError::Io {
-        path,
-        why: error.to_string(),
+        checked_json::write(dir, FILE, self)
     }
 }

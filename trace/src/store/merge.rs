@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::engine::{Engine, Writes};
+use super::entry::Event;
+use super::error::{StoreError, encode};
 use super::index::{ChunkRef, Index};
-use super::{Event, StoreError, keys};
+use super::keys;
 use crate::chunk::{Chunk, Encoder, MOST_RECORDS};
 use crate::record::Record;
 
@@ -124,11 +126,11 @@ impl Merger {
         let bytes = encoded.bytes.len() as u32;
         let mut writes = Writes::default();
         writes.put(keys::key(keys::CHUNK, first), &encoded.bytes);
-        let entry = super::encode(&(bytes, &summary))?;
+        let entry = encode(&(bytes, &summary))?;
         writes.put(keys::key(keys::SUMMARY, first), &entry);
-        writes.put(keys::key(keys::MERGED, first), &super::encode(&last)?);
+        writes.put(keys::key(keys::MERGED, first), &encode(&last)?);
         if !contents.events.is_empty() {
-            let events = super::encode(&contents.events)?;
+            let events = encode(&contents.events)?;
             writes.put(keys::key(keys::EVENTS, first), &events);
         }
         for number in first + 1..=last {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Commit, Event};
+use super::entry::{Commit, Event};
 use crate::chunk;
 use crate::record::Record;
 

@@ -8,10 +8,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use dosmos_proto::MpId;
 
 use super::engine::Engine;
+use super::entry::{BatchMark, Event};
+use super::error::StoreError;
 use super::index::{ChunkRef, Index};
-use super::manifest::{Manifest, io};
+use super::keys;
+use super::manifest::Manifest;
 use super::snapshot::{Position, Snapshot};
-use super::{BatchMark, Event, StoreError, keys};
 use crate::chunk::{Chunk, Summary};
 use crate::record::Record;
 
@@ -20,10 +22,10 @@ pub(super) fn databases(
     dir: &Path,
     manifest: &Manifest,
 ) -> Result<Vec<(u32, PathBuf)>, StoreError> {
-    let entries = std::fs::read_dir(dir).map_err(|e| io(dir.to_owned(), &e))?;
+    let entries = std::fs::read_dir(dir).map_err(|e| StoreError::io(dir.to_owned(), e))?;
     let mut found = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|e| io(dir.to_owned(), &e))?.path();
+        let path = entry.map_err(|e| StoreError::io(dir.to_owned(), e))?.path();
         let name = path.file_name().and_then(|n| n.to_str());
         if let Some(number) = name.and_then(|n| manifest.database_number(n))
             && path.is_dir()
@@ -333,7 +335,7 @@ impl Recovered {
     }
 }
 
-/// Hands out records and events in the order of the log, without the first so many of either.
+/// Hands out records and events in the order of the log, without the first ones of either.
 fn interleave(
     records: &[Record],
     events: &[(u32, Event)],

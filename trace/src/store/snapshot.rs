@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use dosmos_proto::EmpId;
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{Manifest, io};
+use super::disk;
+use super::entry::Event;
+use super::error::StoreError;
+use super::manifest::Manifest;
 use super::replay::Item;
-use super::{Event, StoreError};
 use crate::meta::{MetaState, SecondaryContent};
 
 const MAGIC: &[u8; 4] = b"DSS1";
@@ -25,7 +27,7 @@ pub struct Snapshot {
     pub due: Vec<(EmpId, SecondaryContent)>,
 }
 
-/// A place in the log: in the chunk of this number, after so many records and events.
+/// A place in the log: in the chunk of this number, after this many records and events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) number: u64,
@@ -55,7 +57,12 @@ impl Snapshot {
             }
             Item::Event(Event::Variable(variable)) => self.metas.declare(variable),
             Item::Event(
-                Event::Barrier(_) | Event::Counters { .. } | Event::Times(_) | Event::Imported(_),
+                Event::Barrier(_)
+                | Event::Counters { .. }
+                | Event::Selection { .. }
+                | Event::Report { .. }
+                | Event::Times(_)
+                | Event::Imported(_),
             ) => {}
         }
     }
@@ -76,7 +83,7 @@ impl Snapshot {
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
-        super::manifest::replace(dir, &path, &bytes)
+        disk::replace(dir, &file_name(manifest), &bytes)
     }
 
     /// The last one written, and up to where it goes.
@@ -88,7 +95,7 @@ impl Snapshot {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(io(path, &e)),
+            Err(e) => return Err(StoreError::io(path, e)),
         };
         let damaged = |why: &str| StoreError::Damaged {
             path: path.clone(),
@@ -111,8 +118,12 @@ impl Snapshot {
 }
 
 pub(super) fn path(dir: &Path, manifest: &Manifest) -> PathBuf {
+    dir.join(file_name(manifest))
+}
+
+fn file_name(manifest: &Manifest) -> String {
     match manifest.generation {
-        0 => dir.join("state"),
-        generation => dir.join(format!("g{generation}.state")),
+        0 => "state".to_owned(),
+        generation => format!("g{generation}.state"),
     }
 }

@@ -8,12 +8,13 @@ use async_trait::async_trait;
 use tempfile::TempDir;
 
 use super::engine::Engine;
+use super::error::StoreError;
 use super::lock::DirLock;
-use super::manifest::{Identity, Manifest, io};
+use super::manifest::{Identity, Manifest};
 use super::replay::{self, Item, Recovered};
 use super::snapshot::Snapshot;
 use super::upkeep::Verified;
-use super::{StoreError, StoreView};
+use super::view::StoreView;
 use crate::meta::MetaState;
 use crate::query::{
     Breakdown, Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects,
@@ -163,8 +164,8 @@ fn is_writable(dir: &Path) -> bool {
 }
 
 fn copy_of(dir: &Path) -> Result<TempDir, StoreError> {
-    let copy = TempDir::new().map_err(|e| io(std::env::temp_dir(), &e))?;
-    copy_tree(dir, copy.path()).map_err(|e| io(dir.to_owned(), &e))?;
+    let copy = TempDir::new().map_err(|e| StoreError::io(std::env::temp_dir(), e))?;
+    copy_tree(dir, copy.path()).map_err(|e| StoreError::io(dir.to_owned(), e))?;
     Ok(copy)
 }
 

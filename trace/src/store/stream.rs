@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::imported::CompletedFold;
-use super::{Imported, Item, StoreError, StoreSource};
+use super::completed::CompletedFold;
+use super::error::StoreError;
+use super::imported::Imported;
+use super::replay::Item;
+use super::source::StoreSource;
 use crate::query::{Catalog, Completeness, Filter};
 
 impl StoreSource {
@@ -45,7 +48,7 @@ impl StoreSource {
         self.view.catalog()
     }
 
-    /// What is lacking, as far as it has been read.
+    /// What is missing, as far as it has been read.
     pub fn completeness(&self) -> Completeness {
         self.view.completeness()
     }

@@ -17,6 +17,7 @@ use crate::record::{Flags, Op, Origin, Record, Side};
 
 fn identity() -> Identity {
     Identity {
+        run: crate::run::RunId::from_bits(1),
         event_manager: "emp0".into(),
         emp: EmpId(0),
         topology: TopologyBuilder {
@@ -459,7 +460,10 @@ fn a_store_in_use_names_who_answers() {
 fn wrong_directories_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let error = StoreSource::open(dir.path()).unwrap_err();
-    assert!(error.to_string().contains("is no trace store"), "{error}");
+    assert!(
+        error.to_string().contains("is not a trace store"),
+        "{error}"
+    );
     drop(StoreWriter::open(dir.path(), &identity()).unwrap());
     let other = Identity {
         event_manager: "emp1".into(),

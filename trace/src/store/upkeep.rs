@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use super::entry::{Commit, Event};
+use super::error::StoreError;
+use super::manifest::Manifest;
 use super::replay::Item;
 use super::snapshot::Snapshot;
-use super::{Commit, Event, Manifest, StoreError, StoreWriter};
+use super::writer::StoreWriter;
 
 /// Records, or events, written at once.
 const PORTION: usize = 1 << 16;

@@ -17,7 +17,7 @@ use crate::query::{
 };
 use crate::record::Record;
 
-/// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
+/// A thread is worth starting for this many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
 const CHUNKS_A_THREAD: usize = 32;
 
 /// Most points a history may have.
@@ -71,9 +71,18 @@ impl StoreView {
         })
     }
 
-    /// What is lacking.
+    /// What is missing.
     pub fn completeness(&self) -> Completeness {
-        self.read(Index::completeness)
+        self.read(|index| self.lacking(index))
+    }
+
+    /// What is lacking; of a store that nobody writes any more, also who did not report to the end.
+    fn lacking(&self, index: &Index) -> Completeness {
+        let mut lacking = index.completeness();
+        if !self.live {
+            lacking.silent = index.silent(&self.identity.topology, self.identity.emp);
+        }
+        lacking
     }
 
     /// Processes, variables, extent.
@@ -88,13 +97,14 @@ impl StoreView {
     /// The same without the variables: what is asked for again and again while a program runs.
     pub fn outline(&self) -> Catalog {
         self.read(|index| Catalog {
+            run: Some(self.identity.run),
             event_managers: vec![self.identity.event_manager.clone()],
             topology: self.identity.topology.clone(),
             variables: Vec::new(),
             barriers: index.barriers.values().cloned().collect(),
             extent: index.extent(),
             records: index.records(),
-            completeness: index.completeness(),
+            completeness: self.lacking(index),
             live: self.live,
         })
     }
@@ -103,7 +113,7 @@ impl StoreView {
     pub fn breakdown(&self) -> Breakdown {
         self.read(|index| Breakdown {
             phases: index.phases.values().copied().collect(),
-            completeness: index.completeness(),
+            completeness: self.lacking(index),
         })
     }
 

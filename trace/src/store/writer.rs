@@ -8,15 +8,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use dosmos_proto::{MpId, Nanos};
 
 use super::engine::{Engine, Writes};
+use super::entry::{BatchMark, Commit, Event};
+use super::error::{StoreError, encode};
 use super::index::{ChunkRef, Index};
 use super::lock::DirLock;
-use super::manifest::{Identity, Manifest, io};
+use super::manifest::{Identity, Manifest};
 use super::merge::Merger;
 use super::pieces::{Batch, Tail};
 use super::replay::{self, Recovered};
 use super::retention::Retention;
 use super::snapshot::{Position, Snapshot};
-use super::{BatchMark, Commit, Event, StoreError, StoreView, encode, keys, snapshot};
+use super::view::StoreView;
+use super::{keys, snapshot};
 use crate::chunk::Encoder;
 
 /// Size at which the next database is begun, in bytes.
@@ -64,7 +67,7 @@ impl StoreWriter {
     /// # Errors
     /// If the directory cannot be used, is in use, or holds another event manager's trace.
     pub fn open(dir: &Path, identity: &Identity) -> Result<(Self, Recovered), StoreError> {
-        std::fs::create_dir_all(dir).map_err(|e| io(dir.to_owned(), &e))?;
+        std::fs::create_dir_all(dir).map_err(|e| StoreError::io(dir.to_owned(), e))?;
         let lock = DirLock::exclusive(dir)?;
         let mut manifest = match Manifest::read(dir) {
             Ok(found) if found.identity != *identity => {
@@ -430,7 +433,7 @@ fn remove_leftovers(dir: &Path, manifest: &Manifest) {
 /// Removes what an attempt before left of a generation.
 fn remove_generation(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     for (_, path) in replay::databases(dir, manifest)? {
-        std::fs::remove_dir_all(&path).map_err(|e| io(path, &e))?;
+        std::fs::remove_dir_all(&path).map_err(|e| StoreError::io(path, e))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::meta::{
     Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
 };
 use crate::query::{MetaObjects, MetaQuery};
+use crate::record::PerOrigin;
 use dosmos_proto::VarId;
 
 impl From<OpCounts> for wire::OpCounts {
@@ -35,6 +36,19 @@ pub(super) fn counts(c: Option<wire::OpCounts>) -> OpCounts {
     c.unwrap_or_default().into()
 }
 
+/// Counts by origin; those that are absent are zero.
+pub(super) fn by_origin(
+    local: Option<wire::OpCounts>,
+    intra: Option<wire::OpCounts>,
+    inter: Option<wire::OpCounts>,
+) -> PerOrigin<OpCounts> {
+    PerOrigin {
+        local: counts(local),
+        intra: counts(intra),
+        inter: counts(inter),
+    }
+}
+
 impl From<Access> for wire::Access {
     fn from(a: Access) -> Self {
         Self {
@@ -62,7 +76,7 @@ impl From<wire::Access> for Access {
 impl From<PrimaryMeta> for wire::Primary {
     fn from(p: PrimaryMeta) -> Self {
         let accesses = |list: Vec<Access>| list.into_iter().map(Into::into).collect();
-        let [local, intra, inter] = p.by_origin;
+        let [local, intra, inter] = p.by_origin.into_array();
         Self {
             object: p.object.to_wire(),
             group: p.group.0,
@@ -108,7 +122,7 @@ impl From<wire::Primary> for PrimaryMeta {
             last_writes: accesses(p.last_writes),
             delayed_acquires: accesses(p.delayed_acquires),
             delayed: p.delayed,
-            by_origin: [counts(p.local), counts(p.intra), counts(p.inter)],
+            by_origin: by_origin(p.local, p.intra, p.inter),
             by_ap: p
                 .by_ap
                 .into_iter()
@@ -207,7 +221,6 @@ impl From<MetaQuery> for wire::MetaRequest {
         Self {
             variables: q.variables.into_iter().map(|v| v.0).collect(),
             objects: q.objects.into_iter().map(ObjectId::to_wire).collect(),
-            limit: 0,
         }
     }
 }

@@ -7,6 +7,17 @@ use crate::query::{
     HistoryQuery, OriginCounts, TimeRange,
 };
 use crate::record::{Op, Origin};
+use crate::run::RunId;
+use crate::selection::{Mode, Selection};
+
+/// Stands for a selection that cannot be read: as if nothing had been selected.
+const UNKNOWN_SELECTION: Selection = Selection {
+    mode: Mode::Off,
+    sample_one_in: 1,
+    variables: Vec::new(),
+    ops: Vec::new(),
+    processes: Vec::new(),
+};
 
 impl From<Op> for wire::Op {
     fn from(op: Op) -> Self {
@@ -114,6 +125,11 @@ impl From<Completeness> for wire::Completeness {
             missing: c.missing,
             corrupt_chunks: c.corrupt_chunks,
             notes: c.notes,
+            damaged: c.damaged,
+            unselected: c.unselected,
+            selections: c.selections.into_iter().map(Into::into).collect(),
+            missing_stores: c.missing_stores,
+            silent: c.silent,
         }
     }
 }
@@ -124,7 +140,7 @@ impl From<wire::Completeness> for Completeness {
             recorded: c.recorded,
             dropped: c.dropped,
             removed: c.removed,
-            // A fraction that is no fraction says nothing; "all" is what an absent one means too.
+            // A value outside 0 to 1 says nothing; "all" is what an absent one means too.
             sampling: if c.sampling > 0.0 && c.sampling <= 1.0 {
                 c.sampling
             } else {
@@ -133,6 +149,16 @@ impl From<wire::Completeness> for Completeness {
             missing: c.missing,
             corrupt_chunks: c.corrupt_chunks,
             notes: c.notes,
+            damaged: c.damaged,
+            unselected: c.unselected,
+            // One that cannot be read leaves something out all the same.
+            selections: c
+                .selections
+                .into_iter()
+                .map(|s| s.try_into().unwrap_or(UNKNOWN_SELECTION))
+                .collect(),
+            missing_stores: c.missing_stores,
+            silent: c.silent,
         }
     }
 }
@@ -164,6 +190,10 @@ impl From<Catalog> for wire::Catalog {
             to: Nanos::ZERO,
         });
         Self {
+            run: c
+                .run
+                .map(|r| bytes::Bytes::copy_from_slice(r.as_bytes()))
+                .unwrap_or_default(),
             event_manager: c.event_managers.join(", "),
             topology: Some(c.topology.into()),
             variables: c.variables.into_iter().map(Into::into).collect(),
@@ -181,7 +211,11 @@ impl TryFrom<wire::Catalog> for Catalog {
     type Error = Malformed;
     fn try_from(c: wire::Catalog) -> Result<Self, Malformed> {
         let topology = c.topology.ok_or(Malformed::missing("topology"))?;
+        let run = (!c.run.is_empty()).then(|| RunId::try_from(&c.run[..]));
         Ok(Self {
+            run: run
+                .transpose()
+                .map_err(|e| Malformed::new("run", e.to_string()))?,
             event_managers: vec![c.event_manager],
             topology: Topology::try_from(topology)?,
             variables: c
@@ -292,7 +326,6 @@ impl From<HistoryPoint> for wire::HistoryPoint {
             object: p.object.index,
             version: p.version,
             count: p.count,
-            failed: false,
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use dosmos_proto::{ApId, Malformed, MpId, Nanos, wire};
 
-use super::meta::counts;
+use super::meta::by_origin;
 use super::query::op;
 use crate::query::{ApOrigins, EmpStatus, ProcessStatus};
 use crate::selection::{Mode, Selection};
 
 impl From<ProcessStatus> for wire::ProcessStatus {
     fn from(p: ProcessStatus) -> Self {
-        let [local, intra, inter] = p.by_origin;
+        let [local, intra, inter] = p.by_origin.into_array();
         Self {
             mp: p.mp.0,
             connected: p.connected,
@@ -33,7 +33,7 @@ impl From<wire::ProcessStatus> for ProcessStatus {
             counters: p.counters.unwrap_or_default().into(),
             clock_offset_ns: p.clock_offset_ns,
             clock_error: Nanos(p.clock_error_ns),
-            by_origin: [counts(p.local), counts(p.intra), counts(p.inter)],
+            by_origin: by_origin(p.local, p.intra, p.inter),
             last_record: Nanos(p.last_record_ns),
             aps: p.aps.into_iter().map(Into::into).collect(),
         }
@@ -42,7 +42,7 @@ impl From<wire::ProcessStatus> for ProcessStatus {
 
 impl From<ApOrigins> for wire::ApOrigins {
     fn from(a: ApOrigins) -> Self {
-        let [local, intra, inter] = a.by_origin;
+        let [local, intra, inter] = a.by_origin.into_array();
         Self {
             ap: a.ap.0,
             local: Some(local.into()),
@@ -56,7 +56,7 @@ impl From<wire::ApOrigins> for ApOrigins {
     fn from(a: wire::ApOrigins) -> Self {
         Self {
             ap: ApId(a.ap),
-            by_origin: [counts(a.local), counts(a.intra), counts(a.inter)],
+            by_origin: by_origin(a.local, a.intra, a.inter),
         }
     }
 }

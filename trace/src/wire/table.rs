@@ -6,6 +6,7 @@ use super::meta::counts;
 use crate::query::table::{
     NamePattern, RankQuery, Ranked, Ranking, SortKey, Sums, VariableFigures, VariableTable,
 };
+use crate::record::PerOrigin;
 
 impl From<SortKey> for wire::SortKey {
     fn from(key: SortKey) -> Self {
@@ -115,7 +116,7 @@ impl From<wire::Ranking> for Ranking {
 impl From<VariableFigures> for wire::VariableFigures {
     fn from(f: VariableFigures) -> Self {
         let s = f.sums;
-        let [local, intra, inter] = s.origins;
+        let [local, intra, inter] = s.origins.into_array();
         Self {
             variable: Some(f.variable.into()),
             copies: s.copies,
@@ -148,7 +149,11 @@ impl TryFrom<wire::VariableFigures> for VariableFigures {
                 delayed: f.delayed,
                 wait: Nanos(f.wait_ns),
                 hold: Nanos(f.hold_ns),
-                origins: [f.local, f.intra, f.inter],
+                origins: PerOrigin {
+                    local: f.local,
+                    intra: f.intra,
+                    inter: f.inter,
+                },
                 last_acquires: f.last_acquires.into_iter().map(Into::into).collect(),
                 last_writes: f.last_writes.into_iter().map(Into::into).collect(),
             },

@@ -14,7 +14,8 @@ use crate::meta::{
     Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
 };
 use crate::query::*;
-use crate::record::{Op, Origin};
+use crate::record::{Op, Origin, PerOrigin};
+use crate::run::RunId;
 use crate::selection::{Mode, Selection};
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -66,20 +67,28 @@ fn filter() -> impl Strategy<Value = Filter> {
 
 fn completeness() -> impl Strategy<Value = Completeness> {
     (
-        any::<[u64; 3]>(),
+        any::<[u64; 5]>(),
         0.001f64..=1.0,
-        list(".*"),
+        [list(".*"), list(".*"), list(".*")],
+        list(selection()),
         list("[a-z]{0,9}"),
     )
-        .prop_map(|(n, sampling, missing, notes)| Completeness {
-            recorded: n[0],
-            dropped: n[1],
-            removed: n[2] / 2,
-            sampling,
-            missing,
-            corrupt_chunks: n[2],
-            notes,
-        })
+        .prop_map(
+            |(n, sampling, [missing, missing_stores, silent], selections, notes)| Completeness {
+                damaged: n[3],
+                unselected: n[4],
+                selections,
+                missing_stores,
+                silent,
+                recorded: n[0],
+                dropped: n[1],
+                removed: n[2] / 2,
+                sampling,
+                missing,
+                corrupt_chunks: n[2],
+                notes,
+            },
+        )
 }
 
 fn counts() -> impl Strategy<Value = OpCounts> {
@@ -88,6 +97,14 @@ fn counts() -> impl Strategy<Value = OpCounts> {
         writes: n[1],
         acquires: n[2],
         releases: n[3],
+    })
+}
+
+fn per_origin() -> impl Strategy<Value = PerOrigin<OpCounts>> {
+    [counts(), counts(), counts()].prop_map(|[local, intra, inter]| PerOrigin {
+        local,
+        intra,
+        inter,
     })
 }
 
@@ -104,7 +121,7 @@ fn access() -> impl Strategy<Value = Access> {
 fn primary() -> impl Strategy<Value = PrimaryMeta> {
     let lists = (list(access()), list(access()), list(access()));
     let by = (
-        [counts(), counts(), counts()],
+        per_origin(),
         prop::collection::btree_map(any::<u32>().prop_map(ApId), counts(), 0..4),
     );
     let sketches = (list(any::<u64>()), list(any::<u64>()));
@@ -189,8 +206,10 @@ fn catalog() -> impl Strategy<Value = Catalog> {
         prop::option::of(extent),
         any::<(u64, bool)>(),
         completeness(),
+        any::<Option<u128>>(),
     )
         .prop_map(move |c| Catalog {
+            run: c.5.map(RunId::from_bits),
             event_managers: vec!["emp0".into()],
             topology: topology.clone(),
             variables: c.0,
@@ -225,37 +244,34 @@ fn point() -> impl Strategy<Value = HistoryPoint> {
 }
 
 fn process() -> impl Strategy<Value = ProcessStatus> {
-    (
-        any::<(u32, bool, i64, [u64; 13])>(),
-        [counts(), counts(), counts()],
-    )
-        .prop_map(
-            |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
-                mp: MpId(mp),
-                connected,
-                counters: ProcessCounters {
-                    requests: n[0],
-                    served: n[1],
-                    forwarded: n[2],
-                    recorded: n[3],
-                    dropped: n[4],
-                    buffered_bytes: n[5],
-                    cpu: Nanos(n[6]),
-                    copies: n[7],
-                    objects: n[8],
-                    monitor: Nanos(n[11]),
-                    lost_hand_overs: n[12],
-                },
-                clock_offset_ns,
-                clock_error: Nanos(n[9]),
-                by_origin,
-                last_record: Nanos(n[10]),
-                aps: vec![ApOrigins {
-                    ap: ApId(7),
-                    by_origin,
-                }],
+    (any::<(u32, bool, i64, [u64; 14])>(), per_origin()).prop_map(
+        |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
+            mp: MpId(mp),
+            connected,
+            counters: ProcessCounters {
+                requests: n[0],
+                served: n[1],
+                forwarded: n[2],
+                recorded: n[3],
+                dropped: n[4],
+                buffered_bytes: n[5],
+                cpu: Nanos(n[6]),
+                copies: n[7],
+                objects: n[8],
+                monitor: Nanos(n[11]),
+                unselected: n[12],
+                lost_hand_overs: n[13],
             },
-        )
+            clock_offset_ns,
+            clock_error: Nanos(n[9]),
+            by_origin,
+            last_record: Nanos(n[10]),
+            aps: vec![ApOrigins {
+                ap: ApId(7),
+                by_origin,
+            }],
+        },
+    )
 }
 
 fn status() -> impl Strategy<Value = EmpStatus> {

@@ -234,7 +234,7 @@ impl Data {
         })
     }
 
-    /// What is lacking: according to the catalog, the status and the chart on screen.
+    /// What is missing: according to the catalog, the status and the chart on screen.
     pub fn completeness(&self) -> Completeness {
         let mut all = self.catalog.completeness.clone();
         let charts = [
@@ -295,7 +295,7 @@ impl Data {
             let name = manager.name.clone();
             sample.managers.insert(name, (manager.now, manager.cpu));
             for process in &manager.processes {
-                let origins = process.by_origin.map(|c| c.total());
+                let origins = process.by_origin.map(OpCounts::total).into_array();
                 self.origins.insert(process.mp, origins);
                 let counters = Counters {
                     now: manager.now,
@@ -307,10 +307,12 @@ impl Data {
                 sample.processes.insert(process.mp, counters);
                 for ap in &process.aps {
                     let mut figures = ApFigures {
-                        origins: ap.by_origin.map(|c| c.total()),
+                        origins: ap.by_origin.map(OpCounts::total).into_array(),
                         ..ApFigures::default()
                     };
-                    ap.by_origin.iter().for_each(|c| figures.counts.add(c));
+                    for (_, counts) in ap.by_origin.iter() {
+                        figures.counts.add(counts);
+                    }
                     sample.aps.insert(ap.ap, figures.counts.total());
                     self.by_ap.insert(ap.ap, figures);
                 }
@@ -386,12 +388,12 @@ impl Data {
         self.samples.clear();
     }
 
-    /// Accesses a second of a memory process's applications, lately.
+    /// Accesses per second of a memory process's applications, lately.
     pub fn rate_of_mp(&self, mp: MpId) -> Option<f64> {
         self.rate(|s| s.processes.get(&mp).map(|c| (c.now, c.accesses)))
     }
 
-    /// Accesses a second of an application process, lately.
+    /// Accesses per second of an application process, lately.
     pub fn rate_of_ap(&self, ap: ApId) -> Option<f64> {
         self.rate(|s| Some((s.now, *s.aps.get(&ap)?)))
     }
@@ -413,7 +415,7 @@ impl Data {
         Some(self.rate(known)? / 1e9)
     }
 
-    /// Bytes a second that this terminal receives, lately.
+    /// Bytes per second that this terminal receives, lately.
     pub fn traffic(&self) -> Option<f64> {
         self.rate(|s| Some((s.now, s.received)))
     }

@@ -1,4 +1,4 @@
-//! The table of variables: one row a variable, summed over its objects. Only the page that is seen
+//! The table of variables: one row per variable, summed over its objects. Only the page that is seen
 //! is here.
 
 use dosmos_proto::{MpId, Nanos, VarId, Variable};
@@ -67,7 +67,7 @@ pub fn rows(data: &Data) -> Vec<VariableRow> {
 
 fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
     let (variable, sums) = (&figures.variable, &figures.sums);
-    let mut origins = sums.origins;
+    let mut origins = sums.origins.into_array();
     origins[0] += sums.reads_on_copies;
     VariableRow {
         id: variable.id(),

@@ -4,6 +4,7 @@ use dosmos_proto::Nanos;
 
 use super::SortKey;
 use crate::meta::{Access, OpCounts, PrimaryMeta, SecondaryMeta};
+use crate::record::PerOrigin;
 
 /// Entries of a list of last accesses that [`Sums`] keeps.
 const LAST: usize = 4;
@@ -25,8 +26,8 @@ pub struct Sums {
     pub wait: Nanos,
     /// Times from grant to release, summed.
     pub hold: Nanos,
-    /// Accesses to the main copies by origin: local, intra, inter.
-    pub origins: [u64; 3],
+    /// Accesses to the main copies by origin.
+    pub origins: PerOrigin<u64>,
     /// The newest acquires of all objects, newest first.
     pub last_acquires: Vec<Access>,
     /// The newest writes, newest first.
@@ -42,9 +43,7 @@ impl Sums {
         self.delayed += p.delayed;
         self.wait += p.wait;
         self.hold += p.hold;
-        for (sum, origin) in self.origins.iter_mut().zip(&p.by_origin) {
-            *sum += origin.total();
-        }
+        self.add_origins(&p.by_origin.map(OpCounts::total));
         keep_newest(&mut self.last_acquires, &p.last_acquires);
         keep_newest(&mut self.last_writes, &p.last_writes);
     }
@@ -64,16 +63,20 @@ impl Sums {
         self.delayed += other.delayed;
         self.wait += other.wait;
         self.hold += other.hold;
-        for (sum, n) in self.origins.iter_mut().zip(other.origins) {
-            *sum += n;
-        }
+        self.add_origins(&other.origins);
         keep_newest(&mut self.last_acquires, &other.last_acquires);
         keep_newest(&mut self.last_writes, &other.last_writes);
     }
 
+    fn add_origins(&mut self, more: &PerOrigin<u64>) {
+        for (origin, n) in more.iter() {
+            self.origins[origin] += n;
+        }
+    }
+
     /// All accesses, those on copies too.
     pub fn accesses(&self) -> u64 {
-        self.origins.iter().sum::<u64>() + self.reads_on_copies
+        self.origins.total() + self.reads_on_copies
     }
 
     /// Copies there are now.
@@ -91,7 +94,7 @@ impl Sums {
         self.hold.0.checked_div(self.counts.releases).map(Nanos)
     }
 
-    /// What a variable of so many objects with these figures is sorted by. What is not there comes
+    /// What a variable of this many objects with these figures is sorted by. What is not there comes
     /// after zero.
     pub fn key(&self, sort: SortKey, objects: u32) -> f64 {
         let mean = |t: Option<Nanos>| t.map_or(-1.0, |t| t.0 as f64);
@@ -108,7 +111,7 @@ impl Sums {
             SortKey::Hold => mean(self.mean_hold()),
             SortKey::Inter => match self.accesses() {
                 0 => -1.0,
-                all => self.origins[2] as f64 / all as f64,
+                all => self.origins.inter as f64 / all as f64,
             },
         }
     }

@@ -1,7 +1,7 @@
 //! What happens to a store beside being written and read: saved states, merging, retention, compaction.
 
 use super::*;
-use crate::query::page;
+use crate::query::{BarrierName, page};
 
 const ALL: u64 = 30_000;
 

@@ -1,0 +1,238 @@
+//! A source over records at hand, answered by brute force: what every other source must agree with
+//! in tests, and what previews of the terminal are drawn from.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use dosmos_proto::{MpId, Nanos, ObjectId, Variable};
+use dosmos_trace::meta::{Access, PrimaryMeta, SecondaryMeta};
+use dosmos_trace::query::{
+    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
+    MetaObjects, MetaQuery, OriginCounts, QueryError, Records, Status, TimeRange, TraceSource,
+};
+use dosmos_trace::{Op, Origin, Record, Side};
+
+use super::fused::check_buckets;
+use dosmos_trace::query::gather::gather;
+
+/// Records in memory, with what surrounds them.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Name and dictionary; `extent`, `records` and `completeness.recorded` are computed.
+    pub catalog: Catalog,
+    /// The answer to every question for the status.
+    pub status: Status,
+    /// In order of their start.
+    records: Vec<Record>,
+}
+
+impl Memory {
+    /// A source of `records`, in any order.
+    pub fn new(mut catalog: Catalog, mut records: Vec<Record>) -> Self {
+        records.sort_by_key(|r| r.start);
+        catalog.extent = extent(&records);
+        catalog.records = records.len() as u64;
+        catalog.completeness.recorded = catalog.records;
+        Self {
+            catalog,
+            status: Status::default(),
+            records,
+        }
+    }
+
+    fn range(&self, filter: &Filter) -> TimeRange {
+        let range = filter.range.or(self.catalog.extent);
+        range.unwrap_or(TimeRange::NOTHING)
+    }
+
+    fn matching<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = &'a Record> {
+        self.records.iter().filter(|r| filter.matches(r))
+    }
+
+    fn completeness(&self) -> Completeness {
+        self.catalog.completeness.clone()
+    }
+}
+
+/// From the first start until past the last end.
+fn extent(records: &[Record]) -> Option<TimeRange> {
+    let from = records.iter().map(|r| r.start).min()?;
+    let to = records.iter().map(Record::end).max()? + Nanos(1);
+    Some(TimeRange { from, to })
+}
+
+#[async_trait]
+impl TraceSource for Memory {
+    fn name(&self) -> String {
+        match self.catalog.event_managers.as_slice() {
+            [] => "memory".into(),
+            names => names.join(", "),
+        }
+    }
+
+    async fn catalog(&self) -> Result<Catalog, QueryError> {
+        Ok(self.catalog.clone())
+    }
+
+    async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
+        let asked = |o: &ObjectId| {
+            (query.variables.is_empty() || query.variables.contains(&o.var))
+                && (query.objects.is_empty() || query.objects.contains(o))
+        };
+        let mut fold = Fold::default();
+        for record in self.records.iter().filter(|r| asked(&r.object)) {
+            fold.apply(&self.catalog, record);
+        }
+        Ok(MetaObjects {
+            primaries: fold.primaries.into_values().collect(),
+            secondaries: fold.secondaries.into_values().collect(),
+            completeness: self.completeness(),
+        })
+    }
+
+    async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
+        check_buckets(query.buckets)?;
+        let range = self.range(&query.filter);
+        let mut buckets = vec![OriginCounts::default(); query.buckets as usize];
+        let length = u128::from(range.length().0.max(1));
+        for record in self.matching(&query.filter) {
+            let into = u128::from((record.start - range.from).0);
+            let bucket = (into * u128::from(query.buckets) / length) as usize;
+            buckets[bucket.min(query.buckets as usize - 1)]
+                .count(record.origin, record.flags.optimized);
+        }
+        Ok(Histogram {
+            range,
+            buckets,
+            completeness: self.completeness(),
+        })
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
+        if query.max_points == 0 {
+            let why = "a history has at least 1 point".to_owned();
+            return Err(QueryError::BadQuery(why));
+        }
+        let range = self.range(&query.filter);
+        let points: Vec<HistoryPoint> =
+            self.matching(&query.filter).map(HistoryPoint::of).collect();
+        Ok(History {
+            range,
+            matched: points.len() as u64,
+            points: gather(points, range, query.max_points),
+            completeness: self.completeness(),
+        })
+    }
+
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
+        let limit = match limit {
+            0 => usize::MAX,
+            n => usize::try_from(n).unwrap_or(usize::MAX),
+        };
+        Ok(Records {
+            records: self.matching(filter).take(limit).copied().collect(),
+            completeness: self.completeness(),
+        })
+    }
+
+    async fn status(&self) -> Result<Status, QueryError> {
+        Ok(self.status.clone())
+    }
+}
+
+/// Meta-objects as the records alone tell them: without hand-overs, so reads on copies stay with the
+/// copies.
+#[derive(Default)]
+struct Fold {
+    primaries: BTreeMap<ObjectId, PrimaryMeta>,
+    secondaries: BTreeMap<(ObjectId, MpId), SecondaryMeta>,
+    /// Since when the object is held.
+    held: BTreeMap<ObjectId, Nanos>,
+}
+
+impl Fold {
+    fn apply(&mut self, catalog: &Catalog, r: &Record) {
+        if r.flags.failed || r.flags.waiting || r.op == Op::Barrier {
+            return;
+        }
+        let at_owner = r.side == Side::Owner || r.origin == Origin::Local && !r.flags.optimized;
+        if at_owner {
+            self.at_owner(catalog, r);
+        } else if r.op == Op::Read && (r.flags.optimized || r.origin == Origin::Intra) {
+            let owner = catalog.topology.mp(r.peer);
+            let secondary =
+                self.secondaries
+                    .entry((r.object, r.mp))
+                    .or_insert_with(|| SecondaryMeta {
+                        object: r.object,
+                        copy_at: r.mp,
+                        primary_emp: owner.map(|p| p.event_manager).unwrap_or_default(),
+                        reads: 0,
+                        by_ap: BTreeMap::new(),
+                    });
+            if r.flags.optimized {
+                secondary.reads += 1;
+                *secondary.by_ap.entry(r.ap).or_default() += 1;
+            }
+        }
+    }
+
+    fn at_owner(&mut self, catalog: &Catalog, r: &Record) {
+        let variable = catalog.variables.iter().find(|v| v.id() == r.object.var);
+        let primary = self.primaries.entry(r.object).or_insert_with(|| {
+            let group = variable.map(Variable::group).unwrap_or_default();
+            new_primary(r.object, group, r.peer)
+        });
+        primary.counts.count(r.op);
+        primary.by_origin[r.origin].count(r.op);
+        primary.by_ap.entry(r.ap).or_default().count(r.op);
+        primary.version = primary.version.max(r.version);
+        let access = Access {
+            ap: r.ap,
+            mp: r.mp,
+            group: catalog.topology.group_of_ap(r.ap).unwrap_or_default(),
+            at: r.start,
+            wait: r.wait,
+        };
+        match r.op {
+            Op::Acquire => {
+                primary.last_acquires.push(access);
+                primary.wait += r.wait;
+                if r.wait > Nanos::ZERO {
+                    primary.delayed += 1;
+                    primary.delayed_acquires.push(access);
+                }
+                self.held.insert(r.object, r.end());
+            }
+            Op::Write => primary.last_writes.push(access),
+            Op::Release => {
+                if let Some(since) = self.held.remove(&r.object) {
+                    primary.hold += r.start - since;
+                }
+            }
+            Op::Read | Op::Barrier => {}
+        }
+    }
+}
+
+fn new_primary(object: ObjectId, group: dosmos_proto::GroupId, owner: MpId) -> PrimaryMeta {
+    PrimaryMeta {
+        object,
+        group,
+        owner,
+        copies_at: Vec::new(),
+        counts: Default::default(),
+        reads_on_copies: 0,
+        last_acquires: Vec::new(),
+        last_writes: Vec::new(),
+        delayed_acquires: Vec::new(),
+        delayed: 0,
+        by_origin: Default::default(),
+        by_ap: BTreeMap::new(),
+        wait: Nanos::ZERO,
+        hold: Nanos::ZERO,
+        wait_sketch: Default::default(),
+        hold_sketch: Default::default(),
+        version: 0,
+    }
+}
