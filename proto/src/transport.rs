@@ -30,9 +30,15 @@ pub enum Address {
 }
 
 /// A text that is not an address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an address; write host:port or unix:PATH")]
 pub struct InvalidAddress(String);
+
+impl fmt::Debug for InvalidAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl FromStr for Address {
     type Err = InvalidAddress;
@@ -269,11 +275,17 @@ pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, Co
 }
 
 /// A process that could not be reached.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("cannot reach {address}: {}", self.reason())]
 pub struct ConnectError {
     address: Address,
     source: Arc<tonic::transport::Error>,
+}
+
+impl fmt::Debug for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl ConnectError {

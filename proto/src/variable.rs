@@ -126,9 +126,13 @@ impl TryFrom<Vec<String>> for OwnerNames {
 fn check_owners(count: usize) -> Result<(), Malformed> {
     match count {
         1..=MAX_OWNERS => Ok(()),
+        0 => Err(Malformed::new(
+            "list of owners",
+            "the list of owners is empty; name one memory process or more",
+        )),
         _ => Err(Malformed::new(
             "list of owners",
-            format!("it has {count} entries; 1 to {MAX_OWNERS} are possible"),
+            format!("{count} owners, at most {MAX_OWNERS} are possible; a shorter list repeats"),
         )),
     }
 }

@@ -79,8 +79,11 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         headless(&mut running, &command, &*source, signals).await
     } else {
         let ended = in_terminal(&mut running, &command, source, app.name, &args.screen).await;
-        if ended.as_ref().is_ok_and(|e| e.failures.is_empty()) {
-            repeat_last_words(&running);
+        if let Ok(outcome) = &ended {
+            outcome.incidents.iter().for_each(|i| output::note(i));
+            if outcome.failures.is_empty() {
+                repeat_last_words(&running);
+            }
         }
         ended
     };
@@ -172,7 +175,7 @@ async fn in_terminal(
         left = &mut terminal => {
             left?;
             let early = format!("{app} was ended with the terminal, before it had verified its result");
-            Ok(AppOutcome { failures: vec![early] })
+            Ok(AppOutcome { failures: vec![early], incidents: Vec::new() })
         }
         outcome = &mut program => {
             terminal.await?;
