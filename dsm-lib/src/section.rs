@@ -43,7 +43,7 @@ pub struct ReleaseFailed<S> {
     #[source]
     pub error: Error,
     /// The section.
-    pub section: S,
+    pub section: Box<S>,
 }
 
 impl<S> std::fmt::Debug for ReleaseFailed<S> {
@@ -137,7 +137,7 @@ impl<T: Element> Section<T> {
             }
             Err(error) => {
                 self.state = after(&error);
-                let section = self;
+                let section = Box::new(self);
                 Err(ReleaseFailed { error, section })
             }
         }
@@ -319,7 +319,7 @@ impl<T: Element> ScalarSection<T> {
     pub fn release(self) -> Result<u64, ReleaseFailed<Self>> {
         let failed = |f: ReleaseFailed<Section<T>>| ReleaseFailed {
             error: f.error,
-            section: Self(f.section),
+            section: Box::new(Self(*f.section)),
         };
         self.0.release().map_err(failed)
     }
