@@ -124,7 +124,7 @@ fn a_failing_program_is_named_and_everything_ends() {
         "-c",
         "cluster.toml",
         "--run-dir",
-        "run",
+        "another",
         "--",
         "no-such-program",
     ]);
@@ -190,7 +190,7 @@ fn questions_about_a_run_are_checked_against_it() {
     };
     fails(
         &["histogram", "--var", "sor.gird"],
-        "no variable sor.gird; there is",
+        "no variable \"sor.gird\"; did you mean \"sor.grid\"?",
     );
     fails(
         &["histogram", "--var", "sor.grid[99]"],

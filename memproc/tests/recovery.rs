@@ -356,12 +356,12 @@ fn owned_by_mp0(c: &mut Cluster, homes: impl Fn(&mut Cluster, &str) -> MpId) -> 
 fn home_of(c: &mut Cluster, name: &str) -> MpId {
     c.log.clear();
     c.call(0, Request::Open(name.into()));
+    // The last step of its way there.
     let asks = format!(" open {name}");
-    let asked = c
-        .log
-        .iter()
-        .find(|l| l.starts_with("mp0 -> ") && l.ends_with(&asks));
-    let home = asked.map(|l| l[7..10].to_owned());
+    let asked = c.log.iter().rev().find_map(|l| l.strip_suffix(&asks));
+    let home = asked
+        .and_then(|l| l.rsplit_once("-> "))
+        .map(|(_, to)| to.to_owned());
     home.map_or(MP0, |name| c.topology.find_mp(&name).unwrap())
 }
 
@@ -470,8 +470,11 @@ fn a_start_that_nobody_noticed_frees_what_the_earlier_one_held() {
     // mp2 is started again so fast that mp1 only sees messages of another start.
     c.restart_unnoticed(MP2);
     c.connect(dosmos_proto::ApId(2)).unwrap();
-    c.call(2, Request::Open("data".into()));
-    c.ask(2, read(data));
+    let other = c.call(2, Request::Declare(scalar("other", &["mp1"], Invalidate)));
+    let Some(Reply::Variable(other)) = other else {
+        panic!("{other:?}");
+    };
+    c.ask(2, read(ObjectId::new(other.id(), 0)));
     c.run();
     assert!(matches!(
         c.reply(1, waits),

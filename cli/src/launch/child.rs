@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dosmos_proto::Nanos;
 use dosmos_proto::transport::Address;
 use nix::sys::signal::{Signal, kill, killpg};
@@ -49,6 +49,10 @@ impl Child {
         run_dir: &RunDir,
         echo: bool,
     ) -> anyhow::Result<Self> {
+        let program = line.first().context("no program to run")?;
+        if !is_program(program) {
+            bail!("cannot start {program} for {name}: there is no such program");
+        }
         let this = std::env::current_exe().context("where is this program?")?;
         let umask = format!("{:o}", run_dir.umask().bits());
         let mut command = Command::new(this);
@@ -135,6 +139,15 @@ impl Child {
             let _ = copy.await;
         }
     }
+}
+
+/// Whether there is such a program, by its path or in the directories of `PATH`.
+fn is_program(name: &str) -> bool {
+    if name.contains('/') {
+        return Path::new(name).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(name).is_file())
 }
 
 impl Drop for Child {

@@ -9,10 +9,12 @@
 //! * Processes end in the order in which no record is lost: applications, memory and link processes, event
 //!   managers.
 //! * An event manager that ends is started again on its store (`event_managers`).
+//! * Each store of the run says how the run was started and how it ended (`metadata`).
 //! * A run directory holds one run, and one launcher uses it at a time (`run_dir`).
 
 mod child;
 mod event_managers;
+mod metadata;
 mod run_dir;
 mod running;
 pub(crate) mod supervisor;

@@ -10,6 +10,7 @@ use dosmos_proto::{AddressBook, transport};
 
 use super::child::Child;
 use super::event_managers::EventManagers;
+use super::metadata::Metadata;
 use super::run_dir::RunDir;
 use crate::config::Cluster;
 use crate::output;
@@ -34,6 +35,7 @@ pub struct Running {
     emps: EventManagers,
     mps: Vec<Child>,
     apps: Vec<Child>,
+    metadata: Metadata,
 }
 
 /// How a program's processes ended.
@@ -58,6 +60,7 @@ impl Running {
         let book = cluster.address_book(Some(run_dir.path()));
         let mut running = Self {
             book,
+            metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
             emps: EventManagers::none(cluster_file.to_owned(), run_dir.clone()),
             mps: Vec::new(),
             apps: Vec::new(),
@@ -147,6 +150,7 @@ impl Running {
                 echo,
             )?);
         }
+        self.metadata.program_starts(command);
         let (mut failures, mut incidents) = (Vec::new(), Vec::new());
         let mut failed_at: Option<tokio::time::Instant> = None;
         while !self.apps.is_empty() {
@@ -158,7 +162,11 @@ impl Running {
             }
             let mut left = Vec::new();
             for mut app in std::mem::take(&mut self.apps) {
-                match app.ended()? {
+                let ended = app.ended()?;
+                if let Some(status) = ended {
+                    self.metadata.rank_ended(&app.name, status);
+                }
+                match ended {
                     None => left.push(app),
                     Some(status) if status.success() => app.finish().await,
                     Some(status) => {
@@ -181,6 +189,7 @@ impl Running {
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
+        self.metadata.program_ended();
         Ok(AppOutcome {
             failures,
             incidents,
@@ -192,6 +201,7 @@ impl Running {
     /// lost.
     pub async fn stop_memory(&mut self) {
         end_all(&mut self.apps).await;
+        self.metadata.program_ended();
         // Whoever does not come back in time has its loss counted by its memory processes.
         let _ = tokio::time::timeout(GRACE, self.wait_for_event_managers()).await;
         let emps = &mut self.emps;

@@ -92,3 +92,38 @@ fn what_a_run_writes_is_private_and_what_the_program_writes_is_not_changed() {
     let usual = lab.path().join("cluster.toml");
     assert_eq!(mode(&lab.path().join("ap0.txt")), mode(&usual));
 }
+
+#[test]
+fn every_store_says_how_the_run_was_started_and_how_it_ended() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(NESTED);
+    let script = "case $DOSMOS_AP in ap1) exit 3;; ap2) kill -9 $$;; esac";
+    let output = lab.dosmos(&up_args(script));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for store in ["emp0", "emp1"] {
+        let path = lab.path().join("run/store").join(store).join("run.json");
+        let run: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(run["name"], "nested");
+        assert_eq!(run["application"], serde_json::json!(["sh", "-c", script]));
+        assert_eq!(run["cluster_file"], NESTED);
+        assert!(run["command"].as_array().unwrap().contains(&"up".into()));
+        assert!(run["ended"].as_u64() > run["started"].as_u64(), "{run}");
+        let exits: Vec<_> = run["ranks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| &r["exit"])
+            .collect();
+        let code = |n: u8| serde_json::json!({ "code": n });
+        assert_eq!(
+            exits,
+            [
+                &code(0),
+                &code(3),
+                &serde_json::json!({ "signal": 9 }),
+                &code(0)
+            ]
+        );
+    }
+}

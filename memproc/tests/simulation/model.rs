@@ -662,6 +662,12 @@ impl Sim {
     }
 
     fn kill(&mut self, a: usize) {
+        self.forget(a);
+        self.c.gone(ApId(a as u32));
+    }
+
+    /// An application process ended; what it did last is in doubt.
+    fn forget(&mut self, a: usize) {
         self.lose_section(a);
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
@@ -673,7 +679,6 @@ impl Sim {
         }
         self.aps[a].alive = false;
         self.aps[a].doubtful = false;
-        self.c.gone(ApId(a as u32));
     }
 
     fn revive(&mut self, a: usize) {
@@ -715,13 +720,8 @@ impl Sim {
         let its: Vec<usize> = aps
             .filter(|a| self.c.mp_of(ApId(*a as u32)) == mp)
             .collect();
-        for a in its
-            .iter()
-            .copied()
-            .filter(|a| self.aps[*a].alive)
-            .collect::<Vec<_>>()
-        {
-            self.kill(a);
+        for a in &its {
+            self.forget(*a);
         }
         self.c.restart(mp);
         for a in its {
