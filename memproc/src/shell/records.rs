@@ -177,9 +177,7 @@ async fn converse(shared: &Shared, mut c: Connection) -> Result<(), LinkError> {
                 clock_known = true;
             }
             () = shared.farewell.notified() => {
-                let last = shared.lock().recorder.outbox().next_number() - 1;
-                let bye = wire::IngestBye { last };
-                let _ = c.out.send(request(ingest_request::Body::Bye(bye)));
+                let _ = c.out.send(request(ingest_request::Body::Bye(wire::IngestBye {})));
                 drop(c.out);
                 // It answers the end of our side with the end of its own.
                 while let Ok(Some(_)) = c.replies.message().await {}
