@@ -5,7 +5,7 @@ use std::fmt;
 use dosmos_trace::query::TimeRange;
 use serde::{Deserialize, Serialize};
 
-use crate::gain::{Cure, GainFrom};
+use crate::cure::{Cure, GainFrom};
 
 /// The kinds of findings. Definitions: the detector of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,19 +59,17 @@ impl fmt::Display for Kind {
     }
 }
 
+/// A word that is not a kind of finding.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a kind of finding; write one of {known}", known = Kind::ALL.map(Kind::name).join(", "))]
+pub struct UnknownKind(pub String);
+
 impl std::str::FromStr for Kind {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|k| k.name() == text)
-            .ok_or_else(|| {
-                let known: Vec<_> = Self::ALL.iter().map(|k| k.name()).collect();
-                format!(
-                    "{text:?} is no kind of finding; write one of {}",
-                    known.join(", ")
-                )
-            })
+    type Err = UnknownKind;
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|k| k.name() == text);
+        found.ok_or_else(|| UnknownKind(text.to_owned()))
     }
 }
 
@@ -82,7 +80,7 @@ pub struct Withheld {
     pub kind: Kind,
     /// What it would have been about.
     pub subject: String,
-    /// What is lacking.
+    /// What is missing.
     pub why: String,
 }
 

@@ -16,6 +16,7 @@
 
 mod analyse;
 pub mod compare;
+pub mod cure;
 pub mod detectors;
 pub mod finding;
 pub mod gain;
@@ -26,9 +27,9 @@ pub mod ranges;
 pub mod thresholds;
 
 pub use analyse::{Analysis, Input, analyse, conclude};
+pub use cure::{Cure, GainFrom};
 pub use detectors::detect;
-pub use finding::{Finding, Kind, Withheld};
-pub use gain::{Cure, GainFrom};
+pub use finding::{Finding, Kind, UnknownKind, Withheld};
 pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};
-pub use thresholds::Thresholds;
+pub use thresholds::{InvalidThreshold, Thresholds};

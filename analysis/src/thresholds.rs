@@ -33,7 +33,7 @@ pub struct Thresholds {
     pub assignment_gain: f64,
     /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
     /// which nothing is said.
-    pub worth_saying: f64,
+    pub negligible_loss: f64,
     /// Imbalance: (max − mean) / max of the processes' busy time in all phases together.
     pub imbalance: f64,
     /// Imbalance in turns: the same of single phases, summed; more, since chance makes somebody last in each.
@@ -43,8 +43,30 @@ pub struct Thresholds {
     /// Findings whose data is less complete than this are withheld.
     pub completeness: f64,
     /// Against a baseline, a finding is worse if it costs more by this fraction of what it cost (and by
-    /// `worth_saying`).
+    /// `negligible_loss`).
     pub worse: f64,
+}
+
+/// A threshold that means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidThreshold {
+    /// Not between 0 and 1.
+    #[error("{key} = {value}: it is a fraction, 0 to 1")]
+    NotAFraction {
+        /// The threshold.
+        key: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Less than 0, or not finite.
+    #[error("{key} = {value}: it must be 0 or more")]
+    Negative {
+        /// The threshold.
+        key: &'static str,
+        /// Its value.
+        value: f64,
+    },
 }
 
 impl Default for Thresholds {
@@ -60,7 +82,7 @@ impl Default for Thresholds {
             false_sharing_reads: 0.1,
             policy_messages: 0.25,
             assignment_gain: 0.10,
-            worth_saying: 0.01,
+            negligible_loss: 0.01,
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
             imbalance_phases: 3,
@@ -75,7 +97,7 @@ impl Thresholds {
     ///
     /// # Errors
     /// Names the first that does not, and what it may be.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), InvalidThreshold> {
         let fractions = [
             ("time_lost", self.time_lost),
             ("ping_pong_returns", self.ping_pong_returns),
@@ -83,14 +105,14 @@ impl Thresholds {
             ("false_sharing_reads", self.false_sharing_reads),
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),
-            ("worth_saying", self.worth_saying),
+            ("negligible_loss", self.negligible_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
             ("completeness", self.completeness),
         ];
         for (key, value) in fractions {
             if !(0.0..=1.0).contains(&value) {
-                return Err(format!("{key} = {value}: it is a fraction, 0 to 1"));
+                return Err(InvalidThreshold::NotAFraction { key, value });
             }
         }
         for (key, value) in [
@@ -98,7 +120,7 @@ impl Thresholds {
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {
-                return Err(format!("{key} = {value}: it must be 0 or more"));
+                return Err(InvalidThreshold::Negative { key, value });
             }
         }
         Ok(())
@@ -116,11 +138,16 @@ mod tests {
             imbalance: 20.0,
             ..Thresholds::default()
         };
-        assert!(bad.check().unwrap_err().starts_with("imbalance = 20"));
+        assert!(
+            bad.check()
+                .unwrap_err()
+                .to_string()
+                .starts_with("imbalance = 20")
+        );
         let bad = Thresholds {
             worse: f64::NAN,
             ..Thresholds::default()
         };
-        assert!(bad.check().unwrap_err().starts_with("worse"));
+        assert!(bad.check().unwrap_err().to_string().starts_with("worse"));
     }
 }

@@ -224,6 +224,38 @@ fn waiting_for_a_processor_is_no_work() {
     assert_eq!(uneven(Some([1, 1])), [found]);
 }
 
+/// Twenty phases of even work; of process 1 every second passage of the barrier is lost, and nothing counted that.
+#[test]
+fn silently_lost_barriers_are_no_imbalance() {
+    let analysed = |lost: fn(u32, u64) -> bool| {
+        let mut builder = ProfileBuilder::new(catalog(2));
+        for phase in 0..20 {
+            for (ap, takes) in [(0, 10), (1, 12)] {
+                if lost(ap, phase) {
+                    continue;
+                }
+                let start = phase * 100;
+                let mut barrier =
+                    access(ap, Op::Barrier, (start + takes, start + 100), 100 - takes);
+                barrier.object = ObjectId::new(VarId(1 << 31), phase as u32);
+                builder.add(&barrier);
+            }
+        }
+        conclude(&builder.finish(None), &Thresholds::default())
+    };
+    let whole = analysed(|_, _| false);
+    assert!(whole.findings.is_empty() && whole.withheld.is_empty());
+    let silent = analysed(|ap, phase| ap == 1 && phase % 2 == 1);
+    assert!(silent.findings.is_empty(), "{:?}", silent.findings);
+    assert_eq!(silent.withheld.len(), 1);
+    assert_eq!(silent.withheld[0].kind, Kind::Imbalance);
+    let why = &silent.withheld[0].why;
+    assert_eq!(why, "ap1 passed 9 barriers more than were recorded of it");
+    // An opening that failed is recorded of nobody.
+    let failed = analysed(|_, phase| phase % 2 == 1);
+    assert!(failed.withheld.is_empty(), "{:?}", failed.withheld);
+}
+
 #[test]
 fn what_one_produces_and_another_consumes_is_no_ping_pong() {
     let found = |writers: [bool; 2]| -> Vec<Kind> {

@@ -15,14 +15,14 @@ use crate::args::FindingsArgs;
 pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
     ensure!(
         (0.0..1.0).contains(&args.drop),
-        "--drop {} is no fraction from 0 to below 1",
+        "--drop {} is not a fraction from 0 to below 1",
         args.drop
     );
     ensure!(
         args.sample > 0,
         "--sample 0: at least one record in 1 is kept"
     );
-    let thresholds = dosmos_cli::check::thresholds(args.thresholds.as_deref())?;
+    let thresholds = dosmos_client::read_thresholds(args.thresholds.as_deref())?;
     let start = Instant::now();
     let score = on_all_processors(args, &thresholds);
     let seconds = start.elapsed().as_secs_f64();

@@ -95,15 +95,12 @@ fn micros(ns: u64) -> String {
 }
 
 async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
-    let text = if args.unix {
-        CLUSTER.replacen(
-            "name = \"demo\"\n",
-            "name = \"demo\"\n[defaults]\nlisten = \"unix\"\n",
-            1,
-        )
-    } else {
-        CLUSTER.to_owned()
-    };
+    let listen = if args.unix { "unix" } else { "127.0.0.1:0" };
+    let text = CLUSTER.replacen(
+        "name = \"demo\"\n",
+        &format!("name = \"demo\"\n[defaults]\nlisten = \"{listen}\"\n"),
+        1,
+    );
     let ops = args.ops.to_string();
     let said = run_on(&text, &["latency", "--ops", &ops]).await?;
     json_lines(&said)

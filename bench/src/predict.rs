@@ -13,12 +13,10 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, bail};
-use dosmos_cli::args::{Format, SourceArgs};
-use dosmos_cli::model::of_run;
+use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
-use dosmos_cli::sources;
+use dosmos_client::{Run, Target, read_network};
 use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord};
-use dosmos_visualizer::source::Fused;
 use serde_json::{Value, json};
 
 use crate::args::{NetworkArgs, PredictArgs};
@@ -62,7 +60,7 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
         bail!("--runs and --processes must be 1 at least");
     }
     let record = match &args.network {
-        Some(path) => of_run::read_network(path)?,
+        Some(path) => read_network(path)?,
         None => network::measure(&quick()).await?.0,
     };
     let programs = match args.programs.is_empty() {
@@ -110,12 +108,8 @@ async fn one_run(
     let words: Vec<&str> = program.split_whitespace().collect();
     let ran = run_prepared(&cluster(processes), &words, |_| Ok(())).await;
     let ran = ran.with_context(|| program.to_owned())?;
-    let its_stores = SourceArgs {
-        run_dir: Some(ran.dir.path().to_owned()),
-        ..SourceArgs::default()
-    };
-    let opened = sources::open(&its_stores).await?;
-    of_run::gather(&Fused::new(opened.sources), network.clone()).await
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    Ok(run.measure(network.clone()).await?)
 }
 
 fn cluster(processes: u32) -> String {
@@ -136,7 +130,7 @@ fn errors(run: &Measured) -> anyhow::Result<Errors> {
     let phases = |delays| anyhow::Ok(run.predict(delays, None)?.error);
     let contention = run.contention()?;
     let times = contention.map(|c| c.times(run.network().processors));
-    // A run that saturates its owners has no steady state, which is no failure of the benchmark.
+    // A run that saturates its owners has no steady state; the benchmark has not failed then.
     let times = times.and_then(Result::ok);
     let error = |modelled: f64, measured: f64| (measured > 0.0).then(|| modelled / measured - 1.0);
     Ok([

@@ -9,6 +9,7 @@ mod trade;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dosmos_client::{Scope, Target};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
@@ -78,6 +79,9 @@ pub(crate) enum Command {
     },
     /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
     App(AppArgs),
+    /// Run a program and end all that it started when it has ended, or when the starter of this is gone
+    #[command(hide = true)]
+    Supervise(SuperviseArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -145,6 +149,20 @@ pub(crate) struct NodeArgs {
     pub(crate) stdin_is_parent: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SuperviseArgs {
+    /// Permissions, in octal, that new files of the program do not get
+    #[arg(long, value_parser = octal)]
+    pub(crate) umask: u32,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
+}
+
+fn octal(text: &str) -> Result<u32, std::num::ParseIntError> {
+    u32::from_str_radix(text, 8)
+}
+
 /// Which run to read.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SourceArgs {
@@ -157,6 +175,16 @@ pub struct SourceArgs {
     /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            event_managers: self.emp.clone(),
+            stores: self.store.clone(),
+            run_dir: self.run_dir.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -226,7 +254,7 @@ pub(crate) struct SelectArgs {
     /// Only these operations: read, write, acquire, release, barrier
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<String>,
-    /// Only accesses from so far: local, intra, inter
+    /// Only accesses with these origins: local, intra, inter
     #[arg(long, value_delimiter = ',')]
     pub(crate) origin: Vec<String>,
     /// From then on: `+1.5s` into the run, `12:03:04.5`, or RFC 3339
@@ -235,6 +263,19 @@ pub(crate) struct SelectArgs {
     /// Until then
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+}
+
+impl SelectArgs {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            variables: self.var.clone(),
+            processes: self.ap.clone(),
+            operations: self.op.clone(),
+            origins: self.origin.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -258,7 +299,7 @@ pub(crate) struct QueryArgs {
     /// Order of the variables: name, objects, copies, reads, oncopy, writes, acquires, delayed, wait, hold, inter
     #[arg(long, value_name = "METRIC")]
     pub(crate) sort: Option<SortKey>,
-    /// Only so many variables, the first in that order
+    /// At most this many variables, the first in that order
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<u32>,
     /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)

@@ -19,13 +19,12 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod launch;
+mod lock;
 pub mod model;
 pub mod node;
 pub mod output;
 mod query;
-mod records;
 mod report;
-pub mod sources;
 mod store;
 mod top;
 pub mod trade;
@@ -85,6 +84,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             output::text(&String::from_utf8_lossy(&script));
             Ok(ExitCode::SUCCESS)
         }
+        Command::Supervise(args) => block_on(launch::supervisor::run(args)),
         Command::App(args) => {
             if args.list {
                 for app in dosmos_examples::catalog() {

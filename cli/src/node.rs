@@ -7,12 +7,14 @@ use anyhow::{Context, bail};
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
 use dosmos_trace::run::RunId;
+use nix::sys::stat::{Mode, umask};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::NodeArgs;
 use crate::config::Cluster;
+use crate::lock;
 
 /// What a launcher calls the position of a process.
 const RANKS: [&str; 4] = [
@@ -35,9 +37,21 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
         Some(name) => name,
         None => name_by_rank(&cluster)?,
     };
-    let book = cluster.address_book(Some(&args.run_dir));
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    let run_dir = &args.run_dir;
+    let locks = run_dir.join("lock.d");
+    std::fs::create_dir_all(&locks).with_context(|| format!("cannot make {}", locks.display()))?;
+    let run_dir = run_dir
+        .canonicalize()
+        .with_context(|| run_dir.display().to_string())?;
+    let _alone = lock::hold(
+        &locks.join(&name),
+        &format!("{name} is run"),
+        "end that one first, or use another --run-dir",
+    )?;
+    let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
-    serve(&cluster, &name, &args.run_dir, &book, shutdown).await
+    serve(&cluster, &name, &run_dir, &book, shutdown).await
 }
 
 async fn serve(
@@ -87,7 +101,7 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     };
     let rank: usize = rank
         .parse()
-        .with_context(|| format!("{variable} is no number: {rank:?}"))?;
+        .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
     let name = runnable(cluster).nth(rank).with_context(|| {
         format!(
             "{variable} is {rank}, but the cluster has only {} processes to run",
@@ -155,10 +169,11 @@ async fn memory_process(
 pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let mut parent = match stdin_is_parent {
         true => {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
-            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is no pipe")?)
+            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is not a pipe")?)
         }
         false => None,
     };
@@ -176,6 +191,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
             () = parent_gone => tracing::warn!("whoever started this process is gone; ending"),
         }
     })

@@ -2,17 +2,21 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use dosmos_client::text::{clean, clean_line, csv};
+
 use crate::args::Format;
 
-/// Prints a result. A reader that stopped reading is not an error.
+/// Prints a result, without what controls a terminal. A reader that stopped reading is not an error.
 pub fn text(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = out
+        .write_all(clean(text).as_bytes())
+        .and_then(|()| out.flush());
 }
 
 /// Says how things go.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", clean(text));
 }
 
 /// Where results go that are written piece by piece.
@@ -56,7 +60,8 @@ impl Table {
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        let clean = cells.into_iter().map(|cell| clean_line(&cell));
+        self.rows.push(clean.collect());
     }
 
     /// As aligned columns (numbers to the right) or as CSV (RFC 4180).
@@ -65,6 +70,16 @@ impl Table {
             Format::Csv => self.csv(),
             Format::Table | Format::Json => self.aligned(),
         }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// As a table of a page.
@@ -77,19 +92,8 @@ impl Table {
     }
 
     fn csv(&self) -> String {
-        let quote = |cell: &str| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_owned()
-            }
-        };
-        let line = |cells: Vec<String>| cells.join(",") + "\r\n";
-        let mut text = line(self.headers.iter().map(|h| quote(h)).collect());
-        for row in &self.rows {
-            text += &line(row.iter().map(|c| quote(c)).collect());
-        }
-        text
+        let rows = std::iter::once(&self.headers).chain(&self.rows);
+        csv(rows.map(|row| row.iter().cloned()))
     }
 
     fn aligned(&self) -> String {
@@ -127,6 +131,13 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_cannot_add_lines_or_control_the_terminal() {
+        let mut t = Table::new(&["name"]);
+        t.row(["x\nnothing found\u{1b}[31m".to_owned()]);
+        assert_eq!(t.render(Format::Table), "name\nx?nothing found?[31m\n");
+    }
 
     #[test]
     fn tables_align_and_csv_quotes() {

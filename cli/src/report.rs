@@ -1,25 +1,24 @@
 //! `dosmos report`: a run as one HTML page.
 
 use anyhow::Context;
-use dosmos_visualizer::report;
-use dosmos_visualizer::source::Fused;
+use dosmos_client::{Run, network_here, read_thresholds};
+use dosmos_report as report;
 
 use crate::args::ReportArgs;
-use crate::{check, output, sources};
+use crate::output;
 
 pub(crate) async fn run(args: ReportArgs) -> anyhow::Result<()> {
-    let opened = sources::open(&args.sources).await?;
-    let source = Fused::new(opened.sources);
-    let thresholds = check::thresholds(args.thresholds.as_deref())?;
-    let (analysis, _) =
-        check::analyse(&source, (None, None), &thresholds, args.network.as_deref()).await?;
+    let run = Run::open(&args.sources.target()).await?;
+    let thresholds = read_thresholds(args.thresholds.as_deref())?;
+    let network = network_here(args.network.as_deref())?;
+    let analysis = run.analyse(None, &thresholds, network).await?.analysis;
     let options = report::Options {
-        title: args.title.unwrap_or(opened.title),
+        title: args.title.unwrap_or(run.title().to_owned()),
         variables: args.variables,
         processes: args.processes,
         ..report::Options::default()
     };
-    let page = report::report(&source, &analysis, &options).await?;
+    let page = report::report(run.source(), &analysis, &options).await?;
     let html = page.html();
     let path = args.output.display();
     std::fs::write(&args.output, &html).with_context(|| format!("cannot write {path}"))?;

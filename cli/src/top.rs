@@ -1,22 +1,20 @@
 //! `dosmos top`: the terminal, live or post-mortem.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_visualizer::source::Fused;
+use dosmos_client::Run;
 use dosmos_visualizer::tui::{self, Options};
 
 use crate::args::{ScreenArgs, TopArgs};
-use crate::sources;
 
 pub(crate) async fn run(args: TopArgs) -> anyhow::Result<()> {
-    let opened = sources::open(&args.sources).await?;
+    let run = Run::open(&args.sources.target()).await?;
     let options = Options {
-        title: opened.title,
+        title: run.title().to_owned(),
         started_by: "dosmos top".to_owned(),
         ..options(&args.screen)
     };
-    tui::run(Arc::new(Fused::new(opened.sources)), options).await?;
+    tui::run(run.shared(), options).await?;
     Ok(())
 }
 

@@ -36,17 +36,17 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
         ran = running.run_app(&command, true) => Some(ran),
         () = signals.first() => None,
     };
-    let mut patience = if ran.is_some() { 1 } else { 0 };
+    let mut interrupts_left = if ran.is_some() { 1 } else { 0 };
     if ran.is_none() {
         output::note("interrupted: ending everything; interrupt again to end it at once");
     }
-    patiently(&mut signals, &mut patience, running.stop_memory()).await?;
-    if args.keep_emps && patience > 0 {
+    bear_interrupts(&mut signals, &mut interrupts_left, running.stop_memory()).await?;
+    if args.keep_emps && interrupts_left > 0 {
         output::note(&keep_message(&running, &shown));
         signals.first().await;
-        patience = 0;
+        interrupts_left = 0;
     }
-    patiently(&mut signals, &mut patience, running.stop()).await?;
+    bear_interrupts(&mut signals, &mut interrupts_left, running.stop()).await?;
     match ran {
         None => bail!("interrupted; what was recorded until then: dosmos top --run-dir {shown}"),
         Some(Err(e)) => Err(e),
@@ -64,11 +64,11 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Waits for `work`, through as many signals as there is patience left for. One more is an error; the
-/// children are killed as their handles are dropped.
-async fn patiently(
+/// Waits for `work` through as many more interrupts as are left. One more is an error: the children are killed as
+/// their handles are dropped.
+async fn bear_interrupts(
     signals: &mut Signals,
-    patience: &mut u32,
+    interrupts_left: &mut u32,
     work: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let mut work = std::pin::pin!(work);
@@ -77,10 +77,10 @@ async fn patiently(
             () = &mut work => return Ok(()),
             () = signals.first() => {}
         }
-        if *patience == 0 {
+        if *interrupts_left == 0 {
             bail!("interrupted again: what still ran was killed, and its last records are lost");
         }
-        *patience -= 1;
+        *interrupts_left -= 1;
         output::note(
             "the program has ended and the rest is ending; interrupt again to end it at once",
         );
@@ -100,10 +100,11 @@ fn keep_message(running: &Running, shown: &str) -> String {
     )
 }
 
-/// Ctrl-C and SIGTERM.
+/// Ctrl-C, SIGTERM, and the end of the terminal.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
@@ -111,6 +112,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
         })
     }
 
@@ -119,6 +121,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

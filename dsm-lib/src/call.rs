@@ -15,7 +15,7 @@ use crate::drive::{about_to_block, is_driving};
 use crate::subject::Subject;
 use crate::{Error, Result};
 
-type Decode<T> = Box<dyn FnOnce(&Subject, Reply) -> Result<T> + Send>;
+type Decode<T> = Box<dyn FnOnce(&Subject, Result<Reply>) -> Result<T> + Send>;
 
 /// An operation that has been sent and is not yet over.
 ///
@@ -73,13 +73,33 @@ impl<T> Call<T> {
         answer: Answer,
         decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
     ) -> Self {
-        let decode = Box::new(decode);
+        let decode = |subject: &Subject, outcome: Result<Reply>| decode(subject, outcome?);
         Self {
             step: Step::Sent(Sent {
                 subject,
                 answer,
-                decode,
+                decode: Box::new(decode),
             }),
+        }
+    }
+
+    /// The same call with something done at its end; not done if the call is dropped before.
+    pub(crate) fn then(self, f: impl FnOnce(Result<T>) -> Result<T> + Send + 'static) -> Self
+    where
+        T: 'static,
+    {
+        match self.step {
+            Step::Failed(error) => Self::done(f(Err(error))),
+            Step::Done(value) => Self::done(f(Ok(*value))),
+            Step::Sent(sent) => {
+                let decode = sent.decode;
+                let decode: Decode<T> =
+                    Box::new(move |subject, outcome| f(decode(subject, outcome)));
+                Self {
+                    step: Step::Sent(Sent { decode, ..sent }),
+                }
+            }
+            Step::Over => self,
         }
     }
 
@@ -97,8 +117,8 @@ impl<T> Call<T> {
                     answer,
                     decode,
                 } = sent;
-                let reply = answer.wait()?;
-                decode(&subject, reply)
+                let outcome = answer.wait();
+                decode(&subject, outcome)
             }
             // Polled to its end before.
             Step::Over => Err(Error::protocol(&"a call", "it was over already")),
@@ -118,8 +138,7 @@ impl<T> Future for Call<T> {
                     self.step = Step::Sent(sent);
                     Poll::Pending
                 }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Ready(Ok(reply)) => Poll::Ready((sent.decode)(&sent.subject, reply)),
+                Poll::Ready(outcome) => Poll::Ready((sent.decode)(&sent.subject, outcome)),
             },
             // Finished; nothing will wake the caller, as with any future polled after its end.
             Step::Over => Poll::Pending,
@@ -132,10 +151,13 @@ pub(crate) fn blocking<T>(make: impl FnOnce() -> Call<T>) -> Result<T> {
     about_to_block(make).wait()
 }
 
-/// Where the reply to one request arrives. Dropped before that, it sees to it that a granted lock
-/// does not stay with nobody.
+/// Where the reply to one request arrives. Dropped before that, it takes the request back if it waits
+/// for others (an acquire, an arrival at a barrier), and a lock that was granted does not stay with
+/// nobody.
 pub(crate) struct Answer {
     subject: Subject,
+    /// None if the request was not sent.
+    pub(crate) id: Option<u64>,
     receiver: oneshot::Receiver<Arrived>,
     shared: Arc<Shared>,
     /// What sending the request took.
@@ -152,6 +174,7 @@ impl Answer {
     ) -> Self {
         Self {
             subject,
+            id: None,
             receiver,
             shared,
             sending: Nanos::ZERO,
@@ -212,12 +235,17 @@ impl Drop for Answer {
         if self.entered {
             self.shared.leave(&self.subject, false, self.sending, true);
         }
-        if let Ok(Some(Arrived {
-            outcome: Ok(Reply::Granted(grant)),
-            ..
-        })) = self.receiver.try_recv()
-        {
-            self.shared.give_back(&self.subject, grant.epoch);
+        match self.receiver.try_recv() {
+            Ok(Some(Arrived {
+                outcome: Ok(Reply::Granted(grant)),
+                ..
+            })) => self.shared.give_back(&self.subject, grant.epoch),
+            Ok(Some(_)) => {}
+            Ok(None) | Err(oneshot::Canceled) => {
+                if let Some(id) = self.id {
+                    self.shared.cancel(id);
+                }
+            }
         }
     }
 }

@@ -96,6 +96,7 @@ impl Shared {
             .submit(begun, subject, body, deadline, Some(ticket));
         match submitted {
             Ok(mut request) => {
+                answer.id = Some(request.id);
                 request.times = times.into_iter().map(Into::into).collect();
                 self.dispatch(state, request);
                 drop(guard);
@@ -188,6 +189,16 @@ impl Shared {
             .give_back(self.now(), acquire, epoch, self.deadline);
         if let Some(request) = request {
             self.dispatch(state, request);
+            drop(guard);
+            self.drive.attend();
+        }
+    }
+
+    /// Takes back a request that nobody waits for any more. Does not wait.
+    pub(crate) fn cancel(&self, id: u64) {
+        let mut guard = self.lock();
+        if let Some(request) = guard.session.cancel(id) {
+            self.dispatch(&mut guard, request);
             drop(guard);
             self.drive.attend();
         }

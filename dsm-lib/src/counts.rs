@@ -40,7 +40,7 @@ pub struct ObjectCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// One entry an object touched, in order of the objects' numbers.
+    /// One entry per object touched, in order of the objects' numbers.
     pub objects: Vec<ObjectCounts>,
     /// Barriers passed.
     pub barriers: u64,

@@ -123,7 +123,7 @@ impl<H: Handle> Declaration<H> {
     /// See [`declare`](Self::declare).
     pub fn declare_async(self) -> Call<H> {
         match self.spec() {
-            Err(why) => Call::failed(Error::declaration(&self.name, &why)),
+            Err(why) => Call::failed(Error::declaration(&self.name, why)),
             Ok(spec) => {
                 let subject = Op::Declare.on(&Thing::named(&self.name));
                 variable_call(&self.dsm, subject, Request::Declare(spec.into()))

@@ -27,7 +27,7 @@ pub(crate) mod sealed {
     /// Values to bytes and back.
     pub trait Sealed: Sized {
         fn bytes_of(values: &[Self]) -> &[u8];
-        /// The values in `bytes`, a whole number of them; none if one of them is no value of the type.
+        /// The values in `bytes`, a whole number of them; none if one of them is not a value of the type.
         fn from_bytes(bytes: &[u8]) -> Option<Vec<Self>>;
         /// The bits of the value, zero-extended.
         fn to_bits(self) -> u64;

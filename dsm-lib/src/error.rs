@@ -1,5 +1,6 @@
 //! What can go wrong, as types a program can match on. Every message names the thing and the cure.
 
+use std::fmt;
 use std::time::Duration;
 
 use dosmos_proto::{ElementType, ErrorCode, Layout, LockKind, Malformed, Refusal};
@@ -8,18 +9,22 @@ use dosmos_proto::{ElementType, ErrorCode, Layout, LockKind, Malformed, Refusal}
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation on shared memory failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// `Debug` prints what `Display` prints: a program whose `main` returns it says what is wrong.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The program was not started as part of a cluster, or with a setting that makes no sense.
     #[error(
-        "{variable} {problem}; start this program with `dosmos up -c cluster.toml -- PROGRAM`, which sets it"
+        "{variable} {problem}: start the program with `dosmos up -- PROGRAM`, or set {variable} to {expected}"
     )]
     Environment {
         /// The environment variable.
         variable: &'static str,
         /// What is wrong with it.
         problem: String,
+        /// What it should be.
+        expected: &'static str,
     },
     /// The memory process of this application process cannot be reached, or did not let it in.
     #[error("{ap} cannot reach its memory process: {why}; is the cluster running?")]
@@ -75,7 +80,7 @@ pub enum Error {
         asked: ElementType,
     },
     /// The variable has another shape.
-    #[error("{name} is no {asked}: it was declared as {declared}")]
+    #[error("{name} is not a {asked}: it was declared as {declared}")]
     WrongShape {
         /// Name of the variable.
         name: String,
@@ -103,12 +108,12 @@ pub enum Error {
         given: usize,
     },
     /// A declaration that makes no sense.
-    #[error("cannot declare {name}: {why}")]
+    #[error("cannot declare {name}: {}", .source.why)]
     Declaration {
         /// Name of the variable.
         name: String,
         /// What is wrong and what to do.
-        why: String,
+        source: Malformed,
     },
     /// A lock of this kind is taken by blocking calls only.
     #[error(
@@ -127,12 +132,12 @@ pub enum Error {
         /// The operation and its object.
         what: String,
     },
-    /// The memory process sent an answer that does not fit the question: a defect, or another version.
-    #[error("{what}: the memory process gave an answer that makes no sense: {why}")]
+    /// The memory process sent a response that does not fit the request: a defect, or another version.
+    #[error("{what}: the memory process sent a response that does not fit the request: {why}")]
     Protocol {
         /// The operation and its object.
         what: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         why: String,
     },
 }
@@ -170,11 +175,17 @@ impl Error {
         }
     }
 
-    pub(crate) fn declaration(name: &str, why: &Malformed) -> Self {
+    pub(crate) fn declaration(name: &str, source: Malformed) -> Self {
         Self::Declaration {
             name: name.to_owned(),
-            why: why.why.clone(),
+            source,
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

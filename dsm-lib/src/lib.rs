@@ -79,7 +79,7 @@ pub use dsm::{Dsm, MemoryProcess};
 pub use element::{Element, Number};
 pub use error::{Error, Result};
 pub use object::{Exchange, Object};
-pub use section::{ScalarSection, Section};
+pub use section::{ReleaseFailed, ScalarSection, Section};
 pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;

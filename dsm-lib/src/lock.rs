@@ -1,7 +1,7 @@
-//! Locks other than the owner's queue, made of shared words beside the variable (MODELS D.4, SAD).
+//! Locks other than the owner's queue, made of shared words beside the variable (docs/design/protocol.md#lock-kinds).
 //!
-//! `spin`: one word an object at the object's owner, holding the rank of the holder. `mcs` (Mellor-Crummey
-//! and Scott, 1991): one word an object for the tail of the queue, and a node a process and object at the
+//! `spin`: one word per object at the object's owner, holding the rank of the holder. `mcs` (Mellor-Crummey
+//! and Scott, 1991): one word per object for the tail of the queue, and a node per process and object at the
 //! process's own memory process: who waits asks its own node only, and the holder writes into the next
 //! process's node directly. The words are ordinary variables, `NAME#lock` and `NAME#nodes`, so the traffic
 //! that a lock kind causes shows in the trace.
@@ -91,27 +91,34 @@ impl Lock {
     /// Blocks until this process has object `index`.
     pub(crate) fn acquire(&self, index: usize, deadline: Duration) -> Result<()> {
         let words = self.words()?;
-        let patience = Patience {
-            until: Instant::now() + deadline,
-            deadline,
-            what: format!("acquire of {}[{index}]", self.variable),
-        };
+        let timeout = self.timeout("acquire", index, deadline);
         match &words.nodes {
-            None => self.spin(&words.lock.object(index)?, &patience),
-            Some(nodes) => self.queue(&words.lock.object(index)?, nodes, index, &patience),
+            None => self.spin(&words.lock.object(index)?, &timeout),
+            Some(nodes) => self.queue(&words.lock.object(index)?, nodes, index, &timeout),
         }
     }
 
-    /// Publishes what was written and lets the next process in.
-    pub(crate) fn release(&self, index: usize) -> Result<()> {
+    /// Publishes what was written and lets the next process in. After a failure it can be repeated.
+    pub(crate) fn release(&self, index: usize, deadline: Duration) -> Result<()> {
         let words = self.words()?;
+        let timeout = self.timeout("release", index, deadline);
         self.dsm.publish()?;
+        let word = words.lock.object(index)?;
         match &words.nodes {
             None => {
-                words.lock.object(index)?.set(0, NOBODY)?;
+                // Only if it is this process's: a release that is repeated must not free another's lock.
+                word.compare_exchange(0, self.me(), NOBODY)?;
                 self.dsm.publish() // those who wait look at copies of the word
             }
-            Some(nodes) => self.hand_over(&words.lock.object(index)?, nodes, index),
+            Some(nodes) => self.hand_over(&word, nodes, index, &timeout),
+        }
+    }
+
+    fn timeout(&self, of: &str, index: usize, after: Duration) -> Timeout {
+        Timeout {
+            until: Instant::now() + after,
+            after,
+            what: format!("{of} of {}[{index}]", self.variable),
         }
     }
 
@@ -119,15 +126,15 @@ impl Lock {
         self.dsm.rank() as u64 + 1
     }
 
-    fn held(&self, patience: &Patience, how: &str) -> Error {
+    fn held(&self, timeout: &Timeout, how: &str) -> Error {
         Error::Refused {
-            what: patience.what.clone(),
+            what: timeout.what.clone(),
             code: ErrorCode::AlreadyHeld,
             message: format!("{} {how}", self.dsm.name()),
         }
     }
 
-    fn spin(&self, word: &Object<u64>, patience: &Patience) -> Result<()> {
+    fn spin(&self, word: &Object<u64>, timeout: &Timeout) -> Result<()> {
         loop {
             // The test, on a copy where there is one; then the test and set, at the owner.
             let mut holder = word.get(0)?;
@@ -139,9 +146,9 @@ impl Lock {
                 holder = attempt.previous;
             }
             if holder == self.me() {
-                return Err(self.held(patience, "already holds it; release it first"));
+                return Err(self.held(timeout, "already holds it; release it first"));
             }
-            patience.check(|| format!("the process of rank {} holds it", holder - 1))?;
+            timeout.check(|| format!("the process of rank {} holds it", holder - 1))?;
         }
     }
 
@@ -150,15 +157,16 @@ impl Lock {
         tail: &Object<u64>,
         nodes: &Vector<u64>,
         index: usize,
-        patience: &Patience,
+        timeout: &Timeout,
     ) -> Result<()> {
         let node = Node::of(nodes, self.me(), index)?;
-        if node.state()? != FREE {
+        // In one step: another thread of this process may be here, too.
+        if !node.change(FREE, WAITING)? {
             let how =
                 "holds it already, or is still in its queue from an acquire whose time was over";
-            return Err(self.held(patience, how));
+            return Err(self.held(timeout, how));
         }
-        node.prepare()?;
+        node.set_next(NOBODY)?;
         let mut before = NOBODY;
         loop {
             let swap = tail.compare_exchange(0, before, self.me())?;
@@ -173,7 +181,7 @@ impl Lock {
         Node::of(nodes, before, index)?.set_next(self.me())?;
         while node.state()? != GRANTED {
             let late =
-                patience.check(|| format!("it came behind the process of rank {}", before - 1));
+                timeout.check(|| format!("it came behind the process of rank {}", before - 1));
             if let Err(late) = late {
                 // Unless it was granted this moment.
                 return if node.change(WAITING, GIVEN_UP)? {
@@ -186,7 +194,13 @@ impl Lock {
         Ok(())
     }
 
-    fn hand_over(&self, tail: &Object<u64>, nodes: &Vector<u64>, index: usize) -> Result<()> {
+    fn hand_over(
+        &self,
+        tail: &Object<u64>,
+        nodes: &Vector<u64>,
+        index: usize,
+        timeout: &Timeout,
+    ) -> Result<()> {
         let mut rank = self.me();
         loop {
             let node = Node::of(nodes, rank, index)?;
@@ -195,9 +209,12 @@ impl Lock {
                 if tail.compare_exchange(0, rank, NOBODY)?.stored {
                     return node.set_state(FREE);
                 }
-                // Somebody has joined the queue and is about to say so.
+                // Somebody has joined the queue and is about to say so, unless it has ended since.
                 while next == NOBODY {
-                    std::thread::yield_now();
+                    timeout.check(|| {
+                        let who = "a process that joined its queue";
+                        format!("{who} did not say that it is the next; it has probably ended")
+                    })?;
                     next = node.next()?;
                 }
             }
@@ -212,13 +229,13 @@ impl Lock {
 }
 
 /// How long a process waits for a lock.
-struct Patience {
+struct Timeout {
     until: Instant,
-    deadline: Duration,
+    after: Duration,
     what: String,
 }
 
-impl Patience {
+impl Timeout {
     fn check(&self, why: impl FnOnce() -> String) -> Result<()> {
         if Instant::now() < self.until {
             std::thread::yield_now();
@@ -226,7 +243,7 @@ impl Patience {
         }
         Err(Error::Deadline {
             what: self.what.clone(),
-            after: self.deadline,
+            after: self.after,
             why: why(),
         })
     }
@@ -260,9 +277,6 @@ impl Node {
     }
     fn state(&self) -> Result<u64> {
         self.fresh(self.at + 1)
-    }
-    fn prepare(&self) -> Result<()> {
-        self.object.write_at(self.at, &[NOBODY, WAITING])
     }
     fn set_next(&self, rank: u64) -> Result<()> {
         self.object.set(self.at, rank)

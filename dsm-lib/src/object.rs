@@ -15,8 +15,11 @@ use crate::lock::Lock;
 use crate::subject::{Op, Thing};
 use crate::{Call, Dsm, Error, Result, Section, View};
 
-/// No section: the memory process adds the epoch if this process holds the object.
-const OUTSIDE: u64 = 0;
+/// The epoch of the section that an access belongs to; none outside a section.
+type InSection = Option<u64>;
+
+/// Outside a section.
+const OUTSIDE: InSection = None;
 
 /// A handle of one object. Cheap to clone.
 #[derive(Clone)]
@@ -108,7 +111,7 @@ impl<T: Element> Object<T> {
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
-        self.read_part(0, 0, self.len(), self.region.columns as usize)
+        self.read_whole(OUTSIDE)
     }
 
     /// Reads elements `range` of the object.
@@ -120,16 +123,7 @@ impl<T: Element> Object<T> {
     }
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
-        match self.check(range.clone()) {
-            Err(e) => Call::failed(e),
-            // Fits: an object has less than 2^32 elements.
-            Ok(()) => self.read_part(
-                range.start as u32,
-                range.end as u32,
-                range.len(),
-                range.len(),
-            ),
-        }
+        self.read_elements(OUTSIDE, range)
     }
 
     /// Reads element `at` of the object.
@@ -141,15 +135,7 @@ impl<T: Element> Object<T> {
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        match self.check(at..at.saturating_add(1)) {
-            Err(e) => Call::failed(e),
-            Ok(()) => self.read_call(at as u32, at as u32 + 1, |reply| {
-                let values: [T; 1] = elements::<T>(&reply, 1)?
-                    .try_into()
-                    .map_err(|_| Malformed::missing("value"))?;
-                Ok(values[0])
-            }),
-        }
+        self.read_element(OUTSIDE, at)
     }
 
     /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by
@@ -203,7 +189,7 @@ impl<T: Element> Object<T> {
         lock.acquire(self.id.index as usize, self.dsm.deadline())?;
         Ok(Section::of_words(self.clone(), lock.clone()))
     }
-    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is no queue lock.
+    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
     pub fn acquire_async(&self) -> Call<Section<T>> {
         self.acquire_as(|section| section)
     }
@@ -226,6 +212,10 @@ impl<T: Element> Object<T> {
         })
     }
 
+    pub(crate) fn deadline(&self) -> Duration {
+        self.dsm.deadline()
+    }
+
     pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
         let body = self.access(wire::object_access::Kind::Release(wire::Release {
             epoch: Some(epoch),
@@ -236,7 +226,7 @@ impl<T: Element> Object<T> {
         })
     }
 
-    pub(crate) fn write_whole(&self, epoch: u64, values: &[T]) -> Call<()> {
+    pub(crate) fn write_whole(&self, epoch: InSection, values: &[T]) -> Call<()> {
         if values.len() != self.len() {
             return Call::failed(Error::WrongLength {
                 object: self.thing.to_string(),
@@ -247,14 +237,14 @@ impl<T: Element> Object<T> {
         self.write_part(epoch, 0, values)
     }
 
-    pub(crate) fn write_part(&self, epoch: u64, first: usize, values: &[T]) -> Call<()> {
+    pub(crate) fn write_part(&self, epoch: InSection, first: usize, values: &[T]) -> Call<()> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
         let body = self.access(wire::object_access::Kind::Write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
-            epoch: section(epoch),
+            epoch,
         }));
         self.call(Op::Write, body, |reply| match reply {
             Reply::Write(_) => Ok(()),
@@ -262,25 +252,46 @@ impl<T: Element> Object<T> {
         })
     }
 
-    fn read_part(&self, first: u32, end: u32, length: usize, columns: usize) -> Call<View<T>> {
-        self.read_call(first, end, move |reply| {
+    pub(crate) fn read_whole(&self, epoch: InSection) -> Call<View<T>> {
+        let (length, columns) = (self.len(), self.region.columns as usize);
+        self.read_call(epoch, 0..length, move |reply| {
             Ok(View::new(elements(&reply, length)?, columns, reply.version))
         })
     }
 
+    pub(crate) fn read_elements(&self, epoch: InSection, range: Range<usize>) -> Call<View<T>> {
+        let length = range.len();
+        match self.check(range.clone()) {
+            Err(e) => Call::failed(e),
+            Ok(()) => self.read_call(epoch, range, move |reply| {
+                Ok(View::new(elements(&reply, length)?, length, reply.version))
+            }),
+        }
+    }
+
+    pub(crate) fn read_element(&self, epoch: InSection, at: usize) -> Call<T> {
+        let range = at..at.saturating_add(1);
+        match self.check(range.clone()) {
+            Err(e) => Call::failed(e),
+            Ok(()) => self.read_call(epoch, range, |reply| {
+                let values = elements::<T>(&reply, 1)?;
+                values.first().copied().ok_or(Malformed::missing("value"))
+            }),
+        }
+    }
+
     fn read_call<R: 'static>(
         &self,
-        first: u32,
-        end: u32,
+        epoch: InSection,
+        range: Range<usize>,
         decode: impl FnOnce(wire::ReadDone) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
-        // All of it is said in one way only.
-        let whole = end == 0 || (first == 0 && end as usize == self.len());
-        let end = (!whole).then_some(end);
+        // Positions fit: an object has less than 2^32 elements. All of it is said in one way only.
+        let whole = range == (0..self.len());
         let body = self.access(wire::object_access::Kind::Read(wire::Read {
-            first,
-            end,
-            epoch: None,
+            first: range.start as u32,
+            end: (!whole).then_some(range.end as u32),
+            epoch,
         }));
         self.call(Op::Read, body, |reply| match reply {
             Reply::Read(done) => decode(done),
@@ -309,7 +320,13 @@ impl<T: Element> Object<T> {
         self.exchange(OUTSIDE, at, expected, new)
     }
 
-    pub(crate) fn exchange(&self, epoch: u64, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
+    pub(crate) fn exchange(
+        &self,
+        epoch: InSection,
+        at: usize,
+        expected: T,
+        new: T,
+    ) -> Call<Exchange<T>> {
         let op = wire::atomic::Op::CompareExchange(wire::CompareExchange {
             expected: expected.to_bits(),
             desired: new.to_bits(),
@@ -322,7 +339,7 @@ impl<T: Element> Object<T> {
 
     fn atomic<R: 'static>(
         &self,
-        epoch: u64,
+        epoch: InSection,
         at: usize,
         op: wire::atomic::Op,
         decode: impl FnOnce(wire::AtomicDone) -> R + Send + 'static,
@@ -333,7 +350,7 @@ impl<T: Element> Object<T> {
         let body = self.access(wire::object_access::Kind::Atomic(wire::Atomic {
             element: at as u32,
             r#type: wire::ElementType::from(T::TYPE).into(),
-            epoch: section(epoch),
+            epoch,
             op: Some(op),
         }));
         self.call(Op::Atomic, body, |reply| match reply {
@@ -383,15 +400,10 @@ impl<T: Number> Object<T> {
         self.add(OUTSIDE, at, delta)
     }
 
-    pub(crate) fn add(&self, epoch: u64, at: usize, delta: T) -> Call<T> {
+    pub(crate) fn add(&self, epoch: InSection, at: usize, delta: T) -> Call<T> {
         let op = wire::atomic::Op::FetchAdd(delta.to_bits());
         self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }
-}
-
-/// The section a write belongs to, on the wire.
-fn section(epoch: u64) -> Option<u64> {
-    (epoch != OUTSIDE).then_some(epoch)
 }
 
 /// The values in a reply, if they are as many as were asked for.

@@ -7,20 +7,66 @@ use crate::call::blocking;
 use crate::drive;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
-use crate::{Call, Exchange, Object, Result, View};
+use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 
 /// A section: this process alone has the object until the section is released. What is written in it
 /// is seen here at once and by all others when [`release`](Self::release) has returned.
 ///
 /// Dropping a section releases it and waits for that, too; but only `release` tells what went wrong
-/// (a drop logs it). If this process loses the object — its connection broke, say — operations in the
-/// section fail, and what was written in it is undone.
+/// (a drop logs it). If this process loses the object, for example because its connection broke, all
+/// operations in the section fail, reads too, and what was written in it is undone.
 #[must_use = "a section that is dropped is released at once"]
 #[derive(Debug)]
 pub struct Section<T: Element> {
     object: Object<T>,
     hold: Hold,
-    released: bool,
+    state: State,
+}
+
+/// How far a section is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// A release failed; the object may still be held.
+    Unreleased,
+    /// Released, on the way to it, or lost.
+    Over,
+}
+
+/// A release that failed, with the section, which is still open if the object is still held: release
+/// it again to try again. Dropping the section of a queue lock sends the release once more, without
+/// waiting for it. As an [`Error`] (by `?`) it is the reason alone.
+#[derive(thiserror::Error)]
+#[error("{error}")]
+pub struct ReleaseFailed<S> {
+    /// What went wrong.
+    #[source]
+    pub error: Error,
+    /// The section.
+    pub section: Box<S>,
+}
+
+impl<S> std::fmt::Debug for ReleaseFailed<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl<S> From<ReleaseFailed<S>> for Error {
+    fn from(failed: ReleaseFailed<S>) -> Self {
+        failed.error
+    }
+}
+
+/// The state after a release that failed.
+fn after(error: &Error) -> State {
+    match error {
+        Error::Lost { .. } | Error::Closed { .. } => State::Over,
+        _ => match error.code() {
+            Some(ErrorCode::NotHeld | ErrorCode::StaleEpoch) => State::Over,
+            _ => State::Unreleased,
+        },
+    }
 }
 
 /// By what it is held.
@@ -37,7 +83,7 @@ impl<T: Element> Section<T> {
         Self {
             object,
             hold: Hold::Grant { epoch, version },
-            released: false,
+            state: State::Open,
         }
     }
 
@@ -45,7 +91,7 @@ impl<T: Element> Section<T> {
         Self {
             object,
             hold: Hold::Words(lock),
-            released: false,
+            state: State::Open,
         }
     }
 
@@ -53,14 +99,22 @@ impl<T: Element> Section<T> {
     pub fn object(&self) -> &Object<T> {
         &self.object
     }
-    /// Number of this grant: one higher than that of the grant before. 0 if the lock is no queue lock.
+    /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
         match self.hold {
             Hold::Grant { epoch, .. } => epoch,
             Hold::Words(_) => 0,
         }
     }
-    /// How often the object had been released when it was granted. 0 if the lock is no queue lock.
+
+    /// What accesses in this section carry.
+    fn grant(&self) -> Option<u64> {
+        match self.hold {
+            Hold::Grant { epoch, .. } => Some(epoch),
+            Hold::Words(_) => None,
+        }
+    }
+    /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
         match self.hold {
             Hold::Grant { version, .. } => version,
@@ -72,17 +126,35 @@ impl<T: Element> Section<T> {
     /// written in the section.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) with
-    /// [`ErrorCode::NotHeld`](crate::ErrorCode::NotHeld) or
-    /// [`ErrorCode::StaleEpoch`](crate::ErrorCode::StaleEpoch) if the section is over already, because
-    /// the lock was lost; else as every operation.
-    pub fn release(self) -> Result<u64> {
-        blocking(|| self.release_async())
+    /// [`Error::Refused`] with [`ErrorCode::NotHeld`] or [`ErrorCode::StaleEpoch`] if the section is
+    /// over already, because the lock was lost; else as every operation. The error has the section with
+    /// it, so that the release can be repeated.
+    pub fn release(mut self) -> Result<u64, ReleaseFailed<Self>> {
+        match blocking(|| self.end()) {
+            Ok(version) => {
+                self.state = State::Over;
+                Ok(version)
+            }
+            Err(error) => {
+                self.state = after(&error);
+                let section = Box::new(self);
+                Err(ReleaseFailed { error, section })
+            }
+        }
     }
-    /// See [`release`](Self::release). Blocks if the lock is no queue lock.
+    /// See [`release`](Self::release). Blocks if the lock is not a queue lock. A release that fails is sent
+    /// once more.
     pub fn release_async(mut self) -> Call<u64> {
-        self.released = true;
-        self.end()
+        let call = self.end();
+        // On its way: a call that is dropped does not send another.
+        self.state = State::Over;
+        call.then(move |outcome| {
+            let mut section = self;
+            if let Err(error) = &outcome {
+                section.state = after(error);
+            }
+            outcome
+        })
     }
 
     fn end(&self) -> Call<u64> {
@@ -90,7 +162,8 @@ impl<T: Element> Section<T> {
             Hold::Grant { epoch, .. } => self.object.release_call(*epoch),
             Hold::Words(lock) => {
                 let index = self.object.index() as usize;
-                Call::done(lock.release(index).map(|()| 0))
+                let released = lock.release(index, self.object.deadline());
+                Call::done(released.map(|()| 0))
             }
         }
     }
@@ -98,31 +171,31 @@ impl<T: Element> Section<T> {
     /// Reads the whole object.
     ///
     /// # Errors
-    /// As [`Object::read`].
+    /// As [`Object::read`]; refused if the section is over (`StaleEpoch`).
     pub fn read(&self) -> Result<View<T>> {
-        self.object.read()
+        blocking(|| self.read_async())
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
-        self.object.read_async()
+        self.object.read_whole(self.grant())
     }
     /// Reads a part of the object.
     ///
     /// # Errors
     /// As [`Object::read_range`].
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        self.object.read_range(range)
+        blocking(|| self.object.read_elements(self.grant(), range))
     }
     /// Reads an element.
     ///
     /// # Errors
     /// As [`Object::get`].
     pub fn get(&self, at: usize) -> Result<T> {
-        self.object.get(at)
+        blocking(|| self.get_async(at))
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        self.object.get_async(at)
+        self.object.read_element(self.grant(), at)
     }
 
     /// Writes the whole object.
@@ -134,7 +207,7 @@ impl<T: Element> Section<T> {
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
-        self.object.write_whole(self.epoch(), values)
+        self.object.write_whole(self.grant(), values)
     }
     /// Writes `values` over the elements from `first` on.
     ///
@@ -145,7 +218,7 @@ impl<T: Element> Section<T> {
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
-        self.object.write_part(self.epoch(), first, values)
+        self.object.write_part(self.grant(), first, values)
     }
     /// Writes an element.
     ///
@@ -163,7 +236,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        let epoch = self.epoch();
+        let epoch = self.grant();
         blocking(|| self.object.exchange(epoch, at, expected, new))
     }
 }
@@ -174,15 +247,20 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
-        let epoch = self.epoch();
+        let epoch = self.grant();
         blocking(|| self.object.add(epoch, at, delta))
     }
 }
 
 impl<T: Element> Drop for Section<T> {
     fn drop(&mut self) {
-        if self.released {
-            return;
+        match (self.state, &self.hold) {
+            (State::Open, _) => {}
+            (State::Over, _) => return,
+            (State::Unreleased, Hold::Grant { .. }) => return drop(self.end()),
+            (State::Unreleased, Hold::Words(_)) => {
+                return tracing::warn!("a section whose release failed keeps its lock");
+            }
         }
         let driving = drive::is_driving();
         if driving && matches!(self.hold, Hold::Words(_)) {
@@ -238,8 +316,12 @@ impl<T: Element> ScalarSection<T> {
     ///
     /// # Errors
     /// As [`Section::release`].
-    pub fn release(self) -> Result<u64> {
-        self.0.release()
+    pub fn release(self) -> Result<u64, ReleaseFailed<Self>> {
+        let failed = |f: ReleaseFailed<Section<T>>| ReleaseFailed {
+            error: f.error,
+            section: Box::new(Self(*f.section)),
+        };
+        self.0.release().map_err(failed)
     }
     /// See [`release`](Self::release).
     pub fn release_async(self) -> Call<u64> {

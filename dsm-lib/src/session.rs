@@ -203,6 +203,22 @@ impl<K> Session<K> {
         self.submit(now, subject, body, deadline, None).ok()
     }
 
+    /// Takes back a request that waits for other processes: its submitter does not wait any more. The
+    /// memory process ends it as if its time were over, unless it is done already; the reply to it is
+    /// treated as any other.
+    pub(crate) fn cancel(&mut self, id: u64) -> Option<wire::ApRequest> {
+        let pending = self.pending.get(&id)?;
+        if !matches!(pending.subject.op, Op::Acquire | Op::Barrier) {
+            return None;
+        }
+        self.next_id += 1;
+        Some(wire::ApRequest {
+            id: self.next_id - 1,
+            body: Some(Request::Cancel(wire::Cancel { id })),
+            ..wire::ApRequest::default()
+        })
+    }
+
     /// When [`expire`](Self::expire) has something to do, unless requests come in before.
     pub(crate) fn next_expiry(&self) -> Option<Nanos> {
         self.expiries.first().map(|(at, _)| *at)

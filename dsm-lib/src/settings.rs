@@ -57,9 +57,14 @@ impl Settings {
                 .ok_or_else(|| Error::Environment {
                     variable,
                     problem: "is not set".into(),
+                    expected: expected(variable),
                 })
         };
-        let malformed = |variable, problem| Error::Environment { variable, problem };
+        let malformed = |variable, problem| Error::Environment {
+            variable,
+            problem,
+            expected: expected(variable),
+        };
         let address = needed(ENV_MEMORY_PROCESS)?
             .parse()
             .map_err(|e| malformed(ENV_MEMORY_PROCESS, format!("is wrong: {e}")))?;
@@ -75,6 +80,15 @@ impl Settings {
             settings.deadline = Duration::from_millis(ms.into());
         }
         Ok(settings)
+    }
+}
+
+/// What a variable of the environment should be, for error messages.
+fn expected(variable: &str) -> &'static str {
+    match variable {
+        ENV_MEMORY_PROCESS => "the address of its memory process, host:port or unix:PATH",
+        ENV_NAME => "its name in the cluster file",
+        _ => "a positive number of milliseconds",
     }
 }
 
@@ -100,6 +114,17 @@ mod tests {
         assert_eq!(s.address.to_string(), "unix:/run/mp0");
         assert_eq!(s.ap, "ap3");
         assert_eq!(s.deadline, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn an_error_reads_the_same_however_it_is_printed() {
+        let error = from(&[]).unwrap_err();
+        assert_eq!(
+            format!("{error:?}"),
+            "DOSMOS_MP is not set: start the program with `dosmos up -- PROGRAM`, or set DOSMOS_MP to \
+             the address of its memory process, host:port or unix:PATH"
+        );
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     #[test]

@@ -8,7 +8,8 @@ mod fake;
 use std::time::Duration;
 
 use dsm_lib::{
-    CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Scalar, Settings, Variable, Vector,
+    CopyPolicy, Dsm, ElementType, Error, ErrorCode, LockKind, Matrix, Scalar, Settings, Variable,
+    Vector,
 };
 use fake::Fake;
 
@@ -143,6 +144,165 @@ fn a_dropped_section_is_released_before_the_drop_returns() {
     drop(n.acquire().unwrap());
     assert_eq!(fake.log().last().unwrap(), "release n");
     n.acquire().unwrap().release().unwrap();
+}
+
+#[test]
+fn a_release_that_failed_can_be_repeated() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("unsteady").declare().unwrap();
+    let failed = n.acquire().unwrap().release().unwrap_err();
+    assert_eq!(failed.error.code(), Some(ErrorCode::Unreachable));
+    assert_eq!(failed.section.release().unwrap(), 1);
+    n.acquire().unwrap().release().unwrap();
+}
+
+#[test]
+fn a_section_whose_release_failed_is_released_when_it_is_dropped() {
+    for asynchronous in [false, true] {
+        let fake = Fake::start();
+        let dsm = connect(&fake);
+        let n = dsm.scalar::<i64>("unsteady").declare().unwrap();
+        let section = n.acquire().unwrap();
+        match asynchronous {
+            false => drop(section.release().unwrap_err()),
+            true => drop(section.release_async().wait().unwrap_err()),
+        }
+        // The second release was sent before this.
+        n.acquire().unwrap().release().unwrap();
+        let releases = fake
+            .log()
+            .iter()
+            .filter(|l| *l == "release unsteady")
+            .count();
+        assert_eq!(releases, 3, "{:?}", fake.log());
+    }
+}
+
+#[test]
+fn a_release_call_that_is_dropped_is_not_sent_again() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    drop(n.acquire().unwrap().release_async());
+    n.acquire().unwrap().release().unwrap();
+    let releases = fake.log().iter().filter(|l| *l == "release n").count();
+    assert_eq!(releases, 2, "{:?}", fake.log());
+}
+
+#[test]
+fn every_operation_in_a_section_that_was_lost_fails() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = dsm.vector::<i64>("v", 4).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let section = object.acquire().unwrap();
+    assert_eq!(section.read().unwrap()[..], [0; 4]);
+    dsm.barrier_named("lose").unwrap();
+    let errors = [
+        section.read().unwrap_err(),
+        section.read_range(1..2).unwrap_err(),
+        section.get(3).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.code(), Some(ErrorCode::StaleEpoch), "{error}");
+    }
+    assert_eq!(
+        object.get(3).unwrap(),
+        0,
+        "outside the section it can be read"
+    );
+    let over = section.release().unwrap_err();
+    assert_eq!(over.error.code(), Some(ErrorCode::NotHeld));
+    drop(over);
+    let releases = fake.log().iter().filter(|l| *l == "release v").count();
+    assert_eq!(releases, 1, "what is over is not released again");
+}
+
+#[test]
+fn a_dropped_arrival_at_a_barrier_is_taken_back() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    drop(dsm.barrier_named_async("silent"));
+    drop(dsm.publish_async()); // takes no effect on others: it is not taken back
+    dsm.barrier().unwrap();
+    let log = fake.log();
+    let expected = [
+        "hello ",
+        "barrier silent",
+        "cancel silent",
+        "publish ",
+        "barrier barrier",
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn the_release_of_a_queue_lock_does_not_wait_for_ever_for_a_successor_that_died() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = dsm
+        .vector::<i64>("m", 1)
+        .lock(LockKind::Mcs)
+        .declare()
+        .unwrap();
+    let object = v
+        .object(0)
+        .unwrap()
+        .with_deadline(Duration::from_millis(50));
+    let section = object.acquire().unwrap();
+    // The process of rank 1 puts itself at the end of the queue, and dies before it says so.
+    let tail = dsm.open::<Vector<u64>>("m#lock").unwrap();
+    tail.set(0, 2).unwrap();
+    let failed = section.release().unwrap_err();
+    assert_eq!(failed.error.code(), Some(ErrorCode::Deadline), "{failed}");
+    assert!(failed.to_string().contains("probably ended"), "{failed}");
+    // It was only slow: it waits, and says that it is the next.
+    let nodes = dsm.open::<Vector<u64>>("m#nodes").unwrap();
+    nodes.object(1).unwrap().write(&[0, 1]).unwrap();
+    nodes.object(0).unwrap().set(0, 2).unwrap();
+    failed.section.release().unwrap();
+    assert_eq!(
+        nodes.object(1).unwrap().read().unwrap()[..],
+        [0, 2],
+        "granted"
+    );
+    assert_eq!(nodes.object(0).unwrap().get(1).unwrap(), 0, "free");
+}
+
+#[test]
+fn threads_of_one_process_do_not_take_the_same_place_in_a_queue() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = dsm
+        .vector::<i64>("m", 1)
+        .lock(LockKind::Mcs)
+        .declare()
+        .unwrap();
+    let start = std::sync::Barrier::new(2);
+    let (mut held, mut refused) = (0, 0);
+    for _ in 0..100 {
+        let one = || {
+            let object = v.object(0).unwrap();
+            start.wait();
+            let section = object.acquire();
+            start.wait(); // both have tried: whoever has it still holds it
+            section.map(|s| s.release().unwrap())
+        };
+        let outcomes: [_; 2] = std::thread::scope(|scope| {
+            [scope.spawn(one), scope.spawn(one)].map(|t| t.join().unwrap())
+        });
+        for outcome in outcomes {
+            match outcome {
+                Ok(_) => held += 1,
+                Err(e) => {
+                    assert_eq!(e.code(), Some(ErrorCode::AlreadyHeld), "{e}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((held, refused), (100, 100));
 }
 
 #[test]
@@ -296,7 +456,7 @@ fn wrong_types_shapes_and_names_are_told() {
     let error = dsm.open::<Vector<f64>>("grid").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "grid is no vector: it was declared as f64[4][4]"
+        "grid is not a vector: it was declared as f64[4][4]"
     );
     assert!(matches!(
         dsm.open::<Scalar<f64>>("grid"),

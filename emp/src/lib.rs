@@ -1,5 +1,5 @@
 //! Event manager processes: they take the records of their memory processes, keep meta-objects, write
-//! the trace store and answer questions (001 §5.1).
+//! the trace store and answer questions (docs/design/overview.md#processes).
 //!
 //! * [`core`]: exactly-once bookkeeping, group commit, exchange of meta-object content: state machines
 //!   without I/O.

@@ -505,7 +505,9 @@ async fn strangers_are_told_what_is_wrong() {
     Mp::connect(&emp, "mp0", 7).await.unwrap();
     let refused = Mp::connect(&emp, "mp0", 6).await.err().unwrap();
     assert!(
-        refused.message().contains("incarnation 6 is older than 7"),
+        refused
+            .message()
+            .contains("incarnation 0-00000006 is older than 0-00000007"),
         "{refused}"
     );
     let mut mp = Mp::connect(&emp, "mp0", 8).await.unwrap();

@@ -2,6 +2,12 @@
 
 use std::path::PathBuf;
 
+impl<S> From<dsm_lib::ReleaseFailed<S>> for Error {
+    fn from(failed: dsm_lib::ReleaseFailed<S>) -> Self {
+        Self::Dsm(failed.into())
+    }
+}
+
 /// Why a program ended badly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

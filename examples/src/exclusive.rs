@@ -1,4 +1,4 @@
-//! The sample application of 001 §8: exclusive writes and reads of one variable by all processes, and nothing
+//! The sample application of DOSMOS-Trace (docs/bibliography.md#dosmos-trace, section 8): exclusive writes and reads of one variable by all processes, and nothing
 //! else unless asked for; the worst case for a monitor.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Integer sort: the ranks of many small integers, by counting (IS: 000, "Choice of applications").
+//! Integer sort: the ranks of many small integers, by counting (IS: docs/bibliography.md#dvsm, "Choice of applications").
 //!
 //! Each process has a share of the keys, in memory of its own, and each iteration changes two of them
 //! and ranks all again: the rank of a key is the number of smaller keys. Two phases with two patterns
@@ -11,7 +11,7 @@
 //!   writes the ranks of its own keys into its own object.
 //!
 //! There are two sets of buckets, used in turn: each process clears its object of one while the other is
-//! counted into. All is integers, so the result must equal the sequential one exactly. The size of 000,
+//! counted into. All is integers, so the result must equal the sequential one exactly. The size of the DVSM paper,
 //! table 1, is `--keys 1048576 --buckets 512`.
 
 use clap::Args;
@@ -24,10 +24,10 @@ use crate::error::Result;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Is {
-    /// Keys to rank, at least one a process.
+    /// Keys to rank, at least one per process.
     #[arg(long, default_value_t = 65_536)]
     keys: usize,
-    /// Values that a key can have, from 0; at least one a process.
+    /// Values that a key can have, from 0; at least one per process.
     #[arg(long, default_value_t = 512)]
     buckets: usize,
     /// Seed of the keys.

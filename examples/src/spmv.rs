@@ -1,4 +1,4 @@
-//! Sparse matrix × vector, over and over: the power method (003, sections 3.1 and 4.5).
+//! Sparse matrix × vector, over and over: the power method (docs/bibliography.md#lopc, sections 3.1 and 4.5).
 //!
 //! Each process has a share of the rows of the matrix, in memory of its own. The vector is shared, an
 //! object for each process, owned with its rows. Each iteration computes y = A x of its rows, and the
@@ -10,12 +10,12 @@
 //!
 //! * *Objects* (default): every part as a whole, all requests under way at once. The expert's way: one
 //!   message a part, and copies of those of the own group, updated at the barrier.
-//! * *Elements* (`--gets`): one blocking request for each non-zero of the matrix, as in 003. Homogeneous
+//! * *Elements* (`--gets`): one blocking request for each non-zero of the matrix, as in the LoPC paper. Homogeneous
 //!   all-to-any communication: 1/P of the requests are local, and W, the work between two others, is
 //!   P/(P-1) multiply-adds. Within a group the memory process then keeps a copy of the part, so requests that
-//!   travel each time, as in 003, take processes in groups of their own.
+//!   travel each time, as in the LoPC paper, take processes in groups of their own.
 //!
-//! The result must equal the sequential one bit for bit. The size of 003 is `--rows 13000 --per-row 50`.
+//! The result must equal the sequential one bit for bit. The size of the LoPC paper is `--rows 13000 --per-row 50`.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Spmv {
-    /// Rows and columns of the matrix, at least one a process.
+    /// Rows and columns of the matrix, at least one per process.
     #[arg(long, default_value_t = 2000)]
     rows: usize,
     /// Non-zeros a row.

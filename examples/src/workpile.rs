@@ -1,4 +1,4 @@
-//! Work pile: clients that fetch chunks of work from servers (003, section 5).
+//! Work pile: clients that fetch chunks of work from servers (docs/bibliography.md#lopc, section 5).
 //!
 //! The last `--servers` application processes only lend their memory process: each has a pile, a shared
 //! counter. The others are clients: they choose a server at random, take the next chunk of its pile,

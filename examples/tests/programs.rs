@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cluster::{Cluster, demo, nested, single};
 use dosmos_examples::kernels::{BarrierOutcome, Outcome};
-use dsm_lib::{Dsm, ErrorCode, LockKind};
+use dsm_lib::{Dsm, ErrorCode, LockKind, Scalar};
 
 fn each(clusters: impl IntoIterator<Item = fn() -> Cluster>, test: impl Fn(&Cluster)) {
     for start in clusters {
@@ -223,10 +223,56 @@ fn locks_of_words_tell_what_is_wrong() {
     }
 }
 
+/// A deadline after which a call that others must join gives up; nothing is said about how long it takes.
+const SOON: Duration = Duration::from_millis(100);
+
+#[test]
+fn an_arrival_that_was_dropped_or_given_up_does_not_count() {
+    for cluster in [single(2), demo()] {
+        let all: Vec<_> = (0..cluster.processes())
+            .map(|ap| cluster.join(ap))
+            .collect();
+        let (first, others) = all.split_first().unwrap();
+        drop(first.barrier_async());
+        first.publish().unwrap();
+        // The arrival that was dropped was the only one of the first process.
+        let calls = others
+            .iter()
+            .map(|dsm| dsm.with_deadline(SOON).barrier_async());
+        for call in calls.collect::<Vec<_>>() {
+            let late = call.wait().unwrap_err();
+            assert_eq!(late.code(), Some(ErrorCode::Deadline), "{late}");
+        }
+        // Those that gave up do not count either.
+        let late = first.with_deadline(SOON).barrier().unwrap_err();
+        assert_eq!(late.code(), Some(ErrorCode::Deadline), "{late}");
+        let calls: Vec<_> = all.iter().map(Dsm::barrier_async).collect();
+        calls.into_iter().for_each(|call| call.wait().unwrap());
+    }
+}
+
+#[test]
+fn a_second_process_of_the_same_name_is_refused_and_the_first_goes_on() {
+    let cluster = single(2);
+    let first = cluster.join(0);
+    let n = first.scalar::<u64>("n").declare().unwrap();
+    let mut section = n.acquire().unwrap();
+    section.write(7).unwrap();
+    let second = Dsm::connect(cluster.settings(0)).unwrap_err();
+    assert_eq!(second.code(), Some(ErrorCode::AlreadyConnected), "{second}");
+    assert!(second.to_string().contains("ap0"), "{second}");
+    section.release().unwrap();
+    assert_eq!(n.read().unwrap(), 7);
+    // Once the first has left, another may come.
+    first.close().unwrap();
+    let again = cluster.join(0);
+    assert_eq!(again.open::<Scalar<u64>>("n").unwrap().read().unwrap(), 7);
+}
+
 #[test]
 fn the_litmus_tests_notice_a_program_without_synchronisation() {
     for test in ["mp", "sb", "mutex"] {
-        // Whether a race shows is a matter of chance: try until it does.
+        // A race shows only sometimes: try until it does.
         let noticed = (0..20).any(|_| {
             let said = demo().try_run("litmus", &format!("--test {test} --sloppy"));
             let mut wrong = said.iter().filter_map(|s| s.as_ref().err());

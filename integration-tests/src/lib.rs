@@ -99,8 +99,12 @@ impl Lab {
         std::fs::write(self.path().join("cluster.toml"), text).unwrap();
     }
 
-    /// Runs a built-in program on the cluster file to its end; the run is then in `run`.
+    /// Runs a built-in program on the cluster file to its end; the run is then in `run`, instead of an earlier one.
     pub fn up(&self, app: &[&str]) -> Output {
+        let run = self.path().join("run");
+        if run.exists() {
+            std::fs::remove_dir_all(run).unwrap();
+        }
         let binary = self.binary.display().to_string();
         let mut args = vec![
             "up",

@@ -26,7 +26,7 @@ fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
     let events = events["events"].as_array().unwrap();
     let whole = lab.query(&["breakdown"]);
     let whole = whole["breakdown"].as_array().unwrap();
-    assert_eq!(whole.len(), 4, "one entry a process: {whole:?}");
+    assert_eq!(whole.len(), 4, "one entry per process: {whole:?}");
     for process in whole {
         let name = process["process"].as_str().unwrap();
         let wall = number(&process["wall_ns"]);

@@ -124,7 +124,7 @@ fn a_failing_program_is_named_and_everything_ends() {
         "-c",
         "cluster.toml",
         "--run-dir",
-        "run",
+        "another",
         "--",
         "no-such-program",
     ]);
@@ -161,13 +161,19 @@ fn what_is_not_there_is_said_by_name() {
         "no example program chess",
     );
     fails(&["query", "variables"], "name what to look at");
-    fails(&["query", "variables", "--store", "."], "is no trace store");
-    fails(&["query", "variables", "--emp", "nowhere"], "is no address");
+    fails(
+        &["query", "variables", "--store", "."],
+        "is not a trace store",
+    );
+    fails(
+        &["query", "variables", "--emp", "nowhere"],
+        "is not an address",
+    );
     fails(
         &["query", "variables", "--emp", "127.0.0.1:1"],
         "127.0.0.1:1",
     );
-    fails(&["top", "--store", "none"], "is no trace store");
+    fails(&["top", "--store", "none"], "is not a trace store");
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn questions_about_a_run_are_checked_against_it() {
     };
     fails(
         &["histogram", "--var", "sor.gird"],
-        "no variable sor.gird; there is",
+        "no variable \"sor.gird\"; did you mean \"sor.grid\"?",
     );
     fails(
         &["histogram", "--var", "sor.grid[99]"],
@@ -196,9 +202,9 @@ fn questions_about_a_run_are_checked_against_it() {
     );
     fails(
         &["histogram", "--op", "red"],
-        "\"red\" is no operation; write one of read, write",
+        "\"red\" is not an operation; write one of read, write",
     );
-    fails(&["histogram", "--from", "soon"], "\"soon\" is no time");
+    fails(&["histogram", "--from", "soon"], "\"soon\" is not a time");
     fails(&["histogram", "--buckets", "0"], "0 buckets");
     fails(&["history", "--limit", "0"], "0 points");
     // And every question that makes sense has an answer in every format.

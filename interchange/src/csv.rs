@@ -1,6 +1,6 @@
-//! One row a record (RFC 4180), with a header; times in nanoseconds since the Unix epoch.
+//! One row per record (docs/bibliography.md#rfc-4180), with a header; times in nanoseconds since the Unix epoch.
 //!
-//! A CSV file has no place to say what is lacking: see [`Csv::end`]'s caller, which says it beside the file.
+//! A CSV file has no place to say what is missing: see [`Csv::end`]'s caller, which says it beside the file.
 
 use std::io::{self, Write};
 

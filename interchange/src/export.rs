@@ -70,7 +70,7 @@ pub trait Export {
         Ok(())
     }
 
-    /// The end, with what is lacking.
+    /// The end, with what is missing.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -148,7 +148,7 @@ impl Run {
         (at - self.start).0
     }
 
-    /// What is lacking, as far as `stores` have been read.
+    /// What is missing, as far as `stores` have been read.
     fn lacking(&self, stores: &[StoreSource]) -> Completeness {
         let mut lacking = Completeness::default();
         for store in stores {

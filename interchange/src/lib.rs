@@ -1,11 +1,11 @@
 //! Traces in the formats of other tools.
 //!
 //! * [`jsonl`]: the project's own exchange format, one JSON object a line, written and read.
-//! * [`csv`]: one row a record, for spreadsheets and data frames.
+//! * [`csv`]: one row per record, for spreadsheets and data frames.
 //! * [`perfetto`]: timelines for a viewer.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
 //!
-//! The formats are described in `docs/guide/interchange.md`. Guarantees: what is lacking in a trace is
+//! The formats are described in `docs/guide/interchange.md`. Guarantees: what is missing in a trace is
 //! said, with counts, in every file; a bad line is an error that names it, and leaves no store behind.
 
 pub mod csv;

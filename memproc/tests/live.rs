@@ -385,7 +385,7 @@ fn a_memory_process_that_ends_fails_its_objects_only_and_is_found_again() {
             }
         };
         match timeout(PATIENCE, back).await.unwrap() {
-            Out::Error(e) => assert_eq!(e.code(), w::ErrorCode::UnknownVariable),
+            Out::Error(e) => assert_eq!(e.code(), w::ErrorCode::ProcessLost),
             other => panic!("{other:?}"),
         }
         p0.stop().await;

@@ -1,4 +1,4 @@
-//! The exact sequence of messages and records of every protocol (DESIGN §4, 001 §6.3), local and
+//! The exact sequence of messages and records of every protocol (docs/design/protocol.md), local and
 //! remote.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 

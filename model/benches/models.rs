@@ -44,7 +44,7 @@ impl Measurement for CpuTime {
     }
 }
 
-/// All-to-any traffic between `n` nodes, a little of it to a hot spot.
+/// All-to-any traffic between `n` nodes, a tenth of it to a hot spot.
 fn hot_spot(n: usize, work: f64) -> GeneralInput {
     let row = |i: usize| {
         let share = |k: usize| if k == i { 0.0 } else { 0.9 / (n - 1) as f64 };
@@ -133,7 +133,7 @@ fn simulator(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-/// References a second, over 100,000 items.
+/// References per second, over 100,000 items.
 fn distances(c: &mut Criterion<CpuTime>) {
     const REFERENCES: u64 = 1_000_000;
     let mut group = c.benchmark_group("stack distances, references");

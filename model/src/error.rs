@@ -69,6 +69,14 @@ pub enum ModelError {
         /// Its meaningless value.
         value: f64,
     },
+    /// A result that is too large for a double: the inputs are valid, and too far apart in magnitude.
+    #[error("{result} comes out as {value}: the inputs are too far apart in magnitude")]
+    Overflow {
+        /// Name of the result or of the step towards it.
+        result: String,
+        /// What it comes out as: infinite, or not a number.
+        value: f64,
+    },
     /// The solver used up its budget.
     #[error("no convergence after {steps} steps (residual {residual:.3e})")]
     NotConverged {
@@ -137,14 +145,13 @@ pub(crate) fn length(field: &str, found: usize, expected: usize) -> Result<(), M
 }
 
 /// Turns an overflow of otherwise valid input into an error instead of an infinite answer.
-pub(crate) fn finite_result(field: &str, value: f64) -> Result<f64, ModelError> {
+pub(crate) fn finite_result(result: &str, value: f64) -> Result<f64, ModelError> {
     if value.is_finite() {
         Ok(value)
     } else {
-        Err(invalid(
-            field,
+        Err(ModelError::Overflow {
+            result: result.to_owned(),
             value,
-            "computable: the inputs are too far apart in magnitude",
-        ))
+        })
     }
 }

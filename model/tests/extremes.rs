@@ -85,9 +85,7 @@ proptest! {
         let what = format!("{input:?}");
         assert_answered(homogeneous::solve(&input), &[], &what);
         assert_answered(variants::bard_schweitzer(&input), &[], &format!("Bard–Schweitzer, {what}"));
-        if processors <= 5000 {
-            assert_answered(variants::mva(&input), &[], &format!("MVA, {what}"));
-        }
+        assert_answered(variants::mva(&input), &[], &format!("MVA, {what}"));
         assert_answered(homogeneous::contention_bound_handlers(c2, protocol_processor), &[], &what);
     }
 
@@ -100,9 +98,7 @@ proptest! {
         let what = format!("{input:?}");
         assert_answered(client_server::solve(&input), &[], &what);
         assert_answered(client_server::optimum(&input), &[], &format!("optimum, {what}"));
-        if processors <= 5000 {
-            assert_answered(client_server::mva(&input), &[], &format!("MVA, {what}"));
-        }
+        assert_answered(client_server::mva(&input), &[], &format!("MVA, {what}"));
     }
 
     #[test]
@@ -180,6 +176,31 @@ proptest! {
         let short = SimInput { warmup: 10, cycles: 100, ..SimInput::general(&input) };
         if visits.iter().all(|v| *v < 1000.0) {
             assert_answered(simulate(&short), &["R_threads", "W"], &format!("simulated, {what}"));
+        }
+    }
+}
+
+/// A case found by a random seed: one node is visited 1e307 times per cycle, and almost nothing costs anything.
+/// "contention is not finite" was the answer for some of the times and none of the rest.
+#[test]
+fn a_node_visited_almost_without_end() {
+    for handler in [5e-324, 1e-300, 1e-290, 1e-200, 1e-16, 1.0] {
+        for latency in [0.0, 5e-324, 1e-200, 1.0] {
+            for c2 in [0.0, 1.0, 1e16, 1e200] {
+                for work in [0.0, 1.0, 1e150] {
+                    for protocol_processor in [false, true] {
+                        let input = GeneralInput {
+                            visits: vec![vec![0.0; 3], vec![0.0; 3], vec![1e307, 1.0, 0.0]],
+                            work: vec![Some(work), Some(1.0), Some(work)],
+                            handler,
+                            latency,
+                            c2,
+                            protocol_processor,
+                        };
+                        assert_answered(general::solve(&input), &[], &format!("{input:?}"));
+                    }
+                }
+            }
         }
     }
 }

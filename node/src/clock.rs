@@ -85,19 +85,19 @@ impl ClockEstimator {
 
     /// The line through the exchanges with short round trips.
     fn line(&self) -> Option<ClockEstimate> {
-        let shortest = self.samples.iter().map(|s| s.error).min()?;
-        let good = || {
-            self.samples
-                .iter()
-                .filter(move |s| s.error.0 <= 2 * shortest.0 + 1_000)
-        };
-        let (first, last) = (good().next()?.at, good().last()?.at);
+        let mut errors: Vec<Nanos> = self.samples.iter().map(|s| s.error).collect();
+        errors.sort_unstable();
+        // A quarter of them at least, so that there are enough where all round trips are long.
+        let quarter = errors.get((errors.len() / 4).max(LEAST_SAMPLES - 1))?;
+        let most = (*quarter).max(errors[0] + errors[0]);
+        let good = || self.samples.iter().filter(move |s| s.error <= most);
+        let (first, last) = (good().next()?.at, good().next_back()?.at);
         let n = good().count();
         if n < LEAST_SAMPLES || last - first < LEAST_SPAN {
             return None;
         }
         // Relative to one of the samples, so that nothing is lost in 64-bit floating point.
-        let (at, offset) = (last, good().last()?.offset_ns);
+        let (at, offset) = (last, good().next_back()?.offset_ns);
         let points = || good().map(|s| (-((at - s.at).0 as f64), (s.offset_ns - offset) as f64));
         let mean = |of: fn((f64, f64)) -> f64| points().map(of).sum::<f64>() / n as f64;
         let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
@@ -108,14 +108,32 @@ impl ClockEstimator {
             return None;
         }
         let here = my - slope * mx;
-        let off = points().map(|(x, y)| (y - here - slope * x).abs());
-        let worst = off.fold(0.0, f64::max);
-        Some(ClockEstimate {
+        let mut line = ClockEstimate {
             reference: at,
             offset_ns: offset + here.round() as i64,
             drift_ppb,
-            error: shortest + Nanos(worst.ceil() as u64),
-        })
+            error: Nanos::ZERO,
+        };
+        line.error = self.error_of(&line, good().next()?, good().next_back()?);
+        Some(line)
+    }
+
+    /// How far `line` may be off anywhere between the first exchange and the last. At an exchange it is off
+    /// by no more than the error of that and the distance from it; so it is bounded at two exchanges, and
+    /// as clocks drift evenly, in between and, growing, beyond.
+    fn error_of(&self, line: &ClockEstimate, first_good: &Sample, last_good: &Sample) -> Nanos {
+        let at = |s: &Sample| s.error.0 + s.offset_ns.abs_diff(line.offset_at(s.at));
+        let (Some(first), Some(last)) = (self.samples.front(), self.samples.back()) else {
+            return Nanos::MAX;
+        };
+        let ends = at(first).max(at(last));
+        let (a, b) = (at(first_good), at(last_good));
+        let beyond = (first_good.at - first.at).max(last.at - last_good.at);
+        let span = (last_good.at - first_good.at).0.max(1);
+        let grows = (a + b) as f64 / span as f64;
+        let good = a.max(b) as f64 + grows * beyond.0 as f64;
+        // A microsecond for the rounding of what is halved and fitted.
+        Nanos(ends.min(good.ceil() as u64) + 1_000)
     }
 }
 

@@ -1,11 +1,15 @@
 //! A gRPC server as a task: until it fails, or is closed within a grace period.
 
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use dosmos_proto::transport::Listener;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_stream::Stream;
 use tonic::transport::server::Router;
 
 /// Why a server ended by itself.
@@ -41,7 +45,8 @@ impl Serving {
             // Used or dropped, either means stop.
             let _ = stopped.await;
         };
-        let task = tokio::spawn(services.serve_with_incoming_shutdown(listener, stopped));
+        let incoming = Incoming::new(listener);
+        let task = tokio::spawn(services.serve_with_incoming_shutdown(incoming, stopped));
         Self { stop, task }
     }
 
@@ -60,5 +65,66 @@ impl Serving {
         if timeout(grace, &mut self.task).await.is_err() {
             self.task.abort();
         }
+    }
+}
+
+/// After an error of the system (no more file descriptors), before the next attempt to accept.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepted connections. An error of the system is logged and followed by a pause: what it lacks does not
+/// come back by asking again at once.
+struct Incoming<L> {
+    listener: L,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<L> Incoming<L> {
+    fn new(listener: L) -> Self {
+        Self {
+            listener,
+            pause: None,
+        }
+    }
+}
+
+impl<C, L: Stream<Item = io::Result<C>> + Unpin> Stream for Incoming<L> {
+    type Item = io::Result<C>;
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(cx));
+                self.pause = None;
+            }
+            match ready!(Pin::new(&mut self.listener).poll_next(cx)) {
+                Some(Err(e)) => {
+                    tracing::warn!("cannot accept a connection: {e}");
+                    self.pause = Some(Box::pin(sleep(PAUSE)));
+                }
+                accepted => return Poll::Ready(accepted),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+    use tokio_stream::StreamExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn accepting_pauses_after_an_error_of_the_system() {
+        let full = || Err(io::Error::other("too many open files"));
+        let attempts = [Ok(1), full(), full(), full(), Ok(2)];
+        let mut incoming = Incoming::new(tokio_stream::iter(attempts));
+        assert_eq!(incoming.next().await.unwrap().unwrap(), 1);
+        let before = Instant::now();
+        assert_eq!(incoming.next().await.unwrap().unwrap(), 2);
+        assert!(
+            before.elapsed() >= 3 * PAUSE,
+            "time stands still but for pauses"
+        );
+        assert!(incoming.next().await.is_none());
     }
 }

@@ -163,3 +163,26 @@ async fn who_asks_for_anything_else_is_told_so_and_nobody_is_kept_from_asking() 
     drop(silent);
     server.abort();
 }
+
+#[tokio::test]
+async fn half_requests_do_not_block_the_page() {
+    let listener = MetricsListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.address().to_string();
+    let server = tokio::spawn(serve(listener, page));
+    let mut half = Vec::new();
+    for _ in 0..145 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"GET /metr").await.unwrap();
+        half.push(stream);
+    }
+    let whole = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let (head, _) = ask(&address, whole).await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    // The page was answered because the oldest made room, not because they were waited for: the last of
+    // them is still open.
+    let last = half.last().unwrap();
+    let mut byte = [0];
+    let open = last.try_read(&mut byte).unwrap_err();
+    assert_eq!(open.kind(), std::io::ErrorKind::WouldBlock);
+    server.abort();
+}

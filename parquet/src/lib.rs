@@ -1,7 +1,7 @@
 //! Traces as Apache Parquet: the columns of the CSV export, typed, compressed (Snappy), in row groups.
 //!
 //! A null is what does not apply: a barrier's `variable`, anything else's `barrier`, `first` and `end` without a range.
-//! Metadata of the file says what run it is (`dosmos.run`) and what is lacking (`dosmos.completeness`), both as JSON.
+//! Metadata of the file says which run it is (`dosmos.run`) and what is missing (`dosmos.completeness`), both as JSON.
 //!
 //! Guarantees: memory holds one row group; the file is readable only when it is whole.
 

@@ -71,14 +71,14 @@ pub enum Layer {
     },
 }
 
-/// The shape of a mark; those of 001 figures 10 and 11 among them.
+/// The shape of a mark; those of figures 10 and 11 of docs/bibliography.md#dosmos-trace among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// `x`, a read.
     Cross,
     /// `*`, a write.
     Star,
-    /// `+`, an optimized read.
+    /// `+`, a cached read.
     Plus,
     /// A filled circle.
     Dot,

@@ -8,7 +8,7 @@ use plotters::style::RGBColor;
 /// What a colour means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// Local accesses (green in 001 figure 8).
+    /// Local accesses (green in figure 8 of docs/bibliography.md#dosmos-trace).
     Local,
     /// Intra-group accesses (yellow).
     Intra,

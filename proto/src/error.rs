@@ -6,13 +6,19 @@ use std::fmt;
 use crate::wire;
 
 /// A message, or a part of one, that is not well formed. Names the field and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed {what}: {why}")]
 pub struct Malformed {
     /// The message or field.
     pub what: &'static str,
     /// What is wrong with it.
     pub why: String,
+}
+
+impl fmt::Debug for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Malformed {

@@ -30,9 +30,15 @@ pub enum Address {
 }
 
 /// A text that is not an address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an address; write host:port or unix:PATH")]
 pub struct InvalidAddress(String);
+
+impl fmt::Debug for InvalidAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl FromStr for Address {
     type Err = InvalidAddress;
@@ -216,6 +222,8 @@ impl AsyncWrite for Connection {
 
 const WINDOW_BYTES: u32 = 16 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
+/// Streams and calls open at the same time on one connection.
+const MOST_STREAMS: u32 = 256;
 /// A peer that does not answer a ping for this long is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
@@ -225,6 +233,7 @@ pub fn server() -> Server {
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
 }
@@ -266,11 +275,17 @@ pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, Co
 }
 
 /// A process that could not be reached.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("cannot reach {address}: {}", self.reason())]
 pub struct ConnectError {
     address: Address,
     source: Arc<tonic::transport::Error>,
+}
+
+impl fmt::Debug for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl ConnectError {

@@ -32,7 +32,7 @@ impl fmt::Display for CopyPolicy {
     }
 }
 
-/// How processes take turns on a variable's objects (MODELS D.4, SAD).
+/// How processes take turns on a variable's objects (docs/design/protocol.md#lock-kinds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LockKind {
@@ -126,9 +126,13 @@ impl TryFrom<Vec<String>> for OwnerNames {
 fn check_owners(count: usize) -> Result<(), Malformed> {
     match count {
         1..=MAX_OWNERS => Ok(()),
+        0 => Err(Malformed::new(
+            "list of owners",
+            "the list of owners is empty; name one memory process or more",
+        )),
         _ => Err(Malformed::new(
             "list of owners",
-            format!("it has {count} entries; 1 to {MAX_OWNERS} are possible"),
+            format!("{count} owners, at most {MAX_OWNERS} are possible; a shorter list repeats"),
         )),
     }
 }

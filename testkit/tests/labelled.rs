@@ -59,7 +59,7 @@ fn what_is_lost_makes_findings_rarer_not_wrong() {
         let score = over(2_000_000..2_000_040, loss);
         let wrong: u64 = score.kinds.iter().map(|k| k.wrong).sum();
         let found: u64 = score.kinds.iter().map(|k| k.found).sum();
-        // Of one access in seven nothing may be sure enough to be said; that is no mistake.
+        // With one in seven accesses, nothing may be certain enough to report; that is not a mistake.
         assert!(
             20 * wrong <= found + wrong,
             "{loss:?}: {:#?}",

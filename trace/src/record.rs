@@ -3,7 +3,7 @@
 //! An access that its memory process serves alone yields one record, side [`Side::Requester`]. A
 //! remote one yields that record at the requester's memory process and another, side
 //! [`Side::Owner`], at the owner's. So *requester* records count what applications did, each access
-//! once; *owner* records keep the primary meta-object (001 §6.3).
+//! once; *owner* records keep the primary meta-object (docs/design/monitoring.md#sides).
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// How far an access went (001 §5.2).
+/// How far an access went (docs/design/monitoring.md#origins).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -182,13 +182,13 @@ pub enum Side {
 /// What else is to be said of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags {
-    /// A read served from a copy (an *optimized* read, 001 §7.2).
+    /// A read served from a copy (a *cached read*; `optimized` in data formats).
     pub optimized: bool,
     /// One of several that were not recorded.
     pub sampled: bool,
     /// The operation was refused or timed out; it changed nothing.
     pub failed: bool,
-    /// Not an access: the notice that an acquire is waiting (001 §6.3.3). The grant follows as a
+    /// Not an access: the notice that an acquire is waiting (docs/design/protocol.md#acquire). The grant follows as a
     /// record of its own.
     pub waiting: bool,
 }

@@ -62,7 +62,7 @@ impl Selection {
         self.ops.is_empty() || self.ops.contains(&op)
     }
 
-    /// What it leaves out, for people; none if every access is recorded (or, of those sampled, one in so many).
+    /// What it leaves out, for people; none if every access is recorded (or, of those sampled, one in N).
     pub fn leaves_out(&self) -> Option<String> {
         match self.mode {
             Mode::Off => return Some("the mode is off".to_owned()),

@@ -118,7 +118,7 @@ fn look(dir: &Path, all: &[Record]) -> Result<usize, TestCaseError> {
         // In order, so what is between this one and the one before is missing.
         prop_assert!(
             rest.any(|r| r == record),
-            "{record:?} is no record, or is there twice"
+            "{record:?} is not a record, or is there twice"
         );
     }
     let lost = all.len() - found.len();

@@ -5,13 +5,13 @@
 mod support;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use dosmos_client::Memory;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     EmpId, GroupId, GroupPath, MpId, Nanos, TopologyBuilder, Variable, VariableSpec,
 };
 use dosmos_trace::Record;
 use dosmos_trace::query::{Catalog, TimeRange};
-use dosmos_visualizer::source::Memory;
 use dosmos_visualizer::state::{Palette, State};
 use dosmos_visualizer::tui;
 use dosmos_visualizer::view::{self, Theme};

@@ -3,7 +3,7 @@
 //! Holds when the mean number waiting for it (Σ wait / window: Little's law) is at least
 //! `bottleneck_waiting`, and the time lost waiting is at least `time_lost` of total process time.
 
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::Kind;
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
@@ -20,7 +20,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         let counts = object.counts();
         let waiters = object.waiters();
         let held = object.hold.0 as f64 / object.sections.max(1) as f64;
-        let mut finding = super::about(profile, Kind::Bottleneck, id)
+        let mut finding = candidate::about(profile, Kind::Bottleneck, id)
             .with("mean_waiting", waiting)
             .with("wait_ns", wait)
             .with("mean_hold_ns", held)

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use dosmos_proto::{ApId, ObjectId};
 
+use crate::cure::{Cure, GainFrom};
 use crate::finding::{Finding, Kind};
-use crate::gain::{Cure, GainFrom};
+use crate::profile::Profile;
 
 /// A finding, before it is known whether another one explains it or what was not recorded could.
 #[derive(Clone, Debug)]
@@ -21,10 +22,12 @@ pub(super) struct Candidate {
     pub(super) floor: f64,
     /// A ratio it rests on, and the threshold of that: what records that are lacking could overturn.
     pub(super) ratio: Option<(f64, f64)>,
+    /// Why its figures cannot be right: records that must exist are lacking, though nobody said so.
+    pub(super) lacking: Option<String>,
 }
 
 impl Candidate {
-    /// About these objects, resting on so many records.
+    /// About these objects, based on this many records.
     pub(super) fn new(
         finding: Finding,
         objects: impl IntoIterator<Item = ObjectId>,
@@ -38,6 +41,7 @@ impl Candidate {
             records,
             floor,
             ratio: None,
+            lacking: None,
         }
     }
 
@@ -60,4 +64,16 @@ impl Candidate {
             Kind::PolicyMismatch | Kind::Deadlock => None,
         };
     }
+}
+
+/// A finding about one object, over the time it was used.
+pub(super) fn about(profile: &Profile, kind: Kind, object: ObjectId) -> Finding {
+    let mut finding = Finding::new(kind, profile.window);
+    finding.variable = Some(profile.catalog.name_of(object.var));
+    finding.object = Some(object.index);
+    if let Some((from, to)) = profile.objects.get(&object).and_then(|o| o.used) {
+        finding.from_ns = from.0;
+        finding.to_ns = to.0;
+    }
+    finding
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use dosmos_proto::ApId;
 use dosmos_trace::record::Origin;
 
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::Kind;
 use crate::profile::{ApUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
@@ -39,7 +39,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             })
             .collect();
         let aps: BTreeSet<ApId> = writers.iter().map(|w| w.0).collect();
-        let mut finding = super::about(profile, Kind::FalseSharing, id)
+        let mut finding = candidate::about(profile, Kind::FalseSharing, id)
             .with("writer_changes", object.writer_changes)
             .with("cost_ns", cost)
             .with("elements_written", ranges);

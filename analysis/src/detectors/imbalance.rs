@@ -11,6 +11,8 @@
 //! What processes lose by accesses that go far is not work: the same must hold of the time outside accesses. Nor is it
 //! work when the machine runs others: of a program that computes, it must hold of the time on a processor, which the
 //! processes measure themselves, and the time lost is the smaller of both.
+//!
+//! Withheld where passages of barriers that must have happened are not recorded, for one process more than for another.
 
 use dosmos_proto::GroupId;
 use dosmos_trace::query::TimeRange;
@@ -38,7 +40,11 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             continue;
         }
         let finding = describe(profile, group, phases);
-        let aps = super::keys(&phases.by_ap);
+        let aps = phases
+            .by_ap
+            .keys()
+            .copied()
+            .collect::<std::collections::BTreeSet<_>>();
         let records = phases.count * aps.len() as u64;
         let mut candidate = Candidate::new(finding, [], records, t.time_lost);
         candidate.ratio = Some((phases.busy.imbalance(), t.imbalance));
@@ -46,6 +52,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             .finding
             .evidence
             .insert("imbalance_in_all".into(), total_busy.imbalance().into());
+        candidate.lacking = unrecorded(profile, phases);
         candidate.aps = aps;
         found.push(candidate);
     }
@@ -58,6 +65,20 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         }
     }
     kept
+}
+
+/// The passages of barriers that processes made and that were not recorded, if it is not the same number for all: what
+/// a process waited there looks like work. The numbers of a barrier's openings tell it, whatever else is known.
+fn unrecorded(profile: &Profile, phases: &Phases) -> Option<String> {
+    let skipped = |ap| phases.skipped.get(ap).copied().unwrap_or(0);
+    let aps = || phases.by_ap.keys();
+    let least = aps().map(skipped).min()?;
+    let worst = aps().max_by_key(|ap| skipped(ap))?;
+    let more = skipped(worst) - least;
+    (more > 0).then(|| {
+        let name = profile.catalog.topology.ap_name(*worst);
+        format!("{name} passed {more} barriers more than were recorded of it")
+    })
 }
 
 /// Time on processors, where that is what the program needs.

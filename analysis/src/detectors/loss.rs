@@ -5,11 +5,12 @@
 //! is uncertain is chance. Withheld are
 //!
 //! * all findings, below the threshold `completeness`;
-//! * no sharing with anything lacking (another process's accesses may be what is lacking), and false sharing with
+//! * no sharing with anything lacking (another process's accesses may be what is missing), and false sharing with
 //!   anything unseen (as may be the write that overlaps);
 //! * ping-pong among more than two with anything lacking: leaving out makes any order look like coming back;
 //! * imbalance with anything lacking, unless it shows in the processor time: the time of an access that is not known
 //!   looks like work;
+//! * what rests on records of which some are lacking silently, as their numbers show;
 //! * deadlock when sampling: the release may be what was left out;
 //! * what rests on a ratio that the unseen accesses could overturn, if all of them spoke against it;
 //! * when sampling, severities not above their threshold by two standard errors.
@@ -49,6 +50,9 @@ fn doubt(profile: &Profile, t: &Thresholds, c: &Candidate) -> Option<String> {
     if profile.completeness() < t.completeness {
         let seen = percent(profile.completeness());
         return Some(format!("only {seen} of the accesses were recorded"));
+    }
+    if c.lacking.is_some() {
+        return c.lacking.clone();
     }
     let lacking = unseen > 0.0 || sampling < 1.0 || !profile.catalog.completeness.is_complete();
     let many = c.aps.len() > 2;

@@ -14,11 +14,7 @@ mod owner;
 mod ping_pong;
 mod policy;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use dosmos_proto::ObjectId;
-
-use crate::finding::{Finding, Kind, Withheld};
+use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
@@ -73,21 +69,4 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
         .findings
         .sort_by(|a, b| b.severity.total_cmp(&a.severity));
     detected
-}
-
-/// A finding about one object, over the time it was used.
-fn about(profile: &Profile, kind: Kind, object: ObjectId) -> Finding {
-    let mut finding = Finding::new(kind, profile.window);
-    finding.variable = Some(profile.catalog.name_of(object.var));
-    finding.object = Some(object.index);
-    if let Some((from, to)) = profile.objects.get(&object).and_then(|o| o.used) {
-        finding.from_ns = from.0;
-        finding.to_ns = to.0;
-    }
-    finding
-}
-
-/// The keys of a map as a set.
-fn keys<K: Copy + Ord, V>(map: &BTreeMap<K, V>) -> BTreeSet<K> {
-    map.keys().copied().collect()
 }

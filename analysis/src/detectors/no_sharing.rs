@@ -1,7 +1,7 @@
 //! **No sharing**: a variable is declared shared, but one application process alone uses it.
 //!
 //! Holds when at least `least_accesses` accesses to the variable were seen, all by one process,
-//! while others were active, and they cost at least `worth_saying` of total process time, the time included that others
+//! while others were active, and they cost at least `negligible_loss` of total process time, the time included that others
 //! wait at barriers for that process.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         }
         let by_ap: BTreeMap<_, _> = users.iter().map(|&ap| (ap, time)).collect();
         let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
-        if lost < t.worth_saying {
+        if lost < t.negligible_loss {
             continue;
         }
         let mut finding = Finding::new(Kind::NoSharing, profile.window)
@@ -50,7 +50,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             finding.subject(),
         );
         let objects = objects.iter().map(|(id, _)| *id);
-        let mut candidate = Candidate::new(finding, objects, counts.total(), t.worth_saying);
+        let mut candidate = Candidate::new(finding, objects, counts.total(), t.negligible_loss);
         candidate.aps = users;
         found.push(candidate);
     }

@@ -7,7 +7,7 @@
 //! than `ping_pong_work` of the time they are held are no ping-pong: others wait for that work, which is a bottleneck's
 //! matter; nor is it where one process alone writes: the object carries what one produces and others consume.
 
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::Kind;
 use crate::profile::{ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
@@ -32,7 +32,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         if cost / their_time.max(1.0) < t.time_lost {
             continue;
         }
-        let mut finding = super::about(profile, Kind::PingPong, id)
+        let mut finding = candidate::about(profile, Kind::PingPong, id)
             .with("hand_overs", seen.count)
             .with("returns", returns)
             .with("hand_over_ns", cost)

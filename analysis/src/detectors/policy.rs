@@ -6,7 +6,7 @@
 //! fetches, and for the copies' answers to their releases, which come all at once. Holds when the
 //! variable's own policy costs at least `least_accesses` messages, more than the other by at least `policy_messages`
 //! of them (or that much more of what is waited for, and the other costs hardly more messages);
-//! and the time saved is worth `worth_saying` of process time. That time is the messages saved, at the mean cost
+//! and the time saved is at least `negligible_loss` of process time. That time is the messages saved, at the mean cost
 //! of an intra-group access; or, if it is more, what all save that wait at barriers for the readers, who fetch, or for the
 //! writers, whose releases wait until the last copy is dealt with.
 
@@ -38,13 +38,13 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         let by_messages = saved / 2.0 * profile.costs.mean(Origin::Intra);
         let by_waiting = profile.lost_by_all(&waited(profile, &objects, policy));
         let lost = profile.fraction(profile.scaled(by_messages.max(by_waiting)));
-        if lost < t.worth_saying {
+        if lost < t.negligible_loss {
             continue;
         }
         let finding = describe(profile, id, (own, other), better, lost);
         let records = objects.iter().map(|(_, used)| used.counts().total()).sum();
         let objects = objects.iter().map(|(id, _)| *id);
-        let mut candidate = Candidate::new(finding, objects, records, t.worth_saying);
+        let mut candidate = Candidate::new(finding, objects, records, t.negligible_loss);
         candidate.ratio = Some((saving, t.policy_messages));
         findings.push(candidate);
     }

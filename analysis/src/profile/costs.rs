@@ -69,7 +69,7 @@ impl MpUse {
         counts
     }
 
-    /// Fraction of the reads that would go to an owner in the same group: one a version under *invalidate*,
+    /// Fraction of the reads that would go to an owner in the same group: one per version under *invalidate*,
     /// one in all under *update*.
     pub fn fetching(&self, policy: CopyPolicy) -> f64 {
         let fetches = match policy {
@@ -84,7 +84,7 @@ impl MpUse {
     pub fn cost(&self, costs: &Costs, origin: Origin, policy: CopyPolicy) -> f64 {
         match origin {
             Origin::Intra => costs.with_copies(&self.counts(), self.fetching(policy)),
-            near_or_far => costs.of(&self.counts(), near_or_far),
+            origin => costs.of(&self.counts(), origin),
         }
     }
 }

@@ -137,7 +137,7 @@ pub struct Waiting {
 }
 
 /// A section that is held: what lies between its calls. Memory processes record a call from its arrival to its reply, so
-/// each gap holds the way to the process and back, which is no work. The shortest gap of the section stands for that.
+/// each gap contains the way to the process and back, which is not work. The shortest gap of the section stands for that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Section {
     last: Nanos,

@@ -6,41 +6,8 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Nanos, VarId};
 use dosmos_trace::record::Record;
 
-use super::OnProcessor;
 use super::arrivals::Arrivals;
-
-/// Largest and mean times over processes, summed over phases, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
-    /// Σ largest.
-    pub max: f64,
-    /// Σ mean.
-    pub mean: f64,
-    /// Σ over processes of largest − own: time lost to waiting for the slowest.
-    pub lost: f64,
-}
-
-impl Spread {
-    /// (max − mean) / max; 0 if nobody did anything.
-    pub fn imbalance(&self) -> f64 {
-        (self.max - self.mean) / self.max.max(1.0)
-    }
-
-    /// That of one phase.
-    pub fn over(times: impl Iterator<Item = Nanos> + Clone) -> Self {
-        let mut spread = Self::default();
-        spread.add(times);
-        spread
-    }
-
-    pub(super) fn add(&mut self, times: impl Iterator<Item = Nanos> + Clone) {
-        let max = times.clone().max().unwrap_or_default().0 as f64;
-        let (sum, n) = times.fold((0.0, 0.0), |(s, n), t| (s + t.0 as f64, n + 1.0));
-        self.max += max;
-        self.mean += sum / f64::max(n, 1.0);
-        self.lost += max * n - sum;
-    }
-}
+use super::{OnProcessor, Spread};
 
 /// What a process's time went to, in all, up to an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,7 +44,12 @@ pub struct Phases {
     pub span: Option<(Nanos, Nanos)>,
     /// What the processes measured themselves; none if they did not.
     pub processor: Option<OnProcessor>,
+    /// Passages that processes must have made, as they passed the same barrier before and after, and that were not
+    /// recorded; only processes with any. Openings that failed are among them, for all alike.
+    pub skipped: BTreeMap<ApId, u64>,
     arrivals: Arrivals,
+    /// The opening of each barrier that each process passed last.
+    last: BTreeMap<(VarId, ApId), u32>,
     left: BTreeMap<ApId, Passage>,
     arrived: BTreeMap<(VarId, u32), BTreeMap<ApId, Passage>>,
 }
@@ -96,6 +68,11 @@ impl Phases {
     /// time went to until it arrived.
     pub(super) fn passed(&mut self, record: &Record, members: usize, before: Spent) {
         let opening = (record.object.var, record.object.index);
+        let last = self.last.insert((opening.0, record.ap), opening.1);
+        let between = last.map_or(0, |last| opening.1.saturating_sub(last).saturating_sub(1));
+        if between > 0 {
+            *self.skipped.entry(record.ap).or_default() += u64::from(between);
+        }
         let passage = Passage {
             arrived: record.start,
             left: record.end(),

@@ -2,15 +2,13 @@
 
 use anyhow::Context;
 use dosmos_cli::demo;
-use dosmos_cli::model::of_run;
+use dosmos_client::{Run, Target};
 use dosmos_model::inputs::{Change, DelayModel, NetworkRecord};
 use dosmos_plot::{Block, Table};
 use dosmos_proto::PhaseTimes;
-use dosmos_trace::query::{Breakdown, TraceSource};
-use dosmos_visualizer::report;
-use dosmos_visualizer::source::Fused;
+use dosmos_report as report;
+use dosmos_trace::query::Breakdown;
 
-use super::diagrams;
 use super::effort::Effort;
 use crate::run::{Ran, run_prepared};
 use crate::statistics::spread;
@@ -210,8 +208,8 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
 
 /// What the modelled time of a run becomes with other numbers of processes and processors, as a factor.
 async fn changed(ran: &Ran, processes: u32) -> anyhow::Result<f64> {
-    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
-    let measured = of_run::gather(&source, NetworkRecord::typical()).await?;
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    let measured = run.measure(NetworkRecord::typical()).await?;
     let change = Change {
         processes: Some(processes),
         processors: Some(processes as usize),
@@ -228,8 +226,8 @@ async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result
 }
 
 async fn breakdown_of(ran: &Ran) -> anyhow::Result<Breakdown> {
-    let source = Fused::new(diagrams::opened(ran.dir.path()).await?);
-    Ok(source.breakdown().await?)
+    let run = Run::open(&Target::run(ran.dir.path())).await?;
+    Ok(run.source().breakdown().await?)
 }
 
 /// Each process's phases but the first and the last: these hold starting and verifying.

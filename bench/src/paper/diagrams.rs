@@ -1,11 +1,10 @@
 //! DOSMOS-Trace (docs/bibliography.md#dosmos-trace), figures 8 to 11: what the monitor shows of programs made to show it.
 
-use dosmos_cli::args::SourceArgs;
-use dosmos_cli::{demo, sources};
+use dosmos_cli::demo;
+use dosmos_client::{Run, Target};
 use dosmos_plot::Block;
 use dosmos_proto::ApId;
-use dosmos_visualizer::report;
-use dosmos_visualizer::source::Fused;
+use dosmos_report as report;
 
 use super::effort::Effort;
 use crate::run::run_prepared;
@@ -51,11 +50,11 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
     for figure in FIGURES {
         let app = [figure.app, "--seconds", seconds];
         let ran = run_prepared(demo::CLUSTER, &app, |_| Ok(())).await?;
-        let source = Fused::new(opened(ran.dir.path()).await?);
+        let run = Run::open(&Target::run(ran.dir.path())).await?;
         let mut inside = vec![Block::text(figure.paper)];
         match figure.variable {
-            Some(name) => inside.extend(report::of_variable(&source, name).await?),
-            None => inside.extend(report::of_process(&source, ApId(0)).await?),
+            Some(name) => inside.extend(report::of_variable(run.source(), name).await?),
+            None => inside.extend(report::of_process(run.source(), ApId(0)).await?),
         }
         blocks.push(Block::Card {
             heading: figure.heading.to_owned(),
@@ -65,15 +64,4 @@ pub(super) async fn blocks(effort: Effort) -> anyhow::Result<Vec<Block>> {
         });
     }
     Ok(blocks)
-}
-
-/// The stores of a run that has ended.
-pub(super) async fn opened(
-    dir: &std::path::Path,
-) -> anyhow::Result<Vec<std::sync::Arc<dyn dosmos_trace::query::TraceSource>>> {
-    let of_run = SourceArgs {
-        run_dir: Some(dir.to_owned()),
-        ..SourceArgs::default()
-    };
-    Ok(sources::open(&of_run).await?.sources)
 }

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Size {
     pub(super) managers: u32,
     pub(super) variables: u32,
-    /// Records a second, all together.
+    /// Records per second, all together.
     pub(super) rate: u32,
 }
 
@@ -232,7 +232,7 @@ impl Maker {
         })
     }
 
-    /// The variables of this process: one number in so many.
+    /// The variables of this process: every N-th number.
     fn own(&self) -> impl Iterator<Item = u32> + use<> {
         (self.me..self.size.variables).step_by(self.size.managers as usize)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
-use dosmos_visualizer::source::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_visualizer::state::Screen;
 use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
 use serde::Serialize;

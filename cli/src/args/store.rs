@@ -8,7 +8,7 @@ use super::Format;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// What is in a store: whose it is, how much, of when, what is lacking, who writes it
+    /// What is in a store: whose it is, how much, which time, what is missing, who writes it
     Info(StoreArgs),
     /// Read all of a store and compare it with its checksums (exit status 1 if anything is damaged)
     Verify(StoreArgs),

@@ -11,7 +11,7 @@ use super::SelectArgs;
 pub enum ExportFormat {
     /// One JSON object a line; `dosmos import` reads it back
     Jsonl,
-    /// A table, one row a record
+    /// A table, one row per record
     Csv,
     /// Timelines for ui.perfetto.dev
     Perfetto,

@@ -34,14 +34,14 @@ impl Baseline {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         serde_json::from_str(&text).with_context(|| {
             format!(
-                "{} is no answer of `dosmos check --format json`",
+                "{} is not an answer of `dosmos check --format json`",
                 file.display()
             )
         })
     }
 
     /// A finding is known if there was one of its kind about the same thing, and worse if it costs more
-    /// by the thresholds `worse` (as a fraction of what it cost) and `worth_saying`.
+    /// by the thresholds `worse` (as a fraction of what it cost) and `negligible_loss`.
     pub(super) fn change(&self, finding: &Finding, t: &Thresholds) -> Change {
         let same = |k: &&Known| {
             k.kind == finding.kind && k.variable == finding.variable && k.object == finding.object
@@ -51,7 +51,7 @@ impl Baseline {
             None => Change::New,
             Some(before) => {
                 let more = finding.severity - before;
-                let worse = more > t.worse * before && more > t.worth_saying;
+                let worse = more > t.worse * before && more > t.negligible_loss;
                 if worse { Change::Worse } else { Change::Known }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use dosmos_analysis::{Finding, Kind};
+use dosmos_analysis::{Finding, Kind, UnknownKind};
 
 /// A kind, a least severity, or both.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,10 @@ impl FromStr for FailOn {
             None => (Some(text), None),
         };
         Ok(Self {
-            kind: kind.map(str::parse).transpose()?,
+            kind: kind
+                .map(str::parse)
+                .transpose()
+                .map_err(|e: UnknownKind| e.to_string())?,
             severity: severity.map_or(Ok(0.0), fraction)?,
         })
     }
@@ -38,7 +41,7 @@ fn fraction(text: &str) -> Result<f64, String> {
     };
     match number.trim().parse::<f64>() {
         Ok(n) if (0.0..=unit).contains(&n) => Ok(n / unit),
-        _ => Err(format!("{text:?} is no severity; write 0.05 or 5%")),
+        _ => Err(format!("{text:?} is not a severity; write 0.05 or 5%")),
     }
 }
 

@@ -39,6 +39,9 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     if let Some(text) = file.defaults.metrics {
         b.metrics.others = b.metrics_at("[defaults]", &text);
     }
+    if !is_name(&file.name) {
+        b.error(format!("cluster {:?}: {NAME_RULE}", file.name));
+    }
     b.topology.name = file.name;
     b.groups(file.group);
     let stores = b.emps(file.emp);
@@ -297,7 +300,7 @@ impl Builder {
         }
         let text = listen.or_else(|| self.default_listen.clone());
         let listen = match text.as_deref() {
-            None => Listen::At(Address::Tcp("127.0.0.1:0".to_owned())),
+            None => Listen::OnThisMachine,
             Some("unix") => Listen::UnixInRunDir,
             Some(text) => match text.parse::<Address>() {
                 Ok(address) => Listen::At(address),
@@ -339,7 +342,7 @@ impl Builder {
                  set insecure = true in [defaults] if that network is yours alone"
             )),
             _ => self.error(format!(
-                "{what}: metrics = {text:?} is no address; write host:port (port 0: the system chooses) or \"off\""
+                "{what}: metrics = {text:?} is not an address; write host:port (port 0: the system chooses) or \"off\""
             )),
         }
         Some(text.to_owned())

@@ -65,6 +65,9 @@ impl Metrics {
     }
 }
 
+/// Bytes of the longest path of a Unix socket (`sun_path` of unix(7), without its last zero).
+const LONGEST_SOCKET: usize = 107;
+
 /// Where a process listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
@@ -72,6 +75,9 @@ pub enum Listen {
     At(Address),
     /// At a Unix socket in the run directory.
     UnixInRunDir,
+    /// Where this machine alone can reach it: at a Unix socket in the run directory or, if its path is too long for
+    /// one, at a port of the loopback interface that the system chooses.
+    OnThisMachine,
 }
 
 /// Everything wrong with a cluster file.
@@ -128,17 +134,21 @@ impl Cluster {
             .filter_map(|(name, listen)| match listen {
                 Listen::At(Address::Tcp(text)) if text.ends_with(":0") => None,
                 Listen::At(address) => Some((name.clone(), address.clone())),
-                Listen::UnixInRunDir => None,
+                Listen::UnixInRunDir | Listen::OnThisMachine => None,
             });
         AddressBook::new(fixed.collect(), run_dir)
     }
 
     /// The address a process binds.
     pub fn bind_address(&self, name: &str, run_dir: &Path) -> Address {
+        let socket = run_dir.join(format!("{name}.sock"));
         match self.listen.get(name) {
             Some(Listen::At(address)) => address.clone(),
-            Some(Listen::UnixInRunDir) => Address::Unix(run_dir.join(format!("{name}.sock"))),
-            None => Address::Tcp("127.0.0.1:0".to_owned()),
+            Some(Listen::UnixInRunDir) => Address::Unix(socket),
+            Some(Listen::OnThisMachine) | None if socket.as_os_str().len() <= LONGEST_SOCKET => {
+                Address::Unix(socket)
+            }
+            Some(Listen::OnThisMachine) | None => Address::Tcp("127.0.0.1:0".to_owned()),
         }
     }
 

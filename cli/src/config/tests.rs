@@ -56,10 +56,12 @@ fn a_good_file_gives_processes_and_made_up_links() {
     let names: Vec<_> = c.topology.process_names().collect();
     assert_eq!(names, ["mp0", "mp1", "lp.north", "lp.ocean", "ap0", "emp0"]);
     assert_eq!(c.listen["mp1"], Listen::UnixInRunDir);
-    assert_eq!(
-        c.listen["mp0"],
-        Listen::At(Address::Tcp("127.0.0.1:0".into()))
-    );
+    assert_eq!(c.listen["mp0"], Listen::OnThisMachine);
+    let socket = Address::Unix("r/mp0.sock".into());
+    assert_eq!(c.bind_address("mp0", Path::new("r")), socket);
+    let deep = "d".repeat(120);
+    let port = Address::Tcp("127.0.0.1:0".into());
+    assert_eq!(c.bind_address("mp0", Path::new(&deep)), port);
     assert_eq!(
         c.store_of("emp0", Path::new("r")),
         Path::new("r/store/emp0")
@@ -205,7 +207,7 @@ fn links_addresses_and_recording_are_checked() {
         "group ocean has two link processes, l2 the second; a group has one"
     );
     let e = replacing("listen = \"unix\"", "listen = \"here\"");
-    assert!(e.contains("process mp1: \"here\" is no address"), "{e}");
+    assert!(e.contains("process mp1: \"here\" is not an address"), "{e}");
     let e = replacing("listen = \"unix\"", "listen = \"0.0.0.0:7000\"");
     assert!(
         e.contains("beyond this machine") && e.contains("insecure = true"),
@@ -229,4 +231,15 @@ fn links_addresses_and_recording_are_checked() {
     );
     let e = replacing("name = \"ap0\"", "name = \"a/b\"");
     assert!(e.contains("process \"a/b\": a name has"), "{e}");
+}
+
+#[test]
+fn a_cluster_name_is_no_path() {
+    for name in ["../../evil", "a/b", "", ".hidden", "a\\nb"] {
+        let said = replacing("name = \"t\"", &format!("name = \"{name}\""));
+        assert!(
+            said.contains("cluster") && said.contains("a name has"),
+            "{name}: {said}"
+        );
+    }
 }

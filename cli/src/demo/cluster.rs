@@ -8,11 +8,11 @@ use super::CLUSTER;
 
 /// What `demo.toml` has.
 const USUAL: (usize, usize) = (2, 4);
-/// More processes than that are no demonstration on one machine.
+/// More processes than that make no sense as a demonstration on one machine.
 const MOST: usize = 64;
 
 /// A cluster file of `groups` groups with `processes` application processes dealt out evenly, each with a
-/// memory process; an event manager a group.
+/// memory process; one event manager per group.
 pub(super) fn text(groups: usize, processes: usize) -> anyhow::Result<String> {
     if groups == 0 || groups > processes || processes > MOST {
         bail!(

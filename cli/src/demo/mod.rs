@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
-use dosmos_visualizer::source::{Fused, RemoteSource};
 use dosmos_visualizer::tui::{self, Options};
 
 use crate::args::{DemoArgs, Format, ScreenArgs};
@@ -25,7 +25,7 @@ use crate::top;
 use crate::up::Signals;
 
 /// Two groups of two memory processes, each with an application process; a link process and an event
-/// manager a group.
+/// manager per group.
 pub const CLUSTER: &str = include_str!("../demo.toml");
 
 /// Seconds the program computes if nobody says.
@@ -79,8 +79,11 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         headless(&mut running, &command, &*source, signals).await
     } else {
         let ended = in_terminal(&mut running, &command, source, app.name, &args.screen).await;
-        if ended.as_ref().is_ok_and(|e| e.failures.is_empty()) {
-            repeat_last_words(&running);
+        if let Ok(outcome) = &ended {
+            outcome.incidents.iter().for_each(|i| output::note(i));
+            if outcome.failures.is_empty() {
+                repeat_last_words(&running);
+            }
         }
         ended
     };
@@ -172,7 +175,7 @@ async fn in_terminal(
         left = &mut terminal => {
             left?;
             let early = format!("{app} was ended with the terminal, before it had verified its result");
-            Ok(AppOutcome { failures: vec![early] })
+            Ok(AppOutcome { failures: vec![early], incidents: Vec::new() })
         }
         outcome = &mut program => {
             terminal.await?;

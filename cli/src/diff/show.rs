@@ -38,7 +38,7 @@ fn runs(c: &Comparison) -> Table {
     table
 }
 
-/// One row a variable and operation.
+/// One row per variable and operation.
 pub(super) fn totals(c: &Comparison) -> Table {
     let mut table = Table::new(&[
         "variable", "op", "count", "count'", "change", "time ms", "time' ms", "change", "wait ms",

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dosmos_proto::Nanos;
 use dosmos_proto::transport::Address;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::RunDir;
+use super::run_dir::RunDir;
 use crate::output;
 
 #[derive(Debug)]
@@ -49,14 +49,20 @@ impl Child {
         run_dir: &RunDir,
         echo: bool,
     ) -> anyhow::Result<Self> {
-        let (program, args) = line.split_first().context("no program to run")?;
-        let mut command = Command::new(program);
+        let program = line.first().context("no program to run")?;
+        if !is_program(program) {
+            bail!("cannot start {program} for {name}: there is no such program");
+        }
+        let this = std::env::current_exe().context("where is this program?")?;
+        let umask = format!("{:o}", run_dir.umask().bits());
+        let mut command = Command::new(this);
         command
-            .args(args)
+            .args(["supervise", "--umask", &umask, "--"])
+            .args(line)
             .env("DOSMOS_MP", memory_process.to_string())
             .env("DOSMOS_AP", name)
             .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = Self::spawn(name, command)?;
@@ -74,7 +80,7 @@ impl Child {
 
     fn spawn(name: &str, mut command: Command) -> anyhow::Result<Self> {
         // A group of its own: Ctrl-C reaches us, and we end the children in order.
-        let process = command.kill_on_drop(true).process_group(0).spawn();
+        let process = command.process_group(0).spawn();
         let program = command
             .as_std()
             .get_program()
@@ -131,6 +137,26 @@ impl Child {
         let _ = self.process.wait().await;
         for copy in self.output.drain(..) {
             let _ = copy.await;
+        }
+    }
+}
+
+/// Whether there is such a program, by its path or in the directories of `PATH`.
+fn is_program(name: &str) -> bool {
+    if name.contains('/') {
+        return Path::new(name).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(name).is_file())
+}
+
+impl Drop for Child {
+    /// Kills what still runs of it, with its process group.
+    fn drop(&mut self) {
+        // A number that was not waited for is not given to another process.
+        if let Some(id) = self.process.id() {
+            let _ = killpg(Pid::from_raw(id as i32), Signal::SIGKILL);
+            let _ = self.process.start_kill();
         }
     }
 }

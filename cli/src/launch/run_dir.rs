@@ -1,42 +1,69 @@
-//! The directory of a run: addresses, logs, stores.
+//! The directory of a run: addresses, logs, stores. It belongs to one run, and whoever launches that run has it locked.
+//! Only the user who made it can read what is in it.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use dosmos_client::RUNS;
+use nix::sys::stat::{Mode, umask};
 
-/// Where runs go unless told otherwise.
-pub const RUNS: &str = "dosmos-run";
+use crate::lock;
+
+/// Held by the launcher of the run for as long as it runs; says its process number.
+const LOCK: &str = "lock";
+/// What only the user may read, write and enter.
+const PRIVATE_DIR: u32 = 0o700;
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
-pub struct RunDir(PathBuf);
+pub struct RunDir {
+    path: PathBuf,
+    /// What new files of the user's program may not be; what dosmos writes is private.
+    umask: Mode,
+    /// Locked until the last clone is dropped, or this process ends in any way.
+    _lock: Arc<File>,
+}
 
 impl RunDir {
-    /// Makes `dir`, or `dosmos-run/NAME-TIME`, to which `dosmos-run/latest` then points.
+    /// Makes `dir`, or `dosmos-run/NAME-TIME`, to which `dosmos-run/latest` then points. From then on, files that this
+    /// process and its children make are private to the user.
     ///
     /// # Errors
-    /// A directory that cannot be made, with its path.
+    /// A directory that cannot be made, that another launcher uses, or that holds a run already.
     pub fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
+        let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
         let chosen = dir.is_none();
-        let dir = dir.unwrap_or_else(|| {
-            let now = chrono::Local::now().format("%Y%m%d-%H%M%S");
-            let wanted = Path::new(RUNS).join(format!("{name}-{now}"));
-            let mut free = wanted.clone();
-            let mut n = 1;
-            while free.exists() {
-                n += 1;
-                free = wanted.with_extension(n.to_string());
-            }
-            free
-        });
-        for part in ["addr", "log", "store"] {
-            let path = dir.join(part);
-            std::fs::create_dir_all(&path)
-                .with_context(|| format!("cannot make {}", path.display()))?;
-        }
+        let dir = dir.unwrap_or_else(|| unused(name));
+        let make = || {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(PRIVATE_DIR)
+                .create(&dir)
+        };
+        make().with_context(|| format!("cannot make {}", dir.display()))?;
         let dir = dir.canonicalize().context("the run directory vanished")?;
-        // Addresses of an earlier run in the same directory lead nowhere.
+        let lock = lock::hold(
+            &dir.join(LOCK),
+            &format!("{} is in use", dir.display()),
+            "choose another --run-dir, or wait until that run has ended",
+        )?;
+        if holds_a_run(&dir) {
+            bail!(
+                "{} holds an earlier run; choose another --run-dir, or remove it",
+                dir.display()
+            );
+        }
+        for part in ["addr", "lock.d", "log", "store"] {
+            let path = dir.join(part);
+            let made = std::fs::create_dir_all(&path).and_then(|()| {
+                std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
+            });
+            made.with_context(|| format!("cannot make {}", path.display()))?;
+        }
+        // Addresses of a run that did not come about lead nowhere.
         for old in std::fs::read_dir(dir.join("addr"))?.flatten() {
             let _ = std::fs::remove_file(old.path());
         }
@@ -48,12 +75,21 @@ impl RunDir {
                 let _ = std::os::unix::fs::symlink(name, latest);
             }
         }
-        Ok(Self(dir))
+        Ok(Self {
+            path: dir,
+            umask,
+            _lock: Arc::new(lock),
+        })
+    }
+
+    /// What the user's own files may not be.
+    pub(super) fn umask(&self) -> Mode {
+        self.umask
     }
 
     /// The path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// The path, relative to the current directory if it lies below it.
@@ -61,16 +97,16 @@ impl RunDir {
         let here = std::env::current_dir().and_then(|d| d.canonicalize());
         let relative = here
             .ok()
-            .and_then(|h| self.0.strip_prefix(h).ok().map(Path::to_owned));
+            .and_then(|h| self.path.strip_prefix(h).ok().map(Path::to_owned));
         relative
-            .unwrap_or_else(|| self.0.clone())
+            .unwrap_or_else(|| self.path.clone())
             .display()
             .to_string()
     }
 
     /// The path of the log of a process.
     pub fn log_path(&self, name: &str) -> PathBuf {
-        self.0.join("log").join(format!("{name}.log"))
+        self.path.join("log").join(format!("{name}.log"))
     }
 
     /// The log of a process, to append to.
@@ -103,5 +139,64 @@ impl RunDir {
         let last = lines.clone().next()?;
         let is_error = |l: &&str| l.starts_with("dosmos: ") || l.starts_with("error: ");
         Some(lines.find(is_error).unwrap_or(last).to_owned())
+    }
+}
+
+/// A directory below [`RUNS`] that does not exist yet.
+fn unused(name: &str) -> PathBuf {
+    let now = chrono::Local::now().format("%Y%m%d-%H%M%S");
+    let wanted = Path::new(RUNS).join(format!("{name}-{now}"));
+    let mut free = wanted.clone();
+    let mut n = 1;
+    while free.exists() {
+        n += 1;
+        free = wanted.with_extension(n.to_string());
+    }
+    free
+}
+
+/// Whether an event manager has written a store here.
+fn holds_a_run(dir: &Path) -> bool {
+    let stores = std::fs::read_dir(dir.join("store"));
+    stores.is_ok_and(|mut stores| stores.next().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_launcher_uses_a_directory_at_a_time_and_only_for_one_run() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("run");
+        let create = || RunDir::create(Some(dir.clone()), "test");
+        let first = create().unwrap();
+        let refused = create().unwrap_err().to_string();
+        let this = std::process::id().to_string();
+        assert!(
+            refused.contains("in use") && refused.contains(&this),
+            "{refused}"
+        );
+        // A run that did not come about is no obstacle.
+        drop(first);
+        let second = create().unwrap();
+        std::fs::create_dir(second.path().join("store/emp0")).unwrap();
+        drop(second);
+        let refused = create().unwrap_err().to_string();
+        assert!(refused.contains("holds an earlier run"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_in_it_is_private() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("deep/run");
+        let run = RunDir::create(Some(dir.clone()), "test").unwrap();
+        let log: File = run.log("mp0").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        for path in ["", "addr", "log", "store"] {
+            assert_eq!(mode(&dir.join(path)), 0o700, "{path}");
+        }
+        assert_eq!(log.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(&dir.join(LOCK)), 0o600);
     }
 }

@@ -18,6 +18,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
+use dosmos_model::ModelError;
 use serde_json::Value;
 
 use crate::args::{DocumentArgs, Format, ModelCommand};
@@ -53,6 +54,17 @@ pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
 /// The document is not JSON, lacks or misspells a field, or a field has a value that the model has no
 /// meaning for.
 fn answer(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
+    document::check_fields_are_unique(text)?;
+    computed(command, text).map_err(|e| match e.downcast_ref::<ModelError>() {
+        Some(ModelError::Overflow { .. }) => match document::most_extreme_number(text) {
+            Some((field, value)) => e.context(format!("{field}: {value:e} is not allowed")),
+            None => e,
+        },
+        _ => e,
+    })
+}
+
+fn computed(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
     match command {
         ModelCommand::Lopc(_) => lopc::homogeneous(text),
         ModelCommand::ClientServer(_) => lopc::client_server(text),

@@ -1,4 +1,4 @@
-//! An answer as tables: numbers and words first, then the lists, one row a node, then lists of things.
+//! An answer as tables: numbers and words first, then the lists, one row per node, then lists of things.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ pub(super) fn tables(answer: &Value, format: Format) -> String {
     parts.join("\n")
 }
 
-/// Things of one kind, one a row; the fields of the first are the columns.
+/// Things of one kind, one per row; the fields of the first are the columns.
 fn rows(name: &str, items: &[Value], format: Format) -> String {
     let mut headers = vec![name.to_owned()];
     if let Some(Value::Object(first)) = items.first() {

@@ -5,7 +5,7 @@ use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, T
 use dosmos_trace::record::{Record, Side};
 use serde_json::json;
 
-use super::{Answer, select};
+use super::Answer;
 use crate::args::QueryArgs;
 use crate::output::{self, Table};
 
@@ -14,7 +14,7 @@ pub(super) async fn histogram(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, &args.select, args.all)?;
+    let filter = args.select.scope().filter(catalog, args.all)?;
     let h = source
         .histogram(&HistogramQuery {
             filter,
@@ -47,7 +47,7 @@ pub(super) async fn history(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, &args.select, args.all)?;
+    let filter = args.select.scope().filter(catalog, args.all)?;
     let h = source
         .history(&HistoryQuery {
             filter,
@@ -91,7 +91,7 @@ pub(super) async fn events(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = select::filter(catalog, &args.select, args.all)?;
+    let filter = args.select.scope().filter(catalog, args.all)?;
     let (records, next) = match args.limit {
         0 => (source.records(&filter, 0).await?, None),
         limit => page::page(source, &filter, args.after, limit.into()).await?,

@@ -1,10 +1,10 @@
-//! The execution-time breakdown, one row a process, or with `--all` one a process and phase.
+//! The execution-time breakdown, one row per process, or with `--all` one per process and phase.
 
 use dosmos_proto::{Component, PhaseTimes};
 use dosmos_trace::query::{Catalog, TraceSource};
 use serde_json::json;
 
-use super::{Answer, select};
+use super::Answer;
 use crate::args::QueryArgs;
 use crate::output::Table;
 
@@ -13,7 +13,7 @@ pub(super) async fn answer(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let wanted = select::filter(catalog, &args.select, false)?.aps;
+    let wanted = args.select.scope().filter(catalog, false)?.aps;
     let breakdown = source.breakdown().await?;
     let rows: Vec<PhaseTimes> = if args.all {
         breakdown.phases.clone()

@@ -1,25 +1,21 @@
 //! `dosmos query`: questions to running event managers or stores, answered as tables, JSON or CSV.
 //!
-//! Every JSON answer is one object with the key `completeness` (what is lacking: see
+//! Every JSON answer is one object with the key `completeness` (what is missing: see
 //! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
-//! the other formats what is lacking is said on standard error.
+//! the other formats what is missing is said on standard error.
 
 mod accesses;
 mod breakdown;
 mod objects;
 
-pub(crate) mod select;
-
+use dosmos_client::Run;
 use dosmos_trace::query::{Completeness, TraceSource};
-use dosmos_visualizer::source::Fused;
 use serde_json::json;
 
 use crate::args::{Format, QueryArgs, Question};
 use crate::output::{self, Table};
-use crate::sources;
 
 pub(crate) use objects::totals;
-pub(crate) use select::between;
 
 /// An answer in both forms.
 pub(crate) struct Answer {
@@ -29,8 +25,8 @@ pub(crate) struct Answer {
 }
 
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
-    let source = Fused::new(sources::open(&args.sources).await?.sources);
-    let answer = answer(&source, &args).await?;
+    let run = Run::open(&args.sources.target()).await?;
+    let answer = answer(run.source(), &args).await?;
     for line in lacking(&answer.completeness) {
         output::note(&format!("incomplete: {line}"));
     }
@@ -45,7 +41,7 @@ pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a reader of a table must know, one line a reason.
+/// What a reader of a table must know, one line per reason.
 pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
     c.reasons()
 }

@@ -9,7 +9,7 @@ use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
 use dosmos_trace::record::PerOrigin;
 use serde_json::json;
 
-use super::{Answer, select};
+use super::Answer;
 use crate::args::QueryArgs;
 use crate::output::Table;
 
@@ -72,7 +72,7 @@ pub(super) async fn variables(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let mut query = select::meta_query(catalog, &args.select)?;
+    let mut query = args.select.scope().meta_query(catalog)?;
     let ranked = ranked(source, &query, args).await?;
     if let Some(ranked) = &ranked {
         query.variables.clone_from(ranked);
@@ -151,7 +151,7 @@ pub(super) async fn variables(
     Ok(Answer::list(table, "variables", &items, completeness))
 }
 
-/// The variables asked for in the order asked for, the first so many; none if neither was said.
+/// The variables asked for in the order asked for, the first ones; none if neither was said.
 async fn ranked(
     source: &dyn TraceSource,
     query: &MetaQuery,
@@ -316,7 +316,7 @@ pub(super) async fn meta(
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
     let metas = source
-        .meta_objects(&select::meta_query(catalog, &args.select)?)
+        .meta_objects(&args.select.scope().meta_query(catalog)?)
         .await?;
     let t = &catalog.topology;
     let name = |o: ObjectId| format!("{}[{}]", catalog.name_of(o.var), o.index);

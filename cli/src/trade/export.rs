@@ -15,11 +15,11 @@ use tempfile::NamedTempFile;
 
 use super::Work;
 use crate::args::{ExportArgs, ExportFormat};
-use crate::query::{lacking, select};
-use crate::{output, sources};
+use crate::output;
+use crate::query::lacking;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
-    let stores = sources::stores(&args.store, args.run_dir.as_deref())?;
+    let stores = dosmos_client::stores(&args.store, args.run_dir.as_deref())?;
     let file = Target::open(&args.output)?;
     let mut work = Work::start();
     let exported = write(&stores, args, &file, &mut work)
@@ -41,7 +41,7 @@ fn write(
     work: &mut Work,
 ) -> anyhow::Result<Exported> {
     let catalog = Run::of(stores)?.catalog;
-    let filter = select::filter(&catalog, &args.select, !args.accesses)?;
+    let filter = args.select.scope().filter(&catalog, !args.accesses)?;
     let mut to = exporter(args.format, file.writer()?)?;
     let exported = dosmos_interchange::export(stores, &filter, &mut *to, |at| {
         work.at(|| format!("{} of {} records", at.records, at.of))
@@ -82,7 +82,7 @@ fn parquet<'a>(_: impl Write + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
 /// Where the file goes: beside its name until it is whole, then there.
 enum Target {
     Stdout,
-    /// Something that is no file, such as a pipe, is written at once.
+    /// Something that is not a file, such as a pipe, is written at once.
     Direct(File),
     Beside(NamedTempFile),
 }

@@ -6,7 +6,7 @@ use dosmos_documents::texts_for_people;
 use regex::Regex;
 
 /// How many are left. The number only gets smaller; at zero it goes.
-const LEFT: usize = 340;
+const LEFT: usize = 62;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/wording.rs";
@@ -17,7 +17,7 @@ impl Rules {
     fn new() -> Self {
         let counted = "bytes|records?|rows?|ns|µs|messages?|one|readers?|keys?|lanes?|entry|entries|words?|steps?|streams?|\
              managers?|barriers?|times|requests?|references|cycles?|redraws|rounds?|lines?|columns?|files?|chunks?|points?|\
-             accesses|operations|rate|randomly";
+             operations|rate|randomly";
         let each = "record|object|group|process|version|second|host|run|line|variable|chunk|store|column|side|kind|peer|batch|node|\
              phase|file|row|access|message|database|barrier|commit|element|bucket|non-zero|thread|level";
         let rules = [

@@ -2,7 +2,8 @@
 //! misbehaves on request. Variables whose names start with
 //! `silent` are never answered about, `late` ones are answered when something else is asked,
 //! `fatal` ones end the session, `deadly` ones the whole server; reads of `reverse` ones are answered
-//! three at a time, the last first.
+//! three at a time, the last first; the first release of an `unsteady` one is refused. A barrier called
+//! `lose` takes all locks away.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -136,6 +137,10 @@ struct Session {
     data: BTreeMap<u64, Vec<u8>>,
     held: BTreeMap<u64, u64>,
     epochs: u64,
+    /// Names of what requests are about, by their numbers.
+    waiting: HashMap<u64, String>,
+    /// A release was refused.
+    refused: bool,
     versions: BTreeMap<u64, u64>,
     /// Answers kept back.
     reversed: Vec<wire::ApReply>,
@@ -146,6 +151,12 @@ impl Session {
     fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
         let body = request.body.unwrap();
         let name = self.name_of(&body);
+        if let Request::Cancel(cancel) = &body {
+            let name = self.waiting.remove(&cancel.id).unwrap_or_default();
+            self.log.lock().unwrap().push(format!("cancel {name}"));
+            return Ok(vec![]);
+        }
+        self.waiting.insert(request.id, name.clone());
         self.log
             .lock()
             .unwrap()
@@ -205,7 +216,7 @@ impl Session {
                 ..Default::default()
             }),
             Request::Hello(hello) => {
-                let why = format!("{} is no process of this cluster", hello.name);
+                let why = format!("{} is not a process of this cluster", hello.name);
                 return Err(Refusal::new(ErrorCode::UnknownProcess, why));
             }
             Request::Declare(spec) => self.declare(spec.try_into()?),
@@ -220,6 +231,10 @@ impl Session {
                 self.access(object, kind.unwrap())?
             }
             Request::Cancel(_) => unreachable!("it gets no reply"),
+            Request::Barrier(b) if b.name == "lose" => {
+                self.held.clear();
+                Reply::Barrier(wire::BarrierDone { generation: 1 })
+            }
             Request::Barrier(_) => Reply::Barrier(wire::BarrierDone { generation: 1 }),
             Request::Publish(_) => Reply::Published(wire::Published {}),
             Request::Bye(_) => Reply::Farewell(wire::Farewell {}),
@@ -228,6 +243,14 @@ impl Session {
 
     fn access(&mut self, object: u64, kind: wire::object_access::Kind) -> Result<Reply, Refusal> {
         Ok(match kind {
+            Kind::Read(wire::Read { epoch: Some(e), .. }) if self.held.get(&object) != Some(&e) => {
+                let why = "the section is over";
+                return Err(Refusal::new(ErrorCode::StaleEpoch, why));
+            }
+            Kind::Release(_) if self.unsteady(object) => {
+                let why = "an owner that was written to cannot be reached";
+                return Err(Refusal::new(ErrorCode::Unreachable, why));
+            }
             Kind::Read(r) => {
                 let width = self.width(object);
                 let all = &self.data[&object];
@@ -268,6 +291,14 @@ impl Session {
                 })
             }
         })
+    }
+
+    /// Whether a release is refused: the first one of an `unsteady` variable.
+    fn unsteady(&mut self, object: u64) -> bool {
+        let id = ObjectId::from_wire(object).var;
+        let mut all = self.variables.values();
+        let named = all.any(|v| v.id() == id && v.spec().name().starts_with("unsteady"));
+        named && !std::mem::replace(&mut self.refused, true)
     }
 
     fn declare(&mut self, spec: VariableSpec) -> Reply {

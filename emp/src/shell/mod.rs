@@ -154,7 +154,7 @@ async fn services(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .build_v1()
         .map_err(|e| ServeError::Service(Box::new(e)))?;
     let (health, health_service) = tonic_health::server::health_reporter();
-    let service = EventManagerServer::new(service::Service(shared.clone()))
+    let service = EventManagerServer::new(service::Service::new(shared.clone()))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     health

@@ -1,6 +1,7 @@
 //! The gRPC service: questions are answered over what is on disk, after everything received so far
 //! has been put there.
 
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,30 +11,71 @@ use dosmos_proto::wire::event_manager_server::EventManager;
 use dosmos_proto::{Malformed, Topology, VarId, wire};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, QueryError};
 use dosmos_trace::selection::Selection;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
-use tokio_stream::{Stream, StreamExt};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::state::Shared;
 use super::{exchange, ingest};
 
 /// Records in one message of an answer.
-const RECORDS_A_MESSAGE: usize = 8192;
+const RECORDS_PER_MESSAGE: usize = 8192;
 /// How long a question waits for the disk before it is answered without what is pending.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long `Flush` waits for other event managers.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) struct Service(pub(super) Arc<Shared>);
+/// Questions that read the store at the same time, each on a thread of its own; more wait.
+const MOST_QUESTIONS: usize = 4;
+/// Streams of records at the same time; more are refused.
+const MOST_RECORD_STREAMS: usize = 16;
+/// Messages of a stream of records that are encoded before the first is taken.
+const PARTS_AHEAD: usize = 2;
+/// How long a stream of records waits for its reader.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Answers on threads of their own: the thread that takes records never waits for a question.
+pub(super) struct Service {
+    shared: Arc<Shared>,
+    questions: Arc<Semaphore>,
+    record_streams: Arc<Semaphore>,
+}
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Service {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            record_streams: Arc::new(Semaphore::new(MOST_RECORD_STREAMS)),
+        }
+    }
+
+    /// Answers a question about what is on disk, on another thread.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        let ending = |_| Status::unavailable("this event manager is ending");
+        let place = Arc::clone(&self.questions).acquire_owned().await;
+        let place = place.map_err(ending)?;
+        let shared = Arc::clone(&self.shared);
+        let answer = tokio::task::spawn_blocking(move || {
+            let answer = question(&shared);
+            drop(place);
+            answer
+        });
+        let failed = |e| Status::internal(format!("the question could not be answered: {e}"));
+        answer.await.map_err(failed)
+    }
+
     /// A store in trouble, or slow, leaves out what it could not write; the answer says so.
     async fn settle(&self) {
-        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0.flush()).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.shared.flush()).await;
     }
 }
 
@@ -55,7 +97,7 @@ impl EventManager for Service {
         request: Request<Streaming<wire::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
         let (send, replies) = mpsc::unbounded_channel();
-        let shared = self.0.clone();
+        let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let stream = ingest::serve(shared.clone(), request.into_inner(), send);
             shared.until_ended(stream).await;
@@ -70,7 +112,7 @@ impl EventManager for Service {
         request: Request<Streaming<wire::ExchangeRequest>>,
     ) -> Result<Response<Self::ExchangeStream>, Status> {
         let (send, replies) = mpsc::unbounded_channel();
-        let shared = self.0.clone();
+        let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let stream = exchange::take(shared.clone(), request.into_inner(), send);
             shared.until_ended(stream).await;
@@ -86,14 +128,19 @@ impl EventManager for Service {
     ) -> Result<Response<wire::Catalog>, Status> {
         let detail = request.into_inner().detail();
         self.settle().await;
-        let mut catalog = match detail {
-            Detail::All => self.0.view.catalog(),
-            Detail::NoVariables | Detail::Growing => self.0.view.outline(),
-        };
-        if detail == Detail::Growing {
-            catalog.topology = Topology::default();
-        }
-        catalog.completeness = self.0.completeness();
+        let catalog = self
+            .ask(move |shared| {
+                let mut catalog = match detail {
+                    Detail::All => shared.view.catalog(),
+                    Detail::NoVariables | Detail::Growing => shared.view.outline(),
+                };
+                if detail == Detail::Growing {
+                    catalog.topology = Topology::default();
+                }
+                catalog.completeness = shared.completeness();
+                catalog
+            })
+            .await?;
         Ok(Response::new(catalog.into()))
     }
 
@@ -102,7 +149,8 @@ impl EventManager for Service {
         request: Request<wire::MetaRequest>,
     ) -> Result<Response<wire::MetaObjects>, Status> {
         self.settle().await;
-        let metas = self.0.meta_objects(&request.into_inner().into());
+        let query = request.into_inner().into();
+        let metas = self.ask(move |shared| shared.meta_objects(&query)).await?;
         Ok(Response::new(metas.into()))
     }
 
@@ -111,7 +159,8 @@ impl EventManager for Service {
         request: Request<wire::RankRequest>,
     ) -> Result<Response<wire::Ranking>, Status> {
         let query = request.into_inner().into();
-        let ranking = self.0.rank(&query).map_err(refused)?;
+        let ranking = self.ask(move |shared| shared.rank(&query)).await?;
+        let ranking = ranking.map_err(refused)?;
         Ok(Response::new(ranking.into()))
     }
 
@@ -121,7 +170,8 @@ impl EventManager for Service {
     ) -> Result<Response<wire::VariableTable>, Status> {
         let wanted = request.into_inner().variables.into_iter();
         let wanted = wanted.map(VarId).collect();
-        Ok(Response::new(self.0.describe(&wanted).into()))
+        let table = self.ask(move |shared| shared.describe(&wanted)).await?;
+        Ok(Response::new(table.into()))
     }
 
     async fn set_selection(
@@ -131,7 +181,7 @@ impl EventManager for Service {
         let selection = request.into_inner().selection.unwrap_or_default();
         let selection = Selection::try_from(selection).map_err(|e: Malformed| Status::from(e))?;
         tracing::info!("told to record {selection:?}");
-        let (told, absent) = self.0.select(selection);
+        let (told, absent) = self.shared.select(selection);
         Ok(Response::new(wire::SelectionReply { told, absent }))
     }
 
@@ -141,8 +191,11 @@ impl EventManager for Service {
     ) -> Result<Response<wire::Histogram>, Status> {
         let query = HistogramQuery::try_from(request.into_inner())?;
         self.settle().await;
-        let mut histogram = self.0.view.histogram(&query).map_err(refused)?;
-        histogram.completeness = self.0.completeness();
+        let histogram = self
+            .ask(move |shared| shared.view.histogram(&query))
+            .await?;
+        let mut histogram = histogram.map_err(refused)?;
+        histogram.completeness = self.shared.completeness();
         Ok(Response::new(histogram.into()))
     }
 
@@ -152,8 +205,9 @@ impl EventManager for Service {
     ) -> Result<Response<wire::History>, Status> {
         let query = HistoryQuery::try_from(request.into_inner())?;
         self.settle().await;
-        let mut history = self.0.view.history(&query).map_err(refused)?;
-        history.completeness = self.0.completeness();
+        let history = self.ask(move |shared| shared.view.history(&query)).await?;
+        let mut history = history.map_err(refused)?;
+        history.completeness = self.shared.completeness();
         Ok(Response::new(history.into()))
     }
 
@@ -161,7 +215,7 @@ impl EventManager for Service {
         &self,
         _: Request<wire::StatusRequest>,
     ) -> Result<Response<wire::Status>, Status> {
-        Ok(Response::new(self.0.status().into()))
+        Ok(Response::new(self.shared.status().into()))
     }
 
     async fn get_breakdown(
@@ -169,8 +223,8 @@ impl EventManager for Service {
         _: Request<wire::BreakdownRequest>,
     ) -> Result<Response<wire::Breakdown>, Status> {
         self.settle().await;
-        let mut breakdown = self.0.view.breakdown();
-        breakdown.completeness = self.0.completeness();
+        let mut breakdown = self.ask(|shared| shared.view.breakdown()).await?;
+        breakdown.completeness = self.shared.completeness();
         Ok(Response::new(breakdown.into()))
     }
 
@@ -182,33 +236,69 @@ impl EventManager for Service {
         let filter = request.filter.unwrap_or_default();
         let filter = Filter::try_from(filter).map_err(|e: Malformed| Status::from(e))?;
         self.settle().await;
-        let records = self.0.view.records(&filter, request.limit);
-        let lacking = wire::RecordsPart {
-            records: None,
-            completeness: Some(self.0.completeness().into()),
+        let full = |_| {
+            Status::resource_exhausted("too many streams of records are open; read those first")
         };
-        // Encoded as they are sent, not all at once.
-        let parts = records.len().div_ceil(RECORDS_A_MESSAGE);
-        let part = move |i: usize| {
-            let from = i * RECORDS_A_MESSAGE;
-            let to = records.len().min(from + RECORDS_A_MESSAGE);
-            wire::RecordsPart {
-                records: Some(dosmos_trace::wire::encode(&records[from..to])),
-                completeness: None,
-            }
-        };
-        let parts = (0..parts).map(part).chain([lacking]);
-        Ok(Response::new(Box::pin(tokio_stream::iter(parts).map(Ok))))
+        let place = Arc::clone(&self.record_streams).try_acquire_owned();
+        let place = place.map_err(full)?;
+        let (send, parts) = mpsc::channel(PARTS_AHEAD);
+        let shared = Arc::clone(&self.shared);
+        let runtime = Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let out = |part| {
+                let sent = runtime.block_on(send.send_timeout(Ok(part), UNREAD_TIMEOUT));
+                sent.is_ok()
+            };
+            send_records(&shared, &filter, request.limit, out);
+            drop(place);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(parts))))
     }
 
     async fn flush(
         &self,
         _: Request<wire::FlushRequest>,
     ) -> Result<Response<wire::FlushDoneReply>, Status> {
-        self.0
+        self.shared
             .settle(SETTLE_TIMEOUT)
             .await
             .map_err(Status::unavailable)?;
         Ok(Response::new(wire::FlushDoneReply {}))
+    }
+}
+
+/// Sends what `filter` matches, at most `limit` records (0: no limit), then what that lacks; gives up when
+/// `out` says that nobody reads.
+fn send_records(
+    shared: &Shared,
+    filter: &Filter,
+    limit: u64,
+    mut out: impl FnMut(wire::RecordsPart) -> bool,
+) {
+    let mut left = match usize::try_from(limit) {
+        Ok(0) | Err(_) => usize::MAX,
+        Ok(limit) => limit,
+    };
+    let mut read = true;
+    shared.view.records_in_order(filter, |mut records| {
+        records.truncate(left);
+        left -= records.len();
+        for part in records.chunks(RECORDS_PER_MESSAGE) {
+            read = read
+                && out(wire::RecordsPart {
+                    records: Some(dosmos_trace::wire::encode(part)),
+                    completeness: None,
+                });
+        }
+        match read && left > 0 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    if read {
+        out(wire::RecordsPart {
+            records: None,
+            completeness: Some(shared.completeness().into()),
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! Barnes–Hut: the motion of a cluster of stars under their own gravity (Barnes: 000, "Choice of
+//! Barnes–Hut: the motion of a cluster of stars under their own gravity (Barnes: docs/bibliography.md#dvsm, "Choice of
 //! applications").
 //!
 //! Each process moves a share of the bodies. They lie in an object for each process, at its own memory
@@ -8,10 +8,10 @@
 //!
 //! The octree is not shared: each process builds all of it from the bodies it has read. That costs some
 //! work of each, and saves the fine-grained sharing of cells that, on memory with pages, is false sharing
-//! and costs this program many faults (000). Which bodies are near in space has nothing to do with who moves them, so all have about the same
+//! and costs this program many faults (docs/bibliography.md#dvsm). Which bodies are near in space has nothing to do with who moves them, so all have about the same
 //! to do.
 //!
-//! The result must equal the sequential one bit for bit. The sizes of 000, table 1, are `--bodies 16384
+//! The result must equal the sequential one bit for bit. The sizes of the DVSM paper, table 1, are `--bodies 16384
 //! --theta 0.57` and `--bodies 32768 --theta 0.67`.
 
 mod tree;
@@ -34,7 +34,7 @@ const STEP: f64 = 0.01;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Barnes {
-    /// Bodies, at least one a process.
+    /// Bodies, at least one per process.
     #[arg(long, default_value_t = 1024)]
     bodies: usize,
     /// Cells seen under a smaller angle (width by distance) count as one body; 0 opens all.

@@ -51,7 +51,7 @@ impl Pace {
     }
 }
 
-/// So many seconds; none if that makes no time.
+/// A number of seconds as a duration; none if it is not one.
 pub(crate) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
 }

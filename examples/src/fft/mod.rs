@@ -1,4 +1,4 @@
-//! Fast Fourier transform in six steps (FFT: 004, section 5.2): all-to-all exchange by transposing a matrix.
+//! Fast Fourier transform in six steps (FFT: docs/bibliography.md#memory-hierarchies, section 5.2): all-to-all exchange by transposing a matrix.
 //!
 //! The points lie in a square matrix of which each process has a band of rows. Transforms of rows need
 //! no sharing; between them the matrix is transposed, and for that everyone needs something of everyone.
@@ -8,7 +8,7 @@
 //! matrices, one written while the other is read, and a barrier after each of the three transpositions.
 //!
 //! Iterations transform forward and back in turn. The result must equal the sequential one bit for bit,
-//! and after an even number of them be the signal again, within 1e-9. The size of 004, table 2, is
+//! and after an even number of them be the signal again, within 1e-9. The size of the memory hierarchy paper, table 2, is
 //! `--side 256`.
 
 mod kernel;
@@ -29,7 +29,7 @@ const TOLERANCE: f64 = 1e-9;
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Fft {
-    /// Rows of the square of points: a power of two, at least one a process. There are this × this points.
+    /// Rows of the square of points: a power of two, at least one per process. There are this × this points.
     #[arg(long, default_value_t = 128)]
     side: usize,
     /// Seed of the signal.
@@ -44,7 +44,7 @@ impl Program for Fft {
         enough(dsm, "fft", "--side", self.side, 1)?;
         if !self.side.is_power_of_two() || self.side > 1 << 15 {
             return Err(Error::Usage(format!(
-                "fft: --side {} is no power of two up to 32768",
+                "fft: --side {} is not a power of two up to 32768",
                 self.side
             )));
         }

@@ -30,7 +30,7 @@ pub struct BarrierOutcome {
     pub kind: BarrierKind,
     /// Processes that meet.
     pub processes: usize,
-    /// Process `i` comes `i` times so many microseconds later.
+    /// Process `i` arrives `i` times this many microseconds later.
     pub skew_us: u64,
     /// `T_B` of each barrier, nanoseconds, in increasing order.
     pub t_ns: Vec<f64>,

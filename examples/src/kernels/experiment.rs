@@ -1,4 +1,4 @@
-//! One experiment (MODELS D.2): a test process carries grains out, alone and beside N competitors.
+//! One experiment (docs/design/models.md#kernels-experiment): a test process carries grains out, alone and beside N competitors.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Unit grains (MODELS D.1): what one iteration of a kernel does, and who does it.
+//! Unit grains (docs/design/models.md#kernels-unit-grain): what one iteration of a kernel does, and who does it.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -45,7 +45,7 @@ impl Value {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Stride {
-    /// So many elements.
+    /// Number of elements.
     By(Value),
     /// Anywhere.
     Anywhere(Random),

@@ -1,5 +1,5 @@
 //! The workload kernels MAD (memory access), SAD (synchronisation access) and BAD (barriers): unit grains on
-//! one test process, alone and beside competitors (MODELS D; `002`). `dosmos-bench kernels` runs the sweeps.
+//! one test process, alone and beside competitors (docs/design/models.md#workload-kernels). `dosmos-bench kernels` runs the sweeps.
 //!
 //! Process 0 prints one JSON object a number of competitors ([`Outcome`]) or barrier ([`BarrierOutcome`]).
 
@@ -27,13 +27,13 @@ pub struct Kernels {
     /// Experiments, a JSON array of {name, words, test, competitors, n, lock, place}
     #[arg(long, value_name = "FILE")]
     experiments: Option<PathBuf>,
-    /// Milliseconds a measurement
+    /// Milliseconds per measurement
     #[arg(long, default_value_t = 100)]
     time: u64,
     /// Measurements of each point
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// Measure barriers instead: so many of each kind
+    /// Measure barriers instead: this many of each kind
     #[arg(long, value_name = "ROUNDS")]
     barriers: Option<usize>,
     /// Microseconds that each process arrives after the one before

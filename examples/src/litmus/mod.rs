@@ -1,4 +1,4 @@
-//! Litmus programs: the consistency contract (DESIGN, section 3), tried out.
+//! Litmus programs: the consistency contract (docs/design/consistency.md#contract), tried out.
 //!
 //! Each test runs many rounds, counts what it saw, and fails at the first outcome that the contract
 //! forbids, naming the rule. Where the contract still promises something without synchronisation, the

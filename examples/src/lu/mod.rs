@@ -1,7 +1,7 @@
 //! LU decomposition of a dense matrix in blocks, without pivoting (the matrix is diagonally dominant).
 //!
 //! The matrix is one variable, a block is one object, and the blocks are dealt out to a grid of
-//! processes (2-D scatter decomposition: 004, section 5.2), each at its process's memory process.
+//! processes (2-D scatter decomposition: docs/bibliography.md#memory-hierarchies, section 5.2), each at its process's memory process.
 //! A process works on its blocks in private memory and writes each one once, when it is final; from then
 //! on it is only read. So no copy is ever invalidated, and a block comes to a memory process once. Each
 //! step has two barriers: the diagonal block is known, its row and column are known. At the end the

@@ -1,4 +1,4 @@
-//! Parallel radix sort: digit by digit, with histograms and prefix sums (004, section 5.2).
+//! Parallel radix sort: digit by digit, with histograms and prefix sums (docs/bibliography.md#memory-hierarchies, section 5.2).
 //!
 //! Each process has a part of the keys. For each digit it sorts its part by that digit and writes it,
 //! with its histogram, to objects of its own memory process; after a barrier it reads all histograms,
@@ -24,7 +24,7 @@ use kernel::{Digit, assemble, pieces, sort_by_digit, spans};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Radix {
-    /// Keys (of 32 bits), at least one a process.
+    /// Keys (of 32 bits), at least one per process.
     #[arg(long, default_value_t = 65_536)]
     keys: usize,
     /// Bits of a digit, 1 to 16: a histogram has 2^BITS entries.

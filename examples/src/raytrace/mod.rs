@@ -1,4 +1,4 @@
-//! A recursive ray tracer with work stealing (Raytrace: 000, "Choice of applications"); writes a PNG.
+//! A recursive ray tracer with work stealing (Raytrace: docs/bibliography.md#dvsm, "Choice of applications"); writes a PNG.
 //!
 //! Process 0 writes the scene, once; all read it, once. The picture is split into tiles, one object
 //! each, at the memory process of the process that has it to begin with; a tile is written once, whole, so

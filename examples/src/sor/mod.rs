@@ -1,11 +1,11 @@
-//! Red-black successive over-relaxation on a matrix split by rows (SOR: 000, "Choice of applications").
+//! Red-black successive over-relaxation on a matrix split by rows (SOR: docs/bibliography.md#dvsm, "Choice of applications").
 //!
 //! Shows how a kernel with neighbours is written: each process has a band of rows in an object of its
 //! own memory process, computes on a native slice of it, and tells its neighbours its edge rows
 //! through objects of their own, so that nobody reads a whole band for one row. A barrier ends each
 //! half sweep. There is one variable of edges for each colour: it is written in the half sweep of that
 //! colour and read in the other, so the program has no data race. The largest change is gathered in a
-//! section. At the end the result must equal the sequential one bit for bit. The size of 000, table 1, is
+//! section. At the end the result must equal the sequential one bit for bit. The size of the DVSM paper, table 1, is
 //! `--rows 2000 --columns 1000`.
 
 mod kernel;
@@ -22,7 +22,7 @@ use kernel::{Band, Colour};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Sor {
-    /// Rows of the matrix, at least one a process.
+    /// Rows of the matrix, at least one per process.
     #[arg(long, default_value_t = 128)]
     rows: usize,
     /// Columns of the matrix.
@@ -31,7 +31,7 @@ pub struct Sor {
     /// Over-relaxation factor, between 0 and 2.
     #[arg(long, default_value_t = 1.5)]
     omega: f64,
-    /// Gather the largest change every so many iterations; 0 for never.
+    /// Gather the largest change every N iterations; 0 for never.
     #[arg(long, default_value_t = 10)]
     check: usize,
     /// Invalidate the neighbours' copies of the edges instead of updating them.

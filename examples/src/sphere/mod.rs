@@ -1,4 +1,4 @@
-//! The shallow water equations on a sphere (Sphere: 000, "Choice of applications"): a hump of water
+//! The shallow water equations on a sphere (Sphere: docs/bibliography.md#dvsm, "Choice of applications"): a hump of water
 //! falls, and waves run around the earth.
 //!
 //! Each process has a band of circles of latitude in private memory and tells its neighbours its edge
@@ -26,13 +26,13 @@ use kernel::{Band, DEPTH, Grid, Side, sequential};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Sphere {
-    /// Circles of latitude between 75° south and 75° north, at least one a process.
+    /// Circles of latitude between 75° south and 75° north, at least one per process.
     #[arg(long, default_value_t = 48)]
     rows: usize,
     /// Points on each circle.
     #[arg(long, default_value_t = 96)]
     columns: usize,
-    /// Add mass and energy up every so many iterations; 0 for never.
+    /// Sum mass and energy every N iterations; 0 for never.
     #[arg(long, default_value_t = 10)]
     check: usize,
     /// Write the depth to this PNG file, north up: red above the water at rest, blue below.
@@ -90,7 +90,7 @@ impl Sphere {
         same_bits(dsm, "sphere", north, expected.north())?;
         let totals = shared.totals.object(0)?.read()?;
         let (mass, _) = sequential(self.grid(), 0).totals();
-        let kept = (totals[1] / mass - 1.0).abs() <= 1e-9; // not if it is no number
+        let kept = (totals[1] / mass - 1.0).abs() <= 1e-9; // false for NaN
         if totals[0] > 0.0 && !kept {
             let what = format!(
                 "the mass was {mass:e}, and {:e} after {} iterations",

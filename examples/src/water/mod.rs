@@ -1,4 +1,4 @@
-//! Molecular dynamics with migratory locks (Water: 000, "Choice of applications"): the sharing is that of
+//! Molecular dynamics with migratory locks (Water: docs/bibliography.md#dvsm, "Choice of applications"): the sharing is that of
 //! SPLASH's Water, the force is simpler.
 //!
 //! Each process moves a share of the molecules. Each step has two phases, each ended by a barrier:
@@ -11,7 +11,7 @@
 //! * *Motion.* Each process takes the forces on its molecules, clears them, and writes the new positions.
 //!
 //! Forces are integers (fixed point), which add up to the same in any order: the result must equal the
-//! sequential one bit for bit. The size of 000, table 1, is `--molecules 1000`.
+//! sequential one bit for bit. The size of the DVSM paper, table 1, is `--molecules 1000`.
 
 mod kernel;
 
@@ -28,7 +28,7 @@ use kernel::{Cube, Force, Vector};
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
 pub struct Water {
-    /// Molecules, at least one a process.
+    /// Molecules, at least one per process.
     #[arg(long, default_value_t = 343)]
     molecules: usize,
     /// Blocks that the forces on one process's molecules are split into, each with its lock.

@@ -159,9 +159,19 @@ impl Cluster {
 
     /// The session of an application process.
     pub(crate) fn join(&self, ap: usize) -> Dsm {
+        Dsm::connect(self.settings(ap)).unwrap()
+    }
+
+    /// Number of application processes.
+    pub(crate) fn processes(&self) -> usize {
+        self.topology.application_processes().len()
+    }
+
+    /// What an application process is started with.
+    pub(crate) fn settings(&self, ap: usize) -> Settings {
         let ap = &self.topology.application_processes()[ap];
         let address = self.addresses[ap.memory_process.index()].clone();
-        Dsm::connect(Settings::new(address, &ap.name)).unwrap()
+        Settings::new(address, &ap.name)
     }
 
     /// Runs a program in all application processes; returns what each said.

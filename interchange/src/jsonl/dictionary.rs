@@ -360,7 +360,7 @@ fn layout(line: &line::Variable<'_>) -> Outcome<Layout> {
         ),
         None => {
             let objects = line.objects.unwrap_or(1);
-            // What the elements are is not said: bytes, at least one an object.
+            // The element type is not given: bytes, at least one per object.
             let bytes = line.bytes.unwrap_or(0).max(objects.into());
             Layout::new(ElementType::U8, (1, bytes), (1, objects))
         }

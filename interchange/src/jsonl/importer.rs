@@ -17,7 +17,7 @@ use super::{ImportError, line};
 
 /// Records in a commit: several full chunks.
 const COMMIT: usize = 8 * dosmos_trace::chunk::MOST_RECORDS;
-/// Types of lines that are no records.
+/// Types of lines that are not records.
 const NO_RECORDS: [&str; 8] = [
     "run",
     "group",
@@ -265,7 +265,7 @@ impl Importer {
     /// Closes the store and puts it where it belongs.
     pub(super) fn finish(mut self, dir: &Path) -> Result<(), Trouble> {
         let Some(mut run) = self.run.take() else {
-            return Err("there is no line of type run: this is no trace".into());
+            return Err("there is no line of type run: this is not a trace".into());
         };
         if let Some(first) = &self.skipped.first {
             let lost = self.skipped.records;
@@ -296,7 +296,7 @@ fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
 
 fn instant(text: &str) -> Result<Nanos, String> {
     let time = DateTime::parse_from_rfc3339(text)
-        .map_err(|e| format!("start {text:?} is no time as in RFC 3339: {e}"))?;
+        .map_err(|e| format!("start {text:?} is not a time as in RFC 3339: {e}"))?;
     let nanos = time.timestamp_nanos_opt();
     let nanos = nanos.and_then(|n| u64::try_from(n).ok());
     nanos

@@ -81,7 +81,7 @@ pub(super) struct Ap<'a> {
     pub(super) group: Option<Text<'a>>,
 }
 
-/// One owner, or one an object.
+/// One owner, or one per object.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Owner<'a> {

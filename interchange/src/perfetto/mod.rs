@@ -4,7 +4,7 @@
 //!   sections, from the reply to an acquire to the release. A process for each memory process that served others.
 //! * Arrows from a release to the section that followed at another process: hand-overs.
 //! * Counters of rates over the whole run.
-//! * What is lacking: a timeline that says how complete the trace is, with a slice for each reason why it is not.
+//! * What is missing: a timeline that says how complete the trace is, with a slice for each reason why it is not.
 //!
 //! Guarantees: every operation, wait and section is there, whatever the order of the records; slices of one
 //! timeline nest or are apart. Records should come roughly in the order of their starts ([`WINDOW`] of them are

@@ -13,7 +13,7 @@ use super::schema::{
 
 /// All events are of one sequence.
 const SEQUENCE: u32 = 1;
-/// What is lacking is said in a sequence of its own, so that its mark takes nothing from the other.
+/// What is missing is in a sequence of its own, so that its mark takes nothing from the other.
 pub(super) const MARKS: u32 = 2;
 const CLEARED: u32 = 1;
 const NEEDED: u32 = 2;

@@ -287,7 +287,7 @@ impl<W: Write> Timeline<W> {
         Ok(track)
     }
 
-    /// Ends what is open, and adds counters and what is lacking.
+    /// Ends what is open, and adds counters and what is missing.
     pub(super) fn end(&mut self, run: &Run, lacking: &Completeness) -> io::Result<()> {
         let mut open: Vec<_> = self.sections.drain().collect();
         // Drawn in the order of their begins: their ends are the same.

@@ -28,7 +28,7 @@ pub(crate) struct Trace {
     pub(crate) records: Vec<Record>,
     hand_overs: Vec<(usize, HandOver)>,
     dropped: u64,
-    /// Records a commit.
+    /// Records per commit.
     pace: usize,
 }
 

@@ -1,12 +1,13 @@
 //! What a role works with during one step: the time, what it may look at, and the effects through
 //! which alone it reaches the other roles and the outside.
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::cluster::Cluster;
 use super::directory::variables::Variables;
 use super::effects::{Caller, Effect};
+use super::incarnations::Incarnations;
 use super::messages::{CallId, Item, Notice, Output, PeerRequest, Reply, Response};
 use super::router::Router;
 
@@ -16,6 +17,7 @@ pub(crate) struct View {
     pub(crate) cluster: Cluster,
     pub(crate) variables: Variables,
     pub(crate) router: Router,
+    pub(crate) incarnations: Incarnations,
 }
 
 /// What a role works with.
@@ -25,6 +27,7 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: &'a Variables,
     effects: &'a mut Vec<Effect>,
     router: &'a Router,
+    incarnations: &'a Incarnations,
 }
 
 impl<'a> Context<'a> {
@@ -35,12 +38,18 @@ impl<'a> Context<'a> {
             variables: &view.variables,
             effects,
             router: &view.router,
+            incarnations: &view.incarnations,
         }
     }
 
     /// This process.
     pub(crate) fn me(&self) -> MpId {
         self.cluster.me
+    }
+
+    /// Which start of this process it is.
+    pub(crate) fn own_incarnation(&self) -> Incarnation {
+        self.incarnations.own()
     }
 
     /// Whether a request to `mp` has a chance; if not, why.
@@ -57,8 +66,25 @@ impl<'a> Context<'a> {
         self.effects.push(effect);
     }
 
+    /// Sends a request to the present start of a process.
     pub(crate) fn request(&mut self, to: MpId, call: CallId, request: PeerRequest) {
-        self.effect(Effect::Request { to, call, request });
+        self.request_of(to, None, call, request);
+    }
+
+    /// Sends a request that only one start of a process can serve, if one is named.
+    pub(crate) fn request_of(
+        &mut self,
+        to: MpId,
+        incarnation: Option<Incarnation>,
+        call: CallId,
+        request: PeerRequest,
+    ) {
+        self.effect(Effect::Request {
+            to,
+            incarnation,
+            call,
+            request,
+        });
     }
 
     pub(crate) fn respond(&mut self, to: Caller, response: Response, wait: Nanos) {

@@ -1,6 +1,6 @@
 //! How roles reach each other and the outside: typed effects, routed by the engine.
 
-use dosmos_proto::{ApId, MpId, Nanos, Refusal, VarId};
+use dosmos_proto::{ApId, Incarnation, MpId, Nanos, Refusal, VarId};
 
 use super::messages::{CallId, Notice, Output, PeerRequest, Response};
 
@@ -9,6 +9,8 @@ use super::messages::{CallId, Notice, Output, PeerRequest, Response};
 pub(crate) struct Caller {
     /// The memory process that sent the request; this one for its own application processes.
     pub(crate) mp: MpId,
+    /// Which start of it, if it said so: the response is meant for that one.
+    pub(crate) incarnation: Option<Incarnation>,
     pub(crate) call: CallId,
     /// When the request arrived.
     pub(crate) received: Nanos,
@@ -23,6 +25,8 @@ pub(crate) enum Effect {
     /// A request to a process, which may be this one.
     Request {
         to: MpId,
+        /// For which start of it; for the present one if none is named.
+        incarnation: Option<Incarnation>,
         call: CallId,
         request: PeerRequest,
     },

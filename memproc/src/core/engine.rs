@@ -1,7 +1,7 @@
 //! The dispatcher: hands each input to its role, and each effect of a role to the role or the outside
 //! that it is for. It holds no state of the protocol itself.
 
-use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Nanos, Refusal};
+use dosmos_proto::{ApId, ErrorCode, GroupId, Incarnation, MpId, Nanos, Refusal};
 
 use super::barrier::{Barriers, Gone};
 use super::cluster::Cluster;
@@ -10,6 +10,7 @@ use super::directory::home::Home;
 use super::directory::variables::Variables;
 use super::effects::{Caller, Effect};
 use super::failures::Failures;
+use super::incarnations::{Incarnations, started_again};
 use super::messages::{
     Body, CallId, Cost, Input, Message, Notice, Output, PeerRequest, Reply, Request, Response, Role,
 };
@@ -21,7 +22,6 @@ use super::settings::{Counters, Settings, Welcome};
 /// The state machine of one memory or link process.
 #[derive(Debug)]
 pub struct Core {
-    incarnation: u64,
     view: View,
     requester: Requester,
     owner: Owner,
@@ -41,7 +41,6 @@ impl Core {
     pub fn new(settings: Settings) -> Self {
         let cluster = Cluster::new(settings.topology, settings.me);
         Self {
-            incarnation: settings.incarnation,
             requester: Requester::new(settings.default_timeout),
             owner: Owner::default(),
             home: Home::default(),
@@ -53,6 +52,7 @@ impl Core {
             view: View {
                 router: Router::new(&cluster),
                 variables: Variables::new(settings.overrides),
+                incarnations: Incarnations::new(settings.incarnation),
                 cluster,
             },
         }
@@ -106,7 +106,7 @@ impl Core {
         Welcome {
             ap,
             memory_process: cluster.mp_name(cluster.me),
-            incarnation: self.incarnation,
+            incarnation: self.view.incarnations.own(),
             group: t.group_name(group),
             rank: rank_in(None),
             group_rank: rank_in(Some(group)),
@@ -134,14 +134,21 @@ impl Core {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.leave(cx, ap, false);
             }
-            Input::PeerUp(mp) => router.peer_up(cluster, mp, &mut self.effects),
+            Input::PeerUp(mp) => {
+                router.peer_up(cluster, mp, &mut self.effects);
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.forget_copies_of(cx, mp);
+            }
             Input::PeerDown(mp) => router.peer_down(cluster, mp, &mut self.effects),
             Input::PeerTrouble(mp, why) => router.peer_trouble(mp, why),
-            Input::Message { from, message } => self.message(now, from, message),
+            Input::Message { from, message } => self.message(now, from, message, out),
             Input::Tick => {
                 for operation in self.requester.due(now) {
                     self.expire(now, operation);
                 }
+                let cx = &mut Context::new(now, &self.view, &mut self.effects);
+                self.requester.renew_leases(cx);
+                self.owner.end_leases(cx);
             }
             Input::Shutdown => {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
@@ -194,7 +201,7 @@ impl Core {
     }
 
     /// A message from a neighbour.
-    fn message(&mut self, now: Nanos, from: MpId, message: Message) {
+    fn message(&mut self, now: Nanos, from: MpId, message: Message, out: &mut Vec<Output>) {
         let View {
             cluster, router, ..
         } = &mut self.view;
@@ -206,26 +213,49 @@ impl Core {
             return router.forward(cluster, message, &mut self.effects);
         }
         let source = message.source;
+        let incarnation = message.source_incarnation;
+        if let Some(theirs) = incarnation {
+            self.meet(now, source, theirs, out);
+        }
+        let own = self.view.incarnations.own();
+        let old = message.destination_incarnation.is_some_and(|i| i != own);
+        let View {
+            cluster, router, ..
+        } = &mut self.view;
         match message.body {
             Body::Request { call, request } => {
                 self.served += 1;
                 let caller = Caller {
                     mp: source,
+                    incarnation,
                     call,
                     received: now,
                 };
-                self.serve(now, caller, request);
+                self.serve(now, caller, request, old);
             }
+            _ if old => {}
             Body::Response {
                 call,
                 cost,
                 response,
-            } => self.receive(now, source, call, response, cost),
+            } => self.receive(now, (source, incarnation), call, response, cost),
             Body::Notice(Notice::MpGone { mp, back }) => {
                 router.hear(cluster, from, (mp, back), &mut self.effects);
             }
             Body::Notice(notice) => self.notice(now, source, notice),
         }
+    }
+
+    /// A process is heard. If it was started again since we heard it last, what its earlier start held
+    /// is lost.
+    fn meet(&mut self, now: Nanos, mp: MpId, theirs: Incarnation, out: &mut Vec<Output>) {
+        if self.view.incarnations.is_new_start(mp, theirs) {
+            let why = started_again(&self.view.cluster, mp);
+            self.effects.push(Effect::Lost { mp, why });
+            self.effects.push(Effect::Regained { mp });
+            self.route_all(now, out);
+        }
+        self.view.incarnations.meet(mp, theirs);
     }
 
     /// Routes effects until none is left: what follows from one comes before the next.
@@ -244,32 +274,51 @@ impl Core {
         let me = self.view.cluster.me;
         match effect {
             Effect::Output(_) => {}
-            Effect::Request { to, call, request } if to == me => {
+            Effect::Request {
+                to,
+                incarnation,
+                call,
+                request,
+            } if to == me => {
+                let own = self.view.incarnations.own();
                 let caller = Caller {
                     mp: me,
+                    incarnation: Some(own),
                     call,
                     received: now,
                 };
-                self.serve(now, caller, request);
+                let old = incarnation.is_some_and(|i| i != own);
+                self.serve(now, caller, request, old);
             }
-            Effect::Request { to, call, request } => {
-                self.send(to, Body::Request { call, request });
+            Effect::Request {
+                to,
+                incarnation,
+                call,
+                request,
+            } => {
+                let incarnation = incarnation.or(self.view.incarnations.of(to));
+                self.send(to, incarnation, Body::Request { call, request });
             }
             Effect::Respond { to, response, wait } => {
                 let cost = Cost::waited(wait);
                 if to.mp == me {
-                    return self.receive(now, me, to.call, response, cost);
+                    let own = self.view.incarnations.own();
+                    return self.receive(now, (me, Some(own)), to.call, response, cost);
                 }
                 let call = to.call;
+                self.owner.note_response(now, to.mp);
                 let body = Body::Response {
                     call,
                     cost,
                     response,
                 };
-                self.send(to.mp, body);
+                self.send(to.mp, to.incarnation, body);
             }
             Effect::Notice { to, notice } if to == me => self.notice(now, me, notice),
-            Effect::Notice { to, notice } => self.send(to, Body::Notice(notice)),
+            Effect::Notice { to, notice } => {
+                let incarnation = self.view.incarnations.of(to);
+                self.send(to, incarnation, Body::Notice(notice));
+            }
             Effect::TakeBack {
                 to,
                 call,
@@ -289,10 +338,13 @@ impl Core {
 
     /// Events that one role makes and others hear of.
     fn inform(&mut self, now: Nanos, effect: Effect) {
+        if let Effect::Lost { mp, .. } = effect {
+            self.view.incarnations.forget(mp);
+        }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
-            Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(barrier, waiter),
+            Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),
             Effect::Left { ap, orderly } => {
                 self.barriers.lose_participant(cx, ap, Gone::Left);
@@ -320,20 +372,34 @@ impl Core {
         }
     }
 
-    fn send(&mut self, destination: MpId, body: Body) {
+    fn send(
+        &mut self,
+        destination: MpId,
+        destination_incarnation: Option<Incarnation>,
+        body: Body,
+    ) {
+        let own = self.view.incarnations.own();
         let View {
             cluster, router, ..
         } = &mut self.view;
         let message = Message {
             source: cluster.me,
+            source_incarnation: Some(own),
             destination,
+            destination_incarnation,
             body,
         };
         router.send(cluster, message, &mut self.effects);
     }
 
-    /// A request of another memory process, or of a role of this one.
-    fn serve(&mut self, now: Nanos, caller: Caller, request: PeerRequest) {
+    /// A request of another memory process, or of a role of this one; `old` if it is meant for an
+    /// earlier start of this process.
+    fn serve(&mut self, now: Nanos, caller: Caller, request: PeerRequest, old: bool) {
+        if old {
+            let refusal = started_again(&self.view.cluster, self.view.cluster.me);
+            let cx = &mut Context::new(now, &self.view, &mut self.effects);
+            return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
+        }
         if self.view.cluster.is_link() {
             let me = self.view.cluster.mp_name(self.view.cluster.me);
             let why = format!("{me} is a link process; it owns nothing");
@@ -342,10 +408,11 @@ impl Core {
             return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
         }
         if let PeerRequest::Create(variable) = request {
+            let own = self.view.incarnations.own();
             let View {
                 cluster, variables, ..
             } = &mut self.view;
-            let response = match variables.learn(cluster, &variable, false, &mut self.effects) {
+            let response = match variables.learn(cluster, own, &variable, None, &mut self.effects) {
                 Ok(()) => Response::Created,
                 Err(refusal) => Response::Refused(refusal),
             };
@@ -359,6 +426,7 @@ impl Core {
                 ap,
                 want_copy,
             } => self.owner.access(cx, caller, ap, access, want_copy),
+            PeerRequest::Renew => cx.respond(caller, Response::Renewed, Nanos::ZERO),
             PeerRequest::Flush { ap } => self.owner.flush(cx, caller, ap),
             PeerRequest::Declare { spec, creator } => {
                 self.home.declare(cx, caller, &spec, creator);
@@ -381,14 +449,24 @@ impl Core {
     }
 
     /// A response to a request of one of our roles.
-    fn receive(&mut self, now: Nanos, from: MpId, call: CallId, response: Response, cost: Cost) {
+    fn receive(
+        &mut self,
+        now: Nanos,
+        (from, incarnation): (MpId, Option<Incarnation>),
+        call: CallId,
+        response: Response,
+        cost: Cost,
+    ) {
         let response = match (call.role, response) {
-            (Role::Requester, Response::Variable(variable)) => {
+            (Role::Requester, Response::Variable(announced)) => {
+                let own = self.view.incarnations.own();
                 let View {
                     cluster, variables, ..
                 } = &mut self.view;
-                match variables.learn(cluster, &variable, true, &mut self.effects) {
-                    Ok(()) => Response::Variable(variable),
+                let owners = Some(announced.owners.as_slice());
+                match variables.learn(cluster, own, &announced.variable, owners, &mut self.effects)
+                {
+                    Ok(()) => Response::Variable(announced),
                     Err(refusal) => Response::Refused(refusal),
                 }
             }
@@ -399,7 +477,9 @@ impl Core {
             Role::Requester => self
                 .requester
                 .receive(cx, from, call.number, response, cost),
-            Role::Home => self.home.receive(cx, from, call.number, response),
+            Role::Home => self
+                .home
+                .receive(cx, (from, incarnation), call.number, response),
             Role::Owner => self.owner.acknowledged(cx, from, call.number),
         }
     }
@@ -414,6 +494,13 @@ impl Core {
                 name,
                 generation,
             } => self.barriers.arrived(cx, source, (group, name), generation),
+            Notice::BarrierWithdraw {
+                group,
+                name,
+                generation,
+            } => self
+                .barriers
+                .withdrawn(cx, source, (group, &name), generation),
             Notice::BarrierRelease {
                 group,
                 name,

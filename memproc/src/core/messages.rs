@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_proto::{
-    ApId, ElementType, GroupId, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
 };
 use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
@@ -236,8 +236,12 @@ pub enum Reply {
 pub struct Message {
     /// Who wrote it.
     pub source: MpId,
+    /// Which start of it; none if another process wrote it in the place of one that is lost.
+    pub source_incarnation: Option<Incarnation>,
     /// For whom it is.
     pub destination: MpId,
+    /// For which start of it; none if it is meant for any.
+    pub destination_incarnation: Option<Incarnation>,
     /// The content.
     pub body: Body,
 }
@@ -317,6 +321,8 @@ pub enum PeerRequest {
         /// Of a read: the sender would keep what it gets as a copy.
         want_copy: bool,
     },
+    /// To an owner: the sender holds copies and wants to go on reading them.
+    Renew,
     /// To an owner: tell the copies what an application process wrote outside sections.
     Flush {
         /// The application process.
@@ -351,6 +357,15 @@ pub enum PeerRequest {
     },
 }
 
+/// A variable that all its owners know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Announced {
+    /// The variable.
+    pub variable: Arc<Variable>,
+    /// Which start of each owner knows it: a later one has lost it.
+    pub owners: Vec<(MpId, Incarnation)>,
+}
+
 /// A response between memory processes.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the fields are those of memory.proto
@@ -376,8 +391,9 @@ pub enum Response {
     Released {
         version: u64,
     },
+    Renewed,
     Flushed,
-    Variable(Arc<Variable>),
+    Variable(Announced),
     Created,
     CopyAck {
         object: ObjectId,
@@ -404,6 +420,15 @@ pub enum Notice {
         /// The barrier's name.
         name: String,
         /// Which opening of the barrier they wait for.
+        generation: u64,
+    },
+    /// To the coordinator of a barrier: they did, but one of them does not wait any more.
+    BarrierWithdraw {
+        /// The barrier's group; all application processes without one.
+        group: Option<GroupId>,
+        /// The barrier's name.
+        name: String,
+        /// Which opening of the barrier they waited for.
         generation: u64,
     },
     /// From the coordinator: the barrier opened, or failed.

@@ -20,7 +20,10 @@
 //!  link up or down, process lost      router               lost and regained processes, to every role
 //!  application process left or back   failures             notices to those who may wait for it
 //!  message for somebody else          router               forwarded
-//!  tick                               requester            operations whose timeout is over complete
+//!  message of a new start             engine               the process was lost, to every role
+//!  tick                               requester            operations whose timeout is over complete ·
+//!                                                          leases of copies renewed
+//!  tick                               owner (acks)         releases that waited out a lease complete
 //! ```
 //!
 //! | module | what |
@@ -33,13 +36,13 @@
 //! | `directory` | variables: names, numbers, owners; checks of objects and elements |
 //! | `barrier` | barriers |
 //! | `router`, `cluster` | ways to other processes, and which are lost |
+//! | `lease` | how long a copy may be read without its owner being heard |
+//! | `incarnations` | which start of each process is the present one |
 //! | `failures` | who hears of application processes that left |
 //!
 //! What comes next has its place: what application processes hold themselves (shared copies, exclusive
 //! delegations with their recall) is state of `owner::object` on one side and of `requester::session`
-//! on the other; leases of copies belong to `requester::copies` and `owner::acks`; incarnations are
-//! checked where messages come in and go out (`engine`); replicas and a moving owner change what
-//! `directory::place` says of an object.
+//! on the other; replicas and a moving owner change what `directory::place` says of an object.
 
 mod barrier;
 mod cluster;
@@ -49,6 +52,8 @@ mod effects;
 mod engine;
 mod failures;
 mod hash;
+mod incarnations;
+mod lease;
 pub mod messages;
 mod owner;
 mod requester;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, CopyPolicy, LockKind, MpId, Nanos, Placement, Topology};
+use dosmos_proto::{ApId, CopyPolicy, Incarnation, LockKind, MpId, Nanos, Placement, Topology};
 
 /// What the configuration says of a variable, over what its declaration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Settings {
     /// Which of them this is.
     pub me: MpId,
     /// Which start of this process it is: different at every start.
-    pub incarnation: u64,
+    pub incarnation: Incarnation,
     /// The same in all processes.
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take if the application process does not say.
@@ -55,7 +55,7 @@ pub struct Welcome {
     /// Name of this memory process.
     pub memory_process: String,
     /// Which start of this memory process it is.
-    pub incarnation: u64,
+    pub incarnation: Incarnation,
     /// Path of its group.
     pub group: String,
     /// Its position among all application processes, and their number.

@@ -7,8 +7,8 @@ use dosmos_proto::topology::{
 };
 use dosmos_proto::{EmpId, GroupId, MpId};
 
-/// A cluster with groups of these paths (parents first), so many memory processes `mp0`, `mp1` … in
-/// each, so many application processes `ap0`, `ap1` … at each of them, one event manager a group, and
+/// A cluster with groups of these paths (parents first), this many memory processes `mp0`, `mp1` … in
+/// each, this many application processes `ap0`, `ap1` … at each of them, one event manager per group, and
 /// the link process `lp.PATH` of each (dots for slashes) group if there are several.
 pub fn topology(groups: &[&str], mps: u32, aps: u32) -> Arc<Topology> {
     let mut t = TopologyBuilder {

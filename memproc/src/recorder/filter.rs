@@ -85,7 +85,7 @@ impl Filter {
         if !self.aps.get(record.ap.index()).copied().unwrap_or(true) {
             return false;
         }
-        // Barriers are no variables.
+        // Barriers are not variables.
         record.op == Op::Barrier
             || self
                 .variables

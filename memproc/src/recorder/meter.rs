@@ -8,7 +8,7 @@
 use dosmos_node::processor::thread_time;
 use dosmos_proto::Nanos;
 
-/// One push in so many is timed.
+/// One in this many pushes is timed.
 pub(crate) const EVERY: u32 = 64;
 
 /// Times between two looks at the clock, of which the shortest is taken for what a look costs.

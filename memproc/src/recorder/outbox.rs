@@ -88,7 +88,7 @@ impl Outbox {
         gone.for_each(|records| *records = 0);
     }
 
-    /// The event manager made everything up to `durable` durable. Old news is no news.
+    /// The event manager made everything up to `durable` durable. An older number changes nothing.
     pub(crate) fn acknowledged(&mut self, durable: u64) -> Result<(), Unsent> {
         if durable > self.sent {
             return Err(Unsent {

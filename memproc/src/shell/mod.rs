@@ -127,7 +127,7 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
     };
     let incarnation = incarnation::next(run_dir, &name)?;
     let core = Core::new(Settings {
-        incarnation: incarnation.to_wire(),
+        incarnation,
         topology: Arc::clone(&topology),
         me,
         overrides: config.overrides,

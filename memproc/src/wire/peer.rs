@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::peer_message::Body as W;
-use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId};
+use dosmos_proto::{ApId, GroupId, Incarnation, Malformed, MpId, Nanos, ObjectId};
 
 use super::access;
-use crate::core::messages::{Body, CallId, Cost, Message, Notice, PeerRequest, Response, Role};
+use crate::core::messages::{
+    Announced, Body, CallId, Cost, Message, Notice, PeerRequest, Response, Role,
+};
 
 /// Bits of a call that name the role.
 const ROLE_BITS: u32 = 2;
@@ -42,7 +44,9 @@ pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
     };
     Ok(Message {
         source: MpId(m.source),
+        source_incarnation: m.source_incarnation.map(Incarnation::from_wire),
         destination: MpId(m.destination),
+        destination_incarnation: m.destination_incarnation.map(Incarnation::from_wire),
         body: body(
             m.body.ok_or(Malformed::missing("peer message"))?,
             m.call,
@@ -76,6 +80,7 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
             ap: ApId(a.ap),
             want_copy: a.want_copy,
         },
+        W::Renew(_) => PeerRequest::Renew,
         W::Flush(f) => PeerRequest::Flush { ap: ApId(f.ap) },
         W::Declare(d) => PeerRequest::Declare {
             spec: d
@@ -117,8 +122,9 @@ fn response(body: W) -> Result<Response, Malformed> {
             version: d.version,
         },
         W::Released(d) => Response::Released { version: d.version },
+        W::Renewed(_) => Response::Renewed,
         W::FlushDone(_) => Response::Flushed,
-        W::Variable(v) => Response::Variable(Arc::new(v.try_into()?)),
+        W::Variable(a) => Response::Variable(announced(a)?),
         W::Created(_) => Response::Created,
         W::CopyAck(d) => Response::CopyAck {
             object: ObjectId::from_wire(d.object),
@@ -126,6 +132,17 @@ fn response(body: W) -> Result<Response, Malformed> {
         },
         W::Error(e) => Response::Refused(e.into()),
         _ => return Err(Malformed::new("peer message", "a second `hello`")),
+    })
+}
+
+fn announced(a: w::Announced) -> Result<Announced, Malformed> {
+    let variable = a.variable.ok_or(Malformed::missing("variable"))?;
+    let owners = a.owners.into_iter();
+    Ok(Announced {
+        variable: Arc::new(variable.try_into()?),
+        owners: owners
+            .map(|o| (MpId(o.mp), Incarnation::from_wire(o.incarnation)))
+            .collect(),
     })
 }
 
@@ -137,6 +154,11 @@ fn notice(body: W) -> Result<Result<Notice, W>, Malformed> {
             object: a.object.map(ObjectId::from_wire),
         },
         W::BarrierArrive(b) => Notice::BarrierArrive {
+            group: b.group.map(GroupId),
+            name: b.name,
+            generation: b.generation,
+        },
+        W::BarrierWithdraw(b) => Notice::BarrierWithdraw {
             group: b.group.map(GroupId),
             name: b.name,
             generation: b.generation,
@@ -173,7 +195,9 @@ pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
     };
     w::PeerMessage {
         source: m.source.0,
+        source_incarnation: m.source_incarnation.map(Incarnation::to_wire),
         destination: m.destination.0,
+        destination_incarnation: m.destination_incarnation.map(Incarnation::to_wire),
         call,
         service_ns: cost.service.0,
         wait_ns: cost.wait.0,
@@ -185,8 +209,11 @@ pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
 pub(crate) fn refused(me: MpId, to: u32, call: u64, why: Malformed) -> Option<w::PeerMessage> {
     let call = call_from_wire(call).ok()?;
     Some(to_wire(Message {
+        // It says nothing about what this process holds.
         source: me,
+        source_incarnation: None,
         destination: MpId(to),
+        destination_incarnation: None,
         body: Body::Response {
             call,
             cost: Cost::default(),
@@ -206,6 +233,7 @@ fn request_out(request: PeerRequest) -> W {
             ap: ap.0,
             want_copy,
         }),
+        PeerRequest::Renew => W::Renew(w::PeerRenew {}),
         PeerRequest::Flush { ap } => W::Flush(w::PeerFlush { ap: ap.0 }),
         PeerRequest::Declare { spec, creator } => W::Declare(w::PeerDeclare {
             spec: Some(spec.into()),
@@ -252,8 +280,18 @@ fn response_out(response: Response) -> W {
         }),
         Response::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
         Response::Released { version } => W::Released(w::Released { version }),
+        Response::Renewed => W::Renewed(w::Renewed {}),
         Response::Flushed => W::FlushDone(w::FlushDone {}),
-        Response::Variable(v) => W::Variable((*v).clone().into()),
+        Response::Variable(Announced { variable, owners }) => W::Variable(w::Announced {
+            variable: Some((*variable).clone().into()),
+            owners: owners
+                .into_iter()
+                .map(|(mp, incarnation)| w::OwnerIncarnation {
+                    mp: mp.0,
+                    incarnation: incarnation.to_wire(),
+                })
+                .collect(),
+        }),
         Response::Created => W::Created(w::Created {}),
         Response::CopyAck { object, version } => W::CopyAck(w::CopyAck {
             object: object.to_wire(),
@@ -281,6 +319,15 @@ fn notice_out(notice: Notice) -> W {
             name,
             generation,
         } => W::BarrierArrive(w::BarrierArrive {
+            group: group.map(|g| g.0),
+            name,
+            generation,
+        }),
+        Notice::BarrierWithdraw {
+            group,
+            name,
+            generation,
+        } => W::BarrierWithdraw(w::BarrierArrive {
             group: group.map(|g| g.0),
             name,
             generation,
@@ -369,6 +416,7 @@ mod tests {
             access(AccessKind::Acquire),
             access(AccessKind::Release { epoch: Some(4) }),
             access(AccessKind::Release { epoch: None }),
+            PeerRequest::Renew,
             PeerRequest::Flush { ap },
             PeerRequest::Declare {
                 spec,
@@ -400,8 +448,12 @@ mod tests {
                 version: 1,
             },
             Response::Released { version: 1 },
+            Response::Renewed,
             Response::Flushed,
-            Response::Variable(variable),
+            Response::Variable(Announced {
+                variable,
+                owners: vec![(MpId(1), Incarnation::new(1, 7))],
+            }),
             Response::Created,
             Response::CopyAck { object, version: 2 },
             Response::Refused(refusal.clone()),
@@ -414,6 +466,11 @@ mod tests {
             Notice::Abandon { ap, object: None },
             Notice::BarrierArrive {
                 group: Some(GroupId(1)),
+                name: "b".into(),
+                generation: 3,
+            },
+            Notice::BarrierWithdraw {
+                group: None,
                 name: "b".into(),
                 generation: 3,
             },
@@ -456,7 +513,9 @@ mod tests {
         for body in all() {
             let sent = Message {
                 source: MpId(1),
+                source_incarnation: Some(Incarnation::new(1, 2)),
                 destination: MpId(2),
+                destination_incarnation: Some(Incarnation::new(2, 3)),
                 body,
             };
             assert_eq!(message(to_wire(sent.clone())).unwrap(), sent);

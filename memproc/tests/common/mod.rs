@@ -6,15 +6,15 @@
 #[allow(missing_docs)]
 mod topology;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_memproc::core::messages::*;
 use dosmos_memproc::core::{Core, Settings, VariableOverride};
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, Layout, MpId, Nanos, ObjectId, Placement, Refusal, Topology,
-    VarId, Variable, VariableSpec,
+    ApId, CopyPolicy, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, Refusal,
+    Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::{Record, Side};
 
@@ -28,6 +28,12 @@ pub struct Cluster {
     pub links: BTreeMap<(MpId, MpId), VecDeque<Message>>,
     /// Order in which they were sent.
     order: VecDeque<(MpId, MpId)>,
+    /// Directions in which nothing arrives.
+    dead: BTreeSet<(MpId, MpId)>,
+    /// Ends of dead links that have not noticed it, and their neighbours.
+    unaware: BTreeSet<(MpId, MpId)>,
+    overrides: Vec<VariableOverride>,
+    starts: u32,
     pub log: Vec<String>,
     pub now: Nanos,
     next_id: u64,
@@ -64,18 +70,13 @@ impl Cluster {
     /// Nothing up, nobody connected.
     pub fn unconnected(topology: Arc<Topology>, overrides: &[VariableOverride]) -> Self {
         let count = topology.memory_processes().len() as u32;
-        let core = |me| {
-            Core::new(Settings {
-                topology: Arc::clone(&topology),
-                me: MpId(me),
-                incarnation: 1,
-                overrides: overrides.to_vec(),
-                default_timeout: Nanos::from_millis(60_000),
-            })
-        };
-        Self {
-            cores: (0..count).map(core).collect(),
+        let mut c = Self {
+            cores: Vec::new(),
             topology,
+            dead: BTreeSet::new(),
+            unaware: BTreeSet::new(),
+            overrides: overrides.to_vec(),
+            starts: 0,
             links: BTreeMap::new(),
             order: VecDeque::new(),
             log: Vec::new(),
@@ -85,6 +86,43 @@ impl Cluster {
             items: Vec::new(),
             names: HashMap::new(),
             out: Vec::new(),
+        };
+        c.cores = (0..count).map(|mp| c.start(MpId(mp))).collect();
+        c
+    }
+
+    /// A process that has seen nothing yet; each start has its own incarnation.
+    fn start(&mut self, me: MpId) -> Core {
+        // The first start of each is the first, later ones are counted over all.
+        self.starts += 1;
+        let count = self.topology.memory_processes().len() as u32;
+        let start = self.starts.saturating_sub(count) + 1;
+        Core::new(Settings {
+            topology: Arc::clone(&self.topology),
+            me,
+            incarnation: Incarnation::new(start, 0),
+            overrides: self.overrides.clone(),
+            default_timeout: Nanos::from_millis(60_000),
+        })
+    }
+
+    /// A memory or link process ends and is started again, with nothing of what it knew.
+    pub fn restart(&mut self, mp: MpId) {
+        self.log.push(format!("{} starts again", self.mp(mp)));
+        let neighbours = self.cores[mp.index()].neighbours();
+        for n in &neighbours {
+            self.clear(mp, *n);
+            self.unaware.remove(&(mp, *n));
+        }
+        self.cores[mp.index()] = self.start(mp);
+        for n in neighbours {
+            if self.dead.contains(&(mp, n)) {
+                self.notice(n, mp);
+            } else {
+                self.feed(n, Input::PeerDown(mp));
+                self.feed(mp, Input::PeerUp(n));
+                self.feed(n, Input::PeerUp(mp));
+            }
         }
     }
 
@@ -99,19 +137,55 @@ impl Cluster {
         pairs
     }
 
+    /// The same, and its neighbours do not notice.
+    pub fn restart_unnoticed(&mut self, mp: MpId) {
+        self.cores[mp.index()] = self.start(mp);
+        for n in self.cores[mp.index()].neighbours() {
+            self.clear(mp, n);
+            self.feed(mp, Input::PeerUp(n));
+        }
+    }
+
     pub fn up(&mut self, a: MpId, b: MpId) {
+        for (one, other) in [(a, b), (b, a)] {
+            self.notice(one, other);
+            self.dead.remove(&(one, other));
+        }
         self.feed(a, Input::PeerUp(b));
         self.feed(b, Input::PeerUp(a));
     }
 
     /// The link breaks: what is on it is lost; both ends notice.
     pub fn down(&mut self, a: MpId, b: MpId) {
+        self.cut_at(a, b);
+        self.notice(b, a);
+    }
+
+    /// The link breaks: what is on it is lost, and what is sent from now on. Only `a` notices.
+    pub fn cut_at(&mut self, a: MpId, b: MpId) {
+        self.clear(a, b);
+        self.dead.extend([(a, b), (b, a)]);
+        self.unaware.insert((b, a));
+        self.feed(a, Input::PeerDown(b));
+    }
+
+    /// `mp` notices that its link to `neighbour` is dead, if it has not.
+    pub fn notice(&mut self, mp: MpId, neighbour: MpId) {
+        if self.unaware.remove(&(mp, neighbour)) {
+            self.feed(mp, Input::PeerDown(neighbour));
+        }
+    }
+
+    /// Ends that have not noticed that a link is dead, and their neighbours.
+    pub fn unaware(&self) -> Vec<(MpId, MpId)> {
+        self.unaware.iter().copied().collect()
+    }
+
+    fn clear(&mut self, a: MpId, b: MpId) {
         for pair in [(a, b), (b, a)] {
             self.links.remove(&pair);
             self.order.retain(|p| *p != pair);
         }
-        self.feed(a, Input::PeerDown(b));
-        self.feed(b, Input::PeerDown(a));
     }
 
     pub fn connect(&mut self, ap: ApId) -> Result<(), Refusal> {
@@ -150,6 +224,7 @@ impl Cluster {
                     let before = self.replies.insert((ap, id), reply);
                     assert!(before.is_none(), "{ap} request {id} was answered twice");
                 }
+                Output::Send { to, .. } if self.dead.contains(&(mp, to)) => {}
                 Output::Send { to, message } => {
                     self.order.push_back((mp, to));
                     self.links.entry((mp, to)).or_default().push_back(message);
@@ -206,6 +281,16 @@ impl Cluster {
     /// Delivers messages, oldest first, until none is on its way.
     pub fn run(&mut self) {
         while let Some(pair) = self.order.pop_front() {
+            self.deliver(pair);
+        }
+    }
+
+    /// Delivers messages, oldest first, until something holds.
+    pub fn run_until(&mut self, holds: impl Fn(&Self) -> bool) {
+        while !holds(self) {
+            let Some(pair) = self.order.pop_front() else {
+                return;
+            };
             self.deliver(pair);
         }
     }
@@ -419,6 +504,7 @@ impl Cluster {
                     if *want_copy { " with copy" } else { "" }
                 )
             }
+            PeerRequest::Renew => "renew".into(),
             PeerRequest::Flush { ap } => format!("flush {}", self.ap(*ap)),
             PeerRequest::Declare { spec, creator } => {
                 format!("declare {} for {}", spec.name(), self.mp(*creator))
@@ -453,8 +539,9 @@ impl Cluster {
             Response::Atomic { previous, .. } => format!("was {previous}"),
             Response::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
             Response::Released { version } => format!("released v{version}"),
+            Response::Renewed => "renewed".into(),
             Response::Flushed => "flushed".into(),
-            Response::Variable(v) => format!("variable {}", v.spec().name()),
+            Response::Variable(a) => format!("variable {}", a.variable.spec().name()),
             Response::Created => "created".into(),
             Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))
@@ -473,6 +560,9 @@ impl Cluster {
             Notice::BarrierArrive {
                 name, generation, ..
             } => format!("arrive {name} generation {generation}"),
+            Notice::BarrierWithdraw {
+                name, generation, ..
+            } => format!("withdraw {name} generation {generation}"),
             Notice::BarrierRelease {
                 name,
                 generation,
@@ -527,6 +617,11 @@ fn access(object: ObjectId, kind: AccessKind) -> Request {
 }
 pub fn read(object: ObjectId) -> Request {
     read_range(object, ElementRange::ALL)
+}
+pub fn read_in(object: ObjectId, epoch: u64) -> Request {
+    let range = ElementRange::ALL;
+    let epoch = Some(epoch);
+    access(object, AccessKind::Read { range, epoch })
 }
 pub fn read_range(object: ObjectId, range: ElementRange) -> Request {
     access(object, AccessKind::Read { range, epoch: None })

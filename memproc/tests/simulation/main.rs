@@ -1,5 +1,6 @@
 //! Random programs on whole clusters of cores, with random interleavings of their messages, checked
-//! against the consistency contract (DESIGN §3) and the monitoring invariant (DESIGN §6).
+//! against the consistency contract (docs/design/consistency.md#contract) and the
+//! monitoring invariant (docs/design/monitoring.md#invariant).
 //!
 //! A run is determined by its seed. A failure prints the seed and how to repeat it. `DOSMOS_SEED=n` sets the first
 //! seed, `DOSMOS_CASES=n` the number of seeds.
@@ -48,6 +49,49 @@ fn broken_links_do_not_break_the_contract() {
     let faults = Faults {
         deaths: true,
         cuts: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn links_that_one_end_believes_to_be_up_do_not_break_the_contract() {
+    let faults = Faults {
+        one_sided: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn everything_at_once_with_timeouts_does_not_break_the_contract() {
+    let faults = Faults {
+        deaths: true,
+        cuts: true,
+        one_sided: true,
+        timeouts: true,
+        restarts: false,
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn processes_started_again_with_empty_memory_do_not_break_the_contract() {
+    let faults = Faults {
+        restarts: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn restarts_among_all_other_faults_do_not_break_the_contract() {
+    let faults = Faults {
+        deaths: true,
+        cuts: true,
+        one_sided: true,
+        timeouts: true,
+        restarts: true,
     };
     run_seeds(faults);
 }

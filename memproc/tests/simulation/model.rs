@@ -37,6 +37,18 @@ pub struct Faults {
     pub deaths: bool,
     /// Links break and come back.
     pub cuts: bool,
+    /// Links break, and one end does not notice.
+    pub one_sided: bool,
+    /// Requests have short timeouts.
+    pub timeouts: bool,
+    /// Memory and link processes end and are started again with nothing of what they knew.
+    pub restarts: bool,
+}
+
+impl Faults {
+    fn any_cuts(self) -> bool {
+        self.cuts || self.one_sided || self.restarts
+    }
 }
 
 const ELEMENTS: u64 = 4;
@@ -67,7 +79,11 @@ enum Kind {
 
 struct Object {
     id: ObjectId,
+    name: String,
     kind: Kind,
+    owner: MpId,
+    /// Its owner was started again: nobody may be told a value of it.
+    lost: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,11 +97,27 @@ enum Doing {
     Barrier { round: u64 },
 }
 
+impl Doing {
+    fn object(self) -> Option<usize> {
+        match self {
+            Self::Read { object, .. }
+            | Self::SectionWrite { object }
+            | Self::OwnedWrite { object, .. }
+            | Self::Acquire { object }
+            | Self::Release { object, .. }
+            | Self::Add { object } => Some(object),
+            Self::Barrier { .. } => None,
+        }
+    }
+}
+
 struct Pending {
     doing: Doing,
     /// What it publishes when it returns: what its process had written when it asked.
     written: Vec<(usize, u64)>,
     awaited: bool,
+    /// The object was lost when this was asked.
+    lost: bool,
 }
 
 struct Holding {
@@ -125,6 +157,8 @@ pub struct Sim {
     disturbed: bool,
     down: Vec<(MpId, MpId)>,
     next_number: u64,
+    /// Look-ups after a restart, whose replies say nothing.
+    lookups: HashSet<(ApId, u64)>,
     done: HashMap<ObjectId, OpCounts>,
 }
 
@@ -153,6 +187,7 @@ impl Sim {
             disturbed: false,
             down: Vec::new(),
             next_number: 1,
+            lookups: HashSet::new(),
             done: HashMap::new(),
         };
         sim.declare();
@@ -171,9 +206,10 @@ impl Sim {
                 true => CopyPolicy::Invalidate,
                 false => CopyPolicy::Update,
             };
-            let owner = format!("mp{}", self.rng.random_range(0..owners));
+            let owner = MpId(self.rng.random_range(0..owners));
+            let owner_name = self.c.topology.mp_name(owner);
             let name = format!("v{i}");
-            let spec = vector(&name, ELEMENTS, 1, &[&owner], policy);
+            let spec = vector(&name, ELEMENTS, 1, &[&owner_name], policy);
             let id = ObjectId::new(self.c.declare(0, spec).id(), 0);
             for ap in 1..self.aps.len() as u32 {
                 self.c.call(ap, Request::Open(name.clone()));
@@ -198,7 +234,13 @@ impl Sim {
                     published: 0,
                 },
             };
-            self.objects.push(Object { id, kind });
+            self.objects.push(Object {
+                id,
+                name,
+                kind,
+                owner,
+                lost: false,
+            });
         }
         self.c.replies.clear();
     }
@@ -214,6 +256,10 @@ impl Sim {
         // What still waits does so for somebody who is lost: its deadline ends it.
         let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         self.must(!waits || self.disturbed, "somebody waits for ever");
+        if self.faults.any_cuts() {
+            self.heal();
+        }
+        let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         if waits {
             self.c.pass(Nanos::from_millis(120_000));
             self.c.run();
@@ -238,8 +284,13 @@ impl Sim {
         }
         if self.faults.deaths && self.rng.random_bool(0.004) {
             self.death();
-        } else if self.faults.cuts && self.rng.random_bool(0.006) {
+        } else if self.faults.restarts && self.rng.random_bool(0.004) {
+            self.restart();
+        } else if (self.faults.cuts || self.faults.one_sided) && self.rng.random_bool(0.01) {
             self.cut();
+        } else if (self.faults.timeouts || !self.down.is_empty()) && self.rng.random_bool(0.02) {
+            let time = Nanos::from_millis(self.rng.random_range(1..1_500));
+            self.c.pass(time);
         } else if !busy.is_empty() && (ready.is_empty() || self.rng.random_bool(0.6)) {
             let pair = busy[self.rng.random_range(0..busy.len())];
             self.c.deliver(pair);
@@ -313,11 +364,15 @@ impl Sim {
             Doing::Release { .. } => self.rng.random_bool(0.6),
             _ => true,
         };
-        let id = self.c.ask(a as u32, request);
+        let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
+            .then(|| Nanos::from_millis(self.rng.random_range(1..3_000)));
+        self.disturbed |= timeout.is_some();
+        let id = self.c.ask_within(a as u32, timeout, request);
         let pending = Pending {
             doing,
             written,
             awaited,
+            lost: doing.object().is_some_and(|o| self.objects[o].lost),
         };
         self.aps[a].pending.insert(id, pending);
     }
@@ -396,7 +451,16 @@ impl Sim {
         replies.sort_unstable_by_key(|(key, _)| *key);
         for ((ap, id), reply) in replies {
             let a = ap.index();
-            let Some(Pending { doing, written, .. }) = self.aps[a].pending.remove(&id) else {
+            if self.lookups.remove(&(ap, id)) {
+                continue;
+            }
+            let Some(Pending {
+                doing,
+                written,
+                lost,
+                ..
+            }) = self.aps[a].pending.remove(&id)
+            else {
                 self.must(false, &format!("{ap} got an answer it did not wait for"));
                 return;
             };
@@ -406,6 +470,7 @@ impl Sim {
                     self.failed(a, doing);
                 }
                 reply => {
+                    self.must(!lost, &format!("{doing:?} on a lost object gave {reply:?}"));
                     self.count(doing);
                     for (object, seq) in written {
                         match &mut self.objects[object].kind {
@@ -597,6 +662,12 @@ impl Sim {
     }
 
     fn kill(&mut self, a: usize) {
+        self.forget(a);
+        self.c.gone(ApId(a as u32));
+    }
+
+    /// An application process ended; what it did last is in doubt.
+    fn forget(&mut self, a: usize) {
         self.lose_section(a);
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
@@ -608,7 +679,6 @@ impl Sim {
         }
         self.aps[a].alive = false;
         self.aps[a].doubtful = false;
-        self.c.gone(ApId(a as u32));
     }
 
     fn revive(&mut self, a: usize) {
@@ -636,8 +706,74 @@ impl Sim {
         }
     }
 
-    /// A link breaks, or one comes back.
+    /// A memory or link process ends and is started again with nothing of what it knew.
+    fn restart(&mut self) {
+        self.disturbed = true;
+        let count = self.c.topology.memory_processes().len() as u32;
+        let mp = MpId(self.rng.random_range(0..count));
+        // Whoever is in a section, or about to be, may be cut off from its owner.
+        self.put_in_doubt();
+        for object in &mut self.objects {
+            object.lost |= object.owner == mp;
+        }
+        let aps = 0..self.aps.len();
+        let its: Vec<usize> = aps
+            .filter(|a| self.c.mp_of(ApId(*a as u32)) == mp)
+            .collect();
+        for a in &its {
+            self.forget(*a);
+        }
+        self.c.restart(mp);
+        for a in its {
+            self.revive(a);
+            for object in 0..self.objects.len() {
+                let open = Request::Open(self.objects[object].name.clone());
+                let id = self.c.ask(a as u32, open);
+                self.lookups.insert((ApId(a as u32), id));
+            }
+        }
+    }
+
+    /// All links come back; what goes on after the faults is checked as before.
+    fn heal(&mut self) {
+        for (a, b) in std::mem::take(&mut self.down) {
+            self.c.up(a, b);
+        }
+        for _ in 0..10_000 {
+            self.take_replies();
+            if !self.step_without_faults() {
+                break;
+            }
+        }
+        // Leases end.
+        self.c.pass(Nanos::from_millis(5_000));
+        self.c.run();
+        self.take_replies();
+        for object in 0..self.objects.len() {
+            for a in 0..self.aps.len() {
+                if self.aps[a].alive && self.aps[a].holding.is_none() {
+                    self.ask_read(a, object);
+                    self.c.run();
+                    self.take_replies();
+                }
+            }
+        }
+    }
+
+    fn step_without_faults(&mut self) -> bool {
+        let faults = std::mem::take(&mut self.faults);
+        let went_on = self.step();
+        self.faults = faults;
+        went_on
+    }
+
+    /// A link breaks, or one comes back, or an end notices.
     fn cut(&mut self) {
+        let unaware = self.c.unaware();
+        if !unaware.is_empty() && self.rng.random_bool(0.3) {
+            let (mp, neighbour) = unaware[self.rng.random_range(0..unaware.len())];
+            return self.c.notice(mp, neighbour);
+        }
         if !self.down.is_empty() && self.rng.random_bool(0.6) {
             let (a, b) = self
                 .down
@@ -651,7 +787,18 @@ impl Sim {
         }
         self.disturbed = true;
         self.down.push(pair);
-        // Whoever is in a section, or about to be, may be cut off from its owner.
+        self.put_in_doubt();
+        if !self.faults.one_sided || (self.faults.cuts && self.rng.random_bool(0.3)) {
+            self.c.down(pair.0, pair.1);
+        } else if self.rng.random_bool(0.5) {
+            self.c.cut_at(pair.0, pair.1);
+        } else {
+            self.c.cut_at(pair.1, pair.0);
+        }
+    }
+
+    /// Whoever is in a section, or about to be, may be cut off from its owner.
+    fn put_in_doubt(&mut self) {
         for a in 0..self.aps.len() {
             self.lose_section(a);
             let ap = &mut self.aps[a];
@@ -664,7 +811,6 @@ impl Sim {
                 *holder = None;
             }
         }
-        self.c.down(pair.0, pair.1);
     }
 
     /// Everything came to rest: counters are complete, and everybody sees the last releases.

@@ -9,7 +9,7 @@ use dosmos_trace::meta::{MetaState, OpCounts};
 use dosmos_trace::query::{Completeness, MetaQuery};
 use dosmos_trace::{Op, Origin, Record, Side};
 
-/// Folds what the recorders were told and checks the invariant of DESIGN §6 against `done`: what
+/// Folds what the recorders were told and checks the invariant of docs/design/monitoring.md#invariant against `done`: what
 /// application processes were told is done, by object.
 pub fn check(topology: &Topology, items: &[(MpId, Item)], done: &HashMap<ObjectId, OpCounts>) {
     let emps = topology.event_managers().len() as u32;

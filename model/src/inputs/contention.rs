@@ -76,7 +76,7 @@ pub struct ContentionTimes {
 }
 
 impl Contention {
-    /// The general model against the measured cycles, on a machine of so many processors.
+    /// The general model against the measured cycles, on a machine of this many processors.
     ///
     /// # Errors
     /// [`ModelError`] as the general model's.

@@ -7,10 +7,10 @@ use dosmos_trace::query::{Breakdown, Catalog, Completeness};
 use dosmos_trace::record::Record;
 use serde::Serialize;
 
+use super::change::Change;
 use super::network::NetworkRecord;
 use super::phases::{Delays, Run, Source};
 use super::place::Places;
-use super::predict::Change;
 use super::sharing::Sharing;
 use super::tally::Tally;
 use crate::dvsm::Application;

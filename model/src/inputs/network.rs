@@ -98,7 +98,7 @@ impl NetworkRecord {
         Ok(())
     }
 
-    /// One thing asked of the own memory process and answered, with so many bytes there and back.
+    /// One request to the own memory process and its response, with this many bytes in both together.
     #[must_use]
     pub fn hop_us(&self, up_bytes: f64, down_bytes: f64) -> f64 {
         self.hop.read_us[0] + self.hop.write_us[1] * up_bytes + self.hop.read_us[1] * down_bytes

@@ -1,7 +1,7 @@
 //! One pass over the records of a run: who did what, how often, to whose objects, phase by phase.
 //!
 //! Size: one entry a (phase, process, operation, variable, owner), one a (process, operation, object), a
-//! version a (memory process, object), and a bounded address stream a process; independent of the number
+//! version a (memory process, object), and a bounded address stream per process; independent of the number
 //! of records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,7 +97,7 @@ pub(super) struct Tally {
     pub(super) sums: BTreeMap<Key, Sum>,
     /// Service of requests from elsewhere, as their owners recorded it, in µs.
     pub(super) served: Moments,
-    /// Waiting at the owner before the service of what is no acquire, in µs.
+    /// Waiting at the owner before the service, acquires excluded, in µs.
     pub(super) queued: Moments,
     /// Both ways together of a remote access, in µs: what the requester's memory process saw beyond what the owner
     /// did and what was waited for.

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kappa;
+use super::kappa::kappa;
+use super::variants::MAX_MVA_THREADS;
 use crate::error::{ModelError, finite_result, invalid, non_negative, positive};
 
 /// Inputs of the client–server model; times in any one unit.
@@ -204,13 +205,17 @@ pub fn solve(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError
 /// Exact for C² = 1.
 ///
 /// # Errors
-/// [`ModelError::Invalid`] if a field is out of range or P − P_s is not a whole number ≥ 1;
+/// [`ModelError::Invalid`] if a field is out of range or P − P_s is not a whole number from 1 to ten million;
 /// [`ModelError::Unphysical`] where the recursion leaves its range.
 pub fn mva(input: &ClientServerInput) -> Result<ClientServerOutput, ModelError> {
     input.validate()?;
     let clients = f64::from(input.processors) - input.servers;
     if clients.fract() != 0.0 {
         return Err(invalid("Ps", input.servers, "a whole number for MVA"));
+    }
+    if clients > f64::from(MAX_MVA_THREADS) {
+        let most = "at most 10,000,000 more than Ps for MVA";
+        return Err(invalid("P", f64::from(input.processors), most));
     }
     let (so, k) = (input.handler, kappa(input.c2));
     let rest = input.work + 2.0 * input.latency + so;

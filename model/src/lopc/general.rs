@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kappa;
-use super::solver::{self, CycleEquations};
+use super::kappa::kappa;
+use super::solver::{self, CycleEquations, SolveStats};
 use crate::error::{ModelError, finite_result, invalid, length, non_negative};
 use crate::numeric::Matrix;
 
@@ -36,7 +36,7 @@ pub struct GeneralInput {
     pub protocol_processor: bool,
 }
 
-/// Results of the general model; lists have one entry a node, `None` (null) where the quantity
+/// Results of the general model; lists have one entry per node, `None` (null) where the quantity
 /// needs a thread and the node has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeneralOutput {
@@ -75,17 +75,6 @@ pub struct GeneralOutput {
     pub logp_cycle: Vec<Option<f64>>,
     /// R_i − R_logp,i.
     pub contention: Vec<Option<f64>>,
-}
-
-/// What the solver did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SolveStats {
-    /// Damped substitution steps, including those to a feasible start.
-    pub substitution_steps: usize,
-    /// Newton steps.
-    pub newton_steps: usize,
-    /// Largest |log X_i R_i| at the solution.
-    pub residual: f64,
 }
 
 impl GeneralInput {
@@ -204,13 +193,21 @@ impl GeneralOutput {
             ("Qq", &self.request_queue),
             ("Qy", &self.reply_queue),
             ("Uq", &self.request_utilisation),
+            ("Uy", &self.reply_utilisation),
         ] {
             for (i, &value) in list.iter().enumerate() {
                 finite_result(&format!("{name}[{i}]"), value)?;
             }
         }
-        for (i, &value) in self.cycle.iter().enumerate() {
-            finite_result(&format!("R[{i}]"), value.unwrap_or(0.0))?;
+        for (name, list) in [
+            ("R", &self.cycle),
+            ("Rw", &self.compute),
+            ("Ry", &self.reply),
+            ("contention", &self.contention),
+        ] {
+            for (i, value) in list.iter().enumerate() {
+                finite_result(&format!("{name}[{i}]"), value.unwrap_or(0.0))?;
+            }
         }
         Ok(())
     }
@@ -323,11 +320,12 @@ impl<'a> Bard<'a> {
         } else {
             (self.input.work_of(i) * a + so * own.request_queue) / (1.0 - a)
         };
+        // The time per visit first: visits alone may be too many for a double where their time is not.
         let away: f64 = (self.input.visits[i].iter())
             .zip(states.iter().zip(uses))
-            .map(|(v, (s, (a, b)))| v * (s.request_queue + s.reply_queue + k * (a + b)))
+            .map(|(v, (s, (a, b)))| v * (so * (s.request_queue + s.reply_queue + k * (a + b))))
             .sum();
-        compute + so * (own.request_queue + k * a) + so * away
+        compute + so * (own.request_queue + k * a) + away
     }
 
     fn output(&self, throughputs: &[f64]) -> Result<GeneralOutput, ModelError> {

@@ -3,9 +3,9 @@
 //! [`bard_schweitzer`] removes from what an arrival sees the share of its own thread; [`mva`] runs
 //! the exact recursion over all subsets of threads, which costs 2^threads and is therefore limited.
 
-use super::general::{GeneralInput, GeneralOutput, NodeParts, SolveStats};
-use super::kappa;
-use super::solver::{self, CycleEquations};
+use super::general::{GeneralInput, GeneralOutput, NodeParts};
+use super::kappa::kappa;
+use super::solver::{self, CycleEquations, SolveStats};
 use crate::error::{ModelError, invalid};
 
 /// More threads than this are refused by [`mva`]: time and memory double with each.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kappa;
+use super::kappa::kappa;
 use crate::error::{ModelError, finite_result, invalid, non_negative};
 use crate::numeric::bracketed_root;
 

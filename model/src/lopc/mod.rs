@@ -1,6 +1,6 @@
 //! LoPC: the cost of contention in blocking request/reply programs.
 //!
-//! A program is P threads, one a node, each repeating *compute for W, send a request, wait for the
+//! A program is P threads, one per node, each repeating *compute for W, send a request, wait for the
 //! reply*. Requests and replies interrupt (or, with a protocol processor, run beside) the compute
 //! thread of the node they reach, for S_o each, first come first served; a message is S_l under way.
 //! The network is not contended, the handlers are. Times are in any one unit.
@@ -28,16 +28,13 @@ pub mod client_server;
 pub mod general;
 pub mod general_variants;
 pub mod homogeneous;
+mod kappa;
 mod solver;
 pub mod spmv;
 pub mod variants;
 
 pub use client_server::{ClientServerInput, ClientServerOptimum, ClientServerOutput};
-pub use general::{GeneralInput, GeneralOutput, SolveStats};
+pub use general::{GeneralInput, GeneralOutput};
 pub use homogeneous::{HomogeneousInput, HomogeneousOutput};
+pub use solver::SolveStats;
 pub use spmv::{SpmvInput, SpmvOutput};
-
-/// κ = (C² − 1)/2: how much the residual life of the handler in service differs from a whole one.
-fn kappa(c2: f64) -> f64 {
-    (c2 - 1.0) / 2.0
-}

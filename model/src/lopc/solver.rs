@@ -6,9 +6,21 @@
 //! if Newton stalls substitution goes on with ten times the budget. Either the result satisfies the
 //! equations, or there is a typed error.
 
-use super::general::SolveStats;
+use serde::{Deserialize, Serialize};
+
 use crate::error::ModelError;
 use crate::numeric::{Matrix, solve_in_place};
+
+/// What the solver did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SolveStats {
+    /// Damped substitution steps, including those to a feasible start.
+    pub substitution_steps: usize,
+    /// Newton steps.
+    pub newton_steps: usize,
+    /// Largest |log X_i R_i| at the solution.
+    pub residual: f64,
+}
 
 /// Largest relative mismatch of X_i R_i = 1 that counts as solved.
 const TOLERANCE: f64 = 1e-12;

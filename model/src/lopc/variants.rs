@@ -5,11 +5,11 @@
 //! thread at a time, and is exact for protocol processors with exponential handlers (product form).
 
 use super::homogeneous::{Delays, HomogeneousInput, HomogeneousOutput, at_equilibrium};
-use super::kappa;
+use super::kappa::kappa;
 use crate::error::{ModelError, invalid};
 
-/// Above this many threads the recursion is refused: it costs one step a thread.
-const MAX_MVA_THREADS: u32 = 10_000_000;
+/// Above this many threads the recursion is refused: it costs one step per thread.
+pub(super) const MAX_MVA_THREADS: u32 = 10_000_000;
 
 /// Bard–Schweitzer: a request never queues behind its own thread, so that it sees
 /// c = (P−2)/(P−1) of Q_q and U_q, and all of Q_y and U_y; replies still see all of Q_q.

@@ -72,7 +72,29 @@ pub fn fit(input: &FitInput) -> Result<FitOutput, ModelError> {
     if let Some(x_max) = input.x_max {
         positive("x_max", x_max)?;
     }
+    check_order(&input.points)?;
     fit_points("points", &input.points, input.x_max)
+}
+
+/// Refuses hit rates that fall with the size, or that differ at one size: no cache of least recently used items has such.
+fn check_order(points: &[(f64, f64)]) -> Result<(), ModelError> {
+    let mut by_size: Vec<usize> = (0..points.len()).collect();
+    by_size.sort_by(|a, b| points[*a].0.total_cmp(&points[*b].0));
+    for pair in by_size.windows(2) {
+        let ((smaller, less), (larger, more)) = (points[pair[0]], points[pair[1]]);
+        let field = format!("points[{}][1]", pair[1]);
+        if smaller == larger && less != more {
+            return Err(invalid(field, more, "the other hit rate of the same size"));
+        }
+        if more < less {
+            return Err(invalid(
+                field,
+                more,
+                "at least that of the next smaller size",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Stack distances counted.
@@ -178,7 +200,7 @@ fn fit_points(
         .map(|&(x, p)| (hit_rate(&locality, x, x_max) - p).abs())
         .collect();
     let squares: f64 = errors.iter().map(|e| e * e).sum();
-    finite_result(field, squares)?;
+    finite_result("the sum of squares", squares)?;
     Ok(FitOutput {
         alpha: locality.alpha,
         beta: locality.beta,

@@ -72,7 +72,7 @@ impl Locality {
 /// The paper calls it M/G/1; with C² = 0, constant service, it is M/D/1 and exactly the printed form.
 ///
 /// # Errors
-/// [`ModelError::Invalid`] naming the field; [`ModelError::Saturated`] if Λτ ≥ 1, past the pole of the
+/// [`ModelError::Invalid`] naming the field; [`ModelError::Overflow`]; [`ModelError::Saturated`] if Λτ ≥ 1, past the pole of the
 /// formula.
 pub fn response(tau: f64, lambda: f64, c2: f64) -> Result<f64, ModelError> {
     positive("tau", tau)?;
@@ -85,7 +85,7 @@ pub fn response(tau: f64, lambda: f64, c2: f64) -> Result<f64, ModelError> {
             utilisation,
         });
     }
-    finite_result("Lam", queued(tau, utilisation, c2))
+    finite_result("t", queued(tau, utilisation, c2))
 }
 
 /// The formula itself, evaluated blindly.

@@ -174,7 +174,10 @@ impl System {
             processors: f64::from(q),
             c2: machine.c2,
             cache: machine.cycles.cache / machine.hz,
-            barrier: finite_result("gamma", harmonic_tail(q) / (program.gamma * machine.hz))?,
+            barrier: finite_result(
+                "the barrier term",
+                harmonic_tail(q) / (program.gamma * machine.hz),
+            )?,
             program,
         })
     }

@@ -163,6 +163,10 @@ impl SimInput {
             .map(|i| general.logp_cycle_of(i, general.work_of(i)))
             .fold(0.0, f64::max);
         let events = self.cycles as f64 + self.warmup as f64;
-        finite_result("W", longest * events * 1e6 * (1.0 + self.c2)).map(|_| ())
+        finite_result(
+            "the simulated time",
+            longest * events * 1e6 * (1.0 + self.c2),
+        )
+        .map(|_| ())
     }
 }

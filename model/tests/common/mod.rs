@@ -92,7 +92,7 @@ fn compare(found: &Value, wanted: &Value, tolerance: f64, what: &str) {
         Value::Array(items) => {
             let list = found
                 .as_array()
-                .unwrap_or_else(|| panic!("{what}: {found} is no list"));
+                .unwrap_or_else(|| panic!("{what}: {found} is not a list"));
             assert_eq!(list.len(), items.len(), "{what}: length");
             for (i, (f, w)) in list.iter().zip(items).enumerate() {
                 compare(f, w, tolerance, &format!("{what}[{i}]"));

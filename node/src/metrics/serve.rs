@@ -1,5 +1,6 @@
 //! `GET /metrics`, and nothing else.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -16,12 +17,12 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::Page;
 use crate::address::{PublishError, Published};
 
-/// Connections served at the same time; more wait.
+/// Connections served at the same time.
 const MOST_CONNECTIONS: usize = 16;
 /// How long a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -101,17 +102,13 @@ impl MetricsListener {
     }
 }
 
-/// Answers scrapes with what `page` makes, until dropped.
+/// Answers scrapes with what `page` makes, until dropped. When all places are taken the oldest connection
+/// makes room: a scrape takes milliseconds, so whoever has been there longest says nothing.
 pub async fn serve(listener: MetricsListener, page: impl Fn() -> Page + Send + Sync + 'static) {
     let page = Arc::new(page);
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let mut connections = tokio::task::JoinSet::new();
+    let mut connections = JoinSet::new();
+    let mut places: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        while connections.try_join_next().is_some() {}
-        // Never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
         let stream = match listener.socket.accept().await {
             Ok((stream, _)) => stream,
             Err(e) => {
@@ -120,8 +117,15 @@ pub async fn serve(listener: MetricsListener, page: impl Fn() -> Page + Send + S
                 continue;
             }
         };
+        while connections.try_join_next().is_some() {}
+        places.retain(|place| !place.is_finished());
+        if places.len() >= MOST_CONNECTIONS
+            && let Some(oldest) = places.pop_front()
+        {
+            oldest.abort();
+        }
         let page = Arc::clone(&page);
-        connections.spawn(async move {
+        places.push_back(connections.spawn(async move {
             let answer = service_fn(move |request| {
                 let response = answer(&request, &*page);
                 async move { Ok::<_, Infallible>(response) }
@@ -130,10 +134,9 @@ pub async fn serve(listener: MetricsListener, page: impl Fn() -> Page + Send + S
                 .timer(TokioTimer::new())
                 .header_read_timeout(REQUEST_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), answer);
-            // A scraper that goes away, or sends no HTTP, is its own trouble.
+            // A scraper that goes away, or sends something else than HTTP, is its own trouble.
             let _ = tokio::time::timeout(MOST_CONNECTION_TIME, connection).await;
-            drop(place);
-        });
+        }));
     }
 }
 

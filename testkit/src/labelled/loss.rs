@@ -12,7 +12,7 @@ use super::trace::Labelled;
 pub struct Loss {
     /// Fraction of the records dropped, in bursts of one memory process each.
     pub dropped: f64,
-    /// One record in so many is kept, counted apart by memory process, operation and origin, as memory
+    /// One in N records is kept, counted separately by memory process, operation and origin, as memory
     /// processes do it.
     pub one_in: u32,
 }

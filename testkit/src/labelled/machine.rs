@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 /// What a process does next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Compute for so many nanoseconds.
+    /// Compute for this many nanoseconds.
     Compute(f64),
     Read(ObjectId, (u32, u32)),
     Write(ObjectId, (u32, u32)),

@@ -71,7 +71,7 @@ pub(super) fn pathology(kind: Kind, sick: bool, world: &mut World, recipe: &Reci
     }
 }
 
-/// So many of the processes, in any order.
+/// This many of the processes, in any order.
 fn some(of: &[usize], n: usize, random: &mut StdRng) -> Vec<usize> {
     let mut all = of.to_vec();
     all.shuffle(random);
@@ -309,7 +309,7 @@ fn imbalance(sick: bool, world: &mut World, random: &mut StdRng) -> Part {
     part
 }
 
-/// Pairs of locks, one a process and its neighbour's, always in order of their number. Sick: once, some of them
+/// Pairs of locks, one of a process and one of its neighbour, always in order of their number. Sick: once, some of them
 /// take their own first and then the neighbour's, all at the same time. Cured: in order every time.
 fn deadlock(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
     let n = random.random_range(2..=3);

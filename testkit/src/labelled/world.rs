@@ -85,7 +85,7 @@ impl World {
         (0..self.size()).filter(of).collect()
     }
 
-    /// Processes that belong together: those of one group with at least so many, else all.
+    /// Processes that belong together: those of one group with at least this many, otherwise all.
     pub(super) fn team(&self, at_least: usize, random: &mut StdRng) -> Vec<usize> {
         let groups = (0..self.topology.groups().len()).map(|g| self.members(g));
         let mut fit: Vec<Vec<usize>> = groups.filter(|m| m.len() >= at_least).collect();

@@ -18,7 +18,7 @@ pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
 /// Widest packed part.
 pub(super) const MOST_BITS: usize = 32;
-/// One value in so many, at most, is not zero where a column is stored as its values that are not.
+/// At most one in N values is not zero where a column is stored as its values that are not.
 const SPARSE: usize = 48;
 
 const CONSTANT: u8 = 0;

@@ -40,7 +40,7 @@ const COLUMNS: usize = Column::ALL.len();
 const COLUMN_HEADER: usize = 8;
 const HEADER: usize = 4 + 4 + 1 + COLUMNS * COLUMN_HEADER + 4;
 
-/// Why bytes are no chunk.
+/// Why bytes are not a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkError {

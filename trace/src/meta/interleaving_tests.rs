@@ -1,4 +1,4 @@
-//! The invariant of DESIGN §6 over random runs of a model of the memory, whose records reach two event
+//! The invariant of docs/design/monitoring.md#invariant over random runs of a model of the memory, whose records reach two event
 //! managers in any order that keeps each memory process's own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

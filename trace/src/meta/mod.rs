@@ -1,5 +1,5 @@
 //! Meta-objects: the monitoring state of an object (primary) and of one copy of it (secondary),
-//! with the fields of 001 §6.1 and the counts by origin and by application process beyond it.
+//! with the fields of docs/design/monitoring.md#meta-objects and the counts by origin and by application process beyond it.
 
 #[cfg(test)]
 mod interleaving_tests;

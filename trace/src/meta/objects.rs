@@ -48,7 +48,7 @@ impl OpCounts {
     }
 }
 
-/// Who accessed an object: the triplet of 001 §6.1, with its time.
+/// Who accessed an object: the triplet of docs/design/monitoring.md#meta-objects, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// Application process that issued the operation.

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Completeness;
 
-/// The execution-time breakdown: one entry a process and phase, in that order.
+/// The execution-time breakdown: one entry per process and phase, in that order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Breakdown {
-    /// One entry a process and phase.
+    /// One entry per process and phase.
     pub phases: Vec<PhaseTimes>,
-    /// What is lacking. A process that has not ended still owes up to the last half second before
+    /// What is missing. A process that has not ended still owes up to the last half second before
     /// its last call; one that was killed never gives it.
     pub completeness: Completeness,
 }
@@ -33,7 +33,7 @@ impl Breakdown {
         self.completeness.merge(&other.completeness);
     }
 
-    /// One entry a process, in order.
+    /// One entry per process, in order.
     pub fn by_process(&self) -> Vec<ProcessTimes> {
         let mut processes: Vec<ProcessTimes> = Vec::new();
         for phase in &self.phases {

@@ -35,7 +35,7 @@ pub struct Catalog {
     pub extent: Option<TimeRange>,
     /// Number of records.
     pub records: u64,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
     /// Answered by a running event manager: more may come.
     pub live: bool,
@@ -72,10 +72,10 @@ pub struct MetaQuery {
 /// Meta-objects, in order of object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetaObjects {
-    /// One an object.
+    /// One per object.
     pub primaries: Vec<PrimaryMeta>,
     /// One a copy.
     pub secondaries: Vec<SecondaryMeta>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

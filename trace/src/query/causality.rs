@@ -1,7 +1,7 @@
 //! Causality of merged histories: whatever the clocks of the processes say, a lock is not granted
 //! before the release that allowed it began.
 //!
-//! The order of an object's exclusive sections is that of its version (DESIGN §6): the release that
+//! The order of an object's exclusive sections is that of its version (docs/design/monitoring.md#causality): the release that
 //! made version `v` comes before the acquire that starts from `v`, and that before the release that
 //! makes a later one. Where times contradict, the later step is moved forward, as little as possible.
 //! With clocks that agree nothing changes.

@@ -73,7 +73,7 @@ impl Completeness {
             && self.corrupt_chunks == 0
     }
 
-    /// Share of the accesses that is in the answer, as far as what is lacking is counted (0 to 1). A source that is
+    /// Share of the accesses that is in the answer, as far as what is missing is counted (0 to 1). A source that is
     /// missing as a whole is not counted: ask [`Completeness::is_complete`] as well.
     pub fn share(&self) -> f64 {
         let lost = self.dropped + self.removed + self.damaged;

@@ -50,7 +50,7 @@ pub struct Filter {
     pub aps: Vec<ApId>,
     /// These operations.
     pub ops: Vec<Op>,
-    /// From so far.
+    /// From these origins.
     pub origins: Vec<Origin>,
     /// Started in this range; none means all.
     pub range: Option<TimeRange>,

@@ -17,7 +17,7 @@ type Likeness = (
     Option<ObjectId>,
 );
 
-/// What is given up, level by level, when even one point a kind would be too many.
+/// What is given up, level by level, when even one point per kind would be too many.
 const LEVELS: [fn(&HistoryPoint) -> Likeness; 5] = [
     |p| {
         (

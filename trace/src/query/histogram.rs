@@ -61,6 +61,6 @@ pub struct Histogram {
     pub range: TimeRange,
     /// In order of time.
     pub buckets: Vec<OriginCounts>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

@@ -11,7 +11,7 @@ use crate::record::{Op, Origin, Record};
 pub struct HistoryQuery {
     /// Of what. A missing range means the source's extent.
     pub filter: Filter,
-    /// At most so many points; like neighbours are gathered into one to keep to it.
+    /// At most this many points; like neighbours are gathered into one to keep to it.
     pub max_points: u32,
 }
 
@@ -63,7 +63,7 @@ impl HistoryPoint {
 pub struct Records {
     /// The records.
     pub records: Vec<Record>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }
 
@@ -91,6 +91,6 @@ pub struct History {
     pub points: Vec<HistoryPoint>,
     /// Number of accesses behind the points.
     pub matched: u64,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

@@ -36,7 +36,7 @@ impl FromStr for Cursor {
         });
         parsed.ok_or_else(|| {
             format!(
-                "{text:?} is no place in a list of records; write the `next` of the page before"
+                "{text:?} is not a place in a list of records; write the `next` of the page before"
             )
         })
     }

@@ -71,11 +71,11 @@ pub struct EmpStatus {
     pub selection: Option<Selection>,
 }
 
-/// State of all event managers asked, and what is lacking.
+/// State of all event managers asked, and what is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// One an event manager that answered. Empty for a store nobody serves.
     pub event_managers: Vec<EmpStatus>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub due: Vec<(EmpId, SecondaryContent)>,
 }
 
-/// A place in the log: after so many records and events, of all that there ever were.
+/// A place in the log: after this many records and events, of all that there ever were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) records: u64,

@@ -132,7 +132,7 @@ impl StoreSource {
         self.view.catalog()
     }
 
-    /// What is lacking, as far as it has been read.
+    /// What is missing, as far as it has been read.
     pub fn completeness(&self) -> Completeness {
         self.view.completeness()
     }

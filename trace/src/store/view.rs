@@ -1,6 +1,7 @@
 //! Answers over what is committed: for readers in the writer's process, and over directories.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
@@ -16,7 +17,7 @@ use crate::query::{
 };
 use crate::record::Record;
 
-/// A thread is worth starting for so many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
+/// A thread is worth starting for this many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
 const CHUNKS_PER_THREAD: usize = 32;
 
 /// Most points a history may have.
@@ -66,12 +67,12 @@ impl StoreView {
         })
     }
 
-    /// What is lacking.
+    /// What is missing.
     pub fn completeness(&self) -> Completeness {
         self.read(|index| self.lacking(index))
     }
 
-    /// What is lacking; of a store that nobody writes any more, also who did not report to the end.
+    /// What is missing; of a store that nobody writes any more, also who did not report to the end.
     fn lacking(&self, index: &Index) -> Completeness {
         let mut lacking = index.completeness();
         if !self.live {
@@ -280,6 +281,33 @@ impl StoreView {
     pub fn scan(&self, filter: &Filter, mut each: impl FnMut(Scanned)) -> Completeness {
         for chunk in self.candidates(filter) {
             self.read_chunk(&chunk, |bytes| scan::scanned(bytes, filter, &mut each));
+        }
+        self.completeness()
+    }
+
+    /// Hands out what `filter` matches in order of its start, piece by piece, until `each` breaks off. In
+    /// memory are the records of chunks that overlap in time, however many the store holds.
+    pub fn records_in_order(
+        &self,
+        filter: &Filter,
+        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+    ) -> Completeness {
+        let mut chunks = self.candidates(filter);
+        chunks.sort_by_key(|c| c.summary.starts.from);
+        let mut waiting: Vec<Record> = Vec::new();
+        for (i, chunk) in chunks.iter().enumerate() {
+            self.each_match(chunk, filter, |record| waiting.push(*record));
+            waiting.sort_by_key(|r| r.start);
+            // Nothing of a later chunk comes before these.
+            let ready = match chunks.get(i + 1) {
+                Some(next) => waiting.partition_point(|r| r.start < next.summary.starts.from),
+                None => waiting.len(),
+            };
+            let later = waiting.split_off(ready);
+            let ready = std::mem::replace(&mut waiting, later);
+            if !ready.is_empty() && each(ready).is_break() {
+                break;
+            }
         }
         self.completeness()
     }

@@ -140,7 +140,7 @@ impl From<wire::Completeness> for Completeness {
             recorded: c.recorded,
             dropped: c.dropped,
             removed: c.removed,
-            // A fraction that is no fraction says nothing; "all" is what an absent one means too.
+            // A value outside 0 to 1 says nothing; "all" is what an absent one means too.
             sampling: if c.sampling > 0.0 && c.sampling <= 1.0 {
                 c.sampling
             } else {

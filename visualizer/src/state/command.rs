@@ -245,7 +245,7 @@ fn seconds(rest: &str) -> Result<f64, String> {
         .unwrap_or((text, 1.0));
     match number.trim().parse::<f64>() {
         Ok(n) if n.is_finite() && n >= 0.0 => Ok(n * unit),
-        _ => Err(format!("{rest:?} is no time; write 1.5, 1.5s, 300ms")),
+        _ => Err(format!("{rest:?} is not a time; write 1.5, 1.5s, 300ms")),
     }
 }
 

@@ -16,7 +16,7 @@ impl State {
         };
     }
 
-    /// By so many columns; at the edge the window moves along, and stays inside the run.
+    /// By this many columns; at the edge the window moves along, and stays inside the run.
     pub(super) fn move_cursor(&mut self, columns: i64) {
         let Some(at) = self.cursor else {
             return self.toggle_cursor();

@@ -234,7 +234,7 @@ impl Data {
         })
     }
 
-    /// What is lacking: according to the catalog, the status and the chart on screen.
+    /// What is missing: according to the catalog, the status and the chart on screen.
     pub fn completeness(&self) -> Completeness {
         let mut all = self.catalog.completeness.clone();
         let charts = [
@@ -388,12 +388,12 @@ impl Data {
         self.samples.clear();
     }
 
-    /// Accesses a second of a memory process's applications, lately.
+    /// Accesses per second of a memory process's applications, lately.
     pub fn rate_of_mp(&self, mp: MpId) -> Option<f64> {
         self.rate(|s| s.processes.get(&mp).map(|c| (c.now, c.accesses)))
     }
 
-    /// Accesses a second of an application process, lately.
+    /// Accesses per second of an application process, lately.
     pub fn rate_of_ap(&self, ap: ApId) -> Option<f64> {
         self.rate(|s| Some((s.now, *s.aps.get(&ap)?)))
     }
@@ -415,7 +415,7 @@ impl Data {
         Some(self.rate(known)? / 1e9)
     }
 
-    /// Bytes a second that this terminal receives, lately.
+    /// Bytes per second that this terminal receives, lately.
     pub fn traffic(&self) -> Option<f64> {
         self.rate(|s| Some((s.now, s.received)))
     }

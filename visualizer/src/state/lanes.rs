@@ -1,4 +1,4 @@
-//! Histories as lanes (001 figures 10 and 11): one lane a process, or an object, cut into columns of
+//! Histories as lanes (DOSMOS-Trace, figures 10 and 11): one lane per process, or per object, cut into columns of
 //! time; in each column what was read, what was written, who waited and who held.
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ pub struct Lane {
     pub key: LaneKey,
     /// Its name.
     pub label: String,
-    /// One a column.
+    /// One per column.
     pub cells: Vec<Cell>,
     /// What they sum up to.
     pub totals: Totals,

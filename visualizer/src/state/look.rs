@@ -3,7 +3,7 @@
 /// Colours of the three origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Palette {
-    /// Green, yellow, red (001 §7.1).
+    /// Green, yellow, red, as in docs/bibliography.md#dosmos-trace.
     #[default]
     Classic,
     /// Blue, yellow, vermilion: told apart by colour-blind people, too (after Okabe and Ito).

@@ -41,7 +41,7 @@ pub struct Row {
 pub struct Figures {
     /// Accesses so far (of a link process: messages passed on).
     pub accesses: u64,
-    /// Accesses a second: lately if live, else on average.
+    /// Accesses per second: lately if live, else on average.
     pub rate: Option<f64>,
     /// Accesses by origin; none of link processes.
     pub origins: Option<[u64; 3]>,

@@ -1,4 +1,4 @@
-//! The table of variables: one row a variable, summed over its objects. Only the page that is seen
+//! The table of variables: one row per variable, summed over its objects. Only the page that is seen
 //! is here.
 
 use dosmos_proto::{MpId, Nanos, VarId, Variable};

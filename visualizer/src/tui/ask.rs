@@ -20,7 +20,7 @@ use crate::state::{Analysed, Answer, ApFigures, Question, Reply, Request, Update
 
 /// Processes whose accesses are counted from the records, where no status tells them.
 const COUNTED: usize = 256;
-/// What an analysis looks at of a live run: so much time, and so many accesses of it.
+/// What an analysis looks at of a live run: this much time, and at most this many accesses of it.
 const LATELY: Nanos = Nanos(10_000_000_000);
 const ACCESSES_LIVE: u64 = 20_000;
 /// Of a finished run.
@@ -322,7 +322,7 @@ impl Asker {
         Ok(times)
     }
 
-    /// The end of `range` with at most so many accesses, by whole slices; one slice at least.
+    /// The end of `range` with at most this many accesses, by whole slices; one slice at least.
     async fn affordable(&self, range: TimeRange, most: u64) -> Result<TimeRange, QueryError> {
         let query = HistogramQuery {
             filter: Filter {

@@ -30,7 +30,7 @@ pub use save::{csv, svg};
 
 use crate::state::{Look, Palette};
 
-/// Shortest time between two rounds of asking (DESIGN §8: at most ten a second).
+/// Shortest time between two rounds of asking (at most ten per second: docs/design/monitoring.md#fusion).
 pub const FASTEST: Duration = Duration::from_millis(100);
 
 /// Something that happens once.
@@ -57,7 +57,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Four rounds a second; no colours if the environment has a non-empty `NO_COLOR`
+    /// Four rounds per second; no colours if the environment has a non-empty `NO_COLOR`
     /// (<https://no-color.org>).
     fn default() -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -80,11 +80,11 @@ impl Default for Options {
     }
 }
 
-/// Why there is no terminal.
+/// Why there is not a terminal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Standard input or output is no terminal.
+    /// Standard input or output is not a terminal.
     #[error("{0} needs a terminal; `dosmos query` and `--headless` do without")]
     NoTerminal(String),
     /// The terminal failed.

@@ -22,7 +22,7 @@ const SELDOM: Duration = Duration::from_secs(2);
 const ANALYSES: Duration = Duration::from_secs(3);
 /// A source is left alone at least as long as its last round took.
 const RESPITE: u32 = 1;
-/// Bytes a second that answers may take on average.
+/// Bytes per second that answers may take on average.
 pub const TRAFFIC: f64 = 1e6;
 
 /// What the thread reports.

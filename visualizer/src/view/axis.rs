@@ -5,9 +5,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::text;
 use super::theme::Theme;
 use crate::state::window::Scale;
+use dosmos_client::text;
 
 /// Columns between two ticks.
 const SPACINGS: [u64; 9] = [5, 10, 20, 25, 40, 50, 100, 200, 500];

@@ -9,12 +9,13 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
+use super::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
 use crate::state::data::Analysed;
 use crate::state::findings::time_lost;
+use dosmos_client::text;
 
 /// Heading, table, detail.
 pub(super) fn layout(area: Rect) -> [Rect; 3] {

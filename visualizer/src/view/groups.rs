@@ -1,6 +1,6 @@
 //! Who uses what: application processes × variables, in the groups of today and in those proposed.
 //! Accesses within a group are drawn as near ones, those that cross groups as far ones; so a good
-//! assignment has little of the far colour.
+//! assignment has few inter-group accesses.
 
 use dosmos_analysis::groups::{GroupMatrix, MatrixAp, MatrixVariable};
 use dosmos_trace::Origin;
@@ -10,10 +10,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::message;
 use super::table;
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
+use dosmos_client::text;
 
 /// Columns of a variable, with its gap.
 const CELL: usize = 9;

@@ -1,16 +1,16 @@
-//! The header (what is shown, of when, what is lacking) and the footer (the keys that matter here).
+//! The header (what is shown, which time, what is missing) and the footer (the keys that matter here).
 
 use ratatui::text::{Line, Span};
 
-use super::text;
 use super::theme::Theme;
 use crate::state::command::COMMANDS;
 use crate::state::{Asked, Prompt, Screen, State};
+use dosmos_client::text;
 
 /// Lines that warnings may take.
 const WARNING_LINES: usize = 3;
 
-/// Title, tabs, and what is lacking.
+/// Title, tabs, and what is missing.
 pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let mut lines = vec![title(state, theme, width), tabs(state, theme, width)];

@@ -8,11 +8,12 @@ use ratatui::widgets::Paragraph;
 
 use dosmos_proto::Nanos;
 
+use super::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
 use crate::state::health::{Manager, Process, Row};
+use dosmos_client::text;
 
 /// Heading, table, detail.
 pub(super) fn layout(area: Rect) -> [Rect; 3] {
@@ -145,7 +146,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         None => Vec::new(),
         Some(Row::Manager(m)) => {
             let each = m.stored.checked_div(m.records);
-            let each = each.map_or_else(String::new, |b| format!(", {b} bytes a record"));
+            let each = each.map_or_else(String::new, |b| format!(", {b} bytes per record"));
             let mut lines = vec![format!(
                 "{}: {} on disk in {}{each} · {} received and not on disk yet",
                 m.name,

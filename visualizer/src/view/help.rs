@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::text;
 use super::theme::Theme;
 use crate::state::Page;
 use crate::state::command::COMMANDS;
 use crate::state::keys::BINDINGS;
+use dosmos_client::text;
 
 /// Draws the help over the middle of `area`: on its first page the keys, on its second the commands.
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, page: Page, theme: Theme) {

@@ -1,4 +1,4 @@
-//! Accesses over time by origin (001 figures 8 and 9).
+//! Accesses over time by origin (DOSMOS-Trace, figures 8 and 9).
 
 use dosmos_trace::Origin;
 use dosmos_trace::query::OriginCounts;
@@ -8,9 +8,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::theme::Theme;
-use super::{axis, message, stacked, text};
+use super::{axis, message, stacked};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, State};
+use dosmos_client::text;
 
 /// Heading, bars, time axis, legend.
 pub(super) fn layout(area: Rect) -> [Rect; 4] {

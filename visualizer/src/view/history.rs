@@ -1,4 +1,4 @@
-//! Histories (001 figures 10 and 11): lanes of three rows. `x` read and `+` optimized read above the
+//! Histories (DOSMOS-Trace, figures 10 and 11): lanes of three rows. `x` read and `+` cached read above the
 //! line, `*` write below it; on the line, full bars for waiting for a lock, half bars for waiting for
 //! a release, and the sections between, lightly.
 
@@ -12,10 +12,11 @@ use ratatui::widgets::Paragraph;
 
 use super::histogram::title_line;
 use super::theme::Theme;
-use super::{axis, message, text};
+use super::{axis, message};
 use crate::state::lanes::{Cell, Lane};
 use crate::state::window::Scale;
 use crate::state::{Screen, State, lane_label};
+use dosmos_client::text;
 
 /// Rows of a lane.
 const LANE: u16 = 3;

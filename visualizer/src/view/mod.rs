@@ -16,7 +16,6 @@ mod hit;
 mod overview;
 mod stacked;
 mod table;
-pub mod text;
 mod theme;
 mod variables;
 

@@ -11,9 +11,10 @@ use ratatui::widgets::Paragraph;
 
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, stacked, text};
+use super::{message, stacked};
 use crate::state::State;
 use crate::state::tree::{Node, Row};
+use dosmos_client::text;
 
 /// Tree, detail, event managers.
 pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
@@ -43,7 +44,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(managers), bottom);
 }
 
-/// From so many columns on, where the processes' time went is shown beside their accesses.
+/// From this many columns on, where the processes' time went is shown beside their accesses.
 const WITH_TIMES: usize = 120;
 /// Of what, by title. The rest of the time went into local accesses, declarations and waiting for a
 /// processor.

@@ -55,7 +55,7 @@ fn eighths(counts: &OriginCounts, most: u64, full: u64) -> [u64; 3] {
     parts
 }
 
-/// One character with so many eighths of each origin, from the bottom.
+/// One character with this many eighths of each origin, from the bottom.
 fn character(inside: [u64; 3], bottom: bool, theme: Theme) -> (char, Style) {
     let filled: u64 = inside.iter().sum();
     if filled == 0 {

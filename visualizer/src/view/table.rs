@@ -3,8 +3,8 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::text;
 use super::theme::Theme;
+use dosmos_client::text;
 
 /// A column.
 #[derive(Clone, Debug)]

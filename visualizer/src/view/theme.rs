@@ -1,4 +1,4 @@
-//! Colours and what stands for them where there are none: 001 §7.1 draws local accesses green,
+//! Colours and what stands for them where there are none: DOSMOS-Trace (docs/bibliography.md#dosmos-trace) draws local accesses green,
 //! intra-group ones yellow, inter-group ones red. Without colours the three are `l`, `i` and `X` in
 //! bars, and plain, underlined and reversed marks in histories.
 

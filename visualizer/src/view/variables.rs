@@ -11,11 +11,12 @@ use dosmos_trace::Origin;
 use dosmos_trace::meta::Access;
 use dosmos_trace::query::table::SortKey;
 
+use super::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, text};
 use crate::state::State;
 use crate::state::variables::VariableRow;
+use dosmos_client::text;
 
 /// A column of the table.
 struct Field {
@@ -85,9 +86,9 @@ static FIELDS: [Field; 13] = [
     }),
 ];
 
-/// The name has at least so many columns.
+/// The name has at least this many columns.
 const NAME: usize = 10;
-/// Beyond so many, the other names get their part.
+/// Beyond this many, the other names get their part.
 const NAME_ENOUGH: usize = 24;
 
 /// Table, detail of the selected variable.

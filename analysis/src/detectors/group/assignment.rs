@@ -19,9 +19,9 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     /// Cost of the accesses of process × part if they are in one group, nanoseconds.
-    pub(super) near: Vec<Vec<f64>>,
-    /// The same if they are not; never less than `near`.
-    pub(super) far: Vec<Vec<f64>>,
+    pub(super) within: Vec<Vec<f64>>,
+    /// The same if they are not; never less than `within`.
+    pub(super) across: Vec<Vec<f64>>,
     /// Group of each process; its distribution over groups is kept.
     pub(super) places: Vec<usize>,
     /// Group of each part.
@@ -44,9 +44,9 @@ impl Assignment {
         let at = places.iter().enumerate();
         at.map(|(p, &at)| {
             if at == g {
-                self.near[p][v]
+                self.within[p][v]
             } else {
-                self.far[p][v]
+                self.across[p][v]
             }
         })
         .sum()
@@ -163,7 +163,7 @@ impl Assignment {
     /// The parts for which it matters where process `p` is.
     fn used_by(&self, p: usize) -> Vec<usize> {
         (0..self.parts())
-            .filter(|&v| self.far[p][v] > self.near[p][v])
+            .filter(|&v| self.across[p][v] > self.within[p][v])
             .collect()
     }
 }
@@ -187,7 +187,7 @@ impl Savings {
     /// With the first processes at `places`.
     fn new(of: &Assignment, places: &[usize]) -> Self {
         let weigh = |p: usize| {
-            let weight = |v: usize| (v, of.far[p][v] - of.near[p][v]);
+            let weight = |v: usize| (v, of.across[p][v] - of.within[p][v]);
             (0..of.parts()).map(weight).filter(|w| w.1 > 0.0).collect()
         };
         let mut savings = Self {
@@ -296,8 +296,8 @@ mod tests {
                     uses.iter().map(row).collect()
                 };
                 Assignment {
-                    near: each(|c| c.0),
-                    far: each(|c| c.0 + c.1),
+                    within: each(|c| c.0),
+                    across: each(|c| c.0 + c.1),
                     places,
                     owners,
                     can_own: vec![true; groups],

@@ -1,7 +1,7 @@
 //! **Bad group structure**: processes and the variables they use stand in different groups.
 //!
 //! Holds when the best assignment of processes and owners to groups ([`assignment`]) lowers the access
-//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is worth `worth_saying` of total process time. Owners
+//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is at least `negligible_loss` of total process time. Owners
 //! alone are moved unless moving processes too gains as much again: a declaration is easier to
 //! change than a cluster. Inter-group accesses that no assignment avoids are not reported. An object whose
 //! users in its better group are those of one memory process has a *misplaced owner* instead.
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
-use crate::gain::Cure;
 use crate::groups::GroupMatrix;
 use crate::patch;
 use crate::profile::Profile;
@@ -23,7 +23,7 @@ use crate::thresholds::Thresholds;
 use tables::{Part, Tables, tables};
 
 /// Fraction of the whole gain below which moving one more part is not worth the words.
-const CRUMB: f64 = 0.01;
+const NEGLIGIBLE_PART: f64 = 0.01;
 
 /// The best places of the processes; today's unless moving them gains enough over moving owners alone.
 fn proposed_places(tables: &Tables, t: &Thresholds) -> Vec<usize> {
@@ -59,7 +59,7 @@ pub(super) fn detect(
         now - problem.cost(&places)
     };
     let lost = profile.fraction(profile.scaled(saved));
-    if saved < t.assignment_gain * now || now <= 0.0 || lost < t.worth_saying {
+    if saved < t.assignment_gain * now || now <= 0.0 || lost < t.negligible_loss {
         return (None, matrix);
     }
     let candidate = describe(profile, &tables, &places, &moves, (now, saved));
@@ -67,7 +67,7 @@ pub(super) fn detect(
         return (None, matrix);
     }
     let candidate = Candidate {
-        floor: t.worth_saying,
+        floor: t.negligible_loss,
         ratio: Some((saved / now, t.assignment_gain)),
         ..candidate
     };
@@ -89,7 +89,7 @@ fn moves<'a>(profile: &Profile, tables: &'a Tables, places: &[usize]) -> Vec<Mov
     for (v, part) in tables.parts.iter().enumerate() {
         let (to, then) = problem.best_group(places, v);
         let saved = problem.part_cost(places, v, problem.owners[v]) - then;
-        if to == problem.owners[v] || saved <= CRUMB * all {
+        if to == problem.owners[v] || saved <= NEGLIGIBLE_PART * all {
             continue;
         }
         let users = users_in(profile, part, to);

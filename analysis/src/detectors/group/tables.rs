@@ -44,16 +44,16 @@ pub(super) fn tables(profile: &Profile, unshared: &BTreeSet<VarId>) -> Tables {
         .iter()
         .map(|&ap| topology.group_of_ap(ap).map_or(0, GroupId::index))
         .collect();
-    let mut near = vec![vec![0.0; parts.len()]; aps.len()];
-    let mut far = near.clone();
+    let mut within = vec![vec![0.0; parts.len()]; aps.len()];
+    let mut across = within.clone();
     for (p, ap) in aps.iter().enumerate() {
         for (v, part) in parts.iter().enumerate() {
-            let Some((counts, near_cost)) = part.by_ap.get(ap) else {
+            let Some((counts, within_cost)) = part.by_ap.get(ap) else {
                 continue;
             };
-            near[p][v] = *near_cost;
+            within[p][v] = *within_cost;
             // Where noise makes a crossing look cheaper than staying, it counts as equal.
-            far[p][v] = profile.costs.of(counts, Origin::Inter).max(near[p][v]);
+            across[p][v] = profile.costs.of(counts, Origin::Inter).max(within[p][v]);
         }
     }
     let can_own = (0..topology.groups().len() as u32)
@@ -64,8 +64,8 @@ pub(super) fn tables(profile: &Profile, unshared: &BTreeSet<VarId>) -> Tables {
         .collect();
     Tables {
         assignment: Assignment {
-            near,
-            far,
+            within,
+            across,
             places,
             owners,
             can_own,
@@ -118,9 +118,9 @@ impl Part {
         }
         for (&ap, used) in &object.by_ap {
             let home = profile.catalog.topology.ap(ap).map(|a| a.memory_process);
-            let (counts, near) = self.by_ap.entry(ap).or_default();
+            let (counts, within) = self.by_ap.entry(ap).or_default();
             counts.add(&used.counts);
-            *near += match home {
+            *within += match home {
                 Some(mp) if mp == owner => profile.costs.of(&used.counts, Origin::Local),
                 home => {
                     let here = home.and_then(|mp| object.by_mp.get(&mp));

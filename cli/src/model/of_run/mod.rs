@@ -8,17 +8,13 @@
 
 mod what_if;
 
-use std::path::Path;
-
 use anyhow::Context;
-use dosmos_model::inputs::{Builder, DelayModel, Measured, NetworkRecord, Prediction};
-use dosmos_trace::query::TraceSource;
-use dosmos_visualizer::source::Fused;
+use dosmos_client::{Run, read_network};
+use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord, Prediction};
 use serde_json::{Value, json};
 
 use crate::args::{Format, InputsArgs, InputsFor, PredictArgs, RunArgs};
 use crate::output::{self, Table};
-use crate::{records, sources};
 
 /// `dosmos model inputs`.
 pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
@@ -89,46 +85,8 @@ async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
             NetworkRecord::typical()
         }
     };
-    let source = Fused::new(sources::open(&args.sources).await?.sources);
-    gather(&source, network).await
-}
-
-/// What messages cost where a run was: as a file says, else a typical machine's with the processors of this one.
-pub(crate) fn network_here(file: Option<&Path>) -> anyhow::Result<NetworkRecord> {
-    match file {
-        Some(path) => read_network(path),
-        None => Ok(NetworkRecord {
-            processors: std::thread::available_parallelism().map_or(1, usize::from),
-            ..NetworkRecord::typical()
-        }),
-    }
-}
-
-/// Reads a network record.
-///
-/// # Errors
-/// A file that cannot be read or is not a valid record, with its path.
-pub fn read_network(path: &Path) -> anyhow::Result<NetworkRecord> {
-    let file = || path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(file)?;
-    let record: NetworkRecord = serde_json::from_str(&text).with_context(file)?;
-    record.validate().with_context(file)?;
-    Ok(record)
-}
-
-/// A run as a source tells it.
-///
-/// # Errors
-/// A source that does not answer; a run without an execution-time breakdown.
-pub async fn gather(source: &dyn TraceSource, network: NetworkRecord) -> anyhow::Result<Measured> {
-    let catalog = source.catalog().await?;
-    let breakdown = source.breakdown().await?;
-    let mut builder = Builder::new(catalog.clone(), network)?;
-    let lacking = records::each(source, &catalog, None, |record| builder.add(record)).await?;
-    builder.lacked(lacking);
-    builder.finish(&breakdown).context(
-        "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
-    )
+    let run = Run::open(&args.sources.target()).await?;
+    Ok(run.measure(network).await?)
 }
 
 fn all(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {

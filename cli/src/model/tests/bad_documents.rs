@@ -214,6 +214,16 @@ fn values_out_of_range() {
             "fit",
             json!({ "points": [[1, 0.1], [2, 1.2], [3, 0.4]] }),
         ),
+        (
+            "points[0][1]",
+            "fit",
+            json!({ "points": [[4, 0.3], [1, 0.1], [2, 0.4], [8, 0.5]] }),
+        ),
+        (
+            "points[2][1]",
+            "fit",
+            json!({ "points": [[1, 0.1], [2, 0.3], [2, 0.4], [8, 0.5]] }),
+        ),
         ("points", "fit", json!({ "points": [[1, 0.1], [2, 0.2]] })),
         ("trace", "fit", json!({ "trace": [1, 2, 3] })),
         ("trace[1]", "fit", json!({ "trace": [1, -2, 3] })),
@@ -306,6 +316,101 @@ fn fields_that_are_missing_or_unknown() {
         let found = refusal(model, &document.to_string());
         assert!(found.contains(message), "{model} {document}: {found}");
     }
+}
+
+/// Where a result overflows, the number farthest from all others is named, and the result.
+#[test]
+fn numbers_too_far_apart() {
+    for (field, model, document) in [
+        (
+            "W",
+            "lopc",
+            json!({ "P": 2, "W": 1.7e308, "So": 1e308, "Sl": 1 }),
+        ),
+        (
+            "So",
+            "lopc",
+            json!({ "P": 2, "W": 1, "So": 1e308, "Sl": 1 }),
+        ),
+        (
+            "C2",
+            "lopc",
+            json!({ "P": 2, "W": 1, "So": 1e10, "Sl": 1, "C2": 1e305 }),
+        ),
+        (
+            "Sl",
+            "lopc",
+            json!({ "P": 2, "W": 0, "So": 0, "Sl": 5e-324 }),
+        ),
+        (
+            "Sl",
+            "client-server",
+            json!({ "P": 8, "Ps": 2, "W": 1, "So": 1, "Sl": 1e308 }),
+        ),
+        (
+            "C2",
+            "client-server",
+            json!({ "P": 8, "W": 1, "So": 1, "Sl": 1, "C2": 1e308 }),
+        ),
+        (
+            "V[1][0]",
+            "general",
+            json!({ "V": [[0, 1], [1e308, 0]], "W": [1, 1], "So": 100, "Sl": 1 }),
+        ),
+        (
+            "W[0]",
+            "general",
+            json!({ "V": [[0, 1], [1, 0]], "W": [1.7e308, 1], "So": 1e307, "Sl": 1e307 }),
+        ),
+        (
+            "So",
+            "simulate",
+            json!({ "P": 4, "W": 1, "So": 1e306, "Sl": 1 }),
+        ),
+        (
+            "C2",
+            "memhier",
+            json!({ "tau": 1e200, "Lam": 9e-201, "C2": 1e300 }),
+        ),
+    ] {
+        assert_names(field, model, &document);
+    }
+}
+
+#[test]
+fn fields_given_twice() {
+    for (field, model, text) in [
+        (
+            "P",
+            "simulate",
+            r#"{"P": 4, "W": 1, "P": 8, "So": 1, "Sl": 1}"#,
+        ),
+        (
+            "Ps",
+            "simulate",
+            r#"{"P": 4, "Ps": 1, "Ps": 2, "W": 1, "So": 1, "Sl": 1}"#,
+        ),
+        ("P", "lopc", r#"{"P": 2, "P": 4, "W": 0, "So": 1, "Sl": 1}"#),
+        (
+            "speed",
+            "dvsm",
+            r#"{"network": "atm", "tech": {"speed": 1, "speed": 2}, "bytes": 1}"#,
+        ),
+        ("x_max", "fit", r#"{"points": [], "x_max": 1, "x_max": 2}"#),
+    ] {
+        let message = refusal(model, text);
+        let expected = format!("duplicate field `{field}`");
+        assert!(message.contains(&expected), "{model}: {message}");
+    }
+}
+
+/// The recursion of MVA takes a step per client: beyond ten million its answer is null, and does not take for ever.
+#[test]
+fn four_billion_processors_are_answered() {
+    let document = json!({ "P": 4_000_000_000_u32, "Ps": 5, "W": 1, "So": 1, "Sl": 1 });
+    let answer = super::ask("client-server", &document);
+    assert_eq!(answer["mva_X"], Value::Null);
+    assert!(answer["X"].as_f64().unwrap() > 0.0);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn every_case_passes_and_none_is_left_out() {
         list.iter().for_each(check);
         checked.insert(path.to_owned(), list.len());
     }
-    // Two sections that are no lists of documents.
+    // Two sections that are not lists of documents.
     for (procs, term) in cases()["memhier"]["harmonic_tail"].as_object().unwrap() {
         let procs: u32 = procs.parse().unwrap();
         let answer = ask("memhier", &json!({ "procs": procs }));

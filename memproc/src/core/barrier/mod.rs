@@ -4,6 +4,10 @@
 //! lowest of the participants' memory processes), which opens the barrier for all when the last said
 //! so. Generations count up at each opening or failure, in step everywhere; a message of an older one
 //! is void. A participant that left fails the barrier for everyone.
+//!
+//! An arrival counts while its application process waits. If it stops waiting (its timeout is over, it
+//! cancels), the arrival is withdrawn, also from the coordinator. The barrier may have opened just
+//! before: then the others have passed, and the next call waits for the next opening.
 
 pub(crate) mod group;
 mod role;

@@ -30,8 +30,6 @@ struct Barrier {
     waiting: Vec<Waiter>,
     /// The coordinator was told that all of ours arrived.
     sent: bool,
-    /// Passed while they had stopped waiting.
-    missed: BTreeMap<ApId, u64>,
     /// At the coordinator: the members that said so.
     here: BTreeSet<MpId>,
 }
@@ -155,7 +153,6 @@ impl Barriers {
             arrived: BTreeSet::new(),
             waiting: Vec::new(),
             sent: false,
-            missed: BTreeMap::new(),
             here: BTreeSet::new(),
         }))
     }
@@ -185,11 +182,8 @@ impl Barriers {
         let Some(b) = self.table.get_mut(&barrier) else {
             return;
         };
-        let known = match b.missed.remove(&waiter.ap) {
-            Some(generation) => Some(Ok(generation)),
-            None => missing.map(Err),
-        };
-        if let Some(outcome) = known {
+        if let Some(refusal) = missing {
+            let outcome = Err(refusal);
             return cx.effect(Effect::Opened { waiter, outcome });
         }
         b.arrived.insert(waiter.ap);
@@ -212,10 +206,48 @@ impl Barriers {
         }
     }
 
-    /// An operation does not wait any more.
-    pub(crate) fn withdraw(&mut self, barrier: VarId, waiter: Waiter) {
-        if let Some(b) = self.table.get_mut(&barrier) {
-            b.waiting.retain(|w| *w != waiter);
+    /// An operation does not wait any more: its arrival counts no longer, unless the barrier has opened
+    /// already and we have not heard it.
+    pub(crate) fn withdraw(&mut self, cx: &mut Context, barrier: VarId, waiter: Waiter) {
+        let Some(b) = self.table.get_mut(&barrier) else {
+            return;
+        };
+        let Some(at) = b.waiting.iter().position(|w| *w == waiter) else {
+            return;
+        };
+        b.waiting.remove(at);
+        b.arrived.remove(&waiter.ap);
+        if !std::mem::take(&mut b.sent) {
+            return;
+        }
+        let (me, generation) = (cx.me(), b.generation);
+        match b.coordinator() {
+            Some(to) if to != me => {
+                let notice = Notice::BarrierWithdraw {
+                    group: b.group,
+                    name: b.name.clone(),
+                    generation,
+                };
+                cx.notice(to, notice);
+            }
+            _ => {
+                b.here.remove(&me);
+            }
+        }
+    }
+
+    /// At the coordinator: not all participants of a memory process wait any more.
+    pub(crate) fn withdrawn(
+        &mut self,
+        cx: &mut Context,
+        from: MpId,
+        (group, name): (Option<GroupId>, &str),
+        generation: u64,
+    ) {
+        if let Ok(b) = self.known(cx, group, name)
+            && b.generation == generation
+        {
+            b.here.remove(&from);
         }
     }
 
@@ -261,9 +293,21 @@ impl Barriers {
             return cx.notice(from, b.release(current - 1, Some(late)));
         }
         if generation > b.generation {
-            // We started again; the others are further.
+            // We started again, and the others are further. Those of ours that wait have arrived for
+            // this generation as well; who arrived for one between must arrive again.
             b.generation = generation;
-            b.here.clear();
+            let why = format!(
+                "the coordinator of barrier {:?} was started again; arrive again",
+                b.name
+            );
+            let late = Refusal::new(ErrorCode::ProcessLost, why);
+            for member in std::mem::take(&mut b.here) {
+                if member == cx.me() {
+                    b.here.insert(member);
+                } else {
+                    cx.notice(member, b.release(generation - 1, Some(late.clone())));
+                }
+            }
         }
         b.here.insert(from);
         if missing.is_some() || b.here.len() == b.members.len() {
@@ -311,13 +355,6 @@ impl Barriers {
         }
         b.generation = generation + 1;
         b.here.clear();
-        if failed.is_none() {
-            for ap in &b.arrived {
-                if !b.waiting.iter().any(|w| w.ap == *ap) {
-                    b.missed.insert(*ap, generation);
-                }
-            }
-        }
         let outcome = failed.map_or(Ok(generation), Err);
         for waiter in b.reset() {
             let outcome = outcome.clone();
@@ -338,8 +375,8 @@ impl Barriers {
                 continue;
             };
             let group = b.group;
-            b.missed.remove(&ap);
             b.arrived.remove(&ap);
+            b.waiting.retain(|w| w.ap != ap);
             let coordinates = !b.here.is_empty();
             if !coordinates && b.sent {
                 continue; // The coordinator tells.

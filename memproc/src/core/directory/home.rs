@@ -6,14 +6,29 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{ErrorCode, MpId, Nanos, Refusal, VarId, Variable, VariableSpec};
+use dosmos_proto::{ErrorCode, Incarnation, MpId, Nanos, Refusal, VarId, Variable, VariableSpec};
 use rustc_hash::FxHashMap;
 
 use super::placement::{COUNTER_BITS, place};
 use super::variables::conflict;
 use crate::core::context::Context;
 use crate::core::effects::Caller;
-use crate::core::messages::{CallId, PeerRequest, Response, Role};
+use crate::core::hash::stable;
+use crate::core::messages::{Announced, CallId, PeerRequest, Response, Role};
+
+/// Most names of one home.
+const MAX_NAMES: u32 = 1 << (COUNTER_BITS - 1);
+
+/// The number of a home's first variable. A home that was started again does not know which numbers it
+/// gave out before: it begins elsewhere, and whoever knows a number already refuses a second variable
+/// under it.
+fn first_number(cx: &Context) -> u32 {
+    let own = cx.own_incarnation();
+    match own.start() {
+        0 | 1 => 0,
+        _ => stable(&own.to_wire().to_le_bytes()) as u32 % MAX_NAMES,
+    }
+}
 
 /// A name this process is the home of.
 #[derive(Debug)]
@@ -27,12 +42,14 @@ enum State {
     /// Owners are being told.
     Creating {
         left: usize,
+        told: Vec<(MpId, Incarnation)>,
         failed: Option<Refusal>,
         callers: Vec<Caller>,
     },
     /// An owner could not be told; the next declaration tries again.
     Incomplete,
-    Ready,
+    /// All owners know it: which starts of them.
+    Ready(Vec<(MpId, Incarnation)>),
 }
 
 /// An owner that is being told of a variable.
@@ -63,7 +80,7 @@ impl Home {
     ) {
         if let Some(entry) = self.entries.get(spec.name()) {
             if entry.variable.spec() != spec {
-                let refusal = conflict(&entry.variable.spec(), spec);
+                let refusal = conflict(entry.variable.spec(), spec);
                 return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
             }
             return self.announce(cx, caller, spec.name());
@@ -99,9 +116,12 @@ impl Home {
             return;
         };
         match &mut entry.state {
-            State::Ready => {
-                let variable = Arc::clone(&entry.variable);
-                cx.respond(caller, Response::Variable(variable), Nanos::ZERO);
+            State::Ready(owners) => {
+                let announced = Announced {
+                    variable: Arc::clone(&entry.variable),
+                    owners: owners.clone(),
+                };
+                cx.respond(caller, Response::Variable(announced), Nanos::ZERO);
             }
             State::Creating { callers, .. } => callers.push(caller),
             State::Incomplete => self.create(cx, name, caller),
@@ -117,7 +137,7 @@ impl Home {
         let (owners, group) = place(cx.cluster, spec, creator)?;
         let homes = cx.cluster.owners().iter();
         let position = homes.take_while(|m| **m != cx.me()).count() as u32;
-        if self.counter >> COUNTER_BITS != 0 {
+        if self.counter >= MAX_NAMES {
             return Err(Refusal::new(
                 ErrorCode::Limit,
                 format!(
@@ -127,7 +147,7 @@ impl Home {
                 ),
             ));
         }
-        let id = VarId(position << COUNTER_BITS | self.counter);
+        let id = VarId(position << COUNTER_BITS | (first_number(cx) + self.counter));
         self.counter += 1;
         Ok(Variable::new(id, spec.clone(), owners, group)?)
     }
@@ -143,6 +163,7 @@ impl Home {
         owners.dedup();
         entry.state = State::Creating {
             left: owners.len(),
+            told: Vec::new(),
             failed: None,
             callers: vec![caller],
         };
@@ -169,7 +190,7 @@ impl Home {
     pub(crate) fn receive(
         &mut self,
         cx: &mut Context,
-        from: MpId,
+        (from, incarnation): (MpId, Option<Incarnation>),
         number: u64,
         response: Response,
     ) {
@@ -181,18 +202,27 @@ impl Home {
         };
         let result = match response {
             Response::Refused(refusal) => Err(refusal),
-            _ => Ok(()),
+            _ => incarnation.map(|i| (from, i)).ok_or_else(|| {
+                let why = "a response that names no incarnation; are all processes of one version?";
+                Refusal::new(ErrorCode::Invalid, why)
+            }),
         };
         self.created(cx, &creation.name, result);
     }
 
     /// An owner knows the variable, or cannot.
-    fn created(&mut self, cx: &mut Context, name: &str, result: Result<(), Refusal>) {
+    fn created(
+        &mut self,
+        cx: &mut Context,
+        name: &str,
+        result: Result<(MpId, Incarnation), Refusal>,
+    ) {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
         let State::Creating {
             left,
+            told,
             failed,
             callers,
         } = &mut entry.state
@@ -200,21 +230,28 @@ impl Home {
             return;
         };
         *left -= 1;
-        if let Err(refusal) = result {
-            failed.get_or_insert(refusal);
+        match result {
+            Ok(owner) => told.push(owner),
+            Err(refusal) => {
+                failed.get_or_insert(refusal);
+            }
         }
         if *left > 0 {
             return;
         }
         let (failed, callers) = (failed.take(), std::mem::take(callers));
+        let owners = std::mem::take(told);
         entry.state = match failed {
             Some(_) => State::Incomplete,
-            None => State::Ready,
+            None => State::Ready(owners.clone()),
         };
         for caller in callers {
             let response = match &failed {
                 Some(refusal) => Response::Refused(refusal.clone()),
-                None => Response::Variable(Arc::clone(&entry.variable)),
+                None => Response::Variable(Announced {
+                    variable: Arc::clone(&entry.variable),
+                    owners: owners.clone(),
+                }),
             };
             cx.respond(caller, response, Nanos::ZERO);
         }
@@ -230,7 +267,7 @@ impl Home {
             .collect();
         lost.sort_unstable();
         for number in lost {
-            self.receive(cx, mp, number, Response::Refused(why.clone()));
+            self.receive(cx, (mp, None), number, Response::Refused(why.clone()));
         }
     }
 }

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{ErrorCode, ObjectId, Refusal, VarId, Variable, VariableSpec};
+use dosmos_proto::{
+    ErrorCode, Incarnation, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec,
+};
 use rustc_hash::FxHashMap;
 
 use super::place::Place;
 use super::placement::share;
 use crate::core::cluster::Cluster;
 use crate::core::effects::Effect;
+use crate::core::incarnations::started_again;
 use crate::core::messages::{Item, Output};
 use crate::core::settings::VariableOverride;
 
@@ -19,8 +22,11 @@ const MAX_OWNED: u64 = 1 << 24;
 #[derive(Debug)]
 struct Known {
     variable: Arc<Variable>,
-    /// Its home said that all owners know it. An owner may know a variable before the others do.
-    announced: bool,
+    /// Which starts of its owners know it, once its home said that all do. An owner may know a variable
+    /// before the others do.
+    owners: Option<FxHashMap<MpId, Incarnation>>,
+    /// An earlier start of this process knew it: the objects owned here are lost.
+    lost_here: bool,
 }
 
 /// Variables known here.
@@ -45,7 +51,13 @@ impl Variables {
     /// The variable called `name`, if it is known, and whether all its owners know it.
     pub(crate) fn named(&self, name: &str) -> Option<(&Arc<Variable>, bool)> {
         let known = self.known.get(self.by_name.get(name)?)?;
-        Some((&known.variable, known.announced))
+        Some((&known.variable, known.owners.is_some()))
+    }
+
+    /// Which start of an owner holds its objects of a variable, if the variable was announced.
+    pub(crate) fn incarnation_of(&self, variable: VarId, owner: MpId) -> Option<Incarnation> {
+        let owners = self.known.get(&variable)?.owners.as_ref()?;
+        owners.get(&owner).copied()
     }
 
     /// Number of objects owned here.
@@ -56,7 +68,13 @@ impl Variables {
     /// Where an object is; refused if there is none.
     pub(crate) fn place(&self, cluster: &Cluster, object: ObjectId) -> Result<Place<'_>, Refusal> {
         match self.known.get(&object.var) {
-            Some(known) => Place::new(&known.variable, object),
+            Some(known) => {
+                let place = Place::new(&known.variable, object)?;
+                if known.lost_here && place.owner == cluster.me {
+                    return Err(started_again(cluster, cluster.me));
+                }
+                Ok(place)
+            }
             None => Err(Refusal::new(
                 ErrorCode::UnknownVariable,
                 format!(
@@ -97,17 +115,23 @@ impl Variables {
         spec
     }
 
-    /// Learns of a variable; its home announced it, or only tells its owners.
+    /// Learns of a variable. Its home announced it with the starts of its `owners`, or only tells these.
     pub(crate) fn learn(
         &mut self,
         cluster: &Cluster,
+        own: Incarnation,
         variable: &Arc<Variable>,
-        announced: bool,
+        owners: Option<&[(MpId, Incarnation)]>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
+        let owners: Option<FxHashMap<MpId, Incarnation>> =
+            owners.map(|list| list.iter().copied().collect());
+        let lost = |owners: &FxHashMap<MpId, Incarnation>| {
+            owners.get(&cluster.me).is_some_and(|i| *i != own)
+        };
         if let Some(known) = self.known.get_mut(&variable.id()) {
             if known.variable == *variable {
-                known.announced |= announced;
+                known.owners = owners.or(known.owners.take());
                 return Ok(());
             }
             return Err(Refusal::new(
@@ -120,12 +144,22 @@ impl Variables {
                 ),
             ));
         }
+        if let Some(other) = self.by_name.get(variable.spec().name()) {
+            return Err(Refusal::new(
+                ErrorCode::ProcessLost,
+                format!(
+                    "{} is {other} already, which its home does not know: the home was started again; start the program again",
+                    variable.spec().name()
+                ),
+            ));
+        }
         self.owned = self.check_new(cluster, variable)?;
         self.by_name
             .insert(variable.spec().name().to_owned(), variable.id());
         let known = Known {
             variable: Arc::clone(variable),
-            announced,
+            lost_here: owners.as_ref().is_some_and(lost),
+            owners,
         };
         self.known.insert(variable.id(), known);
         let item = Item::Variable(Arc::clone(variable));

@@ -2,7 +2,9 @@
 //!
 //! An *order* tells the holder of one copy of a change; a *round* is what a release or flush told, and
 //! waits for. What earlier rounds told of the same object and is not acknowledged yet is waited for
-//! too: its copy may still be read.
+//! too: its copy may still be read. An order is waited for until the lease that its holder had when it
+//! was sent is over: messages keep their order, so a holder that renewed its lease since has heard the
+//! order, and any other does not read its copy any more. See [`lease`](crate::core::lease).
 
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
@@ -37,6 +39,8 @@ pub(super) struct Round {
 struct Order {
     object: ObjectId,
     holder: MpId,
+    /// When the holder's lease is over.
+    until: Nanos,
     /// The rounds that wait for it.
     rounds: Vec<u64>,
 }
@@ -55,6 +59,8 @@ pub(super) struct Acks {
     by_object: FxHashMap<ObjectId, Vec<u64>>,
     rounds: FxHashMap<u64, Waiting>,
     next: u64,
+    /// No order is over before, unless it is acknowledged.
+    next_end: Option<Nanos>,
 }
 
 impl Acks {
@@ -63,12 +69,14 @@ impl Acks {
         self.next
     }
 
-    /// A new order to the holder of a copy; its number.
-    pub(super) fn order(&mut self, object: ObjectId, holder: MpId) -> u64 {
+    /// A new order to the holder of a copy, whose lease ends at `until`; its number.
+    pub(super) fn order(&mut self, object: ObjectId, holder: MpId, until: Nanos) -> u64 {
         let number = self.number();
+        self.next_end = Some(self.next_end.map_or(until, |end| end.min(until)));
         let order = Order {
             object,
             holder,
+            until,
             rounds: Vec::new(),
         };
         self.orders.insert(number, order);
@@ -107,15 +115,17 @@ impl Acks {
         }
     }
 
-    /// A holder is lost: it acknowledges nothing any more. Gives the rounds that are complete with it.
-    pub(super) fn lose(&mut self, holder: MpId) -> Vec<Round> {
-        let mut numbers: Vec<u64> = self
-            .orders
-            .iter()
-            .filter(|(_, o)| o.holder == holder)
-            .map(|(number, _)| *number)
-            .collect();
+    /// Leases go by; gives the rounds that are complete with the orders that need not be acknowledged
+    /// any more. The table is searched only if there may be one.
+    pub(super) fn expire(&mut self, now: Nanos) -> Vec<Round> {
+        if self.next_end.is_none_or(|end| now < end) {
+            return Vec::new();
+        }
+        let over = self.orders.iter().filter(|(_, o)| o.until <= now);
+        let mut numbers: Vec<u64> = over.map(|(number, _)| *number).collect();
         numbers.sort_unstable();
+        let later = self.orders.values().map(|o| o.until).filter(|u| *u > now);
+        self.next_end = later.min();
         self.end(&numbers)
     }
 

@@ -120,6 +120,7 @@ mod tests {
         };
         let caller = Caller {
             mp: MpId(0),
+            incarnation: None,
             call,
             received: Nanos::ZERO,
         };

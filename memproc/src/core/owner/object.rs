@@ -124,11 +124,13 @@ impl Object {
         }
     }
 
-    /// Notes that `mp` holds no copy.
-    pub(super) fn remove_copy(&mut self, mp: MpId) {
-        if let Ok(at) = self.copies.binary_search(&mp) {
+    /// Notes that `mp` holds no copy; whether it held one.
+    pub(super) fn remove_copy(&mut self, mp: MpId) -> bool {
+        let found = self.copies.binary_search(&mp);
+        if let Ok(at) = found {
             self.copies.remove(at);
         }
+        found.is_ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the owner publishes: releases and flushes tell every copy and wait until all have
 //! acknowledged; then the lock passes on. And how locks end without a release.
 
-use dosmos_proto::{ApId, CopyPolicy, ErrorCode, MpId, ObjectId, Refusal};
+use dosmos_proto::{ApId, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::Op;
 
 use super::acks::{Round, Then};
@@ -9,6 +9,7 @@ use super::lock::Acquirer;
 use super::role::{Accessor, Owner, Served, of_owner, record_served, refuse};
 use crate::core::context::Context;
 use crate::core::effects::Caller;
+use crate::core::lease::{LEASE, MARGIN};
 use crate::core::messages::{CallId, Item, PeerRequest, Response, Role};
 
 impl Owner {
@@ -80,9 +81,10 @@ impl Owner {
                 } else {
                     PeerRequest::Invalidate { object, version }
                 };
+                let until = self.leases.get(&holder).copied().unwrap_or(cx.now);
                 let call = CallId {
                     role: Role::Owner,
-                    number: self.acks.order(object, holder),
+                    number: self.acks.order(object, holder, until),
                 };
                 cx.request(holder, call, request);
             }
@@ -172,14 +174,28 @@ impl Owner {
         list
     }
 
-    /// A memory process is lost: it holds no copies, acknowledges nothing, and its application
-    /// processes lose their locks.
-    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
-        for o in self.objects.values_mut() {
-            o.remove_copy(mp);
-        }
-        for round in self.acks.lose(mp) {
+    /// A response leaves for a memory process: it renews the lease of its copies.
+    pub(crate) fn note_response(&mut self, now: Nanos, mp: MpId) {
+        self.leases.insert(mp, now + LEASE + MARGIN);
+    }
+
+    /// Releases and flushes go on whose copy holders' leases are over: whoever did not acknowledge does
+    /// not read its copy any more.
+    pub(crate) fn end_leases(&mut self, cx: &mut Context) {
+        for round in self.acks.expire(cx.now) {
             self.complete(cx, round);
+        }
+    }
+
+    /// A memory process is lost: it acknowledges nothing, and its application processes lose their
+    /// locks. It may not know that it is lost, and read its copies until its lease is over: releases of
+    /// their objects wait for that.
+    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
+        let until = self.leases.remove(&mp).unwrap_or(cx.now);
+        for (object, o) in &mut self.objects {
+            if o.remove_copy(mp) && until > cx.now {
+                self.acks.order(*object, mp, until);
+            }
         }
         for ap in cx.cluster.aps_of(mp) {
             let dirty = self.dirty.get(&ap).cloned();

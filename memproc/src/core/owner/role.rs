@@ -22,6 +22,8 @@ pub(crate) struct Owner {
     /// Written outside sections and not told to the copies, by writer.
     pub(super) dirty: FxHashMap<ApId, BTreeSet<ObjectId>>,
     pub(super) acks: Acks,
+    /// Until when each memory process may read copies of our objects, at most.
+    pub(super) leases: FxHashMap<MpId, Nanos>,
 }
 
 /// Who accesses, and where the response goes.
@@ -59,7 +61,9 @@ impl Owner {
             Err(refusal) => return refuse(cx, caller, refusal),
         };
         let done = match kind {
-            AccessKind::Read { range, .. } => self.read(cx, who, &place, range, want_copy),
+            AccessKind::Read { range, epoch } => {
+                self.read(cx, who, &place, (range, epoch), want_copy)
+            }
             AccessKind::Write { first, data, epoch } => {
                 self.write(cx, who, &place, (first, &data), epoch)
             }
@@ -106,15 +110,16 @@ impl Owner {
         cx: &Context,
         who: Accessor,
         place: &Place,
-        range: ElementRange,
+        (range, epoch): (ElementRange, Option<u64>),
         want_copy: bool,
     ) -> Done {
         let range = place.check_range(range)?;
+        let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let whole = range == (0, place.elements);
         let asks = who.caller.mp;
         let near = asks != cx.me() && cx.cluster.same_group(asks, cx.me());
         let o = self.object(place)?;
-        let in_section = o.lock.is_held_by(who.ap);
+        let in_section = in_section || o.lock.is_held_by(who.ap);
         let data = o.visible(in_section).slice(place.bytes_of(range));
         // Nobody but the holder may see its section: such content is never a copy.
         let copy = want_copy && near && whole && !(in_section && o.is_written());
@@ -199,8 +204,7 @@ impl Owner {
         Ok((response, served))
     }
 
-    /// Whether a write belongs to the writer's section (`true`) or is for everyone; refused if its
-    /// section is over.
+    /// Whether an access belongs to a section (`true`) or to none; refused if its section is over.
     fn check_section(
         &self,
         cx: &Context,

@@ -24,6 +24,9 @@ impl Requester {
         response: Response,
         cost: Cost,
     ) {
+        if self.copies.renewed(from, number) {
+            return;
+        }
         if let Some(flush) = self.pending.close_flush(number, from) {
             let result = match response {
                 Response::Refused(refusal) => Err(refusal),
@@ -31,8 +34,12 @@ impl Requester {
             };
             return self.flushed(cx, flush.ap, result);
         }
-        if self.pending.get(number).is_none_or(|o| o.to != from) {
+        let operation = self.pending.get(number).filter(|o| o.to == from);
+        let Some(sent) = operation.map(|o| o.ticket.start) else {
             return;
+        };
+        if from != cx.me() && !matches!(response, Response::Refused(_)) {
+            self.copies.renew(from, sent);
         }
         let outcome = match response {
             Response::Read {
@@ -52,9 +59,12 @@ impl Requester {
             }),
             Response::Granted { epoch, version } => Ok(Reply::Granted { epoch, version }),
             Response::Released { version } => Ok(Reply::Released { version }),
-            Response::Variable(variable) => Ok(Reply::Variable(variable)),
+            Response::Variable(announced) => Ok(Reply::Variable(announced.variable)),
             Response::Refused(refusal) => Err(refusal),
-            Response::Flushed | Response::Created | Response::CopyAck { .. } => Err(Refusal::new(
+            Response::Renewed
+            | Response::Flushed
+            | Response::Created
+            | Response::CopyAck { .. } => Err(Refusal::new(
                 ErrorCode::Invalid,
                 "the owner responded to another request; are all processes of one version?",
             )),

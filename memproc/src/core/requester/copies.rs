@@ -3,15 +3,27 @@
 //!
 //! Guarantees: a copy is never older than the last write our application processes sent to its object
 //! (a write drops the copy, and a fetch sent before the write is not installed), and never older than
-//! what the owner told last (its messages arrive in order).
+//! what the owner told last (its messages arrive in order). It is read only within the lease with its
+//! owner: see [`lease`](crate::core::lease).
 
 use bytes::Bytes;
-use dosmos_proto::{MpId, ObjectId};
-
+use dosmos_proto::{MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
+
+use crate::core::lease::{LEASE, RENEW_BELOW, RETRY};
 
 /// Most bytes of copies held. Past it, reads are still served, but by the owner.
 const MAX_BYTES: usize = 1 << 30;
+
+/// The lease of the copies from one owner.
+#[derive(Debug, Default)]
+struct Lease {
+    /// Copies held.
+    copies: u64,
+    until: Nanos,
+    /// The renewal under way: its number, and when it was sent.
+    renewal: Option<(u64, Nanos)>,
+}
 
 /// One copy.
 #[derive(Clone, Debug)]
@@ -34,14 +46,59 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     slots: FxHashMap<ObjectId, Slot>,
+    leases: FxHashMap<MpId, Lease>,
     held: u64,
     bytes: usize,
 }
 
 impl Copies {
-    /// The copy of an object, if there is a valid one.
-    pub(super) fn get(&self, object: ObjectId) -> Option<&Copy> {
-        self.slots.get(&object)?.copy.as_ref()
+    /// The copy of an object, if there is one, and whether it may be read at `now`.
+    pub(super) fn get(&self, object: ObjectId, now: Nanos) -> Option<(&Copy, bool)> {
+        let copy = self.slots.get(&object)?.copy.as_ref()?;
+        let lease = self.leases.get(&copy.owner);
+        Some((copy, lease.is_some_and(|l| now < l.until)))
+    }
+
+    /// An owner responded to a request that was made at `sent`.
+    pub(super) fn renew(&mut self, owner: MpId, sent: Nanos) {
+        let lease = self.leases.entry(owner).or_default();
+        lease.until = lease.until.max(sent + LEASE);
+    }
+
+    /// An owner responded to the request `number`: whether that was a renewal.
+    pub(super) fn renewed(&mut self, owner: MpId, number: u64) -> bool {
+        let Some(lease) = self.leases.get_mut(&owner) else {
+            return false;
+        };
+        match lease.renewal {
+            Some((asked, sent)) if asked == number => {
+                lease.renewal = None;
+                self.renew(owner, sent);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Owners whose lease runs out while copies are held, in order.
+    pub(super) fn to_renew(&self, now: Nanos) -> Vec<MpId> {
+        let needs = |l: &Lease| {
+            let waits = l.renewal.is_some_and(|(_, sent)| now < sent + RETRY);
+            l.copies > 0 && now + RENEW_BELOW >= l.until && !waits
+        };
+        let mut list: Vec<MpId> = self
+            .leases
+            .iter()
+            .filter(|(_, l)| needs(l))
+            .map(|(owner, _)| *owner)
+            .collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// A renewal leaves.
+    pub(super) fn renewal_begins(&mut self, owner: MpId, number: u64, now: Nanos) {
+        self.leases.entry(owner).or_default().renewal = Some((number, now));
     }
 
     /// Number of copies held.
@@ -79,10 +136,19 @@ impl Copies {
 
     fn put(&mut self, object: ObjectId, copy: Copy) {
         self.bytes += copy.data.len();
+        self.held += 1;
+        self.leases.entry(copy.owner).or_default().copies += 1;
         let slot = self.slots.entry(object).or_default();
-        match slot.copy.replace(copy) {
-            Some(old) => self.bytes -= old.data.len(),
-            None => self.held += 1,
+        if let Some(old) = slot.copy.replace(copy) {
+            self.count_out(&old);
+        }
+    }
+
+    fn count_out(&mut self, old: &Copy) {
+        self.bytes -= old.data.len();
+        self.held -= 1;
+        if let Some(lease) = self.leases.get_mut(&old.owner) {
+            lease.copies -= 1;
         }
     }
 
@@ -100,18 +166,17 @@ impl Copies {
         let Some(old) = self.slots.get_mut(&object).and_then(|s| s.copy.take()) else {
             return false;
         };
-        self.held -= 1;
-        self.bytes -= old.data.len();
+        self.count_out(&old);
         self.tidy(object);
         true
     }
 
     /// The owner sends new content; whether there was a copy to replace.
     pub(super) fn update(&mut self, object: ObjectId, data: Bytes, version: u64) -> bool {
-        let Some(old) = self.get(object) else {
+        let slot = self.slots.get(&object).and_then(|s| s.copy.as_ref());
+        let Some(owner) = slot.map(|copy| copy.owner) else {
             return false;
         };
-        let owner = old.owner;
         self.put(
             object,
             Copy {
@@ -174,9 +239,9 @@ mod tests {
         assert!(!c.forget(o, 3)); // the write is call 2
         c.fetch_begins(o); // call 3
         assert!(!c.fetch_ends(o, 1, copy(1)));
-        assert!(c.get(o).is_none());
+        assert!(c.get(o, Nanos::ZERO).is_none());
         assert!(c.fetch_ends(o, 3, copy(2)));
-        assert_eq!(c.get(o).unwrap().version, 2);
+        assert_eq!(c.get(o, Nanos::ZERO).unwrap().0.version, 2);
         assert_eq!((c.count(), c.bytes), (1, 1));
         assert!(c.forget(o, 4));
         assert_eq!((c.count(), c.bytes, c.slots.len()), (0, 0, 0));
@@ -192,6 +257,31 @@ mod tests {
         assert_eq!(c.bytes, 3);
         c.forget(o, 5);
         assert!(!c.update(o, Bytes::from_static(b"y"), 3));
-        assert!(c.get(o).is_none());
+        assert!(c.get(o, Nanos::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_copy_is_read_within_the_lease_only_and_the_lease_is_renewed_in_time() {
+        let o = ObjectId::new(VarId(1), 0);
+        let mut c = Copies::default();
+        let begin = Nanos::from_millis(10_000);
+        c.renew(MpId(1), begin);
+        assert_eq!(c.to_renew(begin + LEASE), [], "nothing is held");
+        c.fetch_begins(o);
+        c.fetch_ends(o, 1, copy(1));
+        let end = begin + LEASE;
+        assert!(c.get(o, end - Nanos(1)).unwrap().1);
+        assert!(!c.get(o, end).unwrap().1);
+        assert_eq!(c.to_renew(begin), []);
+        let late = end - RENEW_BELOW;
+        assert_eq!(c.to_renew(late), [MpId(1)]);
+        c.renewal_begins(MpId(1), 7, late);
+        assert_eq!(c.to_renew(late), []);
+        assert_eq!(c.to_renew(late + RETRY), [MpId(1)]);
+        assert!(!c.renewed(MpId(1), 6));
+        assert!(c.renewed(MpId(1), 7));
+        // From when it was asked for, not from when the response came.
+        assert!(c.get(o, late + LEASE - Nanos(1)).unwrap().1);
+        assert!(!c.get(o, late + LEASE).unwrap().1);
     }
 }

@@ -1,13 +1,15 @@
 //! Operations that end early: timeouts, cancelled requests, application processes that leave, lost
 //! owners, and the end of this process.
 
+use std::collections::BTreeSet;
+
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 
 use super::complete::operation_record;
-use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release, WaitsFor};
-use super::role::{Requester, call, hand_over};
+use super::pending::{Acquire, Kind, Operation, Read, Release, WaitsFor};
+use super::role::{Requester, call};
 use crate::core::context::Context;
-use crate::core::effects::{Effect, Waiter};
+use crate::core::effects::Effect;
 use crate::core::messages::{Cost, Item, Notice};
 
 impl Requester {
@@ -59,7 +61,7 @@ impl Requester {
             return;
         }
         let session = std::mem::take(self.sessions.get_mut(ap));
-        let mut owners = session.dirty;
+        let mut owners: BTreeSet<MpId> = session.dirty.into_keys().collect();
         let sections = session.sections.values();
         owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));
         for number in self.pending.select(|o| o.ticket.ap == ap) {
@@ -75,13 +77,6 @@ impl Requester {
             match operation.kind {
                 Kind::Acquire(_) => {
                     owners.insert(to);
-                }
-                Kind::Barrier(Barrier { barrier, .. }) => {
-                    let waiter = Waiter {
-                        ap,
-                        operation: number,
-                    };
-                    cx.effect(Effect::Withdraw { barrier, waiter });
                 }
                 Kind::Read(Read {
                     object,
@@ -109,10 +104,7 @@ impl Requester {
     /// fails.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
         self.sessions.lose_owner(mp);
-        for object in self.copies.owned_by(mp) {
-            self.copies.drop_copy(object);
-            hand_over(cx, object, mp, true);
-        }
+        self.forget_copies_of(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if let Some(operation) = self.pending.get(number) {
                 let why = format!("{}: {}", describe(cx, operation), why.message);

@@ -190,7 +190,8 @@ impl Pending {
         self.next
     }
 
-    fn number(&mut self) -> u64 {
+    /// A number of its own, for something that is kept elsewhere.
+    pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }

@@ -73,11 +73,11 @@ impl Requester {
         let owners = std::mem::take(&mut session.dirty);
         session.flush_for = Some(number);
         session.flushing += owners.len() as u32;
-        for to in owners {
+        for (to, incarnation) in owners {
             match cx.check_reachable(to) {
                 Ok(()) => {
                     let flush = self.pending.open_flush(Flush { ap, to });
-                    cx.request(to, call(flush), PeerRequest::Flush { ap });
+                    cx.request_of(to, incarnation, call(flush), PeerRequest::Flush { ap });
                 }
                 Err(refusal) => self.flushed(cx, ap, Err(refusal)),
             }

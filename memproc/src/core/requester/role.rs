@@ -118,13 +118,13 @@ impl Requester {
         let name = spec.name();
         let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
         let checked = self.admit(cx, ticket.ap).and_then(|()| {
-            let known = cx.variables.named(&name);
+            let known = cx.variables.named(name);
             known
-                .and_then(|(v, _)| differs(&v.spec()))
+                .and_then(|(v, _)| differs(v.spec()))
                 .map_or(Ok(()), Err)
         });
         let creator = cx.me();
-        self.find(cx, ticket, kind, &name, checked, || PeerRequest::Declare {
+        self.find(cx, ticket, kind, name, checked, || PeerRequest::Declare {
             spec: spec.clone(),
             creator,
         });
@@ -202,7 +202,7 @@ impl Requester {
         kind: AccessKind,
     ) -> Result<(), (MpId, Refusal)> {
         let begun = match kind {
-            AccessKind::Read { range, .. } => self.read(cx, ticket, place, range),
+            AccessKind::Read { range, epoch } => self.read(cx, ticket, place, range, epoch),
             AccessKind::Write { first, data, epoch } => {
                 self.write(cx, ticket, place, (first, data), epoch)
             }
@@ -224,9 +224,11 @@ impl Requester {
         ticket: Ticket,
         place: &Place,
         range: ElementRange,
+        epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
         let asked = place.check_range(range)?;
+        let epoch = self.sessions.check_section(cx, ticket.ap, object, epoch)?;
         let near = owner != cx.me() && cx.cluster.same_group(owner, cx.me());
         let section = self.sessions.section(ticket.ap, object);
         // Who wrote in its section finds its writes at the owner only.
@@ -237,7 +239,8 @@ impl Requester {
             width: place.width,
             fetch,
         });
-        if fetch && let Some(copy) = self.copies.get(object) {
+        let copy = self.copies.get(object, cx.now).filter(|_| fetch);
+        if let Some((copy, true)) = copy {
             let data = copy.data.slice(place.bytes_of(asked));
             let version = copy.version;
             let to = owner;
@@ -251,6 +254,11 @@ impl Requester {
             cx.reply(ticket.ap, ticket.id, Reply::Read { version, data }, false);
             return Ok(());
         }
+        if copy.is_some() {
+            // Its lease is over: it may be out of date.
+            self.copies.drop_copy(object);
+            hand_over(cx, object, owner, true);
+        }
         cx.check_reachable(owner)?;
         let number = self.open_operation(ticket, owner, kind);
         let range = if fetch {
@@ -259,7 +267,7 @@ impl Requester {
         } else {
             range
         };
-        let kind = AccessKind::Read { range, epoch: None };
+        let kind = AccessKind::Read { range, epoch };
         send_access(cx, number, ticket.ap, place, kind, fetch);
         Ok(())
     }
@@ -318,7 +326,8 @@ impl Requester {
         match session.sections.get_mut(&object) {
             Some(section) if epoch.is_some() => section.wrote = true,
             _ => {
-                session.dirty.insert(owner);
+                let incarnation = cx.variables.incarnation_of(object.var, owner);
+                session.dirty.entry(owner).or_insert(incarnation);
             }
         }
         if owner != cx.me() {
@@ -413,6 +422,23 @@ impl Requester {
         }
     }
 
+    /// The link to an owner is new: it may have told us of changes on the old one.
+    pub(crate) fn forget_copies_of(&mut self, cx: &mut Context, owner: MpId) {
+        for object in self.copies.owned_by(owner) {
+            self.copies.drop_copy(object);
+            hand_over(cx, object, owner, true);
+        }
+    }
+
+    /// Asks owners of copies whose lease runs out to renew it.
+    pub(crate) fn renew_leases(&mut self, cx: &mut Context) {
+        for owner in self.copies.to_renew(cx.now) {
+            let number = self.pending.number();
+            self.copies.renewal_begins(owner, number, cx.now);
+            cx.request(owner, call(number), PeerRequest::Renew);
+        }
+    }
+
     /// The owner invalidates a copy (no content) or updates it.
     pub(crate) fn revise_copy(
         &mut self,
@@ -448,7 +474,11 @@ pub(super) fn send_access(
         ap,
         want_copy,
     };
-    cx.request(place.owner, call(number), request);
+    // A local object that is lost is refused by its place.
+    let incarnation = (place.owner != cx.me())
+        .then(|| cx.variables.incarnation_of(object.var, place.owner))
+        .flatten();
+    cx.request_of(place.owner, incarnation, call(number), request);
 }
 
 /// Tells the recorder what became of a copy.

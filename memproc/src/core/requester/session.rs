@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dosmos_proto::{ApId, ErrorCode, MpId, ObjectId, Refusal, VarId};
+use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, ObjectId, Refusal, VarId};
 use rustc_hash::FxHashMap;
 
 use crate::core::context::Context;
@@ -30,8 +30,8 @@ pub(super) struct Session {
     pub(super) sections: BTreeMap<ObjectId, Section>,
     /// Objects whose acquires are at their owners.
     pub(super) acquiring: BTreeSet<ObjectId>,
-    /// Owners with writes outside sections that copies were not told of.
-    pub(super) dirty: BTreeSet<MpId>,
+    /// Owners with writes outside sections that copies were not told of, and which starts of them.
+    pub(super) dirty: BTreeMap<MpId, Option<Incarnation>>,
     /// Flushes under way, and the operation that wanted the last.
     pub(super) flushing: u32,
     pub(super) flush_for: Option<u64>,

@@ -73,7 +73,9 @@ impl Router {
         let why = self.lost_text(cluster, message.destination);
         let refusal = Message {
             source: message.destination,
+            source_incarnation: None,
             destination: message.source,
+            destination_incarnation: message.source_incarnation,
             body: Body::Response {
                 call,
                 cost: Cost::default(),

@@ -6,7 +6,7 @@
 //! [`describe`] the figures of some. A variable whose objects and copies can only be here is *whole*: its
 //! figures are final. Of the others, *split* ones, the figures of several event managers are added; for them
 //! every ranking says how large the next one it kept back can be, so that whoever merges rankings knows
-//! when the first so many are certain.
+//! when the first ones are certain.
 
 mod order;
 mod sums;
@@ -28,9 +28,9 @@ pub struct RankQuery {
     pub sort: SortKey,
     /// The other way round.
     pub reverse: bool,
-    /// So many are left out at the beginning.
+    /// This many are skipped at the beginning.
     pub skip: u32,
-    /// At most so many.
+    /// At most this many.
     pub take: u32,
 }
 
@@ -60,7 +60,7 @@ pub struct Ranking {
     pub known: u64,
     /// Those of them that the pattern lets through.
     pub matched: u64,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }
 
@@ -75,7 +75,7 @@ pub struct TableQuery {
     pub reverse: bool,
     /// Position of the first row.
     pub offset: u32,
-    /// At most so many rows.
+    /// At most this many rows.
     pub limit: u32,
 }
 
@@ -103,16 +103,16 @@ pub struct Table {
     pub known: u64,
     /// Those of them that the pattern lets through.
     pub matched: u64,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }
 
 /// Figures of some variables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VariableTable {
-    /// One a variable.
+    /// One per variable.
     pub rows: Vec<VariableFigures>,
-    /// What is lacking.
+    /// What is missing.
     pub completeness: Completeness,
 }
 
@@ -183,7 +183,7 @@ impl Share {
 /// The part of the order of `variables` that is asked for, by the figures in `sums`.
 ///
 /// # Errors
-/// If the pattern is no regular expression.
+/// If the pattern is not a regular expression.
 pub fn rank_over<'a>(
     variables: impl Iterator<Item = &'a Variable>,
     sums: &HashMap<VarId, Sums>,
@@ -265,7 +265,7 @@ pub fn sums_of(metas: &MetaObjects) -> HashMap<VarId, Sums> {
 /// [`rank_over`] of what a source answered.
 ///
 /// # Errors
-/// If the pattern is no regular expression.
+/// If the pattern is not a regular expression.
 pub fn rank(
     catalog: &Catalog,
     metas: &MetaObjects,

@@ -103,7 +103,7 @@ impl NamePattern {
     /// As a user types it: `!` in front negates. Empty: none.
     ///
     /// # Errors
-    /// If it is no regular expression; says why.
+    /// If it is not a regular expression; says why.
     pub fn parse(typed: &str) -> Result<Option<Self>, String> {
         let negate = typed.starts_with('!');
         let text = typed.strip_prefix('!').unwrap_or(typed);
@@ -123,7 +123,7 @@ impl NamePattern {
         format!("{}{}", if self.negate { "!" } else { "" }, self.text)
     }
 
-    /// Whether it lets a name through. One that is no regular expression lets nothing through.
+    /// Whether it lets a name through. One that is not a regular expression lets nothing through.
     pub fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
         let regex = self.compile().ok();
         let negate = self.negate;
@@ -146,7 +146,7 @@ impl NamePattern {
             let why = e.to_string();
             let why = why.lines().last().unwrap_or_default().trim();
             let why = why.strip_prefix("error: ").unwrap_or(why);
-            format!("{:?} is no regular expression: {why}", self.text)
+            format!("{:?} is not a regular expression: {why}", self.text)
         })
     }
 }

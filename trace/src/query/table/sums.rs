@@ -94,7 +94,7 @@ impl Sums {
         self.hold.0.checked_div(self.counts.releases).map(Nanos)
     }
 
-    /// What a variable of so many objects with these figures is sorted by. What is not there comes
+    /// What a variable of this many objects with these figures is sorted by. What is not there comes
     /// after zero.
     pub fn key(&self, sort: SortKey, objects: u32) -> f64 {
         let mean = |t: Option<Nanos>| t.map_or(-1.0, |t| t.0 as f64);

@@ -1,0 +1,106 @@
+//! What the launcher knows of a run, written beside each of its stores: how the run was started, and how each
+//! application process ended.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use dosmos_proto::Nanos;
+use dosmos_trace::run::RunId;
+use dosmos_trace::store::{Exit, RankOutcome, RunMetadata};
+
+use crate::config::Cluster;
+use crate::output;
+
+/// The metadata of a run that is being launched.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    known: RunMetadata,
+    stores: Vec<PathBuf>,
+}
+
+impl Metadata {
+    /// What is known before the program starts.
+    pub(super) fn new(cluster: &Cluster, file: &Path, run_dir: &Path) -> anyhow::Result<Self> {
+        let topology = &cluster.topology;
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = host.trim().to_owned();
+        let ranks = topology
+            .application_processes()
+            .iter()
+            .map(|ap| RankOutcome {
+                name: ap.name.clone(),
+                host: host.clone(),
+                exit: Exit::NotStarted("the cluster was not ready".to_owned()),
+            });
+        let known = RunMetadata {
+            run: RunId::of_directory(run_dir)
+                .with_context(|| format!("{} has no identity", run_dir.display()))?,
+            name: topology.name().to_owned(),
+            command: std::env::args().collect(),
+            application: Vec::new(),
+            directory: std::env::current_dir()?.display().to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            hosts: vec![host.clone()],
+            cluster_file: std::fs::read_to_string(file)
+                .with_context(|| format!("cannot read {}", file.display()))?,
+            started: now(),
+            ended: None,
+            ranks: ranks.collect(),
+        };
+        let emps = topology.event_managers().iter();
+        let stores = emps.map(|emp| cluster.store_of(&emp.name, run_dir));
+        Ok(Self {
+            known,
+            stores: stores.collect(),
+        })
+    }
+
+    /// The program `command` is started.
+    pub(super) fn program_starts(&mut self, command: &[String]) {
+        self.known.application = command.to_vec();
+        for rank in &mut self.known.ranks {
+            rank.exit = Exit::Unknown;
+        }
+        self.write();
+    }
+
+    /// Application process `name` has ended.
+    pub(super) fn rank_ended(&mut self, name: &str, status: ExitStatus) {
+        let exit = match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Unknown,
+        };
+        if let Some(rank) = self.known.ranks.iter_mut().find(|r| r.name == name) {
+            rank.exit = exit;
+        }
+    }
+
+    /// The program has ended, or was ended.
+    pub(super) fn program_ended(&mut self) {
+        if self.known.ended.is_none() {
+            self.known.ended = Some(now());
+            self.write();
+        }
+    }
+
+    fn write(&self) {
+        for store in &self.stores {
+            // The run goes on without: then it counts as one whose end nobody saw.
+            if let Err(e) = self.known.write(store) {
+                output::note(&format!(
+                    "cannot say in {} how the run went: {e}",
+                    store.display()
+                ));
+            }
+        }
+    }
+}
+
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().into()
+}

@@ -1,0 +1,290 @@
+//! A cluster that runs on this machine: starting it, running a program on it, ending it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use dosmos_proto::wire::FlushRequest;
+use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::{AddressBook, transport};
+
+use super::child::Child;
+use super::event_managers::EventManagers;
+use super::metadata::Metadata;
+use super::run_dir::RunDir;
+use crate::config::Cluster;
+use crate::output;
+
+/// How long processes may take to be there.
+const START: Duration = Duration::from_secs(20);
+/// How long they may take to end before they are killed.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long the others may go on after one application process failed: they usually fail of that.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A cluster that runs on this machine.
+#[derive(Debug)]
+pub struct Running {
+    /// What it was started from.
+    pub cluster: Cluster,
+    /// Where its logs, addresses and stores are.
+    pub run_dir: RunDir,
+    /// Where its processes answer.
+    pub book: AddressBook,
+    emps: EventManagers,
+    mps: Vec<Child>,
+    apps: Vec<Child>,
+    metadata: Metadata,
+}
+
+/// How a program's processes ended.
+#[derive(Debug)]
+pub struct AppOutcome {
+    /// What went wrong, one line per process that failed.
+    pub failures: Vec<String>,
+    /// What happened to event managers, none of which fails a program.
+    pub incidents: Vec<String>,
+}
+
+impl Running {
+    /// Starts every event manager, memory and link process and waits until all answer.
+    ///
+    /// # Errors
+    /// A process that cannot be started, ends, or does not answer in time, with the end of its log.
+    pub async fn start(
+        cluster: Cluster,
+        cluster_file: &Path,
+        run_dir: RunDir,
+    ) -> anyhow::Result<Self> {
+        let book = cluster.address_book(Some(run_dir.path()));
+        let mut running = Self {
+            book,
+            metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
+            emps: EventManagers::none(cluster_file.to_owned(), run_dir.clone()),
+            mps: Vec::new(),
+            apps: Vec::new(),
+            run_dir,
+            cluster,
+        };
+        let topology = running.cluster.topology.clone();
+        for emp in topology.event_managers() {
+            running.emps.start(&emp.name)?;
+        }
+        for mp in topology.memory_processes() {
+            let child = Child::node(&mp.name, cluster_file, &running.run_dir)?;
+            running.mps.push(child);
+        }
+        let answered = tokio::time::timeout(START, running.wait_until_all_answer()).await;
+        match answered {
+            Ok(Ok(())) => Ok(running),
+            Ok(Err(e)) => Err(e),
+            Err(_) => {
+                let silent = running.first_silent().await;
+                let log = running.run_dir.tail(&silent);
+                bail!("{silent} does not answer after {START:?}; the end of its log:\n{log}");
+            }
+        }
+    }
+
+    async fn wait_until_all_answer(&mut self) -> anyhow::Result<()> {
+        let names: Vec<String> = self.children().map(|c| c.name.clone()).collect();
+        for name in names {
+            while !answers(&self.book, &name).await {
+                self.check_all()?;
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn first_silent(&self) -> String {
+        for child in self.children() {
+            if !answers(&self.book, &child.name).await {
+                return child.name.clone();
+            }
+        }
+        "a process".to_owned()
+    }
+
+    fn children(&self) -> impl Iterator<Item = &Child> {
+        self.emps.children().chain(&self.mps)
+    }
+
+    /// Operating-system numbers of the event managers.
+    pub fn emp_pids(&self) -> impl Iterator<Item = u32> {
+        self.emps.children().filter_map(Child::id)
+    }
+
+    /// An error if one of the cluster's processes has ended.
+    fn check_all(&mut self) -> anyhow::Result<()> {
+        let all = self.emps.children_mut().chain(&mut self.mps);
+        none_ended(all, &self.run_dir)
+    }
+
+    /// An error if a memory or link process has ended; event managers are started again. Says what happened.
+    fn look_after(&mut self) -> anyhow::Result<Vec<String>> {
+        none_ended(self.mps.iter_mut(), &self.run_dir)?;
+        self.emps.look_after()
+    }
+
+    /// Runs `command` once per application process until all have ended. With `echo`, what they print
+    /// appears here as well as in their logs.
+    ///
+    /// # Errors
+    /// A program that cannot be started; a process of the cluster that ended.
+    pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
+        for ap in self.cluster.topology.application_processes() {
+            let mp = self.cluster.topology.mp_name(ap.memory_process);
+            let address = self
+                .book
+                .resolve(&mp)
+                .with_context(|| format!("the address of {mp} is not known"))?;
+            let deadline = self.cluster.deadline;
+            self.apps.push(Child::app(
+                &ap.name,
+                command,
+                &address,
+                deadline,
+                &self.run_dir,
+                echo,
+            )?);
+        }
+        self.metadata.program_starts(command);
+        let (mut failures, mut incidents) = (Vec::new(), Vec::new());
+        let mut failed_at: Option<tokio::time::Instant> = None;
+        while !self.apps.is_empty() {
+            for said in self.look_after()? {
+                if echo {
+                    output::note(&said);
+                }
+                incidents.push(said);
+            }
+            let mut left = Vec::new();
+            for mut app in std::mem::take(&mut self.apps) {
+                let ended = app.ended()?;
+                if let Some(status) = ended {
+                    self.metadata.rank_ended(&app.name, status);
+                }
+                match ended {
+                    None => left.push(app),
+                    Some(status) if status.success() => app.finish().await,
+                    Some(status) => {
+                        app.finish().await;
+                        let words = self.run_dir.last_words(&app.name);
+                        let words = words.as_deref().unwrap_or("it printed nothing");
+                        let words = words.strip_prefix("dosmos: ").unwrap_or(words);
+                        failures.push(format!("{} failed ({status}): {words}", app.name));
+                        failed_at.get_or_insert_with(tokio::time::Instant::now);
+                    }
+                }
+            }
+            self.apps = left;
+            if failed_at.is_some_and(|t| t.elapsed() > AFTER_FAILURE) {
+                for app in &self.apps {
+                    failures.push(format!("{} was ended", app.name));
+                }
+                end_all(&mut self.apps).await;
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        self.metadata.program_ended();
+        Ok(AppOutcome {
+            failures,
+            incidents,
+        })
+    }
+
+    /// Ends the program if it still runs, then the memory and link processes, which report everything they still hold, and has the event
+    /// managers put it on disk. Event managers that have ended are there again first: the others' records would be
+    /// lost.
+    pub async fn stop_memory(&mut self) {
+        end_all(&mut self.apps).await;
+        self.metadata.program_ended();
+        // Whoever does not come back in time has its loss counted by its memory processes.
+        let _ = tokio::time::timeout(GRACE, self.wait_for_event_managers()).await;
+        let emps = &mut self.emps;
+        let ending = end_all(&mut self.mps);
+        tokio::pin!(ending);
+        loop {
+            tokio::select! {
+                () = &mut ending => break,
+                () = tokio::time::sleep(LOOK_AGAIN) => note_all(emps.look_after()),
+            }
+        }
+        let names: Vec<String> = self.emps.names().map(str::to_owned).collect();
+        for name in names {
+            let Some(address) = self.book.resolve(&name) else {
+                continue;
+            };
+            if let Ok(channel) = transport::connect(&address, START).await {
+                let flush = EventManagerClient::new(channel)
+                    .flush(FlushRequest {})
+                    .await;
+                if let Err(e) = flush {
+                    output::note(&format!("{name}: {}", e.message()));
+                }
+            }
+        }
+    }
+
+    async fn wait_for_event_managers(&mut self) {
+        let names: Vec<String> = self.emps.names().map(str::to_owned).collect();
+        for name in names {
+            while self.emps.names().any(|n| n == name) && !answers(&self.book, &name).await {
+                note_all(self.emps.look_after());
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        }
+    }
+
+    /// Ends everything that still runs.
+    pub async fn stop(mut self) {
+        self.stop_memory().await;
+        end_all(&mut self.emps.into_children()).await;
+    }
+}
+
+fn note_all(said: anyhow::Result<Vec<String>>) {
+    match said {
+        Ok(said) => said.iter().for_each(|s| output::note(s)),
+        Err(e) => output::note(&format!("{e:#}")),
+    }
+}
+
+/// An error if one of these processes has ended.
+fn none_ended<'a>(
+    children: impl Iterator<Item = &'a mut Child>,
+    run_dir: &RunDir,
+) -> anyhow::Result<()> {
+    for child in children {
+        if let Some(status) = child.ended()? {
+            let (name, log) = (&child.name, run_dir.tail(&child.name));
+            bail!("{name} ended unexpectedly ({status}); the end of its log:\n{log}");
+        }
+    }
+    Ok(())
+}
+
+async fn answers(book: &AddressBook, name: &str) -> bool {
+    match book.resolve(name) {
+        Some(address) => transport::connect(&address, START).await.is_ok(),
+        None => false,
+    }
+}
+
+/// Asks all to end, waits, and kills what has not ended.
+async fn end_all(children: &mut Vec<Child>) {
+    for child in children.iter() {
+        child.terminate();
+    }
+    let all = async {
+        for child in children.iter_mut() {
+            child.finish().await;
+        }
+    };
+    // Whoever is still there is killed as its handle is dropped.
+    let _ = tokio::time::timeout(GRACE, all).await;
+    children.clear();
+}

@@ -1,0 +1,157 @@
+//! Analyse: one pass over the records of a run, for whatever needs them.
+
+use std::path::Path;
+
+use dosmos_analysis::compare::PhasedRun;
+use dosmos_analysis::{Analysis, ProfileBuilder, Thresholds, conclude};
+use dosmos_model::inputs::{Builder, Measured, NetworkRecord};
+use dosmos_trace::query::{Completeness, TimeRange};
+
+use crate::{Error, Run, records};
+
+/// What an analysis found, and what its records lacked.
+#[derive(Debug)]
+pub struct Analysed {
+    /// The findings.
+    pub analysis: Analysis,
+    /// What the records lacked.
+    pub completeness: Completeness,
+}
+
+/// A run to compare with another.
+pub struct Phased {
+    /// What was done in each phase.
+    pub phases: PhasedRun,
+    /// The findings.
+    pub analysed: Analysed,
+}
+
+impl Run {
+    /// The findings in `range`, or in all of the run. Over all of it the model of the run predicts what
+    /// following each advice would save, with messages that cost what `network` says.
+    ///
+    /// # Errors
+    /// If no source answers, or `network` is not valid.
+    pub async fn analyse(
+        &self,
+        range: Option<TimeRange>,
+        thresholds: &Thresholds,
+        network: NetworkRecord,
+    ) -> Result<Analysed, Error> {
+        let source = self.source();
+        let catalog = source.catalog().await?;
+        let mut profile = ProfileBuilder::new(catalog.clone());
+        // The times of processes are those of the whole run.
+        let mut run = match range {
+            None => Some(builder(&catalog, network)?),
+            Some(_) => None,
+        };
+        let completeness = records::each(source, &catalog, range, &mut |record| {
+            profile.add(record);
+            run.iter_mut().for_each(|run| run.add(record));
+        })
+        .await?;
+        let times = source.breakdown().await?;
+        profile.times(times.clone());
+        let mut analysis = conclude(&profile.finish(range), thresholds);
+        if let Some(run) = run
+            && let Ok(run) = run.finish(&times)
+        {
+            analysis.predict_gains(&run);
+        }
+        Ok(Analysed {
+            analysis,
+            completeness,
+        })
+    }
+
+    /// The run phase by phase, with its findings: one side of a comparison.
+    ///
+    /// # Errors
+    /// If no source answers.
+    pub async fn phases(&self, thresholds: &Thresholds) -> Result<Phased, Error> {
+        let source = self.source();
+        let catalog = source.catalog().await?;
+        let mut phases = PhasedRun::new(catalog.clone());
+        let mut profile = ProfileBuilder::new(catalog.clone());
+        let completeness = records::each(source, &catalog, None, &mut |record| {
+            phases.add(record);
+            profile.add(record);
+        })
+        .await?;
+        profile.times(source.breakdown().await?);
+        let analysis = conclude(&profile.finish(None), thresholds);
+        let analysed = Analysed {
+            analysis,
+            completeness,
+        };
+        Ok(Phased { phases, analysed })
+    }
+
+    /// The run as the models read it, with messages that cost what `network` says.
+    ///
+    /// # Errors
+    /// If no source answers, `network` is not valid, or the run has no execution-time breakdown.
+    pub async fn measure(&self, network: NetworkRecord) -> Result<Measured, Error> {
+        let source = self.source();
+        let catalog = source.catalog().await?;
+        let breakdown = source.breakdown().await?;
+        let mut run = builder(&catalog, network)?;
+        let completeness =
+            records::each(source, &catalog, None, &mut |record| run.add(record)).await?;
+        run.lacked(completeness);
+        run.finish(&breakdown).map_err(|source| Error::Model {
+            why: "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
+            source,
+        })
+    }
+}
+
+fn builder(
+    catalog: &dosmos_trace::query::Catalog,
+    network: NetworkRecord,
+) -> Result<Builder, Error> {
+    Builder::new(catalog.clone(), network).map_err(|source| Error::Model {
+        why: "the costs of messages are not valid",
+        source,
+    })
+}
+
+/// What messages cost where a run was: as `file` says, else a typical machine's with the processors of this one.
+///
+/// # Errors
+/// If the file cannot be read or is not valid.
+pub fn network_here(file: Option<&Path>) -> Result<NetworkRecord, Error> {
+    match file {
+        Some(path) => read_network(path),
+        None => Ok(NetworkRecord {
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            ..NetworkRecord::typical()
+        }),
+    }
+}
+
+/// Reads a network record (`bench network -o FILE`).
+///
+/// # Errors
+/// Names the file and what is wrong with it.
+pub fn read_network(path: &Path) -> Result<NetworkRecord, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+    let record: NetworkRecord = serde_json::from_str(&text).map_err(|e| Error::file(path, e))?;
+    record.validate().map_err(|e| Error::file(path, e))?;
+    Ok(record)
+}
+
+/// Thresholds of the detectors from a TOML file; the defaults without one.
+///
+/// # Errors
+/// Names the file, and in it the line and the key.
+pub fn read_thresholds(file: Option<&Path>) -> Result<Thresholds, Error> {
+    let Some(file) = file else {
+        return Ok(Thresholds::default());
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| Error::file(file, e))?;
+    let thresholds: Thresholds = toml::from_str(&text).map_err(|e| Error::file(file, e))?;
+    thresholds.check().map_err(|e| Error::file(file, e))?;
+    Ok(thresholds)
+}

@@ -1,0 +1,33 @@
+//! Looking at a run, live or ended: **open → select → analyse**. Every command that looks at a run goes
+//! through here: `check`, `diff`, `report`, `model`, `query`, `export` and the terminal.
+//!
+//! * open: [`Target`] says what to look at (event managers, stores, a run directory), [`Run::open`] finds it.
+//!   Behind a [`Run`] is a [`Fused`]: many sources asked as one, each a [`RemoteSource`] (a running event
+//!   manager) or a store.
+//! * select: [`Scope`] says which part in the words of a user, [`Scope::filter`] turns it into a filter.
+//! * analyse: [`Run::analyse`], [`Run::compare_with`] and [`Run::measure`] read the records once, slice by
+//!   slice ([`records`]).
+//! * [`text`]: figures and names as people read them.
+//!
+//! Invariant: a source that does not answer makes an answer incomplete, never wrong or absent.
+
+mod analyse;
+mod error;
+mod fused;
+mod identity;
+mod memory;
+mod merge;
+mod open;
+pub mod records;
+mod remote;
+mod scope;
+mod table;
+pub mod text;
+
+pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds};
+pub use error::Error;
+pub use fused::Fused;
+pub use memory::Memory;
+pub use open::{RUNS, Run, Target, stores};
+pub use remote::RemoteSource;
+pub use scope::{Scope, time_range};

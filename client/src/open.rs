@@ -1,0 +1,200 @@
+//! Open: from addresses, store directories or a run directory to a [`Run`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_proto::AddressBook;
+use dosmos_proto::transport::{self, Address};
+use dosmos_trace::query::TraceSource;
+use dosmos_trace::store::{StoreError, StoreSource};
+
+use crate::identity::together;
+use crate::{Error, Fused, RemoteSource};
+
+/// Where runs are kept unless told otherwise: `RUNS/latest` is the latest one.
+pub const RUNS: &str = "dosmos-run";
+
+/// How long to wait for an event manager before its store is read instead.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// What to look at. Nothing named means the latest run.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// Addresses of running event managers.
+    pub event_managers: Vec<String>,
+    /// Directories of stores.
+    pub stores: Vec<PathBuf>,
+    /// Directory of a run: all its event managers, or their stores.
+    pub run_dir: Option<PathBuf>,
+}
+
+impl Target {
+    /// A run directory.
+    pub fn run(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            run_dir: Some(dir.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A run directory, a store directory, or the address of a running event manager.
+    pub fn named(text: &str) -> Self {
+        let path = PathBuf::from(text);
+        let mut target = Self::default();
+        if path.join("store").is_dir() {
+            target.run_dir = Some(path);
+        } else if path.exists() {
+            target.stores.push(path);
+        } else {
+            target.event_managers.push(text.to_owned());
+        }
+        target
+    }
+}
+
+/// A run that can be asked.
+#[derive(Clone)]
+pub struct Run {
+    source: Arc<dyn TraceSource>,
+    title: String,
+}
+
+impl Run {
+    /// Opens `target`. Whether event managers answer shows when they are asked.
+    ///
+    /// # Errors
+    /// If something named does not exist or cannot be opened.
+    pub async fn open(target: &Target) -> Result<Self, Error> {
+        let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
+        let mut titles = Vec::new();
+        for text in &target.event_managers {
+            let address: Address = text.parse()?;
+            sources.push(Arc::new(RemoteSource::connect(address)));
+            titles.push(text.clone());
+        }
+        for dir in &target.stores {
+            sources.push(store_or_its_writer(dir).await?);
+            titles.push(dir.display().to_string());
+        }
+        let run = match &target.run_dir {
+            Some(dir) => Some(dir.clone()),
+            None if sources.is_empty() => Some(latest()?),
+            None => None,
+        };
+        if let Some(dir) = run {
+            sources.extend(of_run(&dir).await?);
+            titles.push(dir.display().to_string());
+        }
+        Self::together(sources, titles.join(" ")).await
+    }
+
+    /// A run behind many sources. The same event manager twice counts once; those of the run that no source speaks
+    /// for make every answer incomplete.
+    ///
+    /// # Errors
+    /// [`Error::DifferentRuns`] if two sources belong to different runs.
+    pub async fn together(
+        sources: Vec<Arc<dyn TraceSource>>,
+        title: impl Into<String>,
+    ) -> Result<Self, Error> {
+        let together = together(sources).await?;
+        let fused = Fused::new(together.sources).without_stores(together.missing);
+        Ok(Self::of(Arc::new(fused), title))
+    }
+
+    /// A run behind a source at hand.
+    pub fn of(source: Arc<dyn TraceSource>, title: impl Into<String>) -> Self {
+        Self {
+            source,
+            title: title.into(),
+        }
+    }
+
+    /// What answers.
+    pub fn source(&self) -> &dyn TraceSource {
+        self.source.as_ref()
+    }
+
+    /// What answers, to keep.
+    pub fn shared(&self) -> Arc<dyn TraceSource> {
+        self.source.clone()
+    }
+
+    /// What was opened, as the user named it.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+}
+
+/// Stores of runs that have ended: those named, else all of a run, else of the latest.
+///
+/// # Errors
+/// If there is none, or one cannot be opened.
+pub fn stores(named: &[PathBuf], run_dir: Option<&Path>) -> Result<Vec<StoreSource>, Error> {
+    let dirs = match run_dir {
+        Some(dir) => store_dirs(dir)?,
+        None if named.is_empty() => store_dirs(&latest()?)?,
+        None => named.to_vec(),
+    };
+    let open = |dir: &PathBuf| StoreSource::open(dir).map_err(Error::from);
+    dirs.iter().map(open).collect()
+}
+
+/// The store directories of a run.
+fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
+    let stores = run.join("store");
+    let entries = std::fs::read_dir(&stores).map_err(|source| Error::NotARun {
+        path: run.to_owned(),
+        source,
+    })?;
+    let mut dirs: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    if dirs.is_empty() {
+        return Err(Error::NoStore(stores));
+    }
+    dirs.sort();
+    Ok(dirs)
+}
+
+fn latest() -> Result<PathBuf, Error> {
+    let latest = Path::new(RUNS).join("latest");
+    match latest.exists() {
+        true => Ok(latest),
+        false => Err(Error::NoLatestRun(latest)),
+    }
+}
+
+/// All event managers of a run: live where they answer, else their stores.
+async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
+    let book = AddressBook::new(Default::default(), Some(dir));
+    let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
+    for store in store_dirs(dir)? {
+        let name = store
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        match book.resolve(&name) {
+            Some(address) if transport::connect(&address, CONNECT).await.is_ok() => {
+                sources.push(Arc::new(RemoteSource::named(name, book.clone())));
+            }
+            _ => sources.push(store_or_its_writer(&store).await?),
+        }
+    }
+    Ok(sources)
+}
+
+/// A store directory; if an event manager is writing it and answers, that one.
+async fn store_or_its_writer(dir: &Path) -> Result<Arc<dyn TraceSource>, Error> {
+    match StoreSource::open(dir) {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::InUse { path, address }) => {
+            let parsed: Address = address.parse()?;
+            if transport::connect(&parsed, CONNECT).await.is_err() {
+                return Err(StoreError::InUse { path, address }.into());
+            }
+            Ok(Arc::new(RemoteSource::connect(parsed)))
+        }
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,64 @@
+//! An event manager that ends does not end the run.
+
+use dosmos_integration_tests::Lab;
+use nix::sys::signal::{Signal, kill};
+
+use crate::support::*;
+
+/// Waits for the file `go`, then runs a program that counts what it does.
+fn waiting_program() -> String {
+    let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
+    format!(
+        "echo running; while [ ! -e go ]; do sleep 0.05; done; \
+         exec {binary} app sor --rows 24 --columns 24 --iterations 20 --counts counts"
+    )
+}
+
+#[test]
+fn a_killed_event_manager_is_started_again_and_no_record_is_lost() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let mut up = start_program(&lab, &waiting_program());
+    let said = listen(&mut up);
+    // One before the program accesses anything, the other at some moment while it does.
+    let first = pid_of(&lab, "emp0");
+    kill(first, Signal::SIGKILL).unwrap();
+    eventually("another emp0", || {
+        found_pid(&lab, "emp0").is_some_and(|pid| pid != first)
+    });
+    std::fs::write(lab.path().join("go"), "").unwrap();
+    kill(pid_of(&lab, "emp1"), Signal::SIGKILL).unwrap();
+    assert_eq!(
+        up.0.wait().unwrap().code(),
+        Some(0),
+        "{}",
+        said.lock().unwrap()
+    );
+    says(&said, "event manager emp0 ended");
+    says(&said, "started again");
+    let stored = lab.stored();
+    assert_eq!(stored, lab.done());
+    assert!(!stored.is_empty());
+}
+
+#[test]
+fn a_run_goes_on_without_an_event_manager_that_cannot_be_started_again() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let mut up = start_program(&lab, &waiting_program());
+    let said = listen(&mut up);
+    let store = lab.path().join("run/store/emp0");
+    std::fs::rename(&store, lab.path().join("elsewhere")).unwrap();
+    std::fs::write(&store, "in the way").unwrap();
+    kill(pid_of(&lab, "emp0"), Signal::SIGKILL).unwrap();
+    says(
+        &said,
+        "is not started again: the run goes on, and is incomplete",
+    );
+    std::fs::write(lab.path().join("go"), "").unwrap();
+    assert_eq!(
+        up.0.wait().unwrap().code(),
+        Some(0),
+        "{}",
+        said.lock().unwrap()
+    );
+    assert!(!lab.done().is_empty(), "the program has done its work");
+}

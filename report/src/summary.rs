@@ -1,0 +1,121 @@
+//! The figures at the top, and what the data lack.
+
+use dosmos_analysis::Analysis;
+use dosmos_plot::Block;
+use dosmos_trace::Op;
+use dosmos_trace::query::{Completeness, Filter, OriginCounts, QueryError};
+
+use crate::asked::Asked;
+use dosmos_client::text;
+
+pub(super) fn subtitle(asked: &Asked<'_>) -> String {
+    let at = chrono::DateTime::from_timestamp_nanos(asked.extent.from.0 as i64);
+    let topology = &asked.catalog.topology;
+    let memory = topology.memory_processes().iter().filter(|m| !m.link);
+    let parts = [
+        if asked.catalog.extent.is_some() {
+            at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+        } else {
+            "nothing recorded".to_owned()
+        },
+        text::plural(topology.groups().len() as u64, "group"),
+        text::plural(memory.count() as u64, "memory process"),
+        text::plural(
+            topology.application_processes().len() as u64,
+            "application process",
+        ),
+        text::plural(asked.catalog.event_managers.len() as u64, "event manager"),
+    ];
+    parts.join(" · ")
+}
+
+pub(super) async fn blocks(
+    asked: &Asked<'_>,
+    analysis: &Analysis,
+) -> Result<Vec<Block>, QueryError> {
+    let mut blocks: Vec<Block> = lacks(&asked.catalog.completeness)
+        .map(Block::Warning)
+        .into_iter()
+        .collect();
+    if asked.catalog.extent.is_none() {
+        blocks.push(Block::text("No access has been recorded."));
+        return Ok(blocks);
+    }
+    let mut all = OriginCounts::default();
+    let mut tiles = vec![(
+        "Duration".to_owned(),
+        text::time(asked.extent.length()),
+        "first to last access".to_owned(),
+    )];
+    for op in [Op::Read, Op::Write, Op::Acquire] {
+        let filter = Filter {
+            ops: vec![op],
+            ..Filter::default()
+        };
+        let counts = asked.histogram(&filter, 1).await?.buckets[0];
+        all.add(&counts);
+        let of = match op {
+            Op::Read => format!(
+                "{} on copies",
+                text::percent(counts.optimized, counts.total())
+            ),
+            _ => format!(
+                "{} inter-group",
+                text::percent(counts.inter, counts.total())
+            ),
+        };
+        tiles.push((format!("{op:?}s"), text::count(counts.total()), of));
+    }
+    for (name, part) in [
+        ("Local", all.local),
+        ("Intra-group", all.intra),
+        ("Inter-group", all.inter),
+    ] {
+        let share = text::percent(part, all.total());
+        tiles.push((name.to_owned(), share, "of these accesses".to_owned()));
+    }
+    let findings = analysis.findings.len() as u64;
+    let worst = analysis.findings.first();
+    tiles.push((
+        "Findings".to_owned(),
+        findings.to_string(),
+        worst.map_or("nothing to fix".to_owned(), |f| {
+            format!("worst: {:.0} % of the time", f.severity * 100.0)
+        }),
+    ));
+    blocks.push(Block::Tiles(tiles));
+    Ok(blocks)
+}
+
+/// What is known to be lacking, in words.
+fn lacks(c: &Completeness) -> Option<String> {
+    let mut parts = Vec::new();
+    if c.dropped > 0 {
+        let made = text::count(c.recorded);
+        parts.push(format!(
+            "{} of {made} records were dropped",
+            text::count(c.dropped)
+        ));
+    }
+    if c.removed > 0 {
+        let removed = text::count(c.removed);
+        parts.push(format!("{removed} old records were removed"));
+    }
+    if c.sampling < 1.0 {
+        parts.push(format!(
+            "only {:.3} of the accesses were recorded",
+            c.sampling
+        ));
+    }
+    if !c.missing.is_empty() {
+        parts.push(format!("no answer from {}", c.missing.join(", ")));
+    }
+    if c.corrupt_chunks > 0 {
+        parts.push(format!(
+            "{} could not be read",
+            text::plural(c.corrupt_chunks, "chunk")
+        ));
+    }
+    parts.extend(c.notes.iter().cloned());
+    (!parts.is_empty()).then(|| format!("Incomplete: {}.", parts.join("; ")))
+}
