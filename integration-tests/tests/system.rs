@@ -198,7 +198,7 @@ fn questions_about_a_run_are_checked_against_it() {
     );
     fails(
         &["histogram", "--ap", "ap9"],
-        "no application process ap9; there is ap0",
+        "no application process \"ap9\"; did you mean \"ap0\"?",
     );
     fails(
         &["histogram", "--op", "red"],
