@@ -3,7 +3,7 @@
 //! One module per benchmark. They share `run` (a cluster for a program, and its output), `statistics` and
 //! `machine`.
 //!
-//! The clusters consist of processes of this same program: a first argument `node` or `app` is handled as the
+//! The clusters consist of processes of this same program: a first argument `node`, `app` or `supervise` is handled as the
 //! dosmos binary does. So no installed dosmos of another version can be measured by mistake.
 
 mod args;
@@ -31,7 +31,7 @@ use dosmos_cli::output;
 use args::{Cli, Command};
 
 /// What a process of a benchmark's cluster is started with.
-const CLUSTER_COMMANDS: [&str; 2] = ["node", "app"];
+const CLUSTER_COMMANDS: [&str; 3] = ["node", "app", "supervise"];
 
 fn main() -> ExitCode {
     let first = std::env::args().nth(1);

@@ -198,11 +198,11 @@ fn questions_about_a_run_are_checked_against_it() {
     );
     fails(
         &["histogram", "--ap", "ap9"],
-        "no application process ap9; there is ap0",
+        "no application process \"ap9\"; did you mean \"ap0\"?",
     );
     fails(
         &["histogram", "--op", "red"],
-        "\"red\" is not an operation; write one of read, write",
+        "\"red\" is not an operation; use one of read, write",
     );
     fails(&["histogram", "--from", "soon"], "\"soon\" is not a time");
     fails(&["histogram", "--buckets", "0"], "0 buckets");

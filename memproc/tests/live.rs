@@ -403,6 +403,8 @@ struct Book {
     /// Numbers that came more than once.
     repeated: u64,
     silent: bool,
+    /// The process is gone: its streams end.
+    gone: bool,
     probes: u64,
     byes: u64,
     /// What the memory process says is gone.
@@ -441,6 +443,9 @@ impl Ledger {
         let mut key = (String::new(), 0);
         while let Ok(Some(request)) = requests.message().await {
             let mut book = self.0.lock().unwrap();
+            if book.gone {
+                return;
+            }
             match request.body.unwrap() {
                 w::ingest_request::Body::Hello(h) => {
                     key = (h.memory_process, h.incarnation);
@@ -635,6 +640,8 @@ fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follo
             lost_records(&book) >= 100 && counters.last().is_some_and(|c| c.buffered_bytes == 0)
         };
         eventually("all is acknowledged", acknowledged).await;
+        // Connections outlive the server's task: their streams end by this.
+        lost.0.lock().unwrap().gone = true;
         server.abort();
         let _ = server.await;
         // It comes back and knows nothing.

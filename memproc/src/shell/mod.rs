@@ -40,11 +40,11 @@ use shared::Shared;
 const DEFAULT_DEADLINE: Nanos = Nanos::from_millis(60_000);
 /// Deadlines are looked at this often.
 const TICK: Duration = Duration::from_millis(20);
-/// How long the end waits for the event manager to make the last records durable, and for
-/// connections to close.
-const DRAIN: Duration = Duration::from_secs(5);
-/// The same if the event manager is not there.
-const DRAIN_ABSENT: Duration = Duration::from_millis(300);
+/// How long the end waits for the event manager to make the last records durable. One that is away may
+/// be on its way back, so it is waited for as long.
+const DRAIN: Duration = Duration::from_secs(8);
+/// The same if no event manager was ever there.
+const DRAIN_NEVER_THERE: Duration = Duration::from_millis(300);
 const FAREWELL: Duration = Duration::from_millis(300);
 const CLOSE: Duration = Duration::from_millis(500);
 /// Pauses between attempts to reach a neighbour, and the event manager.
@@ -156,10 +156,10 @@ async fn finish(shared: &Shared) -> bool {
     shared.lock().recorder.set_aside();
     shared.pack(false);
     shared.packed.notify_one();
-    let grace = if shared.is_recording_up() {
+    let grace = if shared.was_recording_up() {
         DRAIN
     } else {
-        DRAIN_ABSENT
+        DRAIN_NEVER_THERE
     };
     let drained = drain::until(grace, || shared.lock().recorder.is_drained()).await;
     shared.farewell.notify_one();

@@ -33,6 +33,8 @@ pub(super) struct Shared {
     pub(super) room: Notify,
     pub(super) farewell: Notify,
     recording_up: AtomicBool,
+    /// The event manager was connected at some time.
+    recording_was_up: AtomicBool,
 }
 
 /// What stands behind the mutex.
@@ -87,6 +89,7 @@ impl Shared {
             room: Notify::new(),
             farewell: Notify::new(),
             recording_up: AtomicBool::new(false),
+            recording_was_up: AtomicBool::new(false),
         }
     }
 
@@ -169,6 +172,12 @@ impl Shared {
 
     pub(super) fn set_recording_up(&self, up: bool) {
         self.recording_up.store(up, Ordering::Relaxed);
+        self.recording_was_up.fetch_or(up, Ordering::Relaxed);
+    }
+
+    /// Whether the event manager was ever connected.
+    pub(super) fn was_recording_up(&self) -> bool {
+        self.recording_was_up.load(Ordering::Relaxed)
     }
 
     /// What this process counted so far.

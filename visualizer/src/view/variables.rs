@@ -73,7 +73,7 @@ static FIELDS: [Field; 13] = [
     figure("READS", 6, SortKey::ReadsMain, 0, |r| {
         text::count(r.reads_main)
     }),
-    figure("ONCOPY", 6, SortKey::ReadsCopies, 0, |r| {
+    figure("CACHED", 6, SortKey::ReadsCopies, 0, |r| {
         text::count(r.reads_copies)
     }),
     figure("WRITES", 6, SortKey::Writes, 0, |r| text::count(r.writes)),
