@@ -65,9 +65,9 @@ fn imported() -> TempDir {
     home
 }
 
-/// Damages the second half of the one database.
+/// Damages the second half of the one log.
 fn damage(home: &Path) {
-    let file = home.join("s/db.000/db");
+    let file = home.join("s/log.000");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..]
