@@ -11,7 +11,8 @@ use dosmos_tidy::crates::{crates, graph, root};
 use dosmos_tidy::imports::arrows;
 use dosmos_tidy::modules::modules;
 
-/// Files that are still in a circle of imports, by crate. The numbers only become smaller, or move with their files.
+/// Files that are still in a circle of imports, by crate: exactly these, so that a number is lowered in the change that
+/// lowers it.
 const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("proto", 3),
     ("trace", 14),
@@ -62,7 +63,7 @@ fn imports_have_no_circles() {
             }
         }
         let most = known.get(member.folder.as_str()).copied().unwrap_or(0);
-        if files > most {
+        if files != most {
             let folder = &member.folder;
             writeln!(
                 wrong,

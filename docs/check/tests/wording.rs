@@ -6,7 +6,7 @@ use dosmos_documents::texts_for_people;
 use regex::Regex;
 
 /// How many are left. The number only gets smaller; at zero it goes.
-const LEFT: usize = 62;
+const LEFT: usize = 60;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/wording.rs";
