@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use crate::args::{Format, StoreArgs, StoreCommand};
 use crate::output::{self, Table};
-use crate::query::lacking;
 
 /// What `info` says.
 #[derive(Serialize)]
@@ -105,7 +104,7 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
         }
         row("records removed", info.removed.records.to_string());
     })?;
-    for line in info.contents.iter().flat_map(|c| lacking(&c.completeness)) {
+    for line in info.contents.iter().flat_map(|c| c.completeness.reasons()) {
         output::note(&format!("incomplete: {line}"));
     }
     Ok(ExitCode::SUCCESS)

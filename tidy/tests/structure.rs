@@ -18,10 +18,6 @@ const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("trace", 14),
     ("dsm-lib", 9),
     ("memproc", 2),
-    ("plot", 5),
-    ("interchange", 2),
-    ("visualizer", 18),
-    ("cli", 18),
     ("examples", 31),
 ];
 

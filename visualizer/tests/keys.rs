@@ -222,8 +222,8 @@ fn an_answer_to_an_old_question_is_not_shown() {
     let old = state.request();
     state.handle(Action::NextSubject);
     assert!(state.data.histogram.is_none());
-    let source = std::sync::Arc::new(source);
-    let update = dosmos_visualizer::tui::answer_once(source, old);
+    let run = dosmos_client::Run::of(std::sync::Arc::new(source), "");
+    let update = dosmos_visualizer::tui::answer_once(run, old);
     state.apply(futures::executor::block_on(update));
     assert!(state.data.histogram.is_none());
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
-use dosmos_client::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource, Run};
 use dosmos_visualizer::state::Screen;
 use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
 use serde::Serialize;
@@ -106,8 +106,8 @@ async fn measure(
         ..Options::default()
     };
     let began = Instant::now();
-    let source = Arc::new(Fused::new(sources));
-    tui::headless(source, (args.columns, args.rows), keys, options).await?;
+    let run = Run::of(Arc::new(Fused::new(sources)), "");
+    tui::headless(run, (args.columns, args.rows), keys, options).await?;
     let all = drawn.lock().unwrap_or_else(PoisonError::into_inner);
     let counted: Vec<Drawn> = all
         .iter()

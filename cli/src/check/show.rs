@@ -3,7 +3,8 @@
 use dosmos_analysis::{Finding, GainFrom};
 use serde_json::Value;
 
-use super::{Answer, Change, Judged};
+use super::answer::{Answer, Judged};
+use super::baseline::Change;
 use crate::args::Format;
 use crate::output::Table;
 

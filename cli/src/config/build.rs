@@ -10,7 +10,8 @@ use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
-use super::{Cluster, Listen, Metrics, file};
+use super::cluster::{Cluster, Listen, Metrics};
+use super::file;
 
 /// Smallest bound of a trace store, in bytes.
 const LEAST_STORE: u64 = 16 << 20;

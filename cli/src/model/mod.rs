@@ -22,7 +22,8 @@ use dosmos_model::ModelError;
 use serde_json::Value;
 
 use crate::args::{DocumentArgs, Format, ModelCommand};
-use crate::{block_on, output};
+use crate::output;
+use crate::runtime::block_on;
 
 /// Carries a `dosmos model` command out.
 pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {

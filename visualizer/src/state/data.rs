@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dosmos_analysis::Analysis;
+use dosmos_client::Part;
 use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{Table, TableQuery};
@@ -81,19 +81,6 @@ pub struct ApFigures {
     pub origins: [u64; 3],
 }
 
-/// What an analysis found, and of what.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Analysed {
-    /// Findings and groups.
-    pub analysis: Analysis,
-    /// The records of this range.
-    pub range: TimeRange,
-    /// Number of records read.
-    pub records: u64,
-    /// The range asked for was longer, and too much to read.
-    pub cut: bool,
-}
-
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -106,7 +93,7 @@ pub enum Answer {
     /// To [`Question::History`].
     History(History),
     /// To [`Question::Analysis`].
-    Analysis(Box<Analysed>),
+    Analysis(Box<Part>),
 }
 
 /// What one round of asking brought.
@@ -217,7 +204,7 @@ pub struct Data {
     /// The history shown.
     pub history: Option<Charted<History>>,
     /// The last analysis.
-    pub analysed: Option<Box<Analysed>>,
+    pub analysed: Option<Box<Part>>,
     /// Why the last round brought nothing; none if it did.
     pub error: Option<String>,
     /// A round has brought something.
