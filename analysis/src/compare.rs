@@ -1,7 +1,7 @@
 //! Two runs of a program, side by side: aligned on barriers, not on wall clock.
 //!
 //! A *phase* of a process is what it does from one barrier to the next, that barrier included. All count the
-//! barriers of all processes, if there are any, else those of groups that they pass. Every process counts for itself,
+//! barriers of all processes, if there are any, otherwise those of groups that they pass. Every process counts for itself,
 //! so clocks do not matter. Variables are the same if their names are.
 //!
 //! Size: at most [`MOST`] phases are told apart; beyond that neighbours are joined, in both runs alike.
@@ -34,7 +34,7 @@ pub struct Sums {
     pub intra: u64,
     /// Inter-group ones.
     pub inter: u64,
-    /// Of the local ones, reads on copies.
+    /// Of the local ones, cached reads.
     pub optimized: u64,
 }
 

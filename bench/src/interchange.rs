@@ -51,7 +51,7 @@ impl Way {
 
 pub(crate) fn run(args: &InterchangeArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.records == 0 {
-        bail!("--runs and --records must be 1 at least");
+        bail!("--runs and --records must be at least 1");
     }
     let place = match &args.dir {
         Some(dir) => tempfile::tempdir_in(dir),

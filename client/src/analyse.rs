@@ -96,7 +96,7 @@ impl Run {
             records::each(source, &catalog, None, &mut |record| run.add(record)).await?;
         run.lacked(completeness);
         run.finish(&breakdown).map_err(|source| Error::Model {
-            why: "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
+            why: "the run has no execution-time breakdown; was recording off, or was its program built with an older version?",
             source,
         })
     }
@@ -132,7 +132,7 @@ pub(crate) fn builder(
     })
 }
 
-/// What messages cost where a run was: as `file` says, else a typical machine's with the processors of this one.
+/// What messages cost where a run was: as `file` says, or those of a typical machine with the processors of this one.
 ///
 /// # Errors
 /// If the file cannot be read or is not valid.

@@ -25,11 +25,11 @@ fn card(finding: &Finding) -> Block {
     let mut badge = format!("{} of process time lost", percent(finding.severity));
     if let Some(gain) = finding.predicted_gain {
         let from = match finding.gain_from {
-            Some(GainFrom::Model) => "by the model of the run",
-            _ => "from what accesses cost",
+            Some(GainFrom::Model) => "predicted by the model of the run",
+            _ => "estimated from the costs of accesses",
         };
         badge += &format!(
-            " · predicted gain {} of the run time, {from}",
+            " · projected gain {} of the run time, {from}",
             percent(gain)
         );
     }

@@ -46,7 +46,7 @@ struct Measured {
 
 pub(crate) async fn run(args: TopArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.seconds == 0 || args.emps == 0 || args.variables < args.emps {
-        bail!("--runs, --seconds and --emps must be 1 at least, --variables as large as --emps");
+        bail!("--runs, --seconds and --emps must be at least 1, and --variables at least --emps");
     }
     let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
     output::note(&format!(

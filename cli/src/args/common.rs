@@ -34,7 +34,7 @@ impl SourceArgs {
 pub enum Format {
     /// Aligned columns
     Table,
-    /// A JSON document (keys: docs/guide/queries.md)
+    /// A JSON document
     Json,
     /// Comma-separated values with a header line
     Csv,

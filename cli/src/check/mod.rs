@@ -1,8 +1,8 @@
 //! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
 //!
-//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if it could not say:
-//! the question could not be answered, nothing was recorded, something is missing, or a finding was withheld. 0 only if
-//! everything was looked at and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
+//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if that is not certain: the run
+//! cannot be read, nothing was recorded, something is missing, or a finding was withheld. 0 only if everything was looked at
+//! and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
 //! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one. Documented in
 //! `docs/guide/findings.md`.
 

@@ -1,11 +1,12 @@
 //! The cluster file: which processes there are, how they group, what is recorded.
 //!
-//! [`Cluster::read`] gives a cluster that is consistent, or every error found in the file, each naming the
-//! thing and the cure.
+//! [`Cluster::read`] gives a cluster that is consistent, or every error found in the file, each with its place and
+//! the cure.
 
 mod build;
 mod cluster;
 mod file;
+mod names;
 mod read;
 #[cfg(test)]
 mod tests;

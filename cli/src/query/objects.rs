@@ -40,7 +40,7 @@ impl VariableTotals {
         self.wait_sketch.add(&p.wait_sketch);
     }
 
-    /// All reads, on main copies and on copies.
+    /// All reads, cached ones included.
     pub(crate) fn reads(&self) -> u64 {
         self.counts.reads + self.on_copies
     }

@@ -1,4 +1,4 @@
-//! The commands one types after `:`. One table behind parsing, completion and help.
+//! The commands typed after `:`. One table behind parsing, completion and help.
 
 use dosmos_trace::Op;
 use dosmos_trace::query::table::SortKey;

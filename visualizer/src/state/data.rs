@@ -24,7 +24,7 @@ pub enum Question {
     Histogram(HistogramQuery),
     /// Points enough for the columns.
     History(HistoryQuery),
-    /// What is wrong in this range; none: lately if the run is live, else all of it.
+    /// What is wrong in this range; none: the recent part of a live run, all of a finished one.
     Analysis(Option<TimeRange>),
 }
 
@@ -173,7 +173,7 @@ struct Sample {
     received: u64,
 }
 
-/// What a process costs, lately.
+/// What a process costs, recently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Costs {
     /// Share of a processor that it takes.
@@ -375,17 +375,17 @@ impl Data {
         self.samples.clear();
     }
 
-    /// Accesses per second of a memory process's applications, lately.
+    /// Accesses per second of a memory process's applications, recently.
     pub fn rate_of_mp(&self, mp: MpId) -> Option<f64> {
         self.rate(|s| s.processes.get(&mp).map(|c| (c.now, c.accesses)))
     }
 
-    /// Accesses per second of an application process, lately.
+    /// Accesses per second of an application process, recently.
     pub fn rate_of_ap(&self, ap: ApId) -> Option<f64> {
         self.rate(|s| Some((s.now, *s.aps.get(&ap)?)))
     }
 
-    /// What a memory process costs, lately.
+    /// What a memory process costs, recently.
     pub fn costs_of_mp(&self, mp: MpId) -> Option<Costs> {
         let rate =
             |of: fn(&Counters) -> u64| self.rate(|s| s.processes.get(&mp).map(|c| (c.now, of(c))));
@@ -396,13 +396,13 @@ impl Data {
         })
     }
 
-    /// Share of a processor that an event manager takes, lately.
+    /// Share of a processor that an event manager takes, recently.
     pub fn cpu_of_manager(&self, name: &str) -> Option<f64> {
         let known = |s: &Sample| s.managers.get(name).map(|(now, cpu)| (*now, cpu.0));
         Some(self.rate(known)? / 1e9)
     }
 
-    /// Bytes per second that this terminal receives, lately.
+    /// Bytes per second that this terminal receives, recently.
     pub fn traffic(&self) -> Option<f64> {
         self.rate(|s| Some((s.now, s.received)))
     }

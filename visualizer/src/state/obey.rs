@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// A window of this length: about the cursor, else at the end of a live run, else where it is.
+    /// A window of this length: around the cursor, or at the end of a live run, or where it is.
     fn show_span(&mut self, span: Nanos) {
         let extent = self.data.extent();
         if span == Nanos::ZERO || span >= extent.length() {

@@ -1,4 +1,4 @@
-//! The line one types into: a filter, or a command.
+//! The input line: a filter or a command.
 
 use dosmos_trace::query::table::NamePattern;
 

@@ -55,9 +55,9 @@ pub struct State {
     pub title: String,
     /// Colours and characters.
     pub look: Look,
-    /// Where one is.
+    /// The view, and what it shows.
     pub place: Place,
-    /// Where one came from, by drilling.
+    /// The places that Esc goes back to.
     pub back: Vec<Place>,
     /// The help lies above the screen.
     pub help: Option<Page>,
@@ -73,7 +73,7 @@ pub struct State {
     pub finished: Option<String>,
     /// The part of the run shown.
     pub window: Window,
-    /// The instant one points at.
+    /// The marked instant.
     pub cursor: Option<Nanos>,
     /// Only this operation in histogram and histories.
     pub op: Option<Op>,

@@ -178,7 +178,7 @@ impl Asker {
     }
 
     /// Every process's accesses, from the records: what the status of a running event manager tells
-    /// for nothing.
+    /// without extra cost.
     async fn count_accesses(
         &mut self,
         catalog: &Catalog,
@@ -245,7 +245,7 @@ impl Asker {
         Ok(part)
     }
 
-    /// Where the time went, as it was lately.
+    /// Where the time went, at most two seconds ago.
     async fn times(&mut self) -> Result<Breakdown, QueryError> {
         if let Some((at, known)) = &self.times
             && at.elapsed() < BREAKDOWNS

@@ -4,6 +4,7 @@
 //! and SIGHUP; the source is asked on a thread of its own, so a slow one never makes the keys slow.
 
 mod ask;
+mod figures;
 mod headless;
 mod options;
 mod poll;
@@ -20,11 +21,12 @@ use futures::future::select_all;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub use crossterm::event::KeyCode;
+pub use figures::csv;
 pub use headless::{headless, keys};
 pub use options::{Drawn, Error, Event, FASTEST, Options};
 pub use poll::{TRAFFIC, answer_once};
 pub use run::drive;
-pub use save::{csv, svg};
+pub use save::svg;
 
 /// Shows `run` in the terminal until the user quits, a signal ends it, or `options.cancel` fires.
 ///

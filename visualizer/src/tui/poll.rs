@@ -1,5 +1,5 @@
-//! Asking the source, on a thread of its own: at once when something else is wanted, else at a slow
-//! beat while the run is live. One round at a time; a slow source is asked less often, and so is one
+//! Asking the source, on a thread of its own: at once when something else is wanted, otherwise
+//! periodically while the run is live. One round at a time; a slow source is asked less often, and so is one
 //! whose answers are large: traffic stays below [`TRAFFIC`].
 
 use std::collections::VecDeque;

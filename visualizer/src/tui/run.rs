@@ -15,7 +15,7 @@ use ratatui::backend::Backend;
 
 use super::options::{Drawn, Error, Event, Options};
 use super::poll::{News, Poller};
-use super::save;
+use super::{figures, save};
 use crate::state::{Effect, State};
 use crate::view::{self, Theme};
 
@@ -102,7 +102,7 @@ fn write(state: &mut State, file: &Path) {
     let content = if is_svg {
         save::svg(state)
     } else {
-        save::csv(state)
+        figures::csv(state)
     };
     match std::fs::write(file, content) {
         Ok(()) => state.say(format!("saved {}", file.display())),

@@ -118,7 +118,7 @@ fn share(fraction: f64) -> String {
     }
 }
 
-/// The processes if they are few, else the groups.
+/// The processes if they are few, otherwise the groups.
 fn who(finding: &Finding) -> String {
     match finding.aps.len() {
         0 => finding.groups.join(" "),
