@@ -207,7 +207,7 @@ pub struct Kept {
     /// What is wrong.
     pub kind: Kind,
     /// With what.
-    pub subject: String,
+    pub target: String,
     /// Severity in the first run.
     pub first: f64,
     /// Severity in the second run.
@@ -298,13 +298,13 @@ fn summary(run: &PhasedRun, total: &Phase, analysis: &Analysis) -> RunSummary {
 }
 
 fn findings(first: &[Finding], second: &[Finding]) -> FindingsDiff {
-    let same = |a: &Finding, b: &Finding| a.kind == b.kind && a.subject() == b.subject();
+    let same = |a: &Finding, b: &Finding| a.kind == b.kind && a.target() == b.target();
     let mut diff = FindingsDiff::default();
     for finding in second {
         match first.iter().find(|f| same(f, finding)) {
             Some(before) => diff.kept.push(Kept {
                 kind: finding.kind,
-                subject: finding.subject(),
+                target: finding.target(),
                 first: before.severity,
                 second: finding.severity,
             }),

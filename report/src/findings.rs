@@ -12,10 +12,8 @@ pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
         ));
     }
     for withheld in &analysis.withheld {
-        let (kind, subject, why) = (withheld.kind, &withheld.subject, &withheld.why);
-        blocks.push(Block::Warning(format!(
-            "Withheld: {kind}, {subject}: {why}"
-        )));
+        let (kind, target, why) = (withheld.kind, &withheld.target, &withheld.why);
+        blocks.push(Block::Warning(format!("Withheld: {kind}, {target}: {why}")));
     }
     blocks
 }
@@ -57,7 +55,7 @@ fn card(finding: &Finding) -> Block {
         });
     }
     Block::Card {
-        heading: format!("{}: {}", finding.kind, finding.subject()),
+        heading: format!("{}: {}", finding.kind, finding.target()),
         badge,
         color: match finding.severity {
             s if s >= 0.2 => Color::Inter,

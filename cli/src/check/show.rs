@@ -22,7 +22,7 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
             percent(f.severity),
             gain(f).unwrap_or("-".to_owned()),
             f.kind.to_string(),
-            f.subject(),
+            f.target(),
             f.aps.join(" "),
             percent(f.completeness),
         ];
@@ -56,7 +56,7 @@ pub(super) fn report(answer: &Answer<'_>) -> String {
     if !answer.withheld.is_empty() {
         text += "\nwithheld, because records that are missing could explain them:\n";
         for w in answer.withheld {
-            text += &format!("  {} of {}: {}\n", w.kind, w.subject, w.why);
+            text += &format!("  {} of {}: {}\n", w.kind, w.target, w.why);
         }
     }
     text
@@ -67,7 +67,7 @@ fn in_words(judged: &Judged<'_>) -> String {
     let mut text = format!(
         "\n{} of {}: {:.3} s of process time\n",
         f.kind,
-        f.subject(),
+        f.target(),
         f.lost_ns as f64 / 1e9
     );
     text += &format!("  advice    {}\n", f.advice);

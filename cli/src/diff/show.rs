@@ -147,7 +147,7 @@ fn findings(c: &Comparison) -> String {
         text += &format!(
             "  only second  {} of {}: {}; {}\n",
             f.kind,
-            f.subject(),
+            f.target(),
             percent(f.severity),
             f.advice
         );
@@ -156,16 +156,13 @@ fn findings(c: &Comparison) -> String {
         text += &format!(
             "  only first   {} of {}: {}\n",
             f.kind,
-            f.subject(),
+            f.target(),
             percent(f.severity)
         );
     }
     for k in &c.findings.kept {
         let (a, b) = (percent(k.first), percent(k.second));
-        text += &format!(
-            "  both         {} of {}: {a}, then {b}\n",
-            k.kind, k.subject
-        );
+        text += &format!("  both         {} of {}: {a}, then {b}\n", k.kind, k.target);
     }
     if c.findings == Default::default() {
         text += "  none in either run\n";

@@ -72,7 +72,7 @@ pub(super) async fn history(
             p.op.to_string(),
             origin.to_owned(),
             catalog.topology.ap_name(p.ap),
-            subject(catalog, p.object),
+            object_name(catalog, p.object),
             p.version.to_string(),
             p.count.to_string(),
         ]);
@@ -86,7 +86,7 @@ pub(super) async fn history(
     Ok(Answer::new(table, json, h.completeness))
 }
 
-fn subject(catalog: &Catalog, o: ObjectId) -> String {
+fn object_name(catalog: &Catalog, o: ObjectId) -> String {
     format!("{}[{}]", catalog.name_of(o.var), o.index)
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn events(
             t.ap_name(r.ap),
             t.mp_name(r.mp),
             t.mp_name(r.peer),
-            subject(catalog, r.object),
+            object_name(catalog, r.object),
             r.bytes.to_string(),
             r.version.to_string(),
             side.to_owned(),

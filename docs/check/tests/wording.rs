@@ -43,7 +43,7 @@ impl Rules {
                 "one per",
             ),
             (
-                r"(?i)\b(reads?|those|accesses) on (a copy|copies)\b|\"on copies\"".to_owned(),
+                r#"(?i)\b(reads?|those|accesses) on (a copy|copies)\b|"on copies""#.to_owned(),
                 "cached reads",
             ),
             (r"(?i)\blately\b".to_owned(), "recently"),

@@ -53,12 +53,12 @@ impl Request {
         self.moving
             && shape(self) == shape(old)
             && (&self.page, &self.find) == (&old.page, &old.find)
-            && same_subject(&self.question, &old.question)
+            && same_target(&self.question, &old.question)
     }
 }
 
 /// Whether two questions are about the same, whatever the time.
-pub(super) fn same_subject(a: &Question, b: &Question) -> bool {
+pub(super) fn same_target(a: &Question, b: &Question) -> bool {
     let timeless = |f: &Filter| Filter {
         range: None,
         ..f.clone()

@@ -5,10 +5,10 @@ use dosmos_proto::Nanos;
 
 use dosmos_client::Part;
 
-/// Positions of the findings that a filter lets through by kind, subject or process.
+/// Positions of the findings that a filter lets through by kind, target or process.
 pub fn shown(all: &[Finding], passes: impl Fn(&str) -> bool) -> Vec<usize> {
     let listed = |f: &Finding| {
-        let words = format!("{} {} {}", f.kind, f.subject(), f.aps.join(" "));
+        let words = format!("{} {} {}", f.kind, f.target(), f.aps.join(" "));
         passes(&words)
     };
     let mut shown: Vec<usize> = (0..all.len()).filter(|&i| listed(&all[i])).collect();

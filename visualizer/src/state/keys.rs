@@ -26,8 +26,8 @@ pub enum Action {
     Later,
     Follow,
     Pause,
-    NextSubject,
-    PreviousSubject,
+    NextTarget,
+    PreviousTarget,
     NextObject,
     PreviousObject,
     Reads,
@@ -160,8 +160,8 @@ pub const BINDINGS: &[Binding] = &[
         keys: "v V",
         does: "next, previous variable (5: process)",
         actions: &[
-            (c('v'), Action::NextSubject),
-            (c('V'), Action::PreviousSubject),
+            (c('v'), Action::NextTarget),
+            (c('V'), Action::PreviousTarget),
         ],
     },
     Binding {

@@ -20,7 +20,7 @@ mod prompt;
 mod refresh;
 mod request;
 mod screen;
-mod subject;
+mod target;
 mod terminal;
 pub mod tree;
 mod typing;

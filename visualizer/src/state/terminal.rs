@@ -8,7 +8,7 @@ use dosmos_trace::Op;
 use dosmos_trace::query::table::{NamePattern, SortKey};
 use dosmos_trace::selection::Selection;
 
-use super::data::{Answer, Charted, Data, Update, same_subject};
+use super::data::{Answer, Charted, Data, Update, same_target};
 use super::keys::Action;
 use super::lanes::{Lane, LaneKey};
 use super::list::List;
@@ -113,7 +113,7 @@ pub struct State {
     pub findings: Vec<usize>,
     /// Rows of the health view.
     pub health: Vec<health::Row>,
-    /// Lanes seen so far of the history's subject.
+    /// Lanes seen so far of the target of the history.
     pub(super) known_lanes: BTreeSet<LaneKey>,
     /// A variable to go to, once its number is known.
     pub(super) find: Option<(String, Option<u32>)>,
@@ -160,12 +160,12 @@ impl State {
             self.take_found(reply.found);
         }
         let scale = update.request.scale;
-        let still_wanted = same_subject(&update.request.question, &wanted.question);
+        let still_wanted = same_target(&update.request.question, &wanted.question);
         match reply.answer {
             Answer::Overview(aps) if !self.paused || self.tree.is_empty() => {
                 self.data.take_aps(aps);
             }
-            // Of an old subject, or held back: but what was asked for while paused is shown.
+            // of an old target, or held back: but what was asked for while paused is shown.
             Answer::Histogram(answer) if still_wanted => {
                 self.data.histogram = Some(Charted { answer, scale });
             }
@@ -236,8 +236,8 @@ impl State {
             Action::Bottom => self.step(isize::MAX),
             Action::Sort => self.sort_by(self.sort.next(), false),
             Action::Reverse => self.sort_by(self.sort, !self.reverse),
-            Action::NextSubject => self.step_subject(1),
-            Action::PreviousSubject => self.step_subject(-1),
+            Action::NextTarget => self.step_target(1),
+            Action::PreviousTarget => self.step_target(-1),
             Action::NextObject => self.step_object(1),
             Action::PreviousObject => self.step_object(-1),
             Action::Reads => self.only(Some(Op::Read)),

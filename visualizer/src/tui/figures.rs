@@ -175,7 +175,7 @@ fn findings(table: &mut Table, state: &State) {
             .map_or_else(String::new, |g| format!("{g:.4}"));
         table.row([
             f.kind.to_string(),
-            f.subject(),
+            f.target(),
             format!("{:.4}", f.severity),
             gain,
             format!("{:.4}", f.completeness),

@@ -103,7 +103,7 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
             (text::time(lost), Style::new()),
             (gain, theme.good()),
             (finding.kind.name().to_owned(), theme.wait()),
-            (finding.subject(), theme.title()),
+            (finding.target(), theme.title()),
             (who(finding), Style::new()),
         ];
         lines.push(table::row(&columns, cells, marker, base));
@@ -134,7 +134,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     };
     let width = usize::from(area.width).saturating_sub(2);
     let mut lines = vec![Line::raw("")];
-    let title = format!(" {} · {}", finding.kind, finding.subject());
+    let title = format!(" {} · {}", finding.kind, finding.target());
     lines.push(Line::styled(text::fit(&title, width), theme.title()));
     for line in text::wrap(&finding.advice, width) {
         lines.push(Line::raw(format!(" {line}")));
