@@ -55,7 +55,9 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
 fn log_to_stderr() -> anyhow::Result<()> {
     let filter = match std::env::var("RUST_LOG") {
         Ok(levels) => levels.parse::<Targets>().with_context(|| {
-            format!("RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug")
+            format!(
+                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
+            )
         })?,
         Err(_) => Targets::new().with_default(LevelFilter::INFO),
     };

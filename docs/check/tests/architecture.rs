@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use dosmos_documents::{documents, root};
-use regex_lite::Regex;
+use regex::Regex;
 
 fn architecture() -> String {
     std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_else(|e| panic!("{e}"))

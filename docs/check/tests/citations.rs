@@ -1,7 +1,7 @@
 //! Nothing cites what a reader of the repository cannot open: section signs, design notes kept elsewhere, papers by number.
 
 use dosmos_documents::explanations;
-use regex_lite::Regex;
+use regex::Regex;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/citations.rs";

@@ -1,7 +1,7 @@
 //! Every link in the documents leads somewhere, and so does every mention of a document's section in the sources.
 
 use dosmos_documents::{anchors, documents, explanations, root};
-use regex_lite::Regex;
+use regex::Regex;
 
 #[test]
 fn every_link_in_the_documents_leads_somewhere() {

@@ -1,7 +1,7 @@
 //! `docs/reliability.md` names the test of each promise: every one of them exists.
 
 use dosmos_documents::{documents, root};
-use regex_lite::Regex;
+use regex::Regex;
 
 /// The rows of all tables of the page, as cells without surrounding spaces.
 fn rows(text: &str) -> Vec<Vec<String>> {
@@ -25,7 +25,7 @@ fn absent(name: &str) -> Option<String> {
     let function = function?;
     let test = format!(
         r"(?s)(#\[(tokio::)?test[^\]]*\]|proptest!).*\bfn {}\b",
-        regex_lite::escape(function)
+        regex::escape(function)
     );
     let found = Regex::new(&test).expect("a pattern").is_match(&text);
     (!found).then(|| format!("{name}: there is no such test in {path}"))

@@ -3,7 +3,7 @@
 //! A check of this kind finds habits, not bad prose. Reading a page aloud is not replaced by it.
 
 use dosmos_documents::texts_for_people;
-use regex_lite::Regex;
+use regex::Regex;
 
 /// How many are left. The number only gets smaller; at zero it goes.
 const LEFT: usize = 60;
