@@ -1,7 +1,7 @@
 //! The wire contract between dosmos processes.
 //!
 //! * [`wire`]: the messages and gRPC services, generated from `proto/proto/dosmos/v1/*.proto`.
-//! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`error`]),
+//! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`runs`], [`error`]),
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
@@ -17,6 +17,7 @@ pub mod ids;
 pub mod incarnation;
 pub mod layout;
 pub mod phase;
+pub mod runs;
 pub mod time;
 pub mod topology;
 pub mod transport;
@@ -30,6 +31,7 @@ pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
+pub use runs::Runs;
 pub use time::Nanos;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
