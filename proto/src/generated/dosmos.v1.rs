@@ -441,6 +441,10 @@ pub struct Write {
     pub data: ::prost::bytes::Bytes,
     #[prost(uint64, optional, tag = "3")]
     pub epoch: ::core::option::Option<u64>,
+    /// If `data` is not one range: lengths of the first range, of the gap behind it, of the next range
+    /// and so on, in elements. All ranges are written in one step; one access, one record.
+    #[prost(uint32, repeated, tag = "4")]
+    pub lengths: ::prost::alloc::vec::Vec<u32>,
 }
 /// Served at the owner and recorded as a write. Values are the element's bits, zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
