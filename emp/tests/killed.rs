@@ -234,7 +234,8 @@ impl Link {
     async fn try_connect(dir: &Path) -> Option<Self> {
         // Asked each time: a new process has a new address.
         let book = AddressBook::new(HashMap::new(), Some(dir));
-        let channel = transport::connect(&book.resolve("emp0")?, DEADLINE).await;
+        let channel =
+            transport::connect(&book.resolve("emp0")?, book.token().as_ref(), DEADLINE).await;
         let (send, requests) = mpsc::unbounded_channel();
         let hello = wire::IngestHello {
             memory_process: "mp0".into(),
