@@ -268,6 +268,7 @@ async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
 async fn one_restarted_elsewhere_is_found_through_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let book = AddressBook::new(Default::default(), Some(directory.path()));
+    std::fs::write(directory.path().join("token"), token().reveal()).unwrap();
     let source = RemoteSource::named("emp0", book.clone());
     let error = source.catalog().await.unwrap_err().to_string();
     assert!(

@@ -131,7 +131,7 @@ impl Cluster {
 #[test]
 fn strangers_are_refused() {
     in_runtime(async {
-        let c = Cluster::new(&[], 1, 1);
+        let c = Cluster::new(&["/a"], 1, 1);
         let _processes = c.start_all().await;
         drop(c.client(0).await);
         let address = c.book().resolve(&c.topology.mp_name(MpId(0))).unwrap();
