@@ -128,7 +128,7 @@ impl Run {
     }
 }
 
-/// Stores of runs that have ended: those named, else all of a run, else of the latest.
+/// Stores of runs that have ended: those named; otherwise all of a run, or of the latest run.
 ///
 /// # Errors
 /// If there is none, or one cannot be opened.

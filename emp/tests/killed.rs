@@ -191,12 +191,12 @@ impl Sender {
                 return;
             }
             // With room left no acknowledgement is waited for.
-            let patience = match to_the_end || self.held.len() >= HELD {
+            let limit = match to_the_end || self.held.len() >= HELD {
                 true => DEADLINE,
                 false => Duration::from_micros(100),
             };
-            match tokio::time::timeout(patience, link.replies.message()).await {
-                Err(_) => assert!(patience < DEADLINE, "no acknowledgement in {DEADLINE:?}"),
+            match tokio::time::timeout(limit, link.replies.message()).await {
+                Err(_) => assert!(limit < DEADLINE, "no acknowledgement in {DEADLINE:?}"),
                 Ok(Ok(Some(reply))) => {
                     if let Some(ingest_reply::Body::Durable(n)) = reply.body {
                         self.acknowledged(n);

@@ -85,7 +85,7 @@ impl<'a> Asked<'a> {
         self.source.histogram(&query).await
     }
 
-    /// Accesses by variable, those on copies included.
+    /// Accesses by variable, cached reads included.
     pub(crate) fn accesses(&self) -> BTreeMap<VarId, u64> {
         let mut sums = BTreeMap::new();
         for p in &self.meta.primaries {

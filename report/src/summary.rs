@@ -55,10 +55,7 @@ pub(super) async fn blocks(
         let counts = asked.histogram(&filter, 1).await?.buckets[0];
         all.add(&counts);
         let of = match op {
-            Op::Read => format!(
-                "{} on copies",
-                text::percent(counts.optimized, counts.total())
-            ),
+            Op::Read => format!("{} cached", text::percent(counts.optimized, counts.total())),
             _ => format!(
                 "{} inter-group",
                 text::percent(counts.inter, counts.total())
@@ -79,7 +76,7 @@ pub(super) async fn blocks(
     tiles.push((
         "Findings".to_owned(),
         findings.to_string(),
-        worst.map_or("nothing to fix".to_owned(), |f| {
+        worst.map_or("nothing found".to_owned(), |f| {
             format!("worst: {:.0} % of the time", f.severity * 100.0)
         }),
     ));
@@ -108,7 +105,7 @@ fn lacks(c: &Completeness) -> Option<String> {
         ));
     }
     if !c.missing.is_empty() {
-        parts.push(format!("no answer from {}", c.missing.join(", ")));
+        parts.push(format!("no response from {}", c.missing.join(", ")));
     }
     if c.corrupt_chunks > 0 {
         parts.push(format!(

@@ -18,10 +18,6 @@ const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("trace", 8),
     ("dsm-lib", 9),
     ("memproc", 2),
-    ("plot", 5),
-    ("interchange", 2),
-    ("visualizer", 18),
-    ("cli", 18),
     ("examples", 31),
 ];
 
@@ -34,7 +30,7 @@ fn roots(folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The arrows inside a circle, a line each.
+/// The arrows inside a circle, one line per file.
 fn drawn(circle: &std::collections::BTreeSet<PathBuf>, arrows: &Graph<PathBuf>) -> String {
     let root = root();
     let short = |p: &Path| p.strip_prefix(&root).unwrap_or(p).display().to_string();

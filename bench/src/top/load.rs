@@ -26,7 +26,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 const IN_GROUP: u32 = 8;
 /// Time between two batches of a memory process, as of a real one.
 const BATCH: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How much of it.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl Load {
         }
         for _ in 0..size.managers {
             all_ready
-                .recv_timeout(PATIENCE)
+                .recv_timeout(TIMEOUT)
                 .context("an event manager did not come up")?;
         }
         Ok(load)
@@ -170,7 +170,7 @@ async fn send(
     over: Arc<AtomicBool>,
     ready: std::sync::mpsc::Sender<()>,
 ) -> anyhow::Result<()> {
-    let channel = transport::connect(address, Some(token), PATIENCE)
+    let channel = transport::connect(address, Some(token), TIMEOUT)
         .await
         .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
     let mut client = EventManagerClient::new(channel);

@@ -28,7 +28,7 @@ pub(super) struct Child {
 impl Child {
     /// Starts memory, link or event manager process `name` of a cluster.
     pub(super) fn node(name: &str, cluster: &Path, run_dir: &RunDir) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("where is this program?")?;
+        let program = std::env::current_exe().context("cannot find the path of this executable")?;
         let mut command = Command::new(program);
         command
             .args(["node", "--stdin-is-parent", "--name", name, "--cluster"])
@@ -53,9 +53,9 @@ impl Child {
     ) -> anyhow::Result<Self> {
         let program = line.first().context("no program to run")?;
         if !is_program(program) {
-            bail!("cannot start {program} for {name}: there is no such program");
+            bail!("cannot start {program} for {name}: no such program");
         }
-        let this = std::env::current_exe().context("where is this program?")?;
+        let this = std::env::current_exe().context("cannot find the path of this executable")?;
         let umask = format!("{:o}", run_dir.umask().bits());
         let mut command = Command::new(this);
         command

@@ -82,7 +82,7 @@ impl Running {
             Err(_) => {
                 let silent = running.first_silent().await;
                 let log = running.run_dir.tail(&silent);
-                bail!("{silent} does not answer after {START:?}; the end of its log:\n{log}");
+                bail!("{silent} does not respond within {START:?}; end of its log:\n{log}");
             }
         }
     }
@@ -184,7 +184,7 @@ impl Running {
             self.apps = left;
             if failed_at.is_some_and(|t| t.elapsed() > AFTER_FAILURE) {
                 for app in &self.apps {
-                    failures.push(format!("{} was ended", app.name));
+                    failures.push(format!("{} was stopped", app.name));
                 }
                 end_all(&mut self.apps).await;
                 break;
@@ -264,7 +264,7 @@ fn none_ended<'a>(
     for child in children {
         if let Some(status) = child.ended()? {
             let (name, log) = (&child.name, run_dir.tail(&child.name));
-            bail!("{name} ended unexpectedly ({status}); the end of its log:\n{log}");
+            bail!("{name} ended unexpectedly ({status}); end of its log:\n{log}");
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, T
 use dosmos_trace::record::{Record, Side};
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::args::QueryArgs;
 use crate::output::{self, Table};
 
@@ -21,7 +21,7 @@ pub(super) async fn histogram(
             buckets: args.buckets,
         })
         .await?;
-    let mut table = Table::new(&["from (s)", "to (s)", "local", "intra", "inter", "optimized"]);
+    let mut table = Table::new(&["from (s)", "to (s)", "local", "intra", "inter", "cached"]);
     let zero = catalog.extent.map_or(h.range.from, |e| e.from);
     let edge = |i: usize| {
         let into = u128::from(h.range.length().0) * i as u128 / h.buckets.len().max(1) as u128;
@@ -60,7 +60,11 @@ pub(super) async fn history(
     ]);
     let mut items = Vec::new();
     for p in &h.points {
-        let origin = if p.optimized { "copy" } else { p.origin.name() };
+        let origin = if p.optimized {
+            "cached"
+        } else {
+            p.origin.name()
+        };
         table.row([
             format!("{:.6}", (p.start - zero).as_secs_f64()),
             p.duration.to_string(),
@@ -68,7 +72,7 @@ pub(super) async fn history(
             p.op.to_string(),
             origin.to_owned(),
             catalog.topology.ap_name(p.ap),
-            subject(catalog, p.object),
+            object_name(catalog, p.object),
             p.version.to_string(),
             p.count.to_string(),
         ]);
@@ -82,7 +86,7 @@ pub(super) async fn history(
     Ok(Answer::new(table, json, h.completeness))
 }
 
-fn subject(catalog: &Catalog, o: ObjectId) -> String {
+fn object_name(catalog: &Catalog, o: ObjectId) -> String {
     format!("{}[{}]", catalog.name_of(o.var), o.index)
 }
 
@@ -118,7 +122,7 @@ pub(super) async fn events(
             t.ap_name(r.ap),
             t.mp_name(r.mp),
             t.mp_name(r.peer),
-            subject(catalog, r.object),
+            object_name(catalog, r.object),
             r.bytes.to_string(),
             r.version.to_string(),
             side.to_owned(),
@@ -134,7 +138,7 @@ pub(super) async fn events(
     }
     let next = next.map(|n| n.to_string());
     if let Some(next) = &next {
-        output::note(&format!("there is more: --after {next}"));
+        output::note(&format!("more records follow: --after {next}"));
     }
     let json = json!({ "events": items, "next": next });
     Ok(Answer::new(table, json, records.completeness))
@@ -143,7 +147,7 @@ pub(super) async fn events(
 fn flags(r: &Record) -> String {
     let f = r.flags;
     let all = [
-        (f.optimized, "optimized"),
+        (f.optimized, "cached"),
         (f.sampled, "sampled"),
         (f.failed, "failed"),
         (f.waiting, "waiting"),

@@ -87,7 +87,7 @@ struct Worker<'a> {
     dsm: &'a Dsm,
     /// The keys sorted by an even and by an odd digit, each process's in an object.
     parts: [Vector<u32>; 2],
-    /// A row each process: how many keys it has of each value of the digit.
+    /// One row per process: how many keys it has of each value of the digit.
     histograms: [Matrix<u32>; 2],
     /// The result.
     sorted: Vector<u32>,

@@ -50,7 +50,7 @@ impl Program for Raytrace {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         if self.tile.min(self.rows).min(self.columns) == 0 {
             return Err(Error::Usage(format!(
-                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of 1 at least",
+                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of at least 1",
                 self.tile, self.rows, self.columns
             )));
         }

@@ -47,7 +47,7 @@ impl Program for Sphere {
         enough(dsm, "sphere", "--rows", self.rows, 2)?;
         if self.columns < 3 {
             return Err(Error::Usage(format!(
-                "sphere: --columns {} is too small; give 3 at least",
+                "sphere: --columns {} is too small; give at least 3",
                 self.columns
             )));
         }

@@ -17,7 +17,7 @@ use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
 const DECODED: u64 = 1 << 18;
-/// Kinds a slice can have: operations, origins, and reads on copies.
+/// Kinds a slice can have: operations, origins, and cached reads.
 const KINDS: u32 = 16;
 
 /// A history under way.

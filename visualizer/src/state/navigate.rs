@@ -19,7 +19,7 @@ impl State {
         });
     }
 
-    /// Goes to `place`; answers about another subject are forgotten.
+    /// Goes to `place`; answers about another target are forgotten.
     pub(super) fn go(&mut self, place: Place) {
         if place != self.place {
             self.place = place;
