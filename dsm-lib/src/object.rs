@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
+use dosmos_proto::{Malformed, ObjectId, Region, Runs, Variable as Declared};
 
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::subject::{Op, Thing};
-use crate::{Call, Dsm, Error, Result, Section, View};
+use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
@@ -164,6 +164,16 @@ impl<T: Element> Object<T> {
         self.write_part(OUTSIDE, first, values)
     }
 
+    /// Reads the whole object to change it in place, outside a section: what is changed is written when
+    /// the [`Edit`] is finished or dropped. One read, and one write if anything changed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn edit(&self) -> Result<Edit<T>> {
+        let values = self.read()?.into_vec();
+        Ok(Edit::new(self.clone(), values))
+    }
+
     /// Writes element `at`.
     ///
     /// # Errors
@@ -241,11 +251,34 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
-        let body = self.access(wire::object_access::Kind::Write(wire::Write {
+        self.send_write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
             epoch,
-        }));
+            lengths: Vec::new(),
+        })
+    }
+
+    /// Writes the elements of `runs`, which has them in their places in `values`, in one step.
+    pub(crate) fn write_runs(&self, epoch: InSection, runs: &Runs, values: &[T]) -> Call<()> {
+        let (first, end) = runs.hull();
+        if runs.is_one() {
+            return self.write_part(epoch, first as usize, &values[first as usize..end as usize]);
+        }
+        let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
+        for (first, end) in runs.iter() {
+            data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
+        }
+        self.send_write(wire::Write {
+            first,
+            data: data.freeze(),
+            epoch,
+            lengths: runs.to_wire(),
+        })
+    }
+
+    fn send_write(&self, write: wire::Write) -> Call<()> {
+        let body = self.access(wire::object_access::Kind::Write(write));
         self.call(Op::Write, body, |reply| match reply {
             Reply::Write(_) => Ok(()),
             _ => Err(Malformed::new("reply", "not the end of a write")),

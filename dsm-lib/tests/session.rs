@@ -44,6 +44,53 @@ fn a_program_knows_its_place() {
 }
 
 #[test]
+fn an_edit_writes_what_was_changed_and_nothing_else() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<i32> = dsm.vector("v", 8).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let mut edit = object.edit().unwrap();
+    edit[1] = 10;
+    edit[6] = 60;
+    v.set(7, 77).unwrap(); // by somebody else, meanwhile
+    edit.finish().unwrap();
+    assert_eq!(object.read().unwrap()[..], [0, 10, 0, 0, 0, 0, 60, 77]);
+    object.edit().unwrap().row_mut(0)[2] = 20; // written when it is dropped
+    assert_eq!(v.get(2).unwrap(), 20);
+    drop(object.edit().unwrap()); // nothing changed, nothing written
+    let log = fake.log();
+    let writes = log.iter().filter(|l| *l == "write v").count();
+    assert_eq!(writes, 3, "{log:?}");
+}
+
+#[test]
+fn a_section_is_a_slice_that_is_written_at_its_release() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<f64> = dsm.vector("v", 5).declare().unwrap();
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    assert_eq!(section.values().unwrap(), [0.0; 5]);
+    section.values_mut().unwrap()[3] = 3.0;
+    assert_eq!(section.get(3).unwrap(), 3.0);
+    assert_eq!(section.read_range(2..4).unwrap()[..], [0.0, 3.0]);
+    assert_eq!(v.get(3).unwrap(), 0.0, "nothing was sent so far");
+    section.set(0, 1.0).unwrap(); // behind what was changed in the slice
+    assert_eq!(section.values().unwrap(), [1.0, 0.0, 0.0, 3.0, 0.0]);
+    section.values_mut().unwrap()[4] = -0.0;
+    section.release().unwrap();
+    let values = v.object(0).unwrap().read().unwrap();
+    assert_eq!(values[..], [1.0, 0.0, 0.0, 3.0, 0.0]);
+    assert!(values[4].is_sign_negative(), "changed bits are changes");
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    section.values_mut().unwrap()[1] = 7.0;
+    drop(section);
+    assert_eq!(v.get(1).unwrap(), 7.0);
+    let log = fake.log();
+    let count = |what: &str| log.iter().filter(|l| *l == what).count();
+    assert_eq!((count("write v"), count("read v")), (4, 6), "{log:?}");
+}
+
+#[test]
 fn values_are_written_and_read_as_wholes_and_parts() {
     let fake = Fake::start();
     let dsm = connect(&fake);

@@ -232,6 +232,7 @@ fn write(object: ObjectId, data: Vec<u8>) -> In {
             first: 0,
             data: data.into(),
             epoch: None,
+            lengths: Vec::new(),
         }),
     )
 }

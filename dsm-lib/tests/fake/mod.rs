@@ -14,7 +14,9 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{ErrorCode, GroupId, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec};
+use dosmos_proto::{
+    ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, VarId, Variable, VariableSpec,
+};
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use tonic::{Status, Streaming};
@@ -261,9 +263,20 @@ impl Session {
                 })
             }
             Kind::Write(w) => {
-                let at = w.first as usize * self.width(object);
+                let width = self.width(object);
+                let whole = [(w.data.len() / width) as u32];
+                let lengths = match w.lengths.as_slice() {
+                    [] => &whole[..],
+                    lengths => lengths,
+                };
                 let all = self.data.get_mut(&object).unwrap();
-                all[at..at + w.data.len()].copy_from_slice(&w.data);
+                let mut rest = &w.data[..];
+                for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
+                    let bytes = first as usize * width..end as usize * width;
+                    let (now, later) = rest.split_at(bytes.len());
+                    all[bytes].copy_from_slice(now);
+                    rest = later;
+                }
                 Reply::Write(wire::WriteDone::default())
             }
             Kind::Atomic(a) => self.atomic(object, &a),

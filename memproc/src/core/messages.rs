@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_proto::{
-    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Runs, Variable,
+    VariableSpec,
 };
 use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
@@ -139,6 +140,8 @@ pub enum AccessKind {
     Write {
         /// First element.
         first: u32,
+        /// Which elements from there on, if they are not one range.
+        runs: Option<Runs>,
         /// Whole elements, little-endian.
         data: Bytes,
         /// Its section.

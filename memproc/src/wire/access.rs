@@ -4,7 +4,7 @@
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::atomic::Op;
 use dosmos_proto::wire::object_access::Kind;
-use dosmos_proto::{Malformed, ObjectId};
+use dosmos_proto::{Malformed, ObjectId, Runs};
 
 use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
 
@@ -20,6 +20,10 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
         },
         Kind::Write(w) => AccessKind::Write {
             first: w.first,
+            runs: match w.lengths.as_slice() {
+                [] => None,
+                lengths => Some(Runs::from_wire(w.first, lengths)?),
+            },
             data: w.data,
             epoch: w.epoch,
         },
@@ -52,7 +56,17 @@ pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
             end: range.end,
             epoch,
         }),
-        AccessKind::Write { first, data, epoch } => Kind::Write(w::Write { first, data, epoch }),
+        AccessKind::Write {
+            first,
+            runs,
+            data,
+            epoch,
+        } => Kind::Write(w::Write {
+            first,
+            data,
+            epoch,
+            lengths: runs.map_or_else(Vec::new, |runs| runs.to_wire()),
+        }),
         AccessKind::Atomic {
             element,
             element_type,

@@ -408,8 +408,15 @@ mod tests {
             },
             access(AccessKind::Write {
                 first: 1,
+                runs: None,
                 data: data.clone(),
                 epoch: Some(4),
+            }),
+            access(AccessKind::Write {
+                first: 1,
+                runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
+                data: data.clone(),
+                epoch: None,
             }),
             atomic(AtomicOp::FetchAdd(3)),
             atomic(swap),

@@ -633,7 +633,15 @@ pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
     write_bytes(object, 0, bytes(value), Some(epoch))
 }
 pub fn write_bytes(object: ObjectId, first: u32, data: Bytes, epoch: Option<u64>) -> Request {
-    access(object, AccessKind::Write { first, data, epoch })
+    access(
+        object,
+        AccessKind::Write {
+            first,
+            runs: None,
+            data,
+            epoch,
+        },
+    )
 }
 pub fn acquire(object: ObjectId) -> Request {
     access(object, AccessKind::Acquire)

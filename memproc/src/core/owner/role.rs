@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
@@ -64,9 +64,12 @@ impl Owner {
             AccessKind::Read { range, epoch } => {
                 self.read(cx, who, &place, (range, epoch), want_copy)
             }
-            AccessKind::Write { first, data, epoch } => {
-                self.write(cx, who, &place, (first, &data), epoch)
-            }
+            AccessKind::Write {
+                first,
+                runs,
+                data,
+                epoch,
+            } => self.write(cx, who, &place, (first, runs.as_ref(), &data), epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
@@ -154,13 +157,16 @@ impl Owner {
         cx: &Context,
         who: Accessor,
         place: &Place,
-        (first, data): (u32, &Bytes),
+        (first, runs, data): (u32, Option<&Runs>, &Bytes),
         epoch: Option<u64>,
     ) -> Done {
-        let range = place.check_data(first, data.len())?;
+        let range = place.check_data(first, runs, data.len())?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let o = self.object(place)?;
-        o.write(place.bytes_of(range).start, data, in_section);
+        match runs {
+            None => o.write(place.bytes_of(range).start, data, in_section),
+            Some(runs) => o.write_runs(runs, place.width, data, in_section),
+        }
         let version = o.version;
         self.wrote(who, place.object, in_section);
         let served = Served {

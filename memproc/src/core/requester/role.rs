@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
+    ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
 use dosmos_trace::meta::HandOver;
@@ -203,9 +203,12 @@ impl Requester {
     ) -> Result<(), (MpId, Refusal)> {
         let begun = match kind {
             AccessKind::Read { range, epoch } => self.read(cx, ticket, place, range, epoch),
-            AccessKind::Write { first, data, epoch } => {
-                self.write(cx, ticket, place, (first, data), epoch)
-            }
+            AccessKind::Write {
+                first,
+                runs,
+                data,
+                epoch,
+            } => self.write(cx, ticket, place, (first, runs, data), epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
@@ -277,15 +280,20 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (first, data): (u32, Bytes),
+        (first, runs, data): (u32, Option<Runs>, Bytes),
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let bytes = data.len();
-        let range = place.check_data(first, bytes)?;
+        let range = place.check_data(first, runs.as_ref(), bytes)?;
         let epoch = self
             .sessions
             .check_section(cx, ticket.ap, place.object, epoch)?;
-        let kind = AccessKind::Write { first, data, epoch };
+        let kind = AccessKind::Write {
+            first,
+            runs,
+            data,
+            epoch,
+        };
         self.change(cx, ticket, place, (range, bytes as u32), epoch, kind)
     }
 
