@@ -7,7 +7,7 @@ use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
 use crate::figures::Figures;
-use crate::program::{Program, Sequential, parse};
+use crate::program::{Input, Program, Sequential, parse};
 use crate::{
     barnes, counts, edge, exclusive, fft, groups, is, kernels, latency, litmus, lu, output,
     pathology, ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
@@ -23,7 +23,14 @@ pub struct App {
     pub about: &'static str,
     start: fn(&Dsm, &App, &[String]) -> Result<String>,
     check: fn(&App, &[String]) -> Result<()>,
-    alone: Option<fn(&App, &[String]) -> Result<Figures>>,
+    alone: Option<Alone>,
+}
+
+/// The sequential form of a program.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    run: fn(&App, &[String]) -> Result<Figures>,
+    input: fn(&App, &[String]) -> Result<Option<Input>>,
 }
 
 impl App {
@@ -45,10 +52,18 @@ impl App {
         self.alone.is_some()
     }
 
+    fn sequential(&self) -> Result<Alone> {
+        let missing = || Error::Usage(format!("{} has no sequential form", self.name));
+        self.alone.ok_or_else(missing)
+    }
+
     /// The same program with its sequential form.
     const fn with_alone<P: Sequential>(self) -> Self {
         Self {
-            alone: Some(|app, args| line::<P>(app, args)?.program.alone()),
+            alone: Some(Alone {
+                run: |app, args| line::<P>(app, args)?.program.alone(),
+                input: |app, args| Ok(line::<P>(app, args)?.program.input()),
+            }),
             ..self
         }
     }
@@ -171,10 +186,16 @@ pub fn run_on(dsm: &Dsm, name: &str, args: &[String]) -> Result<String, Error> {
 /// If the program is unknown or no application, or its arguments make no sense.
 pub fn alone(name: &str, args: &[String]) -> Result<Figures, Error> {
     let app = find(name)?;
-    let alone = app
-        .alone
-        .ok_or_else(|| Error::Usage(format!("{name} has no sequential form")))?;
-    alone(app, args)
+    (app.sequential()?.run)(app, args)
+}
+
+/// What program `name` would compute with, for a program in another language that computes the same; none if none does.
+///
+/// # Errors
+/// As [`alone`].
+pub fn input(name: &str, args: &[String]) -> Result<Option<Input>, Error> {
+    let app = find(name)?;
+    (app.sequential()?.input)(app, args)
 }
 
 fn find(name: &str) -> Result<&'static App> {

@@ -22,7 +22,7 @@ use dsm_lib::{Call, Dsm, Vector};
 use crate::common::{Pace, dice, enough, same_bits, share, unit};
 use crate::error::Result;
 use crate::figures::{Checksum, Figures};
-use crate::program::{Program, Sequential};
+use crate::program::{Input, Program, Sequential};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -103,6 +103,16 @@ impl Sequential for Is {
             rank(&keys, &starts(&histogram(&keys, self.buckets)), &mut ranks);
         }
         Ok(Figures::new(started.elapsed(), Checksum::of(&ranks)))
+    }
+
+    fn input(&self) -> Option<Input> {
+        let iterations = self.pace.iterations(ITERATIONS);
+        let sizes = [self.keys, self.buckets, iterations].map(|n| n.to_string());
+        let keys = self.all_keys().into_iter();
+        Some(Input {
+            parameters: sizes.into(),
+            data: keys.flat_map(u32::to_le_bytes).collect(),
+        })
     }
 }
 
@@ -210,12 +220,10 @@ impl Shared {
         for turn in 0..dsm.size() {
             let part = (dsm.rank() + turn) % dsm.size();
             let mut section = self.buckets[set].object(part)?.acquire()?;
-            let mut sums = section.read()?.into_vec();
             let mine = &counts[share(counts.len(), dsm.size(), part)];
-            for (sum, count) in sums.iter_mut().zip(mine) {
+            for (sum, count) in section.values_mut()?.iter_mut().zip(mine) {
                 *sum += count;
             }
-            section.write(&sums)?;
             section.release()?;
         }
         Ok(())

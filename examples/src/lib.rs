@@ -58,6 +58,7 @@ pub mod suite;
 pub mod water;
 pub mod workpile;
 
-pub use app::{App, alone, catalog, run, run_on};
+pub use app::{App, alone, catalog, input, run, run_on};
 pub use error::Error;
 pub use figures::{Checksum, Figures};
+pub use program::Input;

@@ -18,6 +18,20 @@ pub(crate) trait Program: Args {
 pub(crate) trait Sequential: Args {
     /// Does by itself what the processes of the parallel program do together.
     fn alone(&self) -> Result<Figures>;
+
+    /// What a program in another language needs to compute the same, if there is one.
+    fn input(&self) -> Option<Input> {
+        None
+    }
+}
+
+/// What a program in another language needs to compute the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input {
+    /// In the order in which it takes them.
+    pub parameters: Vec<String>,
+    /// Random numbers, little end first.
+    pub data: Vec<u8>,
 }
 
 /// The program that `args` are the arguments of; `name` is what it is called in a message.

@@ -23,7 +23,7 @@ use dsm_lib::{Call, Dsm, Matrix};
 use crate::common::{Clock, Pace, dice, enough, first_difference, share, unit};
 use crate::error::{Error, Result};
 use crate::figures::{Checksum, Figures};
-use crate::program::{Program, Sequential, wrong};
+use crate::program::{Input, Program, Sequential, wrong};
 use kernel::{Complex, Transform, sequential, transpose};
 
 /// How far the signal may be from itself after forward and back. Its values are below 1.
@@ -77,6 +77,16 @@ impl Sequential for Fft {
         let points = sequential(self.side, signal, self.pace.iterations(ITERATIONS));
         let took = started.elapsed();
         Ok(Figures::new(took, Checksum::of(points.as_flattened())))
+    }
+
+    fn input(&self) -> Option<Input> {
+        let sizes = [self.side, self.pace.iterations(ITERATIONS)].map(|n| n.to_string());
+        let signal = self.signal(0..self.side);
+        let numbers = signal.as_flattened().iter();
+        Some(Input {
+            parameters: sizes.into(),
+            data: numbers.flat_map(|x| x.to_le_bytes()).collect(),
+        })
     }
 }
 

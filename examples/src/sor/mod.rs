@@ -19,7 +19,7 @@ use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
 use crate::common::{Clock, Edges, Pace, same_bits};
 use crate::error::{Error, Result};
 use crate::figures::{Checksum, Figures};
-use crate::program::{Program, Sequential};
+use crate::program::{Input, Program, Sequential};
 use kernel::{Band, Colour, Half, sequential};
 
 /// The arguments of the program.
@@ -79,6 +79,15 @@ impl Sequential for Sor {
         let started = Instant::now();
         band.iterate(self.pace.iterations(ITERATIONS), self.omega, &mut values);
         Ok(Figures::new(started.elapsed(), Checksum::of(&values)))
+    }
+
+    fn input(&self) -> Option<Input> {
+        let iterations = self.pace.iterations(ITERATIONS);
+        let sizes = [self.rows, self.columns, iterations].map(|n| n.to_string());
+        Some(Input {
+            parameters: sizes.into_iter().chain([self.omega.to_string()]).collect(),
+            data: Vec::new(),
+        })
     }
 }
 

@@ -32,11 +32,6 @@ impl Rows {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.values.len() / self.per_row
-    }
-
     /// The columns of the non-zeros, row by row.
     pub(crate) fn columns(&self) -> &[u32] {
         &self.columns
@@ -97,7 +92,7 @@ mod tests {
         };
         let mut y = [0.0; 2];
         matrix.times(&[1.0, 10.0, 100.0], 2.0, &mut y);
-        assert_eq!((y, matrix.len()), ([664.0, -18.0], 2));
+        assert_eq!(y, [664.0, -18.0]);
         assert_eq!(largest(&[102.0, 0.0, -110.0]), 110.0);
     }
 

@@ -210,11 +210,9 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let mut section = self.shared_forces.object(block)?.acquire()?;
-        let mut sums = section.read()?.into_vec();
-        for (sum, force) in sums.iter_mut().zip(forces) {
+        for (sum, force) in section.values_mut()?.iter_mut().zip(forces) {
             *sum = sum.wrapping_add(*force);
         }
-        section.write(&sums)?;
         section.release()?;
         Ok(())
     }
