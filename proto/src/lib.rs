@@ -35,7 +35,7 @@ pub use runs::Runs;
 pub use time::Nanos;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
-pub use variable::{CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

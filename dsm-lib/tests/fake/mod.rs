@@ -152,6 +152,9 @@ struct Session {
 impl Session {
     fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
         let body = request.body.unwrap();
+        if matches!(body, Request::Report(_)) {
+            return Ok(vec![]);
+        }
         let name = self.name_of(&body);
         if let Request::Cancel(cancel) = &body {
             let name = self.waiting.remove(&cancel.id).unwrap_or_default();
@@ -232,7 +235,7 @@ impl Session {
             Request::Access(wire::ObjectAccess { object, kind }) => {
                 self.access(object, kind.unwrap())?
             }
-            Request::Cancel(_) => unreachable!("it gets no reply"),
+            Request::Cancel(_) | Request::Report(_) => unreachable!("it gets no reply"),
             Request::Barrier(b) if b.name == "lose" => {
                 self.held.clear();
                 Reply::Barrier(wire::BarrierDone { generation: 1 })
@@ -260,6 +263,7 @@ impl Session {
                 Reply::Read(wire::ReadDone {
                     version: self.version(object),
                     data: all[r.first as usize * width..end].to_vec().into(),
+                    keep: false,
                 })
             }
             Kind::Write(w) => {
@@ -375,5 +379,6 @@ fn verb(body: &Request) -> &'static str {
         Request::Barrier(_) => "barrier",
         Request::Publish(_) => "publish",
         Request::Bye(_) => "bye",
+        Request::Report(_) => "report",
     }
 }
