@@ -11,6 +11,9 @@ use nix::sys::stat::{Mode, umask};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::NodeArgs;
 use crate::config::Cluster;
@@ -25,13 +28,7 @@ const RANKS: [&str; 4] = [
 ];
 
 pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
-        )
-        .init();
+    log_to_stderr()?;
     let cluster = Cluster::read(&args.cluster)?;
     let name = match args.name {
         Some(name) => name,
@@ -52,6 +49,26 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
     serve(&cluster, &name, &run_dir, &book, shutdown).await
+}
+
+/// Logs to standard error: `info`, or what `RUST_LOG` asks for, such as `warn,dosmos_memproc=debug`.
+fn log_to_stderr() -> anyhow::Result<()> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(levels) => levels.parse::<Targets>().with_context(|| {
+            format!(
+                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
+            )
+        })?,
+        Err(_) => Targets::new().with_default(LevelFilter::INFO),
+    };
+    let to_stderr = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(to_stderr)
+        .init();
+    Ok(())
 }
 
 async fn serve(

@@ -38,7 +38,7 @@ pub use transport::{ConnectError, InvalidAddress};
 pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
 pub const PROTOCOL: u32 = 1;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use dosmos_proto::VarId;
-use regex::{Regex, RegexBuilder};
+use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 /// Memory a compiled pattern may take, in bytes.
@@ -133,7 +133,7 @@ impl NamePattern {
     /// The names that are exactly this.
     pub fn exactly(name: &str) -> Self {
         Self {
-            text: format!("^{}$", regex::escape(name)),
+            text: format!("^{}$", regex_lite::escape(name)),
             negate: false,
         }
     }
