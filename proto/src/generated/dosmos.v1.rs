@@ -63,6 +63,8 @@ pub struct VariableSpec {
     pub policy: i32,
     #[prost(enumeration = "LockKind", tag = "5")]
     pub lock: i32,
+    #[prost(enumeration = "Cache", tag = "6")]
+    pub cache: i32,
 }
 /// A declared variable: what was asked for, and what was made of it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -262,6 +264,35 @@ impl LockKind {
         }
     }
 }
+/// Down to where copies of a variable's objects are kept for reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Cache {
+    /// every read is a message to the memory process
+    MemoryProcess = 0,
+    /// a read of a valid copy sends nothing
+    ApplicationProcess = 1,
+}
+impl Cache {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::MemoryProcess => "CACHE_MEMORY_PROCESS",
+            Self::ApplicationProcess => "CACHE_APPLICATION_PROCESS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CACHE_MEMORY_PROCESS" => Some(Self::MemoryProcess),
+            "CACHE_APPLICATION_PROCESS" => Some(Self::ApplicationProcess),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorCode {
@@ -349,7 +380,10 @@ pub struct ApRequest {
     /// no message of its own.
     #[prost(message, repeated, tag = "14")]
     pub times: ::prost::alloc::vec::Vec<PhaseTimes>,
-    #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10")]
+    /// Reads that were served in the sender and not reported yet.
+    #[prost(message, repeated, tag = "15")]
+    pub reads: ::prost::alloc::vec::Vec<CachedReads>,
+    #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<ap_request::Body>,
 }
 /// Nested message and enum types in `ApRequest`.
@@ -373,6 +407,8 @@ pub mod ap_request {
         Cancel(super::Cancel),
         #[prost(message, tag = "10")]
         Bye(super::Bye),
+        #[prost(message, tag = "11")]
+        Report(super::Report),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -384,6 +420,28 @@ pub struct ApHello {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bye {}
+/// Nothing but what `times` and `reads` say. Gets no reply.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Report {}
+/// Reads of one object that an application process served from its own copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CachedReads {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
+    /// all of them were between these two times
+    #[prost(uint64, tag = "3")]
+    pub first_ns: u64,
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
+    /// of all of them
+    #[prost(uint64, tag = "5")]
+    pub bytes: u64,
+    /// of the copy last read
+    #[prost(uint64, tag = "6")]
+    pub version: u64,
+}
 /// Make this application process's writes outside sections visible to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Publish {}
@@ -430,6 +488,9 @@ pub struct Read {
     /// of the section it belongs to; absent outside a section
     #[prost(uint64, optional, tag = "3")]
     pub epoch: ::core::option::Option<u64>,
+    /// The application process would keep a copy: the whole object may come.
+    #[prost(bool, tag = "4")]
+    pub keep: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Write {
@@ -500,7 +561,7 @@ pub struct ApReply {
     /// another memory process had to be asked
     #[prost(bool, tag = "13")]
     pub remote: bool,
-    #[prost(oneof = "ap_reply::Body", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "ap_reply::Body", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14")]
     pub body: ::core::option::Option<ap_reply::Body>,
 }
 /// Nested message and enum types in `ApReply`.
@@ -529,6 +590,9 @@ pub mod ap_reply {
         Error(super::Error),
         #[prost(message, tag = "12")]
         Published(super::Published),
+        /// Not a reply (`id` is 0): the copy of this object that the application process was given is void.
+        #[prost(fixed64, tag = "14")]
+        Invalidate(u64),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -569,6 +633,9 @@ pub struct ReadDone {
     pub version: u64,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
+    /// `data` is the whole object, and the application process may read it until it is told otherwise.
+    #[prost(bool, tag = "3")]
+    pub keep: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WriteDone {
