@@ -97,13 +97,32 @@ struct Object {
 
 #[derive(Clone, Copy, Debug)]
 enum Doing {
-    Read { object: usize, floor: u64 },
-    SectionWrite { object: usize },
-    OwnedWrite { object: usize, seq: u64 },
-    Acquire { object: usize },
-    Release { object: usize, number: Option<u64> },
-    Add { object: usize },
-    Barrier { round: u64 },
+    /// `overlaps`: it was not waited for before the next request.
+    Read {
+        object: usize,
+        floor: u64,
+        overlaps: bool,
+    },
+    SectionWrite {
+        object: usize,
+    },
+    OwnedWrite {
+        object: usize,
+        seq: u64,
+    },
+    Acquire {
+        object: usize,
+    },
+    Release {
+        object: usize,
+        number: Option<u64>,
+    },
+    Add {
+        object: usize,
+    },
+    Barrier {
+        round: u64,
+    },
 }
 
 impl Doing {
@@ -381,6 +400,7 @@ impl Sim {
         let awaited = match doing {
             Doing::OwnedWrite { .. } => self.rng.random_bool(0.3),
             Doing::Release { .. } => self.rng.random_bool(0.6),
+            Doing::Read { overlaps, .. } => !overlaps,
             _ => true,
         };
         let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
@@ -425,7 +445,13 @@ impl Sim {
         let floor = self.floor(a, object, self.published(object));
         let id = self.objects[object].id;
         let request = if keeps { read_to_keep(id) } else { read(id) };
-        self.ask(a, request, Doing::Read { object, floor });
+        let overlaps = keeps && self.rng.random_bool(0.3);
+        let doing = Doing::Read {
+            object,
+            floor,
+            overlaps,
+        };
+        self.ask(a, request, doing);
     }
 
     /// What a reader sees at least, if so much had been published as far as it may know.
@@ -459,7 +485,11 @@ impl Sim {
             "ap{a} reads its copy of v{object}: {} v{version}",
             number(&data)
         ));
-        self.count(Doing::Read { object, floor });
+        self.count(Doing::Read {
+            object,
+            floor,
+            overlaps: false,
+        });
         self.check_version(a, object, version);
         self.check_read(a, object, floor, &data);
         true
@@ -673,7 +703,12 @@ impl Sim {
     fn failed(&mut self, a: usize, doing: Doing) {
         match doing {
             Doing::Release { object, .. } => self.make_uncertain(object),
-            Doing::SectionWrite { object } | Doing::Read { object, .. } => {
+            Doing::SectionWrite { object }
+            | Doing::Read {
+                object,
+                overlaps: false,
+                ..
+            } => {
                 let holds = self.aps[a].holding.as_ref();
                 if holds.is_some_and(|h| h.object == object) {
                     self.kill(a);
@@ -686,7 +721,24 @@ impl Sim {
 
     fn succeeded(&mut self, a: usize, doing: Doing, reply: &Reply) {
         match (doing, reply) {
-            (Doing::Read { object, floor }, Reply::Read { version, data, .. }) => {
+            (
+                Doing::Read {
+                    object,
+                    floor,
+                    overlaps: true,
+                },
+                Reply::Read { data, .. },
+            ) => {
+                // In no order with what else the process does; only as new as what it knew then.
+                let holds = self.aps[a].holding.as_ref().map(|h| h.object) == Some(object);
+                if !holds {
+                    let before = self.aps[a].seen.remove(&object).unwrap_or(0);
+                    self.check_read(a, object, floor, data);
+                    let seen = self.aps[a].seen.entry(object).or_default();
+                    *seen = before.max(*seen);
+                }
+            }
+            (Doing::Read { object, floor, .. }, Reply::Read { version, data, .. }) => {
                 self.check_version(a, object, *version);
                 self.check_read(a, object, floor, data);
             }
