@@ -128,6 +128,7 @@ impl<'a> Context<'a> {
             ap,
             mp: self.cluster.me,
             peer: self.cluster.me,
+            count: 1,
             bytes: 0,
             version: 0,
             range: (0, 0),

@@ -696,7 +696,7 @@ impl Sim {
             Doing::Barrier { .. } => return,
         };
         let id = self.objects[object].id;
-        self.done.entry(id).or_default().count(op);
+        self.done.entry(id).or_default().count(op, 1);
     }
 
     /// A refusal, after a fault. One whose section is in doubt starts again.

@@ -351,7 +351,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     let mut record = owner_record(cx, who.ap, who.caller, served.op, served.object);
     record.wait = wait;
     record.range = served.range;
-    record.bytes = served.bytes;
+    record.bytes = served.bytes.into();
     record.version = served.version;
     cx.trace(crate::core::messages::Item::Record(record));
 }

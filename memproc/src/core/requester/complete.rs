@@ -267,7 +267,7 @@ pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Re
     record.origin = cx.cluster.origin(cx.me(), operation.to);
     record.peer = operation.to;
     record.range = traced.range;
-    record.bytes = traced.bytes;
+    record.bytes = traced.bytes.into();
     Some(record)
 }
 
