@@ -99,6 +99,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
                 } else {
                     MpId(index % 4)
                 },
+                count: 1,
                 bytes: 8,
                 version: 0,
                 range: (0, 1),
@@ -388,6 +389,7 @@ fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
                 ap: ApId(ap),
                 mp: MpId(ap),
                 peer: owner,
+                count: 1,
                 bytes: 8,
                 version: 0,
                 range: (0, 1),

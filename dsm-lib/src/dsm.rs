@@ -6,6 +6,7 @@ use std::time::Duration;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, MpId, PROTOCOL};
 
+use crate::cache::Slot;
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
@@ -319,6 +320,11 @@ impl Dsm {
     ) -> Call<R> {
         self.client
             .call_checked(subject, body, self.deadline, decode)
+    }
+
+    /// What this process holds of an object.
+    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
+        self.client.slot(thing, elements)
     }
 
     pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {

@@ -199,6 +199,7 @@ fn record(i: u64, mp: u32, side: Side, op: Op) -> Record {
         ap: ApId(mp),
         mp: MpId(mp),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: i,
         range: (0, 1),
@@ -479,7 +480,7 @@ async fn meta_objects_sum_up_to_the_records() {
                 accesses
                     .iter()
                     .filter(|r| r.is_access())
-                    .for_each(|r| done.count(r.op));
+                    .for_each(|r| done.count(r.op, r.accesses()));
             }
             if seen == done
                 && done.writes == 20

@@ -126,6 +126,7 @@ impl Lab {
             ap: ApId(ap),
             mp,
             peer: MpId(owner),
+            count: 1,
             bytes,
             version,
             range: (0, 0),

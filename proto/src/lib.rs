@@ -37,7 +37,7 @@ pub use time::Nanos;
 pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
-pub use variable::{CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

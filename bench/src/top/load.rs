@@ -314,6 +314,7 @@ impl Maker {
             ap: ApId(requester.min(self.size.managers - 1)),
             mp: MpId(requester.min(self.size.managers - 1)),
             peer: MpId(self.me),
+            count: 1,
             bytes: 8,
             version: 0,
             range: (0, 1),

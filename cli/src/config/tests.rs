@@ -1,5 +1,7 @@
 //! Each thing that can be wrong with a cluster file, and what is said of it.
 
+use std::path::Path;
+
 use dosmos_proto::transport::Address;
 use dosmos_proto::{CopyPolicy, Placement};
 

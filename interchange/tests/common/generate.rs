@@ -201,6 +201,7 @@ fn records(
             ap: ApId(who.2),
             mp: MpId(who.3),
             peer: MpId(who.4),
+            count: 1,
             bytes: rest.0,
             version: rest.1,
             range: (a.min(b), a.max(b)),

@@ -68,6 +68,7 @@ fn record(op: Op, mp: u32, side: Side) -> Record {
         ap: ApId(mp),
         mp: MpId(mp),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: 1,
         range: (0, 1),
@@ -285,7 +286,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Access(op, mp) => {
-                    done.count(op);
+                    done.count(op, 1);
                     if mp == 0 {
                         emps[0].apply(&record(op, 0, Side::Requester));
                     } else if op == Op::Read && copy {
