@@ -34,7 +34,7 @@ pub struct Sums {
     pub intra: u64,
     /// Inter-group ones.
     pub inter: u64,
-    /// Of the local ones, reads on copies at memory processes.
+    /// Of the local ones, cached reads at memory processes.
     pub optimized: u64,
     /// Of the local ones, accesses served in the application process.
     pub in_process: u64,

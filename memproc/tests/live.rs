@@ -29,7 +29,7 @@ use tonic::{Request, Response, Status, Streaming};
 #[allow(missing_docs, unreachable_pub, dead_code)]
 mod topology;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until something holds.
 async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -38,7 +38,7 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, wait)
+    timeout(TIMEOUT, wait)
         .await
         .unwrap_or_else(|_| panic!("never: {what}"));
 }
@@ -50,7 +50,7 @@ fn in_runtime<F: Future<Output = ()>>(test: F) {
         .unwrap();
     let local = LocalSet::new();
     local.block_on(&runtime, async {
-        timeout(3 * PATIENCE, test).await.expect("the test hangs");
+        timeout(3 * TIMEOUT, test).await.expect("the test hangs");
     });
 }
 
@@ -62,7 +62,7 @@ struct Process {
 impl Process {
     async fn stop(self) -> Summary {
         let _ = self.stop.send(());
-        timeout(PATIENCE, self.task).await.unwrap().unwrap()
+        timeout(TIMEOUT, self.task).await.unwrap().unwrap()
     }
 }
 
@@ -137,7 +137,7 @@ fn strangers_are_refused() {
         let address = c.book().resolve(&c.topology.mp_name(MpId(0))).unwrap();
         let other = Token::generate().unwrap();
         for token in [None, Some(&other)] {
-            let channel = transport::connect(&address, token, PATIENCE).await.unwrap();
+            let channel = transport::connect(&address, token, TIMEOUT).await.unwrap();
             let mut client = MemoryClient::new(channel);
             let nothing = tokio_stream::empty();
             let said = client.application(nothing).await.unwrap_err();
@@ -160,7 +160,7 @@ impl Client {
     async fn connect(book: &AddressBook, mp: &str, name: &str, protocol: u32) -> Self {
         eventually("the address is published", || book.resolve(mp).is_some()).await;
         let address = book.resolve(mp).unwrap();
-        let channel = transport::connect(&address, book.token().as_ref(), PATIENCE)
+        let channel = transport::connect(&address, book.token().as_ref(), TIMEOUT)
             .await
             .unwrap();
         let (out, queue) = mpsc::unbounded_channel();
@@ -207,7 +207,7 @@ impl Client {
             if let Some(body) = self.held.remove(&id) {
                 return body;
             }
-            let next = timeout(PATIENCE, self.replies.message()).await.unwrap();
+            let next = timeout(TIMEOUT, self.replies.message()).await.unwrap();
             let reply = next.unwrap().expect("the session ended");
             self.held.insert(reply.id, reply.body.unwrap());
         }
@@ -392,7 +392,7 @@ fn a_memory_process_that_ends_fails_its_objects_only_and_is_found_again() {
                 }
             }
         };
-        let e = timeout(PATIENCE, noticed).await.unwrap();
+        let e = timeout(TIMEOUT, noticed).await.unwrap();
         assert_eq!(e.code(), w::ErrorCode::Unreachable);
         assert!(e.message.contains("mp1"), "{}", e.message);
         assert_eq!(a.read(x).await, [0]);
@@ -408,7 +408,7 @@ fn a_memory_process_that_ends_fails_its_objects_only_and_is_found_again() {
                 }
             }
         };
-        match timeout(PATIENCE, back).await.unwrap() {
+        match timeout(TIMEOUT, back).await.unwrap() {
             Out::Error(e) => assert_eq!(e.code(), w::ErrorCode::ProcessLost),
             other => panic!("{other:?}"),
         }

@@ -2,7 +2,7 @@
 //!
 //! The first process of a run writes it to `RUN_DIR/token`, readable by the user who started the run alone. Every
 //! process of the run reads it there; programs get it from [`ENV_TOKEN`], which `dosmos up` sets. It keeps other users
-//! of the machine away; it is no protection on a network that others can read.
+//! of the machine away; it does not protect a run on a network that others can read.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ const SCHEME: &str = "Bearer ";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Arc<str>);
 
-/// A text that is no token.
+/// A text that is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token is {DIGITS} hexadecimal digits")]
 pub struct InvalidToken;
@@ -77,11 +77,11 @@ impl Token {
         };
         std::fs::create_dir_all(run_dir)?;
         // Written whole before it has its name; of two processes that start at the same time, one gives its token to both.
-        let temporary = run_dir.join(format!(".{FILE}.{}", std::process::id()));
+        let number = getrandom::u64().map_err(io::Error::other)?;
+        let temporary = run_dir.join(format!(".{FILE}.{number:016x}"));
         let mut file = std::fs::File::options()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
             .open(&temporary)?;
         file.write_all(format!("{}\n", token.0).as_bytes())?;
@@ -130,11 +130,8 @@ impl Token {
     /// # Errors
     /// If the system gives no random numbers.
     pub fn generate() -> io::Result<Self> {
-        let number = |e| io::Error::other(e);
-        let (high, low) = (
-            getrandom::u64().map_err(number)?,
-            getrandom::u64().map_err(number)?,
-        );
+        let random = || getrandom::u64().map_err(io::Error::other);
+        let (high, low) = (random()?, random()?);
         Ok(Self(format!("{high:016x}{low:016x}").into()))
     }
 
@@ -198,7 +195,7 @@ impl Interceptor for RequireToken {
 
 fn refused(what: &str) -> Status {
     Status::unauthenticated(format!(
-        "{what}: name the run directory, or set {ENV_TOKEN} to what its file {FILE:?} has"
+        "{what}: name the run directory, or set {ENV_TOKEN} to the content of its file {FILE}"
     ))
 }
 
@@ -209,9 +206,10 @@ mod tests {
 
     #[test]
     fn all_processes_of_a_run_have_one_token_that_only_their_user_reads() {
+        // Also if they start at the same time, and as threads of one process.
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Token::read(dir.path()).unwrap(), None);
-        let starts: Vec<_> = (0..4)
+        let starts: Vec<_> = (0..16)
             .map(|_| {
                 let dir = dir.path().to_owned();
                 std::thread::spawn(move || Token::of_run(&dir).unwrap())

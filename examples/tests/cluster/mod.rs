@@ -172,7 +172,7 @@ impl Cluster {
         let ap = &self.topology.application_processes()[ap];
         let address = self.addresses[ap.memory_process.index()].clone();
         let mut settings = Settings::new(address, &ap.name);
-        settings.token = self.book.token();
+        settings.token = Some(self.book.require_token().unwrap());
         settings
     }
 
