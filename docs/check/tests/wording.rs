@@ -35,7 +35,7 @@ impl Rules {
             (r"(?i)\bmatter of\b".to_owned(), "say what it depends on"),
             (r"(?i)\bfrom so far\b|\bonly so far\b".to_owned(), "filter by origin"),
             (
-                r"(?i)\b(one|two|three|[0-9][0-9,]*) at least\b".to_owned(),
+                r"(?i)\b(one|two|three|[0-9]+) at least\b".to_owned(),
                 "at least N",
             ),
             (
@@ -53,7 +53,7 @@ impl Rules {
                 "otherwise",
             ),
             (
-                r#""(GIVEN|TAKEN|LOST|UNSAVED|SUBJECT|closer)""#.to_owned(),
+                r#""(GIVEN|TAKEN|UNSAVED|SUBJECT|closer)""#.to_owned(),
                 "the name in docs/glossary.md",
             ),
             (

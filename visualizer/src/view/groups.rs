@@ -233,10 +233,10 @@ fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Ve
     });
     let legend = Line::from(vec![
         Span::raw(" accesses: "),
-        Span::styled("an owner is in the same group", theme.origin(Origin::Local)),
+        Span::styled("owner in the same group", theme.origin(Origin::Local)),
         Span::raw("  "),
         Span::styled(
-            "all owners are in other groups",
+            "all owners in other groups",
             theme.origin(Origin::Inter).patch(Style::new()),
         ),
         Span::raw("   ← → more variables"),

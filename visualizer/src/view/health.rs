@@ -52,12 +52,12 @@ fn heading(state: &State, theme: Theme) -> Line<'static> {
 fn rows(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let name = width
-        .saturating_sub(7 + 6 + 7 + 7 + 8 + 5 + 7 + 8 + 8 + 1)
+        .saturating_sub(7 + 5 + 7 + 7 + 8 + 5 + 7 + 8 + 8 + 1)
         .clamp(10, 36);
     let columns = [
         Column::names("MANAGER, PROCESS", name),
         Column::figures("RECORDS", 7),
-        Column::figures("NOW/s", 6),
+        Column::figures("NOW/s", 5),
         Column::figures("DROPPED", 7),
         Column::figures("LAG", 7),
         Column::figures("PENDING", 8),
@@ -168,7 +168,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
                 text::percent(p.monitor.0, p.cpu.0),
             ),
             format!(
-                "clock offset to cluster time {} ± {} · {} of records not acknowledged",
+                "clock offset {} ± {} · {} of records not acknowledged",
                 signed(p.offset),
                 text::time(p.clock_error),
                 text::bytes(p.unsent),

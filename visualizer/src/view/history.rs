@@ -243,7 +243,7 @@ fn legend_lines(theme: Theme) -> Vec<Line<'static>> {
         Span::styled("inter-group", theme.mark(Origin::Inter, false)),
         Span::raw("  "),
         Span::styled("bold", bold),
-        Span::raw(": several in one column"),
+        Span::raw(": several"),
     ];
     vec![Line::from(marks), Line::from(meanings)]
 }

@@ -295,7 +295,7 @@ fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String
         );
     }
     format!(
-        "{}, {} copies · {} requests served for others · {tail}",
+        "{}, {} copies · {} remote requests · {tail}",
         text::plural(s.counters.objects, "object"),
         text::count(s.counters.copies),
         text::count(s.counters.served),
