@@ -22,7 +22,6 @@ const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("interchange", 2),
     ("visualizer", 18),
     ("cli", 18),
-    ("examples", 31),
 ];
 
 fn roots(folder: &str) -> Vec<PathBuf> {
