@@ -6,7 +6,8 @@ use anyhow::{Context, bail};
 use dosmos_examples::Checksum;
 use serde::{Deserialize, Serialize};
 
-use super::programs::{Program, Run, Way};
+use super::programs::Program;
+use super::ways::{Run, Way};
 use crate::machine::machine;
 
 /// All measurements of one machine.

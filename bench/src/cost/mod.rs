@@ -9,6 +9,7 @@ mod measured;
 mod mpi;
 mod programs;
 mod table;
+mod ways;
 
 use anyhow::{Context, bail};
 use dosmos_cli::args::Format;
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: CostArgs) -> anyhow::Result<()> {
     for round in 0..rounds {
         for program in &programs {
             output::note(&format!("round {} of {rounds}: {program}", round + 1));
-            let mut ways = programs::ways(program, processes, mpi.as_ref());
+            let mut ways = ways::ways(program, processes, mpi.as_ref());
             // Forth and back, so that a machine that becomes slower concerns all alike.
             if round % 2 == 1 {
                 ways.reverse();
