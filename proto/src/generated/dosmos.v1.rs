@@ -1298,7 +1298,7 @@ pub struct RecordColumns {
     pub wait_ns: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub service_ns: ::prost::alloc::vec::Vec<u64>,
-    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9
+    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10
     #[prost(uint32, repeated, tag = "6")]
     pub kind: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "7")]
@@ -1312,14 +1312,18 @@ pub struct RecordColumns {
     pub mp: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "11")]
     pub peer: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "12")]
-    pub bytes: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "12")]
+    pub bytes: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "13")]
     pub version: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint32, repeated, tag = "14")]
     pub first: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "15")]
     pub end: ::prost::alloc::vec::Vec<u32>,
+    /// Accesses that each record stands for, 1 or more; empty: each for one. Of several, start and duration
+    /// say when the first and the last was, and bytes, wait and service are sums.
+    #[prost(uint32, repeated, tag = "16")]
+    pub count: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IngestRequest {
@@ -1429,8 +1433,10 @@ pub struct ProcessCounters {
     /// passed on (link processes)
     #[prost(uint64, tag = "3")]
     pub forwarded: u64,
+    /// records
     #[prost(uint64, tag = "4")]
     pub recorded: u64,
+    /// records
     #[prost(uint64, tag = "5")]
     pub dropped: u64,
     #[prost(uint64, tag = "6")]
@@ -1452,6 +1458,12 @@ pub struct ProcessCounters {
     /// hand-overs dropped with a full buffer
     #[prost(uint64, tag = "12")]
     pub lost_hand_overs: u64,
+    /// accesses that the records recorded stand for, beyond one each
+    #[prost(uint64, tag = "13")]
+    pub extra_recorded: u64,
+    /// the same of the records dropped
+    #[prost(uint64, tag = "14")]
+    pub extra_dropped: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClockProbe {
@@ -1644,8 +1656,10 @@ pub mod exchange_reply {
 /// How much of the truth an answer holds.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Completeness {
+    /// records
     #[prost(uint64, tag = "1")]
     pub recorded: u64,
+    /// records
     #[prost(uint64, tag = "2")]
     pub dropped: u64,
     /// fraction of accesses recorded
@@ -1676,6 +1690,12 @@ pub struct Completeness {
     /// memory processes that did not report to their end
     #[prost(string, repeated, tag = "12")]
     pub silent: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// accesses that the records stand for, beyond one each
+    #[prost(uint64, tag = "13")]
+    pub extra_accesses: u64,
+    /// the same of those dropped, removed or damaged, as far as that is known
+    #[prost(uint64, tag = "14")]
+    pub extra_lost: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CatalogRequest {
@@ -1981,6 +2001,9 @@ pub struct Filter {
     /// also the owners' records of remote accesses
     #[prost(bool, tag = "7")]
     pub owner_side: bool,
+    /// records of several accesses only if the first is in the range
+    #[prost(bool, tag = "8")]
+    pub once: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HistogramRequest {
@@ -2000,11 +2023,14 @@ pub struct Histogram {
     pub intra: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "4")]
     pub inter: ::prost::alloc::vec::Vec<u64>,
-    /// of the local ones, served from a copy
+    /// of the local ones, served from a copy at the memory process
     #[prost(uint64, repeated, tag = "5")]
     pub optimized: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "6")]
     pub completeness: ::core::option::Option<Completeness>,
+    /// of the local ones, served in the application process
+    #[prost(uint64, repeated, tag = "7")]
+    pub in_process: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HistoryRequest {
@@ -2019,7 +2045,7 @@ pub struct History {
     pub range: ::core::option::Option<Range>,
     #[prost(message, repeated, tag = "2")]
     pub points: ::prost::alloc::vec::Vec<HistoryPoint>,
-    /// records behind the points
+    /// accesses behind the points
     #[prost(uint64, tag = "3")]
     pub matched: u64,
     #[prost(message, optional, tag = "4")]
@@ -2047,9 +2073,11 @@ pub struct HistoryPoint {
     pub object: u32,
     #[prost(uint64, tag = "10")]
     pub version: u64,
-    /// > 1: an aggregate of that many like records, duration from first to last
+    /// > 1: an aggregate of that many like accesses, duration from first to last
     #[prost(uint64, tag = "11")]
     pub count: u64,
+    #[prost(bool, tag = "12")]
+    pub in_process: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordsRequest {

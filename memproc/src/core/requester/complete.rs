@@ -144,12 +144,8 @@ impl Requester {
     /// Reads that an application process served from its own copies.
     pub(crate) fn report_reads(&mut self, cx: &mut Context, ap: ApId, reads: &[CachedReads]) {
         for reads in reads {
-            if let Some(mut record) = cached_record(cx, ap, reads) {
-                record.bytes = (reads.bytes / reads.count.max(1)) as u32;
-                for _ in 0..reads.count {
-                    cx.trace(Item::Record(record));
-                }
-            }
+            let record = cached_record(cx, ap, reads);
+            record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
         }
     }
 
@@ -226,10 +222,13 @@ impl Requester {
     }
 }
 
-/// The record of reads that an application process served from its own copy.
+/// The one record of reads that an application process served from its own copy.
 fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
     let place = cx.variables.place(cx.cluster, reads.object).ok()?;
     let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
+    // The library reports more often than so many reads take.
+    record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
+    record.bytes = reads.bytes;
     record.duration = reads.last - reads.first;
     record.peer = place.owner;
     record.flags.optimized = place.owner != cx.me();
