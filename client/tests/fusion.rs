@@ -146,6 +146,7 @@ fn filter() -> impl Strategy<Value = Filter> {
                 from: Nanos(from),
                 to: Nanos(from + length),
             }),
+            once: false,
             everything,
         })
 }

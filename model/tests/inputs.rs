@@ -127,7 +127,7 @@ impl Lab {
             mp,
             peer: MpId(owner),
             count: 1,
-            bytes,
+            bytes: bytes.into(),
             version,
             range: (0, 0),
         };

@@ -7,6 +7,9 @@ use crate::query::{Completeness, MetaQuery};
 use crate::record::{Flags, Op, Origin, Record, Side};
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
 
+/// Gap before it, distance of its accesses, their number, object; a write, of a copy, in the process.
+type One = (u64, u64, u32, u32, [bool; 3]);
+
 /// Reads and writes, single and several, in order of their last access.
 fn counted() -> impl Strategy<Value = Vec<Record>> {
     let one = (
@@ -18,7 +21,7 @@ fn counted() -> impl Strategy<Value = Vec<Record>> {
     );
     prop::collection::vec(one, 0..40).prop_map(|list| {
         let mut at = 1_000;
-        let record = |(gap, each, count, object, [write, optimized, in_process])| {
+        let record = |(gap, each, count, object, [write, optimized, in_process]): One| {
             let length = each * u64::from(count - 1);
             let start = at + gap;
             at = start + length;

@@ -324,7 +324,7 @@ proptest! {
     #[test]
     fn a_sketch_brackets_its_quantiles(mut values in prop::collection::vec(0u64..1 << 40, 1..100), q in 0.0f64..=1.0) {
         let mut sketch = Sketch::default();
-        values.iter().for_each(|&v| sketch.count(Nanos(v)));
+        values.iter().for_each(|&v| sketch.count(Nanos(v), 1));
         values.sort_unstable();
         let rank = ((q * values.len() as f64).ceil() as usize).max(1) - 1;
         let bound = sketch.quantile(q).unwrap().0;

@@ -69,6 +69,7 @@ fn filters() -> impl Strategy<Value = Filter> {
             ops,
             origins,
             range,
+            once: false,
             everything: false,
         })
 }
