@@ -34,21 +34,28 @@ pub struct Sums {
     pub intra: u64,
     /// Inter-group ones.
     pub inter: u64,
-    /// Of the local ones, cached reads.
+    /// Of the local ones, cached reads at memory processes.
     pub optimized: u64,
+    /// Of the local ones, accesses served in the application process.
+    pub in_process: u64,
 }
 
 impl Sums {
     fn count(&mut self, record: &Record) {
-        self.count += 1;
-        self.time_ns += record.duration.0;
+        let n = record.accesses();
+        self.count += n;
+        self.time_ns += record.spent().0;
         self.wait_ns += record.wait.0;
         match record.origin {
-            Origin::Local => self.local += 1,
-            Origin::Intra => self.intra += 1,
-            Origin::Inter => self.inter += 1,
+            Origin::Local => self.local += n,
+            Origin::Intra => self.intra += n,
+            Origin::Inter => self.inter += n,
         }
-        self.optimized += u64::from(record.flags.optimized);
+        if record.flags.in_process {
+            self.in_process += n;
+        } else if record.flags.optimized {
+            self.optimized += n;
+        }
     }
 
     fn add(&mut self, other: &Self) {
@@ -59,6 +66,7 @@ impl Sums {
         self.intra += other.intra;
         self.inter += other.inter;
         self.optimized += other.optimized;
+        self.in_process += other.in_process;
     }
 }
 

@@ -88,7 +88,7 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
         row("run", info.run.clone());
         row("processes", info.processes.to_string());
         if let Some(address) = &info.in_use_at {
-            row("in use, query", format!("--emp {address}"));
+            row("in use, query", format!("the event manager at {address}"));
         }
         if let Some(c) = &info.contents {
             let per_record = c.encoded_bytes as f64 / c.records.max(1) as f64;

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     }
     survive_interrupts(&mut signals, &mut interrupts_left, running.stop_memory()).await?;
     if args.keep_emps && interrupts_left > 0 {
-        output::note(&keep_message(&running, &shown));
+        output::note(&keep_message(&shown));
         signals.first().await;
         interrupts_left = 0;
     }
@@ -89,17 +89,8 @@ async fn survive_interrupts(
     }
 }
 
-fn keep_message(running: &Running, shown: &str) -> String {
-    let emps = running.cluster.topology.event_managers();
-    let addresses: Vec<String> = emps
-        .iter()
-        .filter_map(|e| running.book.resolve(&e.name))
-        .map(|a| format!("--emp {a}"))
-        .collect();
-    format!(
-        "the event managers run until Ctrl-C; query them: dosmos top {}\n(or: dosmos top --run-dir {shown})",
-        addresses.join(" ")
-    )
+fn keep_message(shown: &str) -> String {
+    format!("the event managers run until Ctrl-C; query them: dosmos top --run-dir {shown}")
 }
 
 /// Ctrl-C, SIGTERM, and the end of the terminal.

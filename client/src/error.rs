@@ -45,6 +45,9 @@ pub enum Error {
     /// A source does not answer, or the question makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The token of the run cannot be read.
+    #[error("the token of the run: {0}")]
+    Token(#[from] std::io::Error),
     /// What was selected does not exist; says what does.
     #[error("{0}")]
     Selection(String),

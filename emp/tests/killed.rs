@@ -73,6 +73,7 @@ fn record(i: u64) -> Record {
         ap: ApId(0),
         mp: MpId(0),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: i,
         range: (0, 1),
@@ -234,7 +235,8 @@ impl Link {
     async fn try_connect(dir: &Path) -> Option<Self> {
         // Asked each time: a new process has a new address.
         let book = AddressBook::new(HashMap::new(), Some(dir));
-        let channel = transport::connect(&book.resolve("emp0")?, DEADLINE).await;
+        let channel =
+            transport::connect(&book.resolve("emp0")?, book.token().as_ref(), DEADLINE).await;
         let (send, requests) = mpsc::unbounded_channel();
         let hello = wire::IngestHello {
             memory_process: "mp0".into(),

@@ -55,7 +55,10 @@ pub(super) async fn blocks(
         let counts = asked.histogram(&filter, 1).await?.buckets[0];
         all.add(&counts);
         let of = match op {
-            Op::Read => format!("{} cached", text::percent(counts.optimized, counts.total())),
+            Op::Read => format!(
+                "{} cached",
+                text::percent(counts.optimized + counts.in_process, counts.total())
+            ),
             _ => format!(
                 "{} inter-group",
                 text::percent(counts.inter, counts.total())
@@ -86,33 +89,6 @@ pub(super) async fn blocks(
 
 /// What is known to be lacking, in words.
 fn lacks(c: &Completeness) -> Option<String> {
-    let mut parts = Vec::new();
-    if c.dropped > 0 {
-        let made = text::count(c.recorded);
-        parts.push(format!(
-            "{} of {made} records were dropped",
-            text::count(c.dropped)
-        ));
-    }
-    if c.removed > 0 {
-        let removed = text::count(c.removed);
-        parts.push(format!("{removed} old records were removed"));
-    }
-    if c.sampling < 1.0 {
-        parts.push(format!(
-            "only {:.3} of the accesses were recorded",
-            c.sampling
-        ));
-    }
-    if !c.missing.is_empty() {
-        parts.push(format!("no response from {}", c.missing.join(", ")));
-    }
-    if c.corrupt_chunks > 0 {
-        parts.push(format!(
-            "{} could not be read",
-            text::plural(c.corrupt_chunks, "chunk")
-        ));
-    }
-    parts.extend(c.notes.iter().cloned());
+    let parts = c.reasons();
     (!parts.is_empty()).then(|| format!("Incomplete: {}.", parts.join("; ")))
 }

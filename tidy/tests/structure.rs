@@ -18,7 +18,6 @@ const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("trace", 8),
     ("dsm-lib", 10),
     ("memproc", 2),
-    ("examples", 31),
 ];
 
 fn roots(folder: &str) -> Vec<PathBuf> {

@@ -82,6 +82,6 @@ fn independent_writers<'a>(
 
 /// What these accesses cost beyond local ones, nanoseconds.
 fn excess(profile: &Profile, used: &ApUse) -> f64 {
-    let local = profile.costs.of(&used.counts, Origin::Local);
+    let local = profile.costs.of(&used.served(), Origin::Local);
     (used.time.0 as f64 - local).max(0.0)
 }

@@ -438,6 +438,7 @@ impl Builder {
                 policy: v.policy,
                 placement,
                 lock: v.lock,
+                cache: v.cache,
             });
         }
         overrides

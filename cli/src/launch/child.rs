@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
-use dosmos_proto::Nanos;
+use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::Address;
+use dosmos_proto::{Nanos, Token};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
@@ -45,6 +46,7 @@ impl Child {
         name: &str,
         line: &[String],
         memory_process: &Address,
+        token: &Token,
         deadline: Nanos,
         run_dir: &RunDir,
         echo: bool,
@@ -61,6 +63,7 @@ impl Child {
             .args(line)
             .env("DOSMOS_MP", memory_process.to_string())
             .env("DOSMOS_AP", name)
+            .env(ENV_TOKEN, token.reveal())
             .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -134,6 +134,7 @@ impl Running {
     /// # Errors
     /// A program that cannot be started; a process of the cluster that ended.
     pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
+        let token = self.book.require_token()?;
         for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
             let address = self
@@ -145,6 +146,7 @@ impl Running {
                 &ap.name,
                 command,
                 &address,
+                &token,
                 deadline,
                 &self.run_dir,
                 echo,
@@ -214,11 +216,12 @@ impl Running {
             }
         }
         let names: Vec<String> = self.emps.names().map(str::to_owned).collect();
+        let token = self.book.token();
         for name in names {
             let Some(address) = self.book.resolve(&name) else {
                 continue;
             };
-            if let Ok(channel) = transport::connect(&address, START).await {
+            if let Ok(channel) = transport::connect(&address, token.as_ref(), START).await {
                 let flush = EventManagerClient::new(channel)
                     .flush(FlushRequest {})
                     .await;
@@ -269,7 +272,7 @@ fn none_ended<'a>(
 
 async fn answers(book: &AddressBook, name: &str) -> bool {
     match book.resolve(name) {
-        Some(address) => transport::connect(&address, START).await.is_ok(),
+        Some(address) => transport::connect(&address, None, START).await.is_ok(),
         None => false,
     }
 }

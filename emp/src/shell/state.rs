@@ -411,6 +411,7 @@ impl Link {
         let says = RecordingCounters {
             recorded: self.counters.recorded,
             dropped: self.counters.dropped,
+            extra_dropped: self.counters.extra_dropped,
             unselected: self.counters.unselected,
             sampling,
         };

@@ -9,8 +9,8 @@ use dsm_lib::{Call, Dsm, LockKind, Vector};
 use serde::{Deserialize, Serialize};
 
 use super::grain::{Delay, Grain, Shared, Worker};
-use crate::app::patient;
 use crate::error::{Error, Result};
+use crate::program::patient;
 
 /// Elements in an object of the shared data: 64 bytes, as in a cache line.
 const WORDS_AN_OBJECT: usize = 16;

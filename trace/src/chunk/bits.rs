@@ -27,6 +27,9 @@ const BLOCKS: u8 = 2;
 const SIGNED_BLOCKS: u8 = 3;
 const SPLIT: u8 = 4;
 
+/// A column of zeros.
+pub(super) const ZEROS: [u8; 2] = [CONSTANT, 0];
+
 /// Values of a block that may have more bits than its usual ones.
 const UNUSUAL: usize = 2;
 

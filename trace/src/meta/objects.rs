@@ -36,13 +36,13 @@ impl OpCounts {
         self.acquires += other.acquires;
         self.releases += other.releases;
     }
-    /// Counts one access; barriers are not accesses to an object.
-    pub fn count(&mut self, op: Op) {
+    /// Counts `n` accesses; barriers are not accesses to an object.
+    pub fn count(&mut self, op: Op, n: u64) {
         match op {
-            Op::Read => self.reads += 1,
-            Op::Write => self.writes += 1,
-            Op::Acquire => self.acquires += 1,
-            Op::Release => self.releases += 1,
+            Op::Read => self.reads += n,
+            Op::Write => self.writes += n,
+            Op::Acquire => self.acquires += n,
+            Op::Release => self.releases += n,
             Op::Barrier => {}
         }
     }
