@@ -104,6 +104,7 @@ mod tests {
                 ap: ApId(1),
                 mp: MpId(1),
                 peer: MpId(0),
+                count: 1,
                 bytes: 8,
                 version: i,
                 range: (0, 0),

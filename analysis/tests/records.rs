@@ -70,6 +70,7 @@ fn access(ap: u32, op: Op, (start, end): (u64, u64), wait: u64) -> Record {
         ap: ApId(ap),
         mp: MpId(ap),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: 0,
         range: (0, 0),
@@ -310,4 +311,88 @@ fn nothing_gives_nothing() {
     };
     let nothing = analyse(input, &Thresholds::default());
     assert!(nothing.findings.is_empty() && nothing.withheld.is_empty());
+}
+
+/// Reads of X by the second process, in itself: few records of many, or as many as there are reads.
+fn cached(single: bool) -> Vec<Record> {
+    let mut records = Vec::new();
+    for i in 0..40u64 {
+        let whole = Record {
+            flags: Flags {
+                in_process: true,
+                ..Flags::default()
+            },
+            origin: Origin::Local,
+            count: 101,
+            bytes: 808,
+            ..access(1, Op::Read, (i * 1_000 + 1, i * 1_000 + 801), 0)
+        };
+        match single {
+            false => records.push(whole),
+            true => records.extend((0..101).map(|i| Record {
+                start: whole.spread().at(i),
+                duration: Nanos(0),
+                count: 1,
+                bytes: 8,
+                ..whole
+            })),
+        }
+    }
+    records
+}
+
+#[test]
+fn records_of_many_accesses_give_the_sums_of_single_ones() {
+    let with = |records: Vec<Record>| {
+        let mut all = records;
+        for i in 0..40u64 {
+            all.push(access(0, Op::Write, (i * 1_000, i * 1_000 + 700), 0));
+            all.push(access(2, Op::Read, (i * 1_000 + 3, i * 1_000 + 400), 0));
+        }
+        profile(all)
+    };
+    let (several, each) = (with(cached(false)), with(cached(true)));
+    assert_eq!(several.objects[&X].by_ap, each.objects[&X].by_ap);
+    assert_eq!(several.objects[&X].by_mp, each.objects[&X].by_mp);
+    assert_eq!(several.objects[&X].bytes, each.objects[&X].bytes);
+    assert_eq!((several.aps, several.costs), (each.aps, each.costs));
+    assert_eq!(each.objects[&X].by_ap[&ApId(1)].counts.reads, 4_040);
+}
+
+#[test]
+fn an_owner_far_from_who_reads_it_from_a_cache_is_where_it_belongs() {
+    let uses = |in_process| {
+        let mut records = Vec::new();
+        for i in 0..400u64 {
+            let at = i * 10_000;
+            records.push(access(0, Op::Write, (at, at + 100), 0));
+            let mut read = access(1, Op::Read, (at + 200, at + 5_000), 0);
+            read.version = i;
+            if in_process {
+                (read.flags.in_process, read.origin) = (true, Origin::Local);
+                read.duration = Nanos(0);
+            }
+            records.push(read);
+            records.push(access(
+                1,
+                Op::Write,
+                (at + 6_000, at + 6_000 + if in_process { 0 } else { 3_000 }),
+                0,
+            ));
+            if in_process {
+                let last = records.len() - 1;
+                (records[last].flags.in_process, records[last].origin) = (true, Origin::Local);
+            }
+        }
+        records.sort_by_key(|r| r.start);
+        let input = Input {
+            catalog: catalog(3),
+            records: &mut records.into_iter(),
+            window: None,
+        };
+        let found = analyse(input, &Thresholds::default()).findings;
+        found.iter().any(|f| f.kind == Kind::MisplacedOwner)
+    };
+    assert!(uses(false));
+    assert!(!uses(true));
 }

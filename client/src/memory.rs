@@ -13,7 +13,7 @@ use dosmos_trace::query::{
 use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::fused::check_buckets;
-use dosmos_trace::query::gather::gather;
+use dosmos_trace::query::gather::{Collected, gather};
 
 /// Records in memory, with what surrounds them.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,7 @@ impl Memory {
         catalog.extent = extent(&records);
         catalog.records = records.len() as u64;
         catalog.completeness.recorded = catalog.records;
+        catalog.completeness.extra_accesses = records.iter().map(|r| r.accesses() - 1).sum();
         Self {
             catalog,
             status: Status::default(),
@@ -94,12 +95,14 @@ impl TraceSource for Memory {
         check_buckets(query.buckets)?;
         let range = self.range(&query.filter);
         let mut buckets = vec![OriginCounts::default(); query.buckets as usize];
-        let length = u128::from(range.length().0.max(1));
         for record in self.matching(&query.filter) {
-            let into = u128::from((record.start - range.from).0);
-            let bucket = (into * u128::from(query.buckets) / length) as usize;
-            buckets[bucket.min(query.buckets as usize - 1)]
-                .count(record.origin, record.flags.optimized);
+            let how = (record.flags.optimized, record.flags.in_process);
+            let spread = record.spread();
+            for at in (0..spread.count()).map(|i| spread.at(i)) {
+                if let Some(bucket) = range.bucket(query.buckets, at) {
+                    buckets[bucket].count(record.origin, how, 1);
+                }
+            }
         }
         Ok(Histogram {
             range,
@@ -114,12 +117,14 @@ impl TraceSource for Memory {
             return Err(QueryError::BadQuery(why));
         }
         let range = self.range(&query.filter);
-        let points: Vec<HistoryPoint> =
-            self.matching(&query.filter).map(HistoryPoint::of).collect();
+        let mut collected = Collected::new(range, query.max_points);
+        for record in self.matching(&query.filter) {
+            collected.add(&HistoryPoint::of(record));
+        }
         Ok(History {
             range,
-            matched: points.len() as u64,
-            points: gather(points, range, query.max_points),
+            matched: collected.matched(),
+            points: gather(collected.points(), range, query.max_points),
             completeness: self.completeness(),
         })
     }
@@ -140,7 +145,7 @@ impl TraceSource for Memory {
     }
 }
 
-/// Meta-objects as the records alone tell them: without hand-overs, so reads on copies stay with the
+/// Meta-objects as the records alone tell them: without hand-overs, so cached reads stay with the
 /// copies.
 #[derive(Default)]
 struct Fold {
@@ -155,7 +160,8 @@ impl Fold {
         if r.flags.failed || r.flags.waiting || r.op == Op::Barrier {
             return;
         }
-        let at_owner = r.side == Side::Owner || r.origin == Origin::Local && !r.flags.optimized;
+        let main = !r.flags.optimized && (!r.flags.in_process || r.mp == r.peer);
+        let at_owner = r.side == Side::Owner || r.origin == Origin::Local && main;
         if at_owner {
             self.at_owner(catalog, r);
         } else if r.op == Op::Read && (r.flags.optimized || r.origin == Origin::Intra) {
@@ -171,8 +177,8 @@ impl Fold {
                         by_ap: BTreeMap::new(),
                     });
             if r.flags.optimized {
-                secondary.reads += 1;
-                *secondary.by_ap.entry(r.ap).or_default() += 1;
+                secondary.reads += r.accesses();
+                *secondary.by_ap.entry(r.ap).or_default() += r.accesses();
             }
         }
     }
@@ -183,9 +189,10 @@ impl Fold {
             let group = variable.map(Variable::group).unwrap_or_default();
             new_primary(r.object, group, r.peer)
         });
-        primary.counts.count(r.op);
-        primary.by_origin[r.origin].count(r.op);
-        primary.by_ap.entry(r.ap).or_default().count(r.op);
+        let n = r.accesses();
+        primary.counts.count(r.op, n);
+        primary.by_origin[r.origin].count(r.op, n);
+        primary.by_ap.entry(r.ap).or_default().count(r.op, n);
         primary.version = primary.version.max(r.version);
         let access = Access {
             ap: r.ap,
@@ -199,7 +206,7 @@ impl Fold {
                 primary.last_acquires.push(access);
                 primary.wait += r.wait;
                 if r.wait > Nanos::ZERO {
-                    primary.delayed += 1;
+                    primary.delayed += n;
                     primary.delayed_acquires.push(access);
                 }
                 self.held.insert(r.object, r.end());

@@ -9,7 +9,7 @@ use dosmos_trace::record::Record;
 const SLICE: u64 = 400_000;
 
 /// Hands every record of `range` (none: of the run) to `each`: owners' records, failed operations and
-/// waiting notices too. Says what they lack.
+/// waiting notices too; of a record that stands for several accesses, those in the range. Says what they lack.
 ///
 /// # Errors
 /// As [`TraceSource::records`].
@@ -20,17 +20,22 @@ pub async fn each(
     each: &mut (dyn FnMut(&Record) + Send),
 ) -> Result<Completeness, QueryError> {
     let mut lacking = catalog.completeness.clone();
-    for slice in slices(catalog, range) {
+    for (i, slice) in slices(catalog, range).into_iter().enumerate() {
         let filter = Filter {
             everything: true,
             range: Some(slice),
+            // Of what began before the range, the first slice has the rest.
+            once: i > 0,
             ..Filter::default()
         };
         let records = source.records(&filter, 0).await?;
         // The last answer knows what the ones before found damaged.
         lacking.clone_from(&records.completeness);
         for record in records {
-            each(&record);
+            match range {
+                Some(range) => record.within(range).iter().for_each(&mut *each),
+                None => each(&record),
+            }
         }
     }
     Ok(lacking)

@@ -99,6 +99,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
                 } else {
                     MpId(index % 4)
                 },
+                count: 1,
                 bytes: 8,
                 version: 0,
                 range: (0, 1),
@@ -145,6 +146,7 @@ fn filter() -> impl Strategy<Value = Filter> {
                 from: Nanos(from),
                 to: Nanos(from + length),
             }),
+            once: false,
             everything,
         })
 }
@@ -388,6 +390,7 @@ fn crowded() -> impl Strategy<Value = (Catalog, Vec<Record>)> {
                 ap: ApId(ap),
                 mp: MpId(ap),
                 peer: owner,
+                count: 1,
                 bytes: 8,
                 version: 0,
                 range: (0, 1),

@@ -59,6 +59,7 @@
 //! Nothing hangs: every operation has a deadline ([`Dsm::with_deadline`]), and when the connection is
 //! lost, everything under way fails with [`Error::Lost`].
 
+mod cache;
 mod call;
 mod client;
 mod counts;
@@ -92,7 +93,8 @@ pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
 
+pub use dosmos_proto::token::{ENV_TOKEN, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
-    CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,
+    Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,
 };

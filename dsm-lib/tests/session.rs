@@ -8,13 +8,14 @@ mod fake;
 use std::time::Duration;
 
 use dsm_lib::{
-    CopyPolicy, Dsm, ElementType, Error, ErrorCode, LockKind, Matrix, Scalar, Settings, Variable,
-    Vector,
+    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, LockKind, Matrix, Scalar, Settings,
+    Variable, Vector,
 };
 use fake::Fake;
 
 fn settings(fake: &Fake) -> Settings {
     let mut settings = Settings::new(fake.address.clone(), "ap0");
+    settings.token = Some(fake::token());
     settings.deadline = Duration::from_secs(20);
     settings.grace = Duration::from_millis(10);
     settings
@@ -41,6 +42,60 @@ fn a_program_knows_its_place() {
     );
     dsm.close().unwrap();
     assert_eq!(fake.log(), ["hello ", "bye "]);
+}
+
+#[test]
+fn a_copy_in_this_process_is_read_without_a_message_until_it_is_void() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<u64> = dsm.vector("v", 4).cache(Cache::Ap).declare().unwrap();
+    let object = v.object(0).unwrap();
+    assert_eq!(object.get(3).unwrap(), 0); // fetches all of it
+    for _ in 0..5 {
+        assert_eq!(object.read().unwrap()[..], [0; 4]);
+        assert_eq!(object.read_range(1..3).unwrap()[..], [0, 0]);
+        assert_eq!(v.get(0).unwrap(), 0); // another handle, the same copy
+        assert_eq!(object.get_async(2).wait().unwrap(), 0);
+    }
+    assert!(object.get(4).is_err() && object.read_range(3..5).is_err());
+    let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read v").count();
+    assert_eq!(reads(&fake), 1);
+    let kept = object.read().unwrap();
+    dsm.barrier_named("change").unwrap(); // by somebody else: it is void before the barrier returns
+    assert_eq!(object.get(0).unwrap(), 1);
+    assert_eq!(kept[0], 0, "a view stays as it is");
+    object.set(1, 7).unwrap(); // by this process
+    assert_eq!(object.read().unwrap()[..], [1, 7, 0, 0]);
+    assert_eq!(reads(&fake), 3);
+    let section = object.acquire().unwrap();
+    assert_eq!(section.get(1).unwrap(), 7);
+    section.release().unwrap();
+    assert_eq!(reads(&fake), 4, "a read in a section is a message");
+    assert_eq!(object.read().unwrap().version(), 1, "it was not changed");
+    assert_eq!(reads(&fake), 4);
+    // All that was read is counted, and the memory process is told.
+    assert_eq!(dsm.counts().total().reads, 21 + 4 + 1);
+    dsm.close().unwrap();
+    let told = fake.log();
+    let told = told.iter().filter_map(|l| l.strip_suffix(" cached reads"));
+    assert_eq!(told.map(|n| n.parse::<u64>().unwrap()).sum::<u64>(), 22);
+    assert!(object.read().is_err(), "the session is over");
+}
+
+#[test]
+fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let declared = dsm.vector::<u64>("large", 4096).cache(Cache::Ap).declare();
+    let object = declared.unwrap().object(0).unwrap();
+    let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read large").count();
+    for _ in 0..3 {
+        object.get(0).unwrap();
+    }
+    assert_eq!(reads(&fake), 3);
+    object.read_range(0..4095).unwrap(); // now as much was asked for as it has
+    object.get(4095).unwrap();
+    assert_eq!(reads(&fake), 4);
 }
 
 #[test]

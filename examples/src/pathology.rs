@@ -77,7 +77,7 @@ impl Pathology {
         }
     }
 
-    /// All count under one lock, and work while they have it; cured: a lock each.
+    /// All count under one lock, and work while they have it; cured: one lock per process.
     fn bottleneck(&self, dsm: &Dsm) -> Result<()> {
         let locks = if self.healthy { dsm.size() } else { 1 };
         let counter = dsm.vector::<u64>("counter", dsm.size());

@@ -10,7 +10,7 @@ use dosmos_trace::record::{Op, Record, Side};
 use crate::{Export, Run};
 
 /// The columns.
-pub const COLUMNS: [&str; 22] = [
+pub const COLUMNS: [&str; 24] = [
     "start_ns",
     "duration_ns",
     "wait_ns",
@@ -33,6 +33,8 @@ pub const COLUMNS: [&str; 22] = [
     "failed",
     "waiting",
     "pending",
+    "in_process",
+    "count",
 ];
 
 /// Writes CSV.
@@ -84,7 +86,7 @@ impl<W: Write> Export for Csv<W> {
                 flag(r.flags.failed),
                 flag(r.flags.waiting),
             ),
-            flag(pending),
+            (flag(pending), flag(r.flags.in_process), r.count),
         ))?)
     }
 

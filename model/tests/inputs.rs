@@ -126,7 +126,8 @@ impl Lab {
             ap: ApId(ap),
             mp,
             peer: MpId(owner),
-            bytes,
+            count: 1,
+            bytes: bytes.into(),
             version,
             range: (0, 0),
         };

@@ -24,6 +24,7 @@ fn record(op: Op, origin: Origin, wait: u64) -> Record {
         ap: ApId(0),
         mp: MpId(0),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: 1,
         range: (0, 0),

@@ -84,6 +84,8 @@ pub(crate) struct Columns {
     failed: Flags,
     waiting: Flags,
     pending: Flags,
+    in_process: Flags,
+    count: Numbers,
     texts: Shared,
 }
 
@@ -141,6 +143,8 @@ impl Default for Columns {
             failed: Column::required(),
             waiting: Column::required(),
             pending: Column::required(),
+            in_process: Column::required(),
+            count: Column::required(),
             texts: Shared::default(),
         }
     }
@@ -171,7 +175,7 @@ impl Columns {
         self.owner.push(self.texts.mp(names, r.peer));
         self.origin.push(r.origin.name().into());
         self.optimized.push(r.flags.optimized);
-        self.bytes.push(r.bytes.into());
+        self.bytes.push(bits(r.bytes));
         self.version.push(bits(r.version));
         let range = (r.range != (0, 0)).then_some(r.range);
         self.first.push_or_null(range.map(|r| r.0.into()));
@@ -185,6 +189,8 @@ impl Columns {
         self.failed.push(r.flags.failed);
         self.waiting.push(r.flags.waiting);
         self.pending.push(pending);
+        self.in_process.push(r.flags.in_process);
+        self.count.push(r.count.into());
     }
 
     /// Writes the columns, in the order of the schema, and empties them.
@@ -213,7 +219,9 @@ impl Columns {
         self.sampled.write(to)?;
         self.failed.write(to)?;
         self.waiting.write(to)?;
-        self.pending.write(to)
+        self.pending.write(to)?;
+        self.in_process.write(to)?;
+        self.count.write(to)
     }
 }
 

@@ -51,6 +51,8 @@ message record {
   REQUIRED BOOLEAN failed;
   REQUIRED BOOLEAN waiting;
   REQUIRED BOOLEAN pending;
+  REQUIRED BOOLEAN in_process;
+  REQUIRED INT64 count (INTEGER(64, false));
 }";
 
 /// Writes Parquet.

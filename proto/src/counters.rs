@@ -19,6 +19,10 @@ pub struct ProcessCounters {
     pub recorded: u64,
     /// Records dropped because the buffer was full.
     pub dropped: u64,
+    /// Accesses that the records made stand for, beyond one each.
+    pub extra_recorded: u64,
+    /// Accesses that the records dropped stand for, beyond one each.
+    pub extra_dropped: u64,
     /// Accesses not recorded because the selection leaves them out.
     pub unselected: u64,
     /// Hand-overs of copies' meta-objects dropped because the buffer was full.
@@ -44,6 +48,8 @@ impl From<ProcessCounters> for wire::ProcessCounters {
             forwarded: c.forwarded,
             recorded: c.recorded,
             dropped: c.dropped,
+            extra_recorded: c.extra_recorded,
+            extra_dropped: c.extra_dropped,
             unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
@@ -63,6 +69,8 @@ impl From<wire::ProcessCounters> for ProcessCounters {
             forwarded: c.forwarded,
             recorded: c.recorded,
             dropped: c.dropped,
+            extra_recorded: c.extra_recorded,
+            extra_dropped: c.extra_dropped,
             unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,

@@ -19,6 +19,7 @@ pub mod layout;
 pub mod phase;
 pub mod runs;
 pub mod time;
+pub mod token;
 pub mod topology;
 pub mod transport;
 pub mod variable;
@@ -33,9 +34,10 @@ pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use runs::Runs;
 pub use time::Nanos;
+pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
-pub use variable::{CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

@@ -12,7 +12,7 @@ use crate::asked::{Asked, seconds};
 use dosmos_client::text;
 
 /// How to read the diagrams.
-pub(super) const LEGEND: &str = "Histories: x read, + read on a copy, * write; green local, yellow intra-group, \
+pub(super) const LEGEND: &str = "Histories: x read, + cached read, * write; green local, yellow intra-group, \
     red inter-group. Full bars: waiting for the lock; half bars: for a release; grey: at a barrier; thin blue: in the \
     section.";
 
@@ -64,7 +64,7 @@ fn history(
     let mut lanes: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for record in records {
         let (key, name) = lane(record);
-        lanes.entry(key).or_insert((name, 0)).1 += 1;
+        lanes.entry(key).or_insert((name, 0)).1 += record.accesses();
     }
     let all = lanes.len();
     let mut kept: Vec<(u64, (String, u64))> = lanes.into_iter().collect();
@@ -90,7 +90,7 @@ fn history(
     let chart = draw(Chart::new(title, x, y).size(860, height), &marks, per_unit);
     let mut caption = format!(
         "{} from +{} to +{}.",
-        text::plural(records.len() as u64, "access"),
+        text::plural(records.iter().map(Record::accesses).sum(), "access"),
         text::time(at),
         text::time(last - asked.extent.from),
     );
@@ -98,6 +98,17 @@ fn history(
         caption += &format!(" {} more lanes are not shown.", all - kept.len());
     }
     Some(Block::chart(chart, caption))
+}
+
+/// Accesses of one record drawn at most.
+const DRAWN: u64 = 100;
+
+/// When the accesses of a record began, as far as they are drawn.
+fn begins(record: &Record) -> impl Iterator<Item = Nanos> {
+    let spread = record.spread();
+    let drawn = spread.count().min(DRAWN);
+    let last = spread.count() - 1;
+    (0..drawn).map(move |i| spread.at(i * last / drawn.saturating_sub(1).max(1)))
 }
 
 fn marks(
@@ -115,9 +126,14 @@ fn marks(
         let far = record.origin as usize - Origin::Local as usize;
         let holder = (record.ap.0, record.object);
         match record.op {
-            Op::Read if record.flags.optimized => marks.optimized[far].push((start, y + 0.28)),
-            Op::Read => marks.reads[far].push((start, y + 0.28)),
-            Op::Write => marks.writes[far].push((start, y - 0.28)),
+            Op::Read if record.flags.optimized || record.flags.in_process => {
+                marks.optimized[far].extend(begins(record).map(|at| (time(at), y + 0.28)));
+            }
+            Op::Read => marks.reads[far].extend(begins(record).map(|at| (time(at), y + 0.28))),
+            Op::Write => marks.writes[far].extend(begins(record).map(|at| (time(at), y - 0.28))),
+            // Several sections: how long each was held is not known, that they were is.
+            Op::Acquire if record.count > 1 => marks.holding.push((start, end, y - 0.03, y + 0.03)),
+            Op::Release if record.count > 1 => {}
             Op::Barrier => marks.at_barrier.push((start, end, y - 0.1, y + 0.1)),
             Op::Acquire => {
                 marks.acquiring.push((start, end, y - 0.14, y + 0.14));

@@ -56,8 +56,8 @@ pub(super) async fn blocks(
         all.add(&counts);
         let of = match op {
             Op::Read => format!(
-                "{} on copies",
-                text::percent(counts.optimized, counts.total())
+                "{} cached",
+                text::percent(counts.optimized + counts.in_process, counts.total())
             ),
             _ => format!(
                 "{} inter-group",
@@ -79,7 +79,7 @@ pub(super) async fn blocks(
     tiles.push((
         "Findings".to_owned(),
         findings.to_string(),
-        worst.map_or("nothing to fix".to_owned(), |f| {
+        worst.map_or("nothing found".to_owned(), |f| {
             format!("worst: {:.0} % of the time", f.severity * 100.0)
         }),
     ));
@@ -89,33 +89,6 @@ pub(super) async fn blocks(
 
 /// What is known to be lacking, in words.
 fn lacks(c: &Completeness) -> Option<String> {
-    let mut parts = Vec::new();
-    if c.dropped > 0 {
-        let made = text::count(c.recorded);
-        parts.push(format!(
-            "{} of {made} records were dropped",
-            text::count(c.dropped)
-        ));
-    }
-    if c.removed > 0 {
-        let removed = text::count(c.removed);
-        parts.push(format!("{removed} old records were removed"));
-    }
-    if c.sampling < 1.0 {
-        parts.push(format!(
-            "only {:.3} of the accesses were recorded",
-            c.sampling
-        ));
-    }
-    if !c.missing.is_empty() {
-        parts.push(format!("no answer from {}", c.missing.join(", ")));
-    }
-    if c.corrupt_chunks > 0 {
-        parts.push(format!(
-            "{} could not be read",
-            text::plural(c.corrupt_chunks, "chunk")
-        ));
-    }
-    parts.extend(c.notes.iter().cloned());
+    let parts = c.reasons();
     (!parts.is_empty()).then(|| format!("Incomplete: {}.", parts.join("; ")))
 }

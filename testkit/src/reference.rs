@@ -245,7 +245,8 @@ impl Iterator for Workload {
             ap: ApId(at as u32),
             mp: me,
             peer: owner,
-            bytes: elements * 8,
+            count: 1,
+            bytes: u64::from(elements) * 8,
             version,
             range: (0, elements),
         })
@@ -253,7 +254,7 @@ impl Iterator for Workload {
 }
 
 /// The record reduced to the six fields of the papers: time, operation, origin, variable, application
-/// process and duration.
+/// process and duration; and how many accesses these stand for.
 #[must_use]
 pub fn six_fields(record: &Record) -> Record {
     Record {

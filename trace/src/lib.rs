@@ -18,6 +18,7 @@ pub mod query;
 pub mod record;
 pub mod run;
 pub mod selection;
+mod spread;
 pub mod store;
 pub mod wire;
 
@@ -25,3 +26,4 @@ pub mod wire;
 mod testing;
 
 pub use record::{Op, Origin, PerOrigin, Record, Side};
+pub use spread::Spread;

@@ -10,6 +10,8 @@ use std::fmt;
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use serde::{Deserialize, Serialize};
 
+use crate::spread::{Spread, TimeRange};
+
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -184,6 +186,9 @@ pub enum Side {
 pub struct Flags {
     /// A read served from a copy (a *cached read*; `optimized` in data formats).
     pub optimized: bool,
+    /// Served in the application process itself, from a copy or a delegation there: no message, and no time that
+    /// anybody measured. With `optimized`, from a copy of the copy at its memory process.
+    pub in_process: bool,
     /// One of several that were not recorded.
     pub sampled: bool,
     /// The operation was refused or timed out; it changed nothing.
@@ -193,20 +198,21 @@ pub struct Flags {
     pub waiting: bool,
 }
 
-/// One trace record.
+/// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when
+/// the first and the last was, and the sums (docs/design/monitoring.md#counted-records).
 ///
 /// Of a barrier, `object.var` is the number of the barrier's name in the dictionary and
 /// `object.index` its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// When the memory process received the request.
+    /// When the memory process received the request. Of several accesses: when the first was.
     pub start: Nanos,
-    /// From then until its reply.
+    /// From then until its reply. Of several accesses: from the first to the last.
     pub duration: Nanos,
     /// Of that, waiting: for the lock (acquire), for the copies' acknowledgements (release), for the
-    /// other processes (barrier).
+    /// other processes (barrier). Of several accesses: the sum.
     pub wait: Nanos,
-    /// Of that, being served at the owner.
+    /// Of that, being served at the owner. Of several accesses: the sum.
     pub service: Nanos,
     /// What was done.
     pub op: Op,
@@ -224,12 +230,15 @@ pub struct Record {
     pub mp: MpId,
     /// The memory process that owns the object (for a barrier: its coordinator).
     pub peer: MpId,
-    /// Bytes read or written.
-    pub bytes: u32,
-    /// Releases of the object so far, as known when the operation completed; of an acquire and of
+    /// How many accesses it stands for: 1 or more.
+    pub count: u32,
+    /// Bytes read or written, by all accesses together.
+    pub bytes: u64,
+    /// Releases of the object so far, as known when the (last) operation completed; of an acquire and of
     /// the writes in a section, the version the section starts from.
     pub version: u64,
-    /// Elements `[first, end)` of the object that were touched; (0, 0) where that means nothing.
+    /// Elements `[first, end)` of the object that were touched, or the smallest range that holds them all; (0, 0)
+    /// where that means nothing.
     pub range: (u32, u32),
 }
 
@@ -239,8 +248,49 @@ impl Record {
         self.side == Side::Requester && !self.flags.failed && !self.flags.waiting
     }
 
-    /// When the reply was sent.
+    /// When the reply was sent, or the last of several accesses was.
     pub fn end(&self) -> Nanos {
         self.start + self.duration
+    }
+
+    /// How many accesses it stands for.
+    pub fn accesses(&self) -> u64 {
+        u64::from(self.count.max(1))
+    }
+
+    /// Time that its application process spent in it: of several accesses only what they waited and were served, since
+    /// between the first and the last it did other things.
+    pub fn spent(&self) -> Nanos {
+        match self.count {
+            0 | 1 => self.duration,
+            _ => self.wait + self.service,
+        }
+    }
+
+    /// When its accesses began: at equal distances from the first to the last.
+    pub fn spread(&self) -> Spread {
+        Spread::new(self.start, self.duration, self.accesses())
+    }
+
+    /// What of it began in `range`; none if nothing did. The parts in ranges that follow one another add up to the whole
+    /// record.
+    pub fn within(&self, range: TimeRange) -> Option<Self> {
+        let part = self.spread().part(range)?;
+        if part.is_whole() {
+            return Some(*self);
+        }
+        let mut record = Self {
+            start: part.start(),
+            duration: part.length(),
+            wait: Nanos(part.share(self.wait.0)),
+            service: Nanos(part.share(self.service.0)),
+            count: part.count() as u32,
+            bytes: part.share(self.bytes),
+            ..*self
+        };
+        if record.count == 1 {
+            record.duration = record.wait + record.service;
+        }
+        Some(record)
     }
 }

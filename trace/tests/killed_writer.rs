@@ -39,6 +39,7 @@ fn record(i: u64) -> Record {
         ap: ApId(0),
         mp: MpId(0),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: i,
         range: (0, 1),

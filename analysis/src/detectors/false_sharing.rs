@@ -50,7 +50,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         finding.advice = format!(
             "{} write different elements of {}: split the variable so that each has objects of its own",
             finding.aps.join(" and "),
-            finding.subject(),
+            finding.target(),
         );
         let records = writers.iter().map(|(_, used)| used.counts.total()).sum();
         let floor = profile.fraction(t.time_lost * their_time);
@@ -82,6 +82,6 @@ fn independent_writers<'a>(
 
 /// What these accesses cost beyond local ones, nanoseconds.
 fn excess(profile: &Profile, used: &ApUse) -> f64 {
-    let local = profile.costs.of(&used.counts, Origin::Local);
+    let local = profile.costs.of(&used.served(), Origin::Local);
     (used.time.0 as f64 - local).max(0.0)
 }

@@ -79,21 +79,27 @@ impl ProfileBuilder {
             None => (record.start, end),
         });
         let own = self.profile.aps.entry(record.ap).or_default();
-        own.counts.count(record.op);
-        own.time += record.duration;
+        let n = record.accesses();
+        own.counts.count(record.op, n);
+        own.time += record.spent();
         own.wait += record.wait;
         let spent = self.spent.entry(record.ap).or_default();
         let before = *spent;
-        spent.accesses += record.duration;
+        spent.accesses += record.spent();
         if record.op == Op::Barrier {
             spent.waiting += record.duration;
             self.barrier(record, before);
             return;
         }
         spent.waiting += record.wait;
-        self.waits.acquired(record);
-        let undelayed = record.duration - record.wait;
-        self.profile.costs.add(record.origin, undelayed.0);
+        if n == 1 {
+            self.waits.acquired(record);
+        }
+        // What a process does in itself costs it nothing that would tell what a message costs.
+        if !record.flags.in_process {
+            let undelayed = record.spent() - record.wait;
+            self.profile.costs.add(record.origin, undelayed.0, n);
+        }
         self.object(record.object).access(record);
     }
 

@@ -20,10 +20,11 @@ pub struct Costs {
 const FARTHER: f64 = 2.0;
 
 impl Costs {
-    pub(super) fn add(&mut self, origin: Origin, nanos: u64) {
+    /// `n` accesses that together took `nanos`.
+    pub(super) fn add(&mut self, origin: Origin, nanos: u64, n: u64) {
         let slot = &mut self.sums[origin as usize - 1];
         slot.0 += nanos;
-        slot.1 += 1;
+        slot.1 += n;
     }
 
     /// Mean cost of an access from `origin`, never less than from nearer. Where none was seen: that of the
@@ -62,7 +63,7 @@ impl Costs {
 }
 
 impl MpUse {
-    /// All accesses, by operation.
+    /// All accesses that a memory process served, by operation.
     pub fn counts(&self) -> OpCounts {
         let mut counts = self.fetched;
         counts.reads += self.optimized;
@@ -97,22 +98,22 @@ mod tests {
     fn what_was_not_seen_is_taken_from_the_nearest_and_farther_never_costs_less() {
         let mut costs = Costs::default();
         assert_eq!(costs.mean(Origin::Inter), 1.0);
-        costs.add(Origin::Inter, 400);
+        costs.add(Origin::Inter, 400, 1);
         assert_eq!(costs.mean(Origin::Local), 100.0);
-        costs.add(Origin::Local, 10);
+        costs.add(Origin::Local, 10, 1);
         assert_eq!(costs.mean(Origin::Intra), 20.0);
-        costs.add(Origin::Intra, 600);
+        costs.add(Origin::Intra, 600, 1);
         assert_eq!(costs.mean(Origin::Inter), 600.0);
         let mut near = Costs::default();
-        near.add(Origin::Local, 10);
+        near.add(Origin::Local, 10, 1);
         assert_eq!(near.mean(Origin::Inter), 40.0);
     }
 
     #[test]
     fn reads_in_the_group_go_to_the_owner_once_a_version() {
         let mut costs = Costs::default();
-        costs.add(Origin::Intra, 100);
-        costs.add(Origin::Local, 10);
+        costs.add(Origin::Intra, 100, 1);
+        costs.add(Origin::Local, 10, 1);
         let mut used = MpUse::default();
         used.fetched.reads = 10;
         used.versions_read = 2;

@@ -93,11 +93,12 @@ impl Profile {
         }
     }
 
-    /// Fraction of the accesses that nothing is known of: dropped, or kept by event managers that did not
-    /// answer (as many as others keep).
+    /// Fraction of the accesses that nothing is known of: their records were dropped, removed or damaged, or are kept by
+    /// event managers that did not answer (as many as others keep).
     pub fn unseen(&self) -> f64 {
         let c = &self.catalog.completeness;
-        let dropped = c.dropped as f64 / (c.recorded.max(c.dropped) as f64).max(1.0);
+        let (lost, all) = (c.lost_accesses(), c.accesses());
+        let dropped = lost as f64 / (all.max(lost) as f64).max(1.0);
         let known = self.catalog.event_managers.iter();
         let answered = known.filter(|e| !c.missing.contains(e)).count();
         let silent = c.missing.len() as f64 / (answered + c.missing.len()).max(1) as f64;

@@ -13,8 +13,10 @@ use crate::ranges::RangeSet;
 pub struct ApUse {
     /// Accesses, by operation.
     pub counts: OpCounts,
-    /// Of the reads, those served from a copy.
+    /// Of the reads, those served from a copy at the memory process.
     pub optimized: u64,
+    /// Of the accesses, those served in the process itself.
+    pub in_process: OpCounts,
     /// Time spent in them, in all.
     pub time: Nanos,
     /// Of that, waiting for locks.
@@ -27,6 +29,19 @@ pub struct ApUse {
     pub foreign_reads: u64,
 }
 
+impl ApUse {
+    /// The accesses that a memory process served.
+    pub fn served(&self) -> OpCounts {
+        let (all, own) = (&self.counts, &self.in_process);
+        OpCounts {
+            reads: all.reads.saturating_sub(own.reads),
+            writes: all.writes.saturating_sub(own.writes),
+            acquires: all.acquires.saturating_sub(own.acquires),
+            releases: all.releases.saturating_sub(own.releases),
+        }
+    }
+}
+
 /// One memory process's use of one object on behalf of its application processes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MpUse {
@@ -34,6 +49,8 @@ pub struct MpUse {
     pub fetched: OpCounts,
     /// Reads served from the copy here.
     pub optimized: u64,
+    /// Accesses that application processes served themselves: wherever the owner is, they cost nothing.
+    pub in_process: OpCounts,
     /// Versions of the object, made elsewhere, that were read here: each costs a fetch under *invalidate*.
     pub versions_read: u64,
     /// The first of them: from then on *update* would have told of every new one.
@@ -146,6 +163,9 @@ struct Section {
     shortest: Nanos,
 }
 
+/// Calls of one record told apart.
+const MOST_CALLS: u64 = 1_000;
+
 impl Section {
     fn granted(at: Nanos) -> Self {
         Self {
@@ -158,10 +178,14 @@ impl Section {
 
     /// A call of the holder on the object; its release is the last.
     fn call(&mut self, record: &Record) {
-        let gap = record.start - self.last;
-        self.gaps += 1;
-        self.between += gap;
-        self.shortest = self.shortest.min(gap);
+        let spread = record.spread();
+        for at in (0..spread.count().min(MOST_CALLS)).map(|i| spread.at(i)) {
+            let gap = at - self.last;
+            self.gaps += 1;
+            self.between += gap;
+            self.shortest = self.shortest.min(gap);
+            self.last = self.last.max(at);
+        }
         self.last = self.last.max(record.end());
     }
 
@@ -261,11 +285,13 @@ impl ObjectProfile {
             Some((low, high)) => (low.min(record.version), high.max(record.version)),
             None => (record.version, record.version),
         });
-        self.bytes += u64::from(record.bytes);
+        self.bytes += record.bytes;
         self.owner = record.peer;
         self.count_for_ap(record);
         self.count_for_mp(record);
-        if let Some(section) = self.open.get_mut(&record.ap) {
+        // What the holder does in itself is work.
+        let calls = !record.flags.in_process || record.op == Op::Release;
+        if let Some(section) = self.open.get_mut(&record.ap).filter(|_| calls) {
             section.call(record);
         }
         match record.op {
@@ -278,8 +304,11 @@ impl ObjectProfile {
             Op::Acquire => {
                 self.answered(record.ap, end);
                 self.hand_overs.granted(record);
-                self.held.insert(record.ap, end);
-                self.open.insert(record.ap, Section::granted(end));
+                // Several sections at once are over.
+                if record.count == 1 {
+                    self.held.insert(record.ap, end);
+                    self.open.insert(record.ap, Section::granted(end));
+                }
             }
             Op::Release => {
                 // Whatever its acquire said, it has it: clocks may differ.
@@ -309,7 +338,7 @@ impl ObjectProfile {
         if others.any(|(_, used)| used.written.touches(record.range))
             && let Some(used) = self.by_ap.get_mut(&record.ap)
         {
-            used.foreign_reads += 1;
+            used.foreign_reads += record.accesses();
         }
     }
 
@@ -333,14 +362,19 @@ impl ObjectProfile {
 
     fn count_for_ap(&mut self, record: &Record) {
         let used = self.by_ap.entry(record.ap).or_default();
-        used.counts.count(record.op);
-        used.optimized += u64::from(record.flags.optimized);
-        used.time += record.duration;
+        let n = record.accesses();
+        used.counts.count(record.op, n);
+        if record.flags.in_process {
+            used.in_process.count(record.op, n);
+        } else if record.flags.optimized {
+            used.optimized += n;
+        }
+        used.time += record.spent();
         match record.op {
             Op::Acquire => {
                 used.wait += record.wait;
             }
-            Op::Release => used.releasing += record.duration,
+            Op::Release => used.releasing += record.spent(),
             Op::Write => used.written.insert(record.range),
             Op::Read | Op::Barrier => {}
         }
@@ -349,12 +383,17 @@ impl ObjectProfile {
     fn count_for_mp(&mut self, record: &Record) {
         let in_section = self.held.contains_key(&record.ap);
         let used = self.by_mp.entry(record.mp).or_default();
-        if record.flags.optimized {
-            used.optimized += 1;
+        let n = record.accesses();
+        if record.flags.in_process {
+            used.in_process.count(record.op, n);
+        } else if record.flags.optimized {
+            used.optimized += n;
         } else {
-            used.fetched.count(record.op);
+            used.fetched.count(record.op, n);
         }
         match record.op {
+            // Of a copy that was fetched before.
+            Op::Read if record.flags.in_process => {}
             Op::Read => used.read(record.version, in_section),
             Op::Write => used.wrote(record.version, in_section),
             Op::Release => used.released(),

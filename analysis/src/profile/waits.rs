@@ -137,6 +137,7 @@ mod tests {
             ap: ApId(ap),
             mp: MpId(0),
             peer: MpId(0),
+            count: 1,
             bytes: 0,
             version: 0,
             range: (0, 0),

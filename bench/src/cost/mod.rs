@@ -26,7 +26,7 @@ pub(crate) async fn run(args: CostArgs) -> anyhow::Result<()> {
         return alone(&programs);
     }
     if args.runs == 0 || args.processes.is_empty() || args.processes.contains(&0) {
-        bail!("--runs and --processes must be 1 at least");
+        bail!("--runs and --processes must be at least 1");
     }
     let earlier = args.compare.as_deref().map(Measured::read).transpose()?;
     let mpi = match args.no_mpi {

@@ -268,6 +268,7 @@ fn seen(record: &Record) -> Scanned {
         op: record.op,
         origin: record.origin,
         object: record.object,
+        count: record.accesses(),
     }
 }
 
@@ -286,7 +287,8 @@ fn row(record: &Record) -> [u8; ROW] {
         record.ap.0,
         record.mp.0,
         record.peer.0,
-        record.bytes,
+        // The workload has small accesses, one per record.
+        record.bytes as u32,
         record.range.0,
         record.range.1,
     ];
@@ -320,5 +322,6 @@ fn seen_in(row: &[u8]) -> anyhow::Result<Scanned> {
         op: Op::from_number(row[0].into()).context("a row without an operation")?,
         origin: Origin::from_number(row[1].into()).context("a row without an origin")?,
         object: ObjectId::from_wire(long(12)),
+        count: 1,
     })
 }

@@ -5,7 +5,7 @@ use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, T
 use dosmos_trace::record::{Record, Side};
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::args::QueryArgs;
 use crate::output::{self, Table};
 
@@ -21,25 +21,40 @@ pub(super) async fn histogram(
             buckets: args.buckets,
         })
         .await?;
-    let mut table = Table::new(&["from (s)", "to (s)", "local", "intra", "inter", "optimized"]);
+    let mut total = OriginCounts::default();
+    h.buckets.iter().for_each(|b| total.add(b));
+    let split = total.optimized > 0 && total.in_process > 0;
+    let mut heads = vec!["from (s)", "to (s)", "local", "intra", "inter", "cached"];
+    if split {
+        heads.extend(["cached at mp", "cached at ap"]);
+    }
+    let mut table = Table::new(&heads);
     let zero = catalog.extent.map_or(h.range.from, |e| e.from);
     let edge = |i: usize| {
         let into = u128::from(h.range.length().0) * i as u128 / h.buckets.len().max(1) as u128;
         h.range.from + Nanos(into as u64)
     };
-    let mut total = OriginCounts::default();
     for (i, b) in h.buckets.iter().enumerate() {
-        total.add(b);
         let times = [edge(i), edge(i + 1)].map(|t| format!("{:.4}", (t - zero).as_secs_f64()));
-        let counts = [b.local, b.intra, b.inter, b.optimized].map(|n| n.to_string());
+        let counts = columns(b, split);
         table.row(times.into_iter().chain(counts));
     }
-    let sums = [total.local, total.intra, total.inter, total.optimized].map(|n| n.to_string());
+    let sums = columns(&total, split);
     if args.format == crate::args::Format::Table {
         table.row(["all".to_owned(), String::new()].into_iter().chain(sums));
     }
     let json = json!({ "range": h.range, "buckets": h.buckets, "total": total });
     Ok(Answer::new(table, json, h.completeness))
+}
+
+/// What the table has of a bucket: by origin; of the local ones, the cached ones, and where the copies were if they were
+/// at both places.
+fn columns(b: &OriginCounts, split: bool) -> Vec<String> {
+    let mut counts = vec![b.local, b.intra, b.inter, b.optimized + b.in_process];
+    if split {
+        counts.extend([b.optimized, b.in_process]);
+    }
+    counts.iter().map(u64::to_string).collect()
 }
 
 pub(super) async fn history(
@@ -60,7 +75,11 @@ pub(super) async fn history(
     ]);
     let mut items = Vec::new();
     for p in &h.points {
-        let origin = if p.optimized { "copy" } else { p.origin.name() };
+        let origin = match (p.in_process, p.optimized) {
+            (true, _) => "cached at ap",
+            (false, true) => "cached",
+            (false, false) => p.origin.name(),
+        };
         table.row([
             format!("{:.6}", (p.start - zero).as_secs_f64()),
             p.duration.to_string(),
@@ -68,13 +87,13 @@ pub(super) async fn history(
             p.op.to_string(),
             origin.to_owned(),
             catalog.topology.ap_name(p.ap),
-            subject(catalog, p.object),
+            object_name(catalog, p.object),
             p.version.to_string(),
             p.count.to_string(),
         ]);
         items.push(json!({
             "start_ns": p.start, "duration_ns": p.duration, "wait_ns": p.wait, "op": p.op, "origin": p.origin,
-            "optimized": p.optimized, "ap": catalog.topology.ap_name(p.ap),
+            "optimized": p.optimized, "in_process": p.in_process, "ap": catalog.topology.ap_name(p.ap),
             "variable": catalog.name_of(p.object.var), "object": p.object.index, "version": p.version, "count": p.count,
         }));
     }
@@ -82,7 +101,7 @@ pub(super) async fn history(
     Ok(Answer::new(table, json, h.completeness))
 }
 
-fn subject(catalog: &Catalog, o: ObjectId) -> String {
+fn object_name(catalog: &Catalog, o: ObjectId) -> String {
     format!("{}[{}]", catalog.name_of(o.var), o.index)
 }
 
@@ -100,7 +119,7 @@ pub(super) async fn events(
     let t = &catalog.topology;
     let mut table = Table::new(&[
         "at (s)", "took", "waited", "op", "origin", "ap", "mp", "owner", "object", "bytes",
-        "version", "side", "flags",
+        "version", "side", "count", "flags",
     ]);
     let mut items = Vec::new();
     for r in records.iter() {
@@ -118,10 +137,11 @@ pub(super) async fn events(
             t.ap_name(r.ap),
             t.mp_name(r.mp),
             t.mp_name(r.peer),
-            subject(catalog, r.object),
+            object_name(catalog, r.object),
             r.bytes.to_string(),
             r.version.to_string(),
             side.to_owned(),
+            r.count.to_string(),
             flags(r),
         ]);
         items.push(json!({
@@ -129,12 +149,13 @@ pub(super) async fn events(
             "op": r.op, "origin": r.origin, "ap": t.ap_name(r.ap), "mp": t.mp_name(r.mp), "owner": t.mp_name(r.peer),
             "variable": catalog.name_of(r.object.var), "object": r.object.index, "bytes": r.bytes,
             "version": r.version, "side": side, "optimized": r.flags.optimized, "sampled": r.flags.sampled,
-            "failed": r.flags.failed, "waiting": r.flags.waiting, "range": [r.range.0, r.range.1],
+            "failed": r.flags.failed, "waiting": r.flags.waiting, "in_process": r.flags.in_process,
+            "count": r.count, "range": [r.range.0, r.range.1],
         }));
     }
     let next = next.map(|n| n.to_string());
     if let Some(next) = &next {
-        output::note(&format!("there is more: --after {next}"));
+        output::note(&format!("more records follow: --after {next}"));
     }
     let json = json!({ "events": items, "next": next });
     Ok(Answer::new(table, json, records.completeness))
@@ -143,7 +164,8 @@ pub(super) async fn events(
 fn flags(r: &Record) -> String {
     let f = r.flags;
     let all = [
-        (f.optimized, "optimized"),
+        (f.optimized, "cached"),
+        (f.in_process, "in process"),
         (f.sampled, "sampled"),
         (f.failed, "failed"),
         (f.waiting, "waiting"),

@@ -140,6 +140,7 @@ impl Trace {
             ap: ApId(ap),
             mp: MpId(ap),
             peer: MpId(owner),
+            count: 1,
             bytes: 8,
             version: self.versions[slot],
             range: (0, 1),
@@ -319,7 +320,7 @@ pub fn status(records: &[Record], now: Nanos) -> Status {
     let process = |mp: u32| {
         let mut by_origin = PerOrigin::<OpCounts>::default();
         for r in records.iter().filter(|r| r.mp == MpId(mp) && r.is_access()) {
-            by_origin[r.origin].count(r.op);
+            by_origin[r.origin].count(r.op, r.accesses());
         }
         let requests: u64 = by_origin.map(OpCounts::total).total();
         let link = mp >= 4;

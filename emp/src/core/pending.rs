@@ -91,6 +91,7 @@ mod tests {
             version: vec![0],
             first: vec![0],
             end: vec![0],
+            count: vec![],
             base_ns: 5,
         })
         .unwrap()[0]

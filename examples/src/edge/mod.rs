@@ -1,6 +1,6 @@
 //! Edge detection on a picture (EDGE: docs/bibliography.md#memory-hierarchies, section 5.2): blur, register, match, repeat or halt.
 //!
-//! The picture is split by rows: a band each process, at its own memory process. A process keeps its
+//! The picture is split by rows: one band per process, at its own memory process. A process keeps its
 //! band in private memory and tells its neighbours its first and last rows, as many as one level of blur needs,
 //! so that one barrier per level is enough; there are two variables of such rows, written in turns. How
 //! many edges did not survive is added up by atomic additions, a counter for each level: when some

@@ -107,7 +107,7 @@ pub(crate) fn transpose(
     (target, target_width): (&mut [Complex], usize),
     at: usize,
 ) {
-    /// So many columns at once: what one row has of them fills cache lines.
+    /// Columns at once: what one row has of them fills cache lines.
     const TILE: usize = 8;
     let columns = columns.step_by(TILE);
     for (column, lines) in columns.zip(target.chunks_mut(TILE * target_width)) {

@@ -151,7 +151,7 @@ fn rate(tallies: &Vector<f64>, n: usize) -> Result<f64> {
 
 fn declare(dsm: &Dsm, experiment: &Experiment) -> Result<Shared> {
     if experiment.words == 0 {
-        let why = format!("{}: words is 0; there must be 1 at least", experiment.name);
+        let why = format!("{}: words is 0; there must be at least 1", experiment.name);
         return Err(Error::Usage(why));
     }
     let words = dsm

@@ -91,7 +91,7 @@ impl Block {
     }
 }
 
-/// A tile of a block that is kept in registers has so many rows and columns.
+/// Rows and columns of a tile of a block, which is kept in registers.
 const TILE: usize = 4;
 
 /// Subtracts the product of `left`, which has as many rows as `rows`, and `above`; their rows have `columns` columns.

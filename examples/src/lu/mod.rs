@@ -76,7 +76,7 @@ impl Lu {
     fn check(&self) -> Result<()> {
         if self.n == 0 || self.block == 0 || self.block > self.n {
             return Err(Error::Usage(format!(
-                "lu: blocks of {} in a matrix of {}; give --n of 1 at least, and --block from 1 to that",
+                "lu: blocks of {} in a matrix of {}; give --n of at least 1, and --block between 1 and that",
                 self.block, self.n
             )));
         }

@@ -113,7 +113,7 @@ struct Worker<'a> {
     dsm: &'a Dsm,
     /// The keys sorted by the last digit, each process's in an object: what others need of them.
     keys: Vector<u32>,
-    /// A row each process: how many keys it has of each value of the digit.
+    /// One row per process: how many keys it has of each value of the digit.
     histograms: Matrix<u32>,
     /// The result.
     sorted: Vector<u32>,

@@ -102,7 +102,7 @@ impl Raytrace {
     fn check(&self) -> Result<()> {
         if self.tile.min(self.rows).min(self.columns) == 0 {
             return Err(Error::Usage(format!(
-                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of 1 at least",
+                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of at least 1",
                 self.tile, self.rows, self.columns
             )));
         }

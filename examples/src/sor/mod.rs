@@ -48,7 +48,7 @@ impl Program for Sor {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         if self.rows < dsm.size().max(3) || self.columns < 3 {
             return Err(Error::Usage(format!(
-                "sor: {} x {} is too small for {} processes; give --rows and --columns of 3 at least, and a row for each process",
+                "sor: {} x {} is too small for {} processes; give --rows and --columns of at least 3, and at least one row per process",
                 self.rows,
                 self.columns,
                 dsm.size()

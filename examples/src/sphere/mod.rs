@@ -96,7 +96,7 @@ impl Sphere {
     fn check(&self) -> Result<()> {
         if self.columns < 3 {
             return Err(Error::Usage(format!(
-                "sphere: --columns {} is too small; give 3 at least",
+                "sphere: --columns {} is too small; give at least 3",
                 self.columns
             )));
         }

@@ -209,6 +209,9 @@ impl Dictionary {
         };
         let at = later(start, line.t_ns).ok_or_else(|| beyond("t_ns"))?;
         later(at, line.dur_ns).ok_or_else(|| beyond("t_ns and dur_ns together"))?;
+        if line.count == 0 {
+            return Err("count is 0: a record stands for one access at least".to_owned());
+        }
         let range = line.range.unwrap_or_default();
         if range.0 > range.1 {
             return Err(format!("range {range:?} ends before it begins"));
@@ -233,11 +236,13 @@ impl Dictionary {
                 sampled: line.sampled,
                 failed: line.failed,
                 waiting: line.waiting || line.pending,
+                in_process: line.in_process,
             },
             object,
             ap,
             mp,
             peer,
+            count: line.count,
             bytes: line.bytes,
             version: line.version,
             range,

@@ -229,6 +229,7 @@ impl Importer {
             run.lacking = Completeness {
                 // The others are in this store.
                 recorded: lacking.dropped + lacking.removed + lacking.damaged,
+                extra_accesses: lacking.extra_lost,
                 ..lacking
             };
         }

@@ -146,8 +146,13 @@ pub(super) struct Record<'a> {
     pub(super) origin: Option<Origin>,
     #[serde(default)]
     pub(super) optimized: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) in_process: bool,
+    /// Accesses that the record stands for.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(super) count: u32,
     #[serde(default)]
-    pub(super) bytes: u32,
+    pub(super) bytes: u64,
     #[serde(default)]
     pub(super) version: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,6 +184,13 @@ pub(super) struct HandOver<'a> {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(b: &bool) -> bool {
     !*b
+}
+fn one() -> u32 {
+    1
+}
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(n: &u32) -> bool {
+    *n == 1
 }
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {

@@ -144,6 +144,8 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         owner: Some(names.mp(r.peer).into()),
         origin: Some(r.origin),
         optimized: r.flags.optimized,
+        in_process: r.flags.in_process,
+        count: r.count,
         bytes: r.bytes,
         version: r.version,
         range: (r.range != (0, 0)).then_some(r.range),

@@ -1,5 +1,8 @@
 //! Counters: what went on in each of a fixed number of buckets of the run.
 
+use dosmos_proto::Nanos;
+use dosmos_trace::Spread;
+use dosmos_trace::query::TimeRange;
 use dosmos_trace::record::{Origin, Record};
 
 /// Buckets of a run.
@@ -40,16 +43,32 @@ impl Rates {
         }
     }
 
-    /// Counts an access that began at `at` nanoseconds of the run.
+    /// Counts the accesses of a record that began at `at` nanoseconds of the run.
     pub(super) fn count(&mut self, at: u64, record: &Record) {
-        let bucket = self.bucket(at);
         let origin = match record.origin {
             Origin::Local => 0,
             Origin::Intra => 1,
             Origin::Inter => 2,
         };
-        self.accesses[origin][bucket] += 1;
-        self.bytes[bucket] += u64::from(record.bytes);
+        let spread = Spread::new(Nanos(at), record.duration, record.accesses());
+        let first = self.bucket(at);
+        let within = TimeRange {
+            from: Nanos(first as u64 * self.width),
+            to: Nanos(self.end()),
+        };
+        let mut counted = 0;
+        let mut bytes = 0;
+        if within.from < within.to {
+            spread.over(within, (BUCKETS - first) as u32, |bucket, part| {
+                self.accesses[origin][first + bucket] += part.count();
+                self.bytes[first + bucket] += part.share(record.bytes);
+                counted += part.count();
+                bytes += part.share(record.bytes);
+            });
+        }
+        // What is later than the run is said to be belongs to its end.
+        self.accesses[origin][BUCKETS - 1] += spread.count() - counted;
+        self.bytes[BUCKETS - 1] += record.bytes - bytes;
         self.waited(at, at.saturating_add(record.wait.0));
     }
 

@@ -112,7 +112,8 @@ impl<W: Write> Timeline<W> {
             false => (begin, end),
         };
         self.access(run, r, lane, pending, released)?;
-        if r.is_access() && r.op == Op::Acquire {
+        // Of several sections in one record nobody knows when each was held.
+        if r.is_access() && r.op == Op::Acquire && r.count == 1 {
             let section = Section {
                 begin: run.since_start(r.end()),
                 version: r.version,
@@ -170,7 +171,7 @@ impl<W: Write> Timeline<W> {
 
     /// If the record ends a section of its process, draws that. Of a release: the arrow that begins there.
     fn section_ends(&mut self, run: &Run, r: &Record, at: u64) -> io::Result<Option<u64>> {
-        if !r.is_access() || !matches!(r.op, Op::Acquire | Op::Release) {
+        if !r.is_access() || r.count > 1 || !matches!(r.op, Op::Acquire | Op::Release) {
             return Ok(None);
         }
         if let Some(section) = self.sections.remove(&(r.ap, r.object)) {
@@ -219,7 +220,10 @@ impl<W: Write> Timeline<W> {
         details.add("origin", origin);
         let owner = self.out.text(&names.mp(r.peer));
         details.add("owner", owner);
-        details.number("bytes", r.bytes.into());
+        details.number("bytes", r.bytes);
+        if r.count > 1 {
+            details.number("count", r.count.into());
+        }
         details.number("version", r.version);
         if r.wait.0 > 0 {
             details.number("wait_ns", r.wait.0);
@@ -228,6 +232,7 @@ impl<W: Write> Timeline<W> {
             details.number("service_ns", r.service.0);
         }
         details.flag("optimized", r.flags.optimized);
+        details.flag("in_process", r.flags.in_process);
         details.flag("failed", r.flags.failed);
         details.flag("sampled", r.flags.sampled);
         details

@@ -170,9 +170,10 @@ fn records(
         any::<u64>(),
         any::<u64>(),
     );
-    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 4]>());
+    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 5]>());
     let who = (any::<Index>(), any::<u32>(), 0..aps, 0..mps, 0..mps);
-    let rest = (any::<u32>(), any::<u64>(), any::<(u32, u32)>());
+    let count = prop_oneof![Just(1u32), 1u32..=u32::MAX];
+    let rest = (any::<u64>(), any::<u64>(), any::<(u32, u32)>(), count);
     let record = (times, kind, who, rest).prop_map(move |(times, kind, who, rest)| {
         let op = Op::ALL[kind.0];
         let object = match op {
@@ -196,11 +197,13 @@ fn records(
                 sampled: kind.3[1],
                 failed: kind.3[2],
                 waiting: kind.3[3],
+                in_process: kind.3[4],
             },
             object,
             ap: ApId(who.2),
             mp: MpId(who.3),
             peer: MpId(who.4),
+            count: rest.3,
             bytes: rest.0,
             version: rest.1,
             range: (a.min(b), a.max(b)),
@@ -266,6 +269,7 @@ impl Trace {
         let mut events: Vec<(u32, Event)> = declared.chain(named).map(|e| (0, e)).collect();
         let counters = RecordingCounters {
             unselected: 0,
+            extra_dropped: 2 * self.dropped,
             recorded: self.records.len() as u64 + self.dropped,
             dropped: self.dropped,
             sampling: 1.0,

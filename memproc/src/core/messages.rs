@@ -61,6 +61,13 @@ pub enum Output {
         /// Another memory process took part.
         remote: bool,
     },
+    /// Tell an application process that its copy of an object is void.
+    Invalidate {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
+    },
     /// Send a message to a neighbour.
     Send {
         /// The neighbour; not always the message's destination.
@@ -135,6 +142,8 @@ pub enum AccessKind {
         range: ElementRange,
         /// Its section.
         epoch: Option<u64>,
+        /// The application process would keep a copy of the whole object.
+        keep: bool,
     },
     /// Write elements.
     Write {
@@ -198,8 +207,27 @@ pub enum Request {
     Publish,
     /// The request of this number is not waited for any more.
     Cancel(u64),
+    /// Reads that the application process served from its own copies. Gets no reply.
+    Report(Vec<CachedReads>),
     /// Leave.
     Bye,
+}
+
+/// Reads of one object that an application process served from its own copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CachedReads {
+    /// The object.
+    pub object: ObjectId,
+    /// How many.
+    pub count: u64,
+    /// None was before.
+    pub first: Nanos,
+    /// None was after.
+    pub last: Nanos,
+    /// Of all of them.
+    pub bytes: u64,
+    /// Of the copy last read.
+    pub version: u64,
 }
 
 /// The reply to a request.
@@ -210,6 +238,8 @@ pub enum Reply {
     Read {
         version: u64,
         data: Bytes,
+        /// The data is the whole object, and the application process may keep it.
+        keep: bool,
     },
     Written {
         version: u64,

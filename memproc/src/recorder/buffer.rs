@@ -67,6 +67,15 @@ impl Raw {
     }
 }
 
+/// What was dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Discarded {
+    pub(crate) records: u64,
+    /// Accesses that they stood for, beyond one each.
+    pub(crate) extra: u64,
+    pub(crate) hand_overs: u64,
+}
+
 /// The current batch, and full ones that wait to be packed.
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -115,10 +124,14 @@ impl Buffer {
         self.full.push_back(full);
     }
 
-    /// Drops the records and hand-overs of the current batch; the numbers of both.
-    pub(crate) fn discard(&mut self) -> (u64, u64) {
-        let records = self.current.records.len() as u64;
-        let dropped = (records, self.current.hand_overs.len() as u64);
+    /// Drops the records and hand-overs of the current batch.
+    pub(crate) fn discard(&mut self) -> Discarded {
+        let records = &self.current.records;
+        let dropped = Discarded {
+            records: records.len() as u64,
+            extra: records.iter().map(|r| r.accesses() - 1).sum(),
+            hand_overs: self.current.hand_overs.len() as u64,
+        };
         let names = std::mem::take(&mut self.current.names);
         self.current.clear();
         self.current.names.append(names);

@@ -1,14 +1,14 @@
 //! Which records are kept: the selection, worked out per variable and application process so that the
 //! hot path looks up two bits.
 
-use dosmos_proto::{Topology, VarId, Variable};
+use dosmos_proto::{Nanos, Topology, VarId, Variable};
 use dosmos_trace::selection::{Mode, Selection, glob};
 use dosmos_trace::{Op, Record};
 
 use rustc_hash::FxHashMap;
 
-/// Kinds of records that are sampled apart: operation, origin, optimized.
-const KINDS: usize = 6 * 4 * 2;
+/// Kinds of records that are sampled apart: operation, origin, optimized, in the application process.
+const KINDS: usize = 6 * 4 * 2 * 2;
 
 /// The selection at work.
 #[derive(Debug)]
@@ -94,18 +94,33 @@ impl Filter {
                 .unwrap_or(true)
     }
 
-    /// Whether to keep a selected record; marks it if others like it are not.
+    /// Whether to keep a selected record; marks it if others like it are not. Of several accesses it then stands for
+    /// those that are kept.
     pub(crate) fn samples(&mut self, record: &mut Record) -> bool {
         let every = self.selection.sample_one_in.max(1);
         if every == 1 {
             return true;
         }
-        let kind = (record.op as usize * 4 + record.origin as usize) * 2
-            + usize::from(record.flags.optimized);
+        let kind = (record.op as usize * 4 + record.origin as usize) * 4
+            + usize::from(record.flags.optimized) * 2
+            + usize::from(record.flags.in_process);
         let seen = &mut self.seen[kind];
-        *seen = (*seen + 1) % every;
+        let all = record.accesses();
+        let due = u64::from(*seen) + all;
+        *seen = (due % u64::from(every)) as u32;
+        let kept = due / u64::from(every);
         record.flags.sampled = true;
-        *seen == 0
+        if all > 1 && kept > 0 {
+            let share = |sum: u64| (u128::from(sum) * u128::from(kept) / u128::from(all)) as u64;
+            record.count = kept as u32;
+            record.bytes = share(record.bytes);
+            record.wait = Nanos(share(record.wait.0));
+            record.service = Nanos(share(record.service.0));
+            if kept == 1 {
+                record.duration = record.wait + record.service;
+            }
+        }
+        kept > 0
     }
 }
 
@@ -161,6 +176,27 @@ mod tests {
             &t,
         );
         assert!(chosen(&all_of_the_ocean.selection.variables, "ocean/h[3]"));
+        let mut filter = Filter::new(
+            Selection {
+                sample_one_in: 4,
+                ..all()
+            },
+            &t,
+        );
+        // 3 and 6 accesses in turn are as many as 45 single ones: one in four of them is kept.
+        let in_turn: Vec<(u32, u64)> = (0..10)
+            .filter_map(|i| {
+                let mut r = record(Op::Read, i);
+                (r.count, r.bytes) = if i % 2 == 0 { (3, 24) } else { (6, 48) };
+                filter.samples(&mut r).then_some((r.count, r.bytes))
+            })
+            .collect();
+        assert_eq!(in_turn.iter().map(|k| k.0).sum::<u32>(), 45 / 4);
+        assert!(
+            in_turn
+                .iter()
+                .all(|(count, bytes)| *bytes == u64::from(*count) * 8)
+        );
         let off = Selection {
             mode: Mode::Counters,
             ..all()

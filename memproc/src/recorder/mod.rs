@@ -82,6 +82,9 @@ pub(crate) struct Recorder {
     recorded: u64,
     dropped: u64,
     /// Accesses that the selection left out.
+    /// Accesses that these records stand for, beyond one each.
+    extra_recorded: u64,
+    extra_dropped: u64,
     unselected: u64,
     /// Whether the event manager knows what is selected.
     selection_told: bool,
@@ -106,6 +109,8 @@ impl Recorder {
             limit: recording.buffer_bytes,
             recorded: 0,
             dropped: 0,
+            extra_recorded: 0,
+            extra_dropped: 0,
             unselected: 0,
             selection_told: false,
             lost_hand_overs: 0,
@@ -126,17 +131,23 @@ impl Recorder {
             Item::Record(mut record) => {
                 self.accesses.count(&record);
                 if !self.filter.selects(&record) {
-                    self.unselected += u64::from(record.is_access());
+                    if record.is_access() {
+                        self.unselected += record.accesses();
+                    }
                     return false;
                 }
                 if !self.filter.samples(&mut record) {
                     return false;
                 }
-                record.duration += cost;
-                if record.peer == self.me || record.flags.optimized {
-                    record.service += cost;
+                // Nobody here served what an application process did in itself.
+                if record.count == 1 && !record.flags.in_process {
+                    record.duration += cost;
+                    if record.peer == self.me || record.flags.optimized {
+                        record.service += cost;
+                    }
                 }
                 self.recorded += 1;
+                self.extra_recorded += record.accesses() - 1;
                 self.buffer.push(record)
             }
             Item::HandOver(hand_over) => self.filter.events() && self.buffer.hand_over(hand_over),
@@ -171,6 +182,7 @@ impl Recorder {
         let gap = self.outbox.welcome(durable)?;
         if let Some(gap) = gap {
             self.dropped += gap.records;
+            self.extra_dropped += gap.extra;
             self.outbox.forget(gap);
             let names = self.buffer.names();
             names.variables.clone_from(&self.known);
@@ -188,9 +200,10 @@ impl Recorder {
             Overflow::Block => self.limit.saturating_mul(2).saturating_add(RESERVE_BYTES),
         };
         if self.bytes() >= most {
-            let (records, hand_overs) = self.buffer.discard();
-            self.dropped += records;
-            self.lost_hand_overs += hand_overs;
+            let lost = self.buffer.discard();
+            self.dropped += lost.records;
+            self.extra_dropped += lost.extra;
+            self.lost_hand_overs += lost.hand_overs;
         } else {
             self.buffer.set_aside();
         }
@@ -239,7 +252,8 @@ impl Recorder {
         };
         self.selection_told = true;
         let encoded = request(wire::ingest_request::Body::Batch(batch));
-        self.outbox.push(encoded, raw.records.len() as u32);
+        let extra = raw.records.iter().map(|r| r.accesses() - 1).sum();
+        self.outbox.push(encoded, raw.records.len() as u32, extra);
         self.buffer.give_back(raw);
     }
 
@@ -282,6 +296,8 @@ impl Recorder {
     pub(crate) fn measure(&self, counters: &mut ProcessCounters) {
         counters.recorded = self.recorded;
         counters.dropped = self.dropped;
+        counters.extra_recorded = self.extra_recorded;
+        counters.extra_dropped = self.extra_dropped;
         counters.unselected = self.unselected;
         counters.lost_hand_overs = self.lost_hand_overs;
         counters.buffered_bytes = self.bytes() as u64;
@@ -380,6 +396,20 @@ mod tests {
         fill(&mut r, 1);
         pack_all(&mut r);
         assert_eq!(sent(&mut r)[0].sequence, 2);
+    }
+
+    #[test]
+    fn accesses_of_dropped_records_are_counted_too() {
+        let mut r = recorder(Overflow::Drop, 1);
+        fill(&mut r, 1);
+        let mut counted = record(Op::Read, 1);
+        counted.count = 1_000;
+        r.push(Item::Record(counted), Nanos(5));
+        r.set_aside();
+        let mut m = ProcessCounters::default();
+        r.measure(&mut m);
+        assert_eq!((m.dropped, m.extra_dropped), (1, 999));
+        assert_eq!(m.extra_recorded, 999);
     }
 
     #[test]

@@ -17,14 +17,16 @@ pub(crate) struct Outbox {
     /// Number of the last batch handed to the current connection.
     sent: u64,
     bytes: usize,
-    /// Records of the batches acknowledged, by number: what is lost if the receiver forgets them.
-    acknowledged: Vec<u32>,
+    /// Records of the batches acknowledged, by number, and the accesses that they stand for beyond one each: what is
+    /// lost if the receiver forgets them.
+    acknowledged: Vec<(u32, u64)>,
 }
 
 #[derive(Debug)]
 struct Batch {
     encoded: Bytes,
     records: u32,
+    extra: u64,
 }
 
 /// Batches that the receiver had made durable and has lost.
@@ -34,6 +36,8 @@ pub(crate) struct Gap {
     pub(crate) to: u64,
     /// Their records.
     pub(crate) records: u64,
+    /// Accesses that they stand for, beyond one each.
+    pub(crate) extra: u64,
 }
 
 /// The event manager acknowledged something that was never sent.
@@ -54,10 +58,15 @@ impl Outbox {
         self.durable + self.unacked.len() as u64
     }
 
-    /// Keeps a batch of `records` records made with [`next_number`](Self::next_number).
-    pub(crate) fn push(&mut self, encoded: Bytes, records: u32) {
+    /// Keeps a batch of `records` records, which stand for `extra` accesses beyond one each, made with
+    /// [`next_number`](Self::next_number).
+    pub(crate) fn push(&mut self, encoded: Bytes, records: u32, extra: u64) {
         self.bytes += encoded.len();
-        self.unacked.push_back(Batch { encoded, records });
+        self.unacked.push_back(Batch {
+            encoded,
+            records,
+            extra,
+        });
     }
 
     /// The next batch for the current connection.
@@ -78,14 +87,15 @@ impl Outbox {
         let lost = self.acknowledged.iter().skip(durable as usize);
         Ok(Some(Gap {
             to: self.durable,
-            records: lost.map(|&records| u64::from(records)).sum(),
+            records: lost.clone().map(|(records, _)| u64::from(*records)).sum(),
+            extra: lost.map(|(_, extra)| extra).sum(),
         }))
     }
 
     /// What was in a gap has been counted as dropped; it is not counted again.
     pub(crate) fn forget(&mut self, gap: Gap) {
         let gone = self.acknowledged.iter_mut().take(gap.to as usize);
-        gone.for_each(|records| *records = 0);
+        gone.for_each(|lost| *lost = (0, 0));
     }
 
     /// The event manager made everything up to `durable` durable. An older number changes nothing.
@@ -109,7 +119,7 @@ impl Outbox {
         while self.durable < durable {
             if let Some(batch) = self.unacked.pop_front() {
                 self.bytes -= batch.encoded.len();
-                self.acknowledged.push(batch.records);
+                self.acknowledged.push((batch.records, batch.extra));
             }
             self.durable += 1;
         }
@@ -145,7 +155,7 @@ mod tests {
         let mut o = Outbox::default();
         for i in 1..=n {
             assert_eq!(o.next_number(), i);
-            o.push(batch(i), 10);
+            o.push(batch(i), 10, 5);
         }
         o
     }
@@ -179,7 +189,7 @@ mod tests {
         o.acknowledged(2).unwrap();
         o.acknowledged(1).unwrap();
         assert_eq!(o.bytes(), 8);
-        o.push(batch(4), 10);
+        o.push(batch(4), 10, 5);
         assert_eq!(drain(&mut o), [4]);
     }
 
@@ -199,14 +209,28 @@ mod tests {
         drain(&mut o);
         o.acknowledged(2).unwrap();
         assert_eq!(o.welcome(2), Ok(None));
-        let gap = Gap { to: 2, records: 20 };
+        let gap = Gap {
+            to: 2,
+            records: 20,
+            extra: 10,
+        };
         assert_eq!(o.welcome(0), Ok(Some(gap)));
         assert_eq!(drain(&mut o), [3, 4]);
         // An older copy of the store has the first batch.
-        assert_eq!(o.welcome(1), Ok(Some(Gap { to: 2, records: 10 })));
+        let one = Gap {
+            to: 2,
+            records: 10,
+            extra: 5,
+        };
+        assert_eq!(o.welcome(1), Ok(Some(one)));
         o.forget(gap);
         let again = o.welcome(0).unwrap();
-        assert_eq!(again, Some(Gap { to: 2, records: 0 }), "counted once");
+        let nothing = Gap {
+            to: 2,
+            records: 0,
+            extra: 0,
+        };
+        assert_eq!(again, Some(nothing), "counted once");
         o.acknowledged(2).unwrap();
     }
 }

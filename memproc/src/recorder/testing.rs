@@ -19,6 +19,7 @@ pub(crate) fn record(op: Op, start: u64) -> Record {
         ap: ApId(0),
         mp: MpId(0),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: 1,
         range: (0, 1),

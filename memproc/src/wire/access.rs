@@ -17,6 +17,7 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
                 end: r.end,
             },
             epoch: r.epoch,
+            keep: r.keep,
         },
         Kind::Write(w) => AccessKind::Write {
             first: w.first,
@@ -51,7 +52,8 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
 /// An access on its way out.
 pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
     let kind = match access.kind {
-        AccessKind::Read { range, epoch } => Kind::Read(w::Read {
+        AccessKind::Read { range, epoch, keep } => Kind::Read(w::Read {
+            keep,
             first: range.first,
             end: range.end,
             epoch,

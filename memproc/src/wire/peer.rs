@@ -394,13 +394,18 @@ mod tests {
             end: Some(3),
         };
         let requests = [
-            access(AccessKind::Read { range, epoch: None }),
+            access(AccessKind::Read {
+                range,
+                epoch: None,
+                keep: false,
+            }),
             PeerRequest::Access {
                 access: Access {
                     object,
                     kind: AccessKind::Read {
                         range: ElementRange::ALL,
                         epoch: Some(2),
+                        keep: false,
                     },
                 },
                 ap,

@@ -22,7 +22,10 @@ pub fn check(topology: &Topology, items: &[(MpId, Item)], done: &HashMap<ObjectI
             Item::Record(r) => {
                 states[emp.index()].apply(r);
                 if r.is_access() && r.op != Op::Barrier {
-                    stored.entry(r.object).or_default().count(r.op);
+                    stored
+                        .entry(r.object)
+                        .or_default()
+                        .count(r.op, r.accesses());
                 }
             }
             Item::HandOver(h) => {

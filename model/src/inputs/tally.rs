@@ -56,10 +56,11 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    fn add(&mut self, x: f64) {
-        self.count += 1;
-        self.sum += x;
-        self.squares += x * x;
+    /// `n` values of `x`.
+    fn add(&mut self, x: f64, n: u64) {
+        self.count += n;
+        self.sum += x * n as f64;
+        self.squares += x * x * n as f64;
     }
 
     /// The mean; 0 of nothing.
@@ -115,11 +116,15 @@ pub(super) struct Tally {
 impl Tally {
     /// Takes a record; those of a process must come in order of their start.
     pub(super) fn add(&mut self, record: &Record) {
-        let us = |ns: u64| ns as f64 / 1e3;
+        let n = record.accesses();
+        // Of several accesses only sums are known.
+        let us = |ns: u64| ns as f64 / n as f64 / 1e3;
         if record.side == Side::Owner && !record.flags.failed && !record.flags.waiting {
-            self.served.add(us(record.service.0));
-            if record.op != Op::Acquire {
-                self.queued.add(us(record.wait.0));
+            if !record.flags.in_process {
+                self.served.add(us(record.service.0), n);
+                if record.op != Op::Acquire {
+                    self.queued.add(us(record.wait.0), n);
+                }
             }
             return;
         }
@@ -131,10 +136,14 @@ impl Tally {
             *self.passed.entry(record.ap).or_default() += 1;
         } else {
             self.refer(record);
+            if record.flags.in_process {
+                // Plain memory: part of what the process computes, wherever the owner is.
+                return;
+            }
             let owned = (record.ap, record.op, record.object.var, record.peer);
             let objects = self.objects.entry(owned).or_default();
             let used = objects.entry(record.object.index).or_default();
-            used.count += 1;
+            used.count += n;
             used.wait_ns += record.wait.0;
         }
         let fresh = self.is_fresh(record);
@@ -148,29 +157,32 @@ impl Tally {
         let first =
             record.origin != Origin::Local && self.fetched.insert((record.ap, record.object));
         let sum = self.sums.entry(key).or_default();
-        sum.count += 1;
+        sum.count += n;
         sum.fresh += u64::from(fresh);
-        sum.bytes += u64::from(record.bytes);
+        sum.bytes += record.bytes;
         sum.service_ns += record.service.0;
         sum.wait_ns += record.wait.0;
-        sum.duration_ns += record.duration.0;
+        sum.duration_ns += record.spent().0;
         if record.origin != Origin::Local {
-            sum.remote += 1;
+            sum.remote += n;
             sum.cold += u64::from(first && matches!(record.op, Op::Read | Op::Write));
             if record.op != Op::Barrier {
                 let at_owner = record.service + record.wait;
-                self.under_way.add(us((record.duration - at_owner).0));
+                self.under_way.add(us((record.spent() - at_owner).0), n);
             }
         }
     }
 
     fn refer(&mut self, record: &Record) {
         let of = self.references.entry(record.ap).or_default();
-        of.count += 1;
-        of.bytes += u64::from(record.bytes);
-        if of.objects.len() < MOST_REFERENCES && matches!(record.op, Op::Read | Op::Write) {
+        of.count += record.accesses();
+        of.bytes += record.bytes;
+        if matches!(record.op, Op::Read | Op::Write) {
             let ObjectId { var, index } = record.object;
-            of.objects.push(u64::from(var.0) << 32 | u64::from(index));
+            let room = MOST_REFERENCES.saturating_sub(of.objects.len());
+            let times = room.min(record.count as usize);
+            let object = u64::from(var.0) << 32 | u64::from(index);
+            of.objects.extend(std::iter::repeat_n(object, times));
         }
     }
 

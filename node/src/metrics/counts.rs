@@ -25,10 +25,13 @@ impl AccessCounts {
         if !record.is_access() {
             return;
         }
-        self.by_kind[record.origin as usize - 1][record.op as usize - 1] += 1;
-        self.optimized += u64::from(record.flags.optimized);
+        self.by_kind[record.origin as usize - 1][record.op as usize - 1] += record.accesses();
+        if record.flags.optimized {
+            self.optimized += record.accesses();
+        }
         if record.op == Op::Acquire {
-            self.waits.count(record.wait);
+            let n = record.accesses();
+            self.waits.count(Nanos(record.wait.0 / n), n);
             self.waited += record.wait;
         }
     }

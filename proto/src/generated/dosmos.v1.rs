@@ -32,7 +32,7 @@ pub mod placement {
         /// object i at the i-th memory process (of the group, if one is named)
         #[prost(message, tag = "3")]
         RoundRobin(RoundRobin),
-        /// named, one entry an object; a shorter list repeats
+        /// named, one entry per object; a shorter list repeats
         #[prost(message, tag = "4")]
         Explicit(Explicit),
     }
@@ -63,6 +63,8 @@ pub struct VariableSpec {
     pub policy: i32,
     #[prost(enumeration = "LockKind", tag = "5")]
     pub lock: i32,
+    #[prost(enumeration = "Cache", tag = "6")]
+    pub cache: i32,
 }
 /// A declared variable: what was asked for, and what was made of it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -262,6 +264,35 @@ impl LockKind {
         }
     }
 }
+/// Down to where copies of a variable's objects are kept for reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Cache {
+    /// every read is a message to the memory process
+    MemoryProcess = 0,
+    /// a read of a valid copy sends nothing
+    ApplicationProcess = 1,
+}
+impl Cache {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::MemoryProcess => "CACHE_MEMORY_PROCESS",
+            Self::ApplicationProcess => "CACHE_APPLICATION_PROCESS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CACHE_MEMORY_PROCESS" => Some(Self::MemoryProcess),
+            "CACHE_APPLICATION_PROCESS" => Some(Self::ApplicationProcess),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorCode {
@@ -349,7 +380,10 @@ pub struct ApRequest {
     /// no message of its own.
     #[prost(message, repeated, tag = "14")]
     pub times: ::prost::alloc::vec::Vec<PhaseTimes>,
-    #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10")]
+    /// Reads that were served in the sender and not reported yet.
+    #[prost(message, repeated, tag = "15")]
+    pub reads: ::prost::alloc::vec::Vec<CachedReads>,
+    #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<ap_request::Body>,
 }
 /// Nested message and enum types in `ApRequest`.
@@ -373,6 +407,8 @@ pub mod ap_request {
         Cancel(super::Cancel),
         #[prost(message, tag = "10")]
         Bye(super::Bye),
+        #[prost(message, tag = "11")]
+        Report(super::Report),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -384,6 +420,28 @@ pub struct ApHello {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bye {}
+/// Nothing but what `times` and `reads` say. Gets no reply.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Report {}
+/// Reads of one object that an application process served from its own copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CachedReads {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
+    /// all of them were between these two times
+    #[prost(uint64, tag = "3")]
+    pub first_ns: u64,
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
+    /// of all of them
+    #[prost(uint64, tag = "5")]
+    pub bytes: u64,
+    /// of the copy last read
+    #[prost(uint64, tag = "6")]
+    pub version: u64,
+}
 /// Make this application process's writes outside sections visible to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Publish {}
@@ -430,6 +488,9 @@ pub struct Read {
     /// of the section it belongs to; absent outside a section
     #[prost(uint64, optional, tag = "3")]
     pub epoch: ::core::option::Option<u64>,
+    /// The application process would keep a copy: the whole object may come.
+    #[prost(bool, tag = "4")]
+    pub keep: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Write {
@@ -500,7 +561,7 @@ pub struct ApReply {
     /// another memory process had to be asked
     #[prost(bool, tag = "13")]
     pub remote: bool,
-    #[prost(oneof = "ap_reply::Body", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "ap_reply::Body", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14")]
     pub body: ::core::option::Option<ap_reply::Body>,
 }
 /// Nested message and enum types in `ApReply`.
@@ -529,6 +590,9 @@ pub mod ap_reply {
         Error(super::Error),
         #[prost(message, tag = "12")]
         Published(super::Published),
+        /// Not a reply (`id` is 0): the copy of this object that the application process was given is void.
+        #[prost(fixed64, tag = "14")]
+        Invalidate(u64),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -569,6 +633,9 @@ pub struct ReadDone {
     pub version: u64,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
+    /// `data` is the whole object, and the application process may read it until it is told otherwise.
+    #[prost(bool, tag = "3")]
+    pub keep: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WriteDone {
@@ -1231,7 +1298,7 @@ pub struct RecordColumns {
     pub wait_ns: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub service_ns: ::prost::alloc::vec::Vec<u64>,
-    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9
+    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10
     #[prost(uint32, repeated, tag = "6")]
     pub kind: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "7")]
@@ -1245,14 +1312,18 @@ pub struct RecordColumns {
     pub mp: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "11")]
     pub peer: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "12")]
-    pub bytes: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "12")]
+    pub bytes: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "13")]
     pub version: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint32, repeated, tag = "14")]
     pub first: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "15")]
     pub end: ::prost::alloc::vec::Vec<u32>,
+    /// Accesses that each record stands for, 1 or more; empty: each for one. Of several, start and duration
+    /// say when the first and the last was, and bytes, wait and service are sums.
+    #[prost(uint32, repeated, tag = "16")]
+    pub count: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IngestRequest {
@@ -1362,8 +1433,10 @@ pub struct ProcessCounters {
     /// passed on (link processes)
     #[prost(uint64, tag = "3")]
     pub forwarded: u64,
+    /// records
     #[prost(uint64, tag = "4")]
     pub recorded: u64,
+    /// records
     #[prost(uint64, tag = "5")]
     pub dropped: u64,
     #[prost(uint64, tag = "6")]
@@ -1385,6 +1458,12 @@ pub struct ProcessCounters {
     /// hand-overs dropped with a full buffer
     #[prost(uint64, tag = "12")]
     pub lost_hand_overs: u64,
+    /// accesses that the records recorded stand for, beyond one each
+    #[prost(uint64, tag = "13")]
+    pub extra_recorded: u64,
+    /// the same of the records dropped
+    #[prost(uint64, tag = "14")]
+    pub extra_dropped: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClockProbe {
@@ -1577,8 +1656,10 @@ pub mod exchange_reply {
 /// How much of the truth an answer holds.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Completeness {
+    /// records
     #[prost(uint64, tag = "1")]
     pub recorded: u64,
+    /// records
     #[prost(uint64, tag = "2")]
     pub dropped: u64,
     /// fraction of accesses recorded
@@ -1609,6 +1690,12 @@ pub struct Completeness {
     /// memory processes that did not report to their end
     #[prost(string, repeated, tag = "12")]
     pub silent: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// accesses that the records stand for, beyond one each
+    #[prost(uint64, tag = "13")]
+    pub extra_accesses: u64,
+    /// the same of those dropped, removed or damaged, as far as that is known
+    #[prost(uint64, tag = "14")]
+    pub extra_lost: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CatalogRequest {
@@ -1914,6 +2001,9 @@ pub struct Filter {
     /// also the owners' records of remote accesses
     #[prost(bool, tag = "7")]
     pub owner_side: bool,
+    /// records of several accesses only if the first is in the range
+    #[prost(bool, tag = "8")]
+    pub once: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HistogramRequest {
@@ -1926,18 +2016,21 @@ pub struct HistogramRequest {
 pub struct Histogram {
     #[prost(message, optional, tag = "1")]
     pub range: ::core::option::Option<Range>,
-    /// one entry a bucket
+    /// one entry per bucket
     #[prost(uint64, repeated, tag = "2")]
     pub local: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "3")]
     pub intra: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "4")]
     pub inter: ::prost::alloc::vec::Vec<u64>,
-    /// of the local ones, served from a copy
+    /// of the local ones, served from a copy at the memory process
     #[prost(uint64, repeated, tag = "5")]
     pub optimized: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "6")]
     pub completeness: ::core::option::Option<Completeness>,
+    /// of the local ones, served in the application process
+    #[prost(uint64, repeated, tag = "7")]
+    pub in_process: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HistoryRequest {
@@ -1952,7 +2045,7 @@ pub struct History {
     pub range: ::core::option::Option<Range>,
     #[prost(message, repeated, tag = "2")]
     pub points: ::prost::alloc::vec::Vec<HistoryPoint>,
-    /// records behind the points
+    /// accesses behind the points
     #[prost(uint64, tag = "3")]
     pub matched: u64,
     #[prost(message, optional, tag = "4")]
@@ -1980,9 +2073,11 @@ pub struct HistoryPoint {
     pub object: u32,
     #[prost(uint64, tag = "10")]
     pub version: u64,
-    /// > 1: an aggregate of that many like records, duration from first to last
+    /// > 1: an aggregate of that many like accesses, duration from first to last
     #[prost(uint64, tag = "11")]
     pub count: u64,
+    #[prost(bool, tag = "12")]
+    pub in_process: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordsRequest {
@@ -2002,7 +2097,7 @@ pub struct RecordsPart {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BreakdownRequest {}
-/// Where the application processes' time went: one entry a process and phase.
+/// Where the application processes' time went: one entry per process and phase.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Breakdown {
     #[prost(message, repeated, tag = "1")]

@@ -229,6 +229,7 @@ impl<'a> Machine<'a> {
             ap: ApId(ap as u32),
             mp,
             peer: owner,
+            count: 1,
             bytes: 8,
             version: self.objects.get(&object).map_or(0, |o| o.version),
             range: (0, 0),

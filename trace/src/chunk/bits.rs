@@ -5,7 +5,7 @@
 //! zero (the others, each after its distance from the one before), split (`split.rs`), or blocks of [`BLOCK`] values,
 //! whichever is shortest. A block:
 //! its minimum, the width of the packed part (0 to 32 bits), the number of exceptions, the packed part,
-//! the exceptions' positions (a byte each), and what of each exception lies above the width. Integers outside
+//! the exceptions' positions (one byte each), and what of each exception lies above the width. Integers outside
 //! the packed part are LEB128.
 
 use bitpacking::{BitPacker, BitPacker4x};
@@ -26,6 +26,9 @@ const FEW: u8 = 1;
 const BLOCKS: u8 = 2;
 const SIGNED_BLOCKS: u8 = 3;
 const SPLIT: u8 = 4;
+
+/// A column of zeros.
+pub(super) const ZEROS: [u8; 2] = [CONSTANT, 0];
 
 /// Values of a block that may have more bits than its usual ones.
 const UNUSUAL: usize = 2;

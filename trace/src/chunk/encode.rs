@@ -106,6 +106,7 @@ impl Encoder {
         let seen = Seen {
             span: self.span,
             waits: &self.times.waiting,
+            extra: &self.changes.counts,
             kinds: &self.kinds.symbols,
             objects: &self.objects.symbols,
             aps: &self.aps.symbols,
@@ -174,6 +175,7 @@ impl Encoder {
             &c.versions,
             &c.firsts,
             &c.lengths,
+            &c.counts,
         ] {
             parts.column(|out| bits::pack_changes(changes, count, out));
         }
@@ -235,6 +237,8 @@ struct Changes {
     versions: Vec<(u16, u64)>,
     firsts: Vec<(u16, u64)>,
     lengths: Vec<(u16, u64)>,
+    /// Positions of the records that stand for several accesses, and how many more than one.
+    counts: Vec<(u16, u64)>,
 }
 
 /// What was last seen of an object.
@@ -247,7 +251,7 @@ struct OfObject {
 /// What was last seen of an operation on an object.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct OfOp {
-    bytes: u32,
+    bytes: u64,
     first: u32,
     length: u32,
 }
@@ -276,6 +280,7 @@ impl Changes {
             &mut self.versions,
             &mut self.firsts,
             &mut self.lengths,
+            &mut self.counts,
         ] {
             changes.clear();
         }
@@ -306,6 +311,9 @@ impl Changes {
                 first: r.range.0,
                 length: r.range.1.wrapping_sub(r.range.0),
             };
+            if r.count > 1 {
+                self.counts.push((i, u64::from(r.count - 1)));
+            }
             let old = std::mem::replace(&mut self.of_op[object * OPS + op], new);
             if new != old {
                 compare(i, new.bytes, old.bytes, &mut self.bytes);

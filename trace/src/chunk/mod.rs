@@ -1,18 +1,19 @@
 //! Chunks: up to [`MOST_RECORDS`] records as compressed columns, and a summary of each.
 //!
-//! Layout, little-endian: magic `DSC3`, number of records (u32), number of columns (u8), then for each
+//! Layout, little-endian: magic `DSC4`, number of records (u32), number of columns (u8), then for each
 //! column its length in bytes (u32) and CRC32; the CRC32 of all that; then the columns, in the order of
 //! [`Column::ALL`]. A reader decodes only the columns it needs, checks only those, and never allocates by
 //! a length the chunk merely claims.
 //!
-//! Four ways of storing a column (`bits.rs`, `split.rs` and `symbols.rs` have the bytes):
+//! Five ways of storing a column (`bits.rs`, `split.rs` and `symbols.rs` have the bytes):
 //! * few different values (kind, object, application process): the values, and each record's number of its own;
 //! * start: the first, then differences;
 //! * times (duration, wait, service): in order of the records' kind, since like operations take like
 //!   times, and those that cannot wait never do. Of a duration, what is left without the longer of
 //!   wait and service;
 //! * what hardly changes for one object or process (`mp`, `peer`, bytes, version, range): differences to the
-//!   record before of the same object (and operation) or process.
+//!   record before of the same object (and operation) or process;
+//! * counts: one less than how many accesses a record stands for, which is nearly always none.
 
 mod bits;
 mod encode;
@@ -35,7 +36,7 @@ pub const MOST_RECORDS: usize = 8192;
 
 /// Operations' numbers are below this.
 const OPS: usize = 8;
-const MAGIC: &[u8; 4] = b"DSC3";
+const MAGIC: &[u8; 4] = b"DSC4";
 const COLUMNS: usize = Column::ALL.len();
 const COLUMN_HEADER: usize = 8;
 const HEADER: usize = 4 + 4 + 1 + COLUMNS * COLUMN_HEADER + 4;
@@ -69,11 +70,12 @@ pub enum Column {
     Version,
     First,
     Length,
+    Count,
 }
 
 impl Column {
     /// All of them, in the order they are stored.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Kind,
         Self::Object,
         Self::Ap,
@@ -87,6 +89,7 @@ impl Column {
         Self::Version,
         Self::First,
         Self::Length,
+        Self::Count,
     ];
 }
 
@@ -342,6 +345,22 @@ impl<'a> Chunk<'a> {
         self.hardly_changing(Column::Version, &Contexts::of(objects))
     }
 
+    /// How many accesses each record stands for; none if each stands for one.
+    ///
+    /// # Errors
+    /// If the column is damaged, or a count is too large.
+    pub fn counts(&self) -> Result<Option<Vec<u32>>, ChunkError> {
+        let bytes = self.checked(Column::Count)?;
+        if bytes == bits::ZEROS {
+            return Ok(None);
+        }
+        let counts = bits::unpack(bytes, self.count)?.into_iter().map(|more| {
+            let count = more.checked_add(1).and_then(|n| u32::try_from(n).ok());
+            count.ok_or(ChunkError::Damaged("count of accesses"))
+        });
+        counts.collect::<Result<_, _>>().map(Some)
+    }
+
     /// All records.
     ///
     /// # Errors
@@ -361,6 +380,7 @@ impl<'a> Chunk<'a> {
         let versions = self.hardly_changing(Column::Version, &by_object)?;
         let firsts = self.hardly_changing(Column::First, &by_op)?;
         let lengths = self.hardly_changing(Column::Length, &by_op)?;
+        let counts = self.counts()?;
         (0..self.count)
             .map(|i| {
                 let kind = kinds.at(i);
@@ -379,7 +399,8 @@ impl<'a> Chunk<'a> {
                     ap: aps.at(i),
                     mp: MpId(mps[i] as u32),
                     peer: MpId(peers[i] as u32),
-                    bytes: bytes[i] as u32,
+                    count: counts.as_ref().map_or(1, |counts| counts[i]),
+                    bytes: bytes[i],
                     version: versions[i],
                     range: (first, end.ok_or(ChunkError::Damaged("record range"))?),
                 })
@@ -419,6 +440,7 @@ mod tests {
                 ap: ApId(ap),
                 mp: MpId(ap),
                 peer: MpId(ap),
+                count: 1,
                 bytes: 8_192,
                 version: round,
                 range: (0, 1_024),
@@ -431,6 +453,14 @@ mod tests {
     fn a_full_chunk_of_ordinary_records_is_of_the_size_that_suits_the_engine() {
         let bytes = encode(&ordinary()).len();
         assert!((16 << 10..64 << 10).contains(&bytes), "{bytes} bytes");
+    }
+
+    #[test]
+    fn counts_of_one_cost_nothing_to_speak_of() {
+        let bytes = encode(&ordinary());
+        let chunk = Chunk::open(&bytes).unwrap();
+        assert_eq!(chunk.counts(), Ok(None));
+        assert!(chunk.size_of(Column::Count) <= 2);
     }
 
     proptest! {

@@ -18,15 +18,16 @@ struct Cell {
     who: u16,
     /// Operation, origin, served from a copy.
     kind: u8,
-    /// One less than how many: a chunk has up to 2^13.
+    /// One less than how many records: a chunk has up to 2^13.
     more: u16,
 }
 
-/// The time that the accesses of a cell waited, if they did.
+/// What few cells have, if it is not zero: the time that its accesses waited, in nanoseconds, or how many accesses its
+/// records stand for beyond one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Waited {
+struct Rare {
     cell: u16,
-    ns: u64,
+    sum: u64,
 }
 
 /// What a filter finds in a chunk, by kind.
@@ -38,6 +39,8 @@ pub struct Tally {
     pub origin: Origin,
     /// Served from a copy.
     pub optimized: bool,
+    /// Served in the application process.
+    pub in_process: bool,
     /// How often.
     pub count: u64,
     /// Waiting time, summed.
@@ -51,12 +54,14 @@ pub struct Tally {
 /// What a chunk holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// From the earliest start to just after the latest.
+    /// From the earliest access to just after the latest one began.
     pub starts: TimeRange,
     /// The latest end.
     pub end: Nanos,
     /// All records: owners', failed ones and notices too.
     pub records: u32,
+    /// How many accesses they stand for beyond one each.
+    pub extra: u64,
     /// Variables of all records, in order; with the object, if it is the same in all of them.
     pub variables: Vec<(VarId, Option<u32>)>,
     /// Application processes of all records, in order.
@@ -64,15 +69,17 @@ pub struct Summary {
     /// Completed accesses, each counted once, by variable, and again by application process.
     by_variable: Vec<Cell>,
     by_ap: Vec<Cell>,
-    variable_waits: Vec<Waited>,
-    ap_waits: Vec<Waited>,
+    variable_waits: Vec<Rare>,
+    ap_waits: Vec<Rare>,
+    variable_extra: Vec<Rare>,
+    ap_extra: Vec<Rare>,
 }
 
 /// From when to when records go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     from: Nanos,
-    /// The latest start.
+    /// When the latest access began.
     last: Nanos,
     end: Nanos,
 }
@@ -88,7 +95,7 @@ impl Span {
     #[inline]
     pub(super) fn add(&mut self, record: &Record) {
         self.from = self.from.min(record.start);
-        self.last = self.last.max(record.start);
+        self.last = self.last.max(record.spread().last());
         self.end = self.end.max(record.end());
     }
 
@@ -105,6 +112,8 @@ pub(super) struct Seen<'a> {
     pub(super) span: Span,
     /// Positions of the records that waited, and how long, in nanoseconds.
     pub(super) waits: &'a [(u16, u64)],
+    /// Positions of the records that stand for several accesses, and how many more than one.
+    pub(super) extra: &'a [(u16, u64)],
     pub(super) kinds: &'a Symbols<u64>,
     pub(super) objects: &'a Symbols<u64>,
     pub(super) aps: &'a Symbols<u64>,
@@ -113,8 +122,9 @@ pub(super) struct Seen<'a> {
 /// Bits of a cell's kind that are not the operation.
 const ORIGIN_SHIFT: u8 = 3;
 const OPTIMIZED: u8 = 1 << 5;
+const IN_PROCESS: u8 = 1 << 6;
 /// Kinds a cell can have.
-const KINDS: usize = 64;
+const KINDS: usize = 128;
 
 impl Summary {
     /// The summary of at most [`MOST_RECORDS`](super::MOST_RECORDS) records; none if there are none.
@@ -125,9 +135,12 @@ impl Summary {
         aps.take(records.iter().map(|r| r.ap.0.into()));
         let waits = (0u16..).zip(records).filter(|(_, r)| r.wait.0 > 0);
         let waits: Vec<(u16, u64)> = waits.map(|(i, r)| (i, r.wait.0)).collect();
+        let extra = (0u16..).zip(records).filter(|(_, r)| r.count > 1);
+        let extra: Vec<(u16, u64)> = extra.map(|(i, r)| (i, r.accesses() - 1)).collect();
         let seen = Seen {
             span: Span::of(records),
             waits: &waits,
+            extra: &extra,
             kinds: &kinds.symbols,
             objects: &objects.symbols,
             aps: &aps.symbols,
@@ -140,6 +153,7 @@ impl Summary {
         let Seen {
             span,
             waits,
+            extra,
             kinds,
             objects,
             aps,
@@ -171,8 +185,14 @@ impl Summary {
                 by_ap.wait(usize::from(aps.of[i]), kind, wait);
             }
         }
-        let ((by_variable, variable_waits), (by_ap, ap_waits)) =
-            (by_variable.cells(), by_ap.cells());
+        for &(i, more) in extra {
+            let i = usize::from(i);
+            if let Some(kind) = kind_of_cell[usize::from(kinds.of[i])] {
+                by_variable.extra(variable_of[usize::from(objects.of[i])], kind, more);
+                by_ap.extra(usize::from(aps.of[i]), kind, more);
+            }
+        }
+        let (by_variable, by_ap) = (by_variable.cells(), by_ap.cells());
         (!kinds.of.is_empty()).then_some(Self {
             starts: TimeRange {
                 from: span.from,
@@ -180,12 +200,15 @@ impl Summary {
             },
             end: span.end,
             records: kinds.of.len() as u32,
+            extra: extra.iter().map(|(_, more)| more).sum(),
             variables,
             aps: aps.values.iter().map(|ap| ApId(*ap as u32)).collect(),
-            by_variable,
-            by_ap,
-            variable_waits,
-            ap_waits,
+            by_variable: by_variable.all,
+            by_ap: by_ap.all,
+            variable_waits: by_variable.waits,
+            ap_waits: by_ap.waits,
+            variable_extra: by_variable.extra,
+            ap_extra: by_ap.extra,
         })
     }
 
@@ -240,10 +263,11 @@ impl Summary {
         let Some(by_ap) = self.columns_of(filter) else {
             return;
         };
-        let (cells, waits) = if by_ap {
-            (&self.by_ap, &self.ap_waits)
+        let (cells, waits, extra) = if by_ap {
+            (&self.by_ap, &self.ap_waits, &self.ap_extra)
         } else {
-            (&self.by_variable, &self.variable_waits)
+            let (waits, extra) = (&self.variable_waits, &self.variable_extra);
+            (&self.by_variable, waits, extra)
         };
         let wanted = |who: usize| {
             if by_ap {
@@ -269,12 +293,11 @@ impl Summary {
         let to = cells.partition_point(|c| usize::from(c.who) <= last);
         let variable = |at: usize| self.variables.get(at).map(|v| v.0).unwrap_or_default();
         let ap = |at: usize| self.aps.get(at).copied().unwrap_or_default();
-        let waits = &waits[waits.partition_point(|w| usize::from(w.cell) < from)..];
-        let mut waits = waits.iter().peekable();
+        let (mut waits, mut extra) = (rare_from(waits, from), rare_from(extra, from));
         for (number, cell) in (0u16..).zip(cells).skip(from).take(to - from) {
-            let waited = waits.next_if(|w| w.cell == number);
+            let (waited, more) = (waits(number), extra(number));
             let who = usize::from(cell.who);
-            if let Some((op, origin, optimized)) = kind_of_number(cell.kind)
+            if let Some((op, origin, optimized, in_process)) = kind_of_number(cell.kind)
                 && (filter.ops.is_empty() || filter.ops.contains(&op))
                 && (filter.origins.is_empty() || filter.origins.contains(&origin))
                 && wanted(who)
@@ -283,8 +306,9 @@ impl Summary {
                     op,
                     origin,
                     optimized,
-                    count: u64::from(cell.more) + 1,
-                    wait: Nanos(waited.map_or(0, |w| w.ns)),
+                    in_process,
+                    count: u64::from(cell.more) + 1 + more,
+                    wait: Nanos(waited),
                     variable: variable(if by_ap { 0 } else { who }),
                     ap: ap(if by_ap { who } else { 0 }),
                 });
@@ -296,12 +320,7 @@ impl Summary {
     pub fn count(&self, filter: &Filter) -> OriginCounts {
         let mut counts = OriginCounts::default();
         self.tallies(filter, |t| {
-            match t.origin {
-                Origin::Local => counts.local += t.count,
-                Origin::Intra => counts.intra += t.count,
-                Origin::Inter => counts.inter += t.count,
-            }
-            counts.optimized += if t.optimized { t.count } else { 0 };
+            counts.count(t.origin, (t.optimized, t.in_process), t.count);
         });
         counts
     }
@@ -315,6 +334,8 @@ impl Summary {
             + size_of_val(&self.by_ap[..])
             + size_of_val(&self.variable_waits[..])
             + size_of_val(&self.ap_waits[..])
+            + size_of_val(&self.variable_extra[..])
+            + size_of_val(&self.ap_extra[..])
     }
 }
 
@@ -323,35 +344,60 @@ fn cell_kind(kind: u64) -> Option<usize> {
     let (op, side, origin, flags) = crate::wire::kind_from(kind as u32).ok()?;
     let access = side == crate::Side::Requester && !flags.failed && !flags.waiting;
     let optimized = if flags.optimized { OPTIMIZED } else { 0 };
+    let in_process = if flags.in_process { IN_PROCESS } else { 0 };
     access.then_some(usize::from(
-        op as u8 | (origin as u8) << ORIGIN_SHIFT | optimized,
+        op as u8 | (origin as u8) << ORIGIN_SHIFT | optimized | in_process,
     ))
 }
 
-fn kind_of_number(kind: u8) -> Option<(Op, Origin, bool)> {
-    let op = Op::from_number(u32::from(kind & 7))?;
-    let origin = Origin::from_number(u32::from(kind >> ORIGIN_SHIFT & 3))?;
-    Some((op, origin, kind & OPTIMIZED != 0))
+/// Gives for one cell after another, from `first` on, what is in the list for it; 0 if nothing is.
+fn rare_from(list: &[Rare], first: usize) -> impl FnMut(u16) -> u64 {
+    let at = list.partition_point(|r| usize::from(r.cell) < first);
+    let mut rest = list[at..].iter().peekable();
+    move |cell| rest.next_if(|r| r.cell == cell).map_or(0, |r| r.sum)
 }
 
-/// Counts and waits while a summary is made.
+/// Operation, origin, served from a copy, served in the application process.
+fn kind_of_number(kind: u8) -> Option<(Op, Origin, bool, bool)> {
+    let op = Op::from_number(u32::from(kind & 7))?;
+    let origin = Origin::from_number(u32::from(kind >> ORIGIN_SHIFT & 3))?;
+    let (optimized, in_process) = (kind & OPTIMIZED != 0, kind & IN_PROCESS != 0);
+    Some((op, origin, optimized, in_process))
+}
+
+/// Sums while a summary is made.
 enum Sums {
     /// A place for every cell there could be.
-    Dense(Vec<(u32, u64)>),
+    Dense(Vec<CellSum>),
     /// Where those would be too many.
-    Sparse(BTreeMap<usize, (u32, u64)>),
+    Sparse(BTreeMap<usize, CellSum>),
+}
+
+#[derive(Clone, Copy, Default)]
+struct CellSum {
+    records: u32,
+    wait: u64,
+    extra: u64,
+}
+
+/// The cells that are used.
+#[derive(Default)]
+struct Cells {
+    all: Vec<Cell>,
+    waits: Vec<Rare>,
+    extra: Vec<Rare>,
 }
 
 impl Sums {
     fn new(whose: usize) -> Self {
         match whose {
-            0..=1024 => Self::Dense(vec![(0, 0); whose * KINDS]),
+            0..=512 => Self::Dense(vec![CellSum::default(); whose * KINDS]),
             _ => Self::Sparse(BTreeMap::new()),
         }
     }
 
     #[inline]
-    fn at(&mut self, who: usize, kind: usize) -> &mut (u32, u64) {
+    fn at(&mut self, who: usize, kind: usize) -> &mut CellSum {
         let at = who * KINDS + kind;
         match self {
             Self::Dense(sums) => &mut sums[at],
@@ -361,37 +407,45 @@ impl Sums {
 
     #[inline]
     fn count(&mut self, who: usize, kind: usize) {
-        self.at(who, kind).0 += 1;
+        self.at(who, kind).records += 1;
     }
 
     fn wait(&mut self, who: usize, kind: usize, ns: u64) {
-        let waited = &mut self.at(who, kind).1;
+        let waited = &mut self.at(who, kind).wait;
         *waited = waited.saturating_add(ns);
     }
 
-    fn cells(self) -> (Vec<Cell>, Vec<Waited>) {
-        let (mut cells, mut waits) = (Vec::new(), Vec::new());
-        let mut add = |at: usize, (count, ns): (u32, u64)| {
-            if ns > 0 {
-                waits.push(Waited {
-                    cell: cells.len() as u16,
-                    ns,
-                });
+    fn extra(&mut self, who: usize, kind: usize, more: u64) {
+        // 2^13 counts of 32 bits each.
+        self.at(who, kind).extra += more;
+    }
+
+    fn cells(self) -> Cells {
+        let mut cells = Cells::default();
+        let mut add = |at: usize, sums: CellSum| {
+            let cell = cells.all.len() as u16;
+            for (list, sum) in [
+                (&mut cells.waits, sums.wait),
+                (&mut cells.extra, sums.extra),
+            ] {
+                if sum > 0 {
+                    list.push(Rare { cell, sum });
+                }
             }
-            cells.push(Cell {
+            cells.all.push(Cell {
                 who: (at / KINDS) as u16,
                 kind: (at % KINDS) as u8,
-                more: (count - 1) as u16,
+                more: (sums.records - 1) as u16,
             });
         };
         match self {
             Self::Dense(sums) => {
-                let used = sums.into_iter().enumerate().filter(|(_, s)| s.0 > 0);
+                let used = sums.into_iter().enumerate().filter(|(_, s)| s.records > 0);
                 used.for_each(|(at, sum)| add(at, sum));
             }
             Self::Sparse(sums) => sums.into_iter().for_each(|(at, sum)| add(at, sum)),
         }
-        cells.shrink_to_fit();
-        (cells, waits)
+        cells.all.shrink_to_fit();
+        cells
     }
 }

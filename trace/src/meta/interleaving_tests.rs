@@ -76,7 +76,7 @@ impl Memory {
             Op::Release if mine.is_none() => return,
             _ => {}
         }
-        self.done.entry(object).or_default().count(op);
+        self.done.entry(object).or_default().count(op, 1);
         match op {
             Op::Read if self.copies.contains(&(object, mp)) && mine.is_none_or(|(_, w)| !w) => {
                 return self.optimized(ap, mp, object);
@@ -165,6 +165,7 @@ fn record(op: Op, ap: ApId, mp: MpId, object: ObjectId, side: Side) -> Record {
         ap,
         mp,
         peer: OWNER,
+        count: 1,
         bytes: 8,
         version: 0,
         range: (0, 1),

@@ -2,6 +2,8 @@
 //! with the fields of docs/design/monitoring.md#meta-objects and the counts by origin and by application process beyond it.
 
 #[cfg(test)]
+mod counted_tests;
+#[cfg(test)]
 mod interleaving_tests;
 mod objects;
 mod sketch;

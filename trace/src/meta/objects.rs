@@ -36,13 +36,13 @@ impl OpCounts {
         self.acquires += other.acquires;
         self.releases += other.releases;
     }
-    /// Counts one access; barriers are not accesses to an object.
-    pub fn count(&mut self, op: Op) {
+    /// Counts `n` accesses; barriers are not accesses to an object.
+    pub fn count(&mut self, op: Op, n: u64) {
         match op {
-            Op::Read => self.reads += 1,
-            Op::Write => self.writes += 1,
-            Op::Acquire => self.acquires += 1,
-            Op::Release => self.releases += 1,
+            Op::Read => self.reads += n,
+            Op::Write => self.writes += n,
+            Op::Acquire => self.acquires += n,
+            Op::Release => self.releases += n,
             Op::Barrier => {}
         }
     }
@@ -76,7 +76,7 @@ pub struct PrimaryMeta {
     pub copies_at: Vec<MpId>,
     /// Accesses to the main copy.
     pub counts: OpCounts,
-    /// Reads on copies, handed over by the secondary meta-objects so far.
+    /// Cached reads, handed over by the secondary meta-objects so far.
     pub reads_on_copies: u64,
     /// The last granted acquires, newest last.
     pub last_acquires: Vec<Access>,
@@ -86,10 +86,10 @@ pub struct PrimaryMeta {
     pub delayed_acquires: Vec<Access>,
     /// Number of acquires that had to wait.
     pub delayed: u64,
-    /// Accesses to the main copy by origin. Reads on copies (`reads_on_copies`)
+    /// Accesses to the main copy by origin. Cached reads (`reads_on_copies`)
     /// are not among them; they are local to their readers.
     pub by_origin: PerOrigin<OpCounts>,
-    /// Accesses by application process; reads on copies included once handed over.
+    /// Accesses by application process; cached reads included once handed over.
     pub by_ap: BTreeMap<ApId, OpCounts>,
     /// Time spent waiting for the lock.
     pub wait: Nanos,

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct Sketch(pub Vec<u64>);
 
 impl Sketch {
-    /// Counts one value.
-    pub fn count(&mut self, value: Nanos) {
+    /// Counts a value `n` times.
+    pub fn count(&mut self, value: Nanos, n: u64) {
         let bucket = value.0.checked_ilog2().unwrap_or(0) as usize;
         if self.0.len() <= bucket {
             self.0.resize(bucket + 1, 0);
         }
-        self.0[bucket] += 1;
+        self.0[bucket] += n;
     }
 
     /// Number of values.

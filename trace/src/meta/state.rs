@@ -107,9 +107,9 @@ impl MetaState {
     pub fn apply(&mut self, record: &Record) {
         if record.side == Side::Requester && record.is_access() {
             let at_mp = self.by_mp.entry(record.mp).or_default();
-            at_mp[record.origin].count(record.op);
+            at_mp[record.origin].count(record.op, record.accesses());
             let by_ap = self.by_ap.entry(record.ap).or_default();
-            by_ap[record.origin].count(record.op);
+            by_ap[record.origin].count(record.op, record.accesses());
         }
         if record.flags.failed || record.op == Op::Barrier {
             return;
@@ -118,7 +118,7 @@ impl MetaState {
             self.delayed(record);
         } else if record.flags.optimized {
             self.read_on_copy(record);
-        } else if record.side == Side::Owner || record.origin == Origin::Local {
+        } else if is_on_main_copy(record) {
             self.on_main_copy(record);
         } else {
             // Counted at the main copy; what is left to us is the copy it may have made.
@@ -129,19 +129,21 @@ impl MetaState {
     fn delayed(&mut self, record: &Record) {
         let access = self.access(record);
         let primary = self.primary(record);
-        primary.meta.delayed += 1;
+        primary.meta.delayed += record.accesses();
         push_bounded(&mut primary.meta.delayed_acquires, access);
     }
 
     fn read_on_copy(&mut self, record: &Record) {
         let secondary = &mut self.secondary(record).meta;
-        secondary.reads += 1;
-        *secondary.by_ap.entry(record.ap).or_default() += 1;
+        secondary.reads += record.accesses();
+        *secondary.by_ap.entry(record.ap).or_default() += record.accesses();
     }
 
     fn at_the_requester(&mut self, record: &Record) {
         let section = (record.object, record.ap);
         match record.op {
+            // Several sections at once are over.
+            Op::Acquire if record.count > 1 => {}
             Op::Acquire => {
                 self.remote_sections.insert(section, false);
             }
@@ -157,7 +159,10 @@ impl MetaState {
                 let wrote = self.remote_sections.get(&section).copied().unwrap_or(false);
                 if makes_a_copy(record, wrote) {
                     let secondary = self.secondary(record);
-                    secondary.fetches += u64::from(!record.flags.sampled);
+                    secondary.fetches += match record.flags.sampled {
+                        true => 0,
+                        false => record.accesses(),
+                    };
                 }
             }
             Op::Barrier => {}
@@ -166,32 +171,37 @@ impl MetaState {
 
     fn on_main_copy(&mut self, record: &Record) {
         let access = self.access(record);
+        let n = record.accesses();
         let primary = self.primary(record);
         let meta = &mut primary.meta;
-        meta.counts.count(record.op);
-        meta.by_origin[record.origin].count(record.op);
-        meta.by_ap.entry(record.ap).or_default().count(record.op);
+        meta.counts.count(record.op, n);
+        meta.by_origin[record.origin].count(record.op, n);
+        meta.by_ap.entry(record.ap).or_default().count(record.op, n);
         meta.version = meta.version.max(record.version);
         let section = primary.held.iter().position(|held| held.ap == record.ap);
         match record.op {
             Op::Read => {
                 let wrote = section.is_some_and(|at| primary.held[at].wrote);
                 if record.side == Side::Owner && makes_a_copy(record, wrote) {
-                    primary.copy_made(record.mp, record.flags.sampled);
+                    primary.copy_made(record.mp, record);
                 }
             }
             Op::Write => {
-                push_bounded(&mut meta.last_writes, access);
+                push_all(&mut meta.last_writes, access, record);
                 if let Some(at) = section {
                     primary.held[at].wrote = true;
                 }
             }
             Op::Acquire => {
-                push_bounded(&mut meta.last_acquires, access);
+                push_all(&mut meta.last_acquires, access, record);
                 meta.wait += record.wait;
-                meta.wait_sketch.count(record.wait);
+                meta.wait_sketch.count(Nanos(record.wait.0 / n), n);
                 tell_wait(&mut meta.delayed_acquires, record);
                 primary.held.retain(|held| held.ap != record.ap);
+                if n > 1 {
+                    // Several sections, which are over: how long each was is not known.
+                    return;
+                }
                 primary.held.push(Section {
                     ap: record.ap,
                     since: record.end(),
@@ -202,7 +212,7 @@ impl MetaState {
                 if let Some(at) = section {
                     let time = record.start - primary.held.swap_remove(at).since;
                     meta.hold += time;
-                    meta.hold_sketch.count(time);
+                    meta.hold_sketch.count(time, 1);
                 }
             }
             Op::Barrier => {}
@@ -402,7 +412,7 @@ impl MetaState {
             mp: record.mp,
             group: self.topology.group_of_ap(record.ap).unwrap_or_default(),
             at: record.start,
-            wait: record.wait,
+            wait: Nanos(record.wait.0 / record.accesses()),
         }
     }
 }
@@ -417,10 +427,13 @@ impl Primary {
         }
     }
 
-    fn copy_made(&mut self, mp: MpId, sampled: bool) {
+    fn copy_made(&mut self, mp: MpId, read: &Record) {
         let made = self.copies.entry(mp).or_default();
         // Of sampled records the two sides do not see the same ones: there is nothing to count.
-        *made = if sampled { 1.max(*made) } else { *made + 1 };
+        *made = match read.flags.sampled {
+            true => 1.max(*made),
+            false => *made + i64::from(read.count.max(1)),
+        };
     }
 
     fn copy_gone(&mut self, mp: MpId, fetches: u64) {
@@ -433,6 +446,13 @@ impl Primary {
             self.copies.remove(&mp);
         }
     }
+}
+
+/// Whether a record is of accesses to the main copy, and nobody else's: the owner's record of what others did, or the only
+/// one. What a process did in itself with what another memory process owns, the owner has a record of.
+fn is_on_main_copy(record: &Record) -> bool {
+    let elsewhere = record.flags.in_process && record.peer != record.mp;
+    record.side == Side::Owner || record.origin == Origin::Local && !elsewhere
 }
 
 /// Whether a read served by the owner left a copy with its requester: copies live in the owner's group
@@ -448,6 +468,16 @@ fn tell_wait(delayed: &mut [Access], grant: &Record) {
     };
     if let Some(access) = delayed.iter_mut().rev().find(granted) {
         access.wait = grant.wait;
+    }
+}
+
+/// Adds the accesses of a record, of several the last ones, each when it was.
+fn push_all(list: &mut Vec<Access>, access: Access, record: &Record) {
+    let spread = record.spread();
+    let first = spread.count().saturating_sub(LAST_ACCESSES as u64);
+    for i in first..spread.count() {
+        let at = spread.at(i);
+        push_bounded(list, Access { at, ..access });
     }
 }
 

@@ -68,6 +68,7 @@ fn record(op: Op, mp: u32, side: Side) -> Record {
         ap: ApId(mp),
         mp: MpId(mp),
         peer: MpId(0),
+        count: 1,
         bytes: 8,
         version: 1,
         range: (0, 1),
@@ -285,7 +286,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Access(op, mp) => {
-                    done.count(op);
+                    done.count(op, 1);
                     if mp == 0 {
                         emps[0].apply(&record(op, 0, Side::Requester));
                     } else if op == Op::Read && copy {
@@ -323,7 +324,7 @@ proptest! {
     #[test]
     fn a_sketch_brackets_its_quantiles(mut values in prop::collection::vec(0u64..1 << 40, 1..100), q in 0.0f64..=1.0) {
         let mut sketch = Sketch::default();
-        values.iter().for_each(|&v| sketch.count(Nanos(v)));
+        values.iter().for_each(|&v| sketch.count(Nanos(v), 1));
         values.sort_unstable();
         let rank = ((q * values.len() as f64).ceil() as usize).max(1) - 1;
         let bound = sketch.quantile(q).unwrap().0;

@@ -75,6 +75,7 @@ mod tests {
             op,
             origin: Origin::Intra,
             optimized: false,
+            in_process: false,
             ap: ApId(ap),
             object: ObjectId::new(VarId(1), 0),
             version,

@@ -21,6 +21,10 @@ pub struct Completeness {
     pub removed: u64,
     /// Records that were stored and cannot be read any more, as far as they are counted.
     pub damaged: u64,
+    /// Accesses that the records made stand for, beyond one each.
+    pub extra_accesses: u64,
+    /// Accesses that the records dropped, removed or damaged stand for, beyond one each, as far as that is known.
+    pub extra_lost: u64,
     /// Fraction of the selected accesses that was recorded (the smallest of the sources'): 1 = all.
     pub sampling: f64,
     /// Accesses that were not recorded because the selection left them out.
@@ -46,6 +50,8 @@ impl Default for Completeness {
             dropped: 0,
             removed: 0,
             damaged: 0,
+            extra_accesses: 0,
+            extra_lost: 0,
             sampling: 1.0,
             unselected: 0,
             selections: Vec::new(),
@@ -76,12 +82,24 @@ impl Completeness {
     /// Share of the accesses that is in the answer, as far as what is missing is counted (0 to 1). A source that is
     /// missing as a whole is not counted: ask [`Completeness::is_complete`] as well.
     pub fn share(&self) -> f64 {
-        let lost = self.dropped + self.removed + self.damaged;
-        let made = self.recorded.saturating_add(self.unselected);
-        if made == 0 {
+        let all = self.accesses().saturating_add(self.unselected);
+        if all == 0 {
             return if self.is_complete() { 1.0 } else { 0.0 };
         }
-        self.recorded.saturating_sub(lost) as f64 / made as f64 * self.sampling
+        let kept = self.accesses().saturating_sub(self.lost_accesses());
+        kept as f64 / all as f64 * self.sampling
+    }
+
+    /// Accesses that the records made stand for.
+    pub fn accesses(&self) -> u64 {
+        self.recorded.saturating_add(self.extra_accesses)
+    }
+
+    /// Accesses that the records dropped, removed or damaged stand for: at least as many as these records.
+    pub fn lost_accesses(&self) -> u64 {
+        let records = [self.dropped, self.removed, self.damaged];
+        let records = records.into_iter().fold(0, u64::saturating_add);
+        records.saturating_add(self.extra_lost)
     }
 
     /// What a reader must know, one line per reason; none if nothing is lacking.
@@ -98,6 +116,13 @@ impl Completeness {
             if count > 0 {
                 lines.push(format!("{count} of {} records {what}", self.recorded));
             }
+        }
+        if self.extra_lost > 0 {
+            lines.push(format!(
+                "the lost records stand for {} of {} accesses",
+                self.lost_accesses(),
+                self.accesses()
+            ));
         }
         if self.sampling < 1.0 {
             lines.push(format!(
@@ -143,6 +168,8 @@ impl Completeness {
         self.dropped += other.dropped;
         self.removed += other.removed;
         self.damaged += other.damaged;
+        self.extra_accesses += other.extra_accesses;
+        self.extra_lost += other.extra_lost;
         self.sampling = self.sampling.min(other.sampling);
         self.unselected += other.unselected;
         self.corrupt_chunks += other.corrupt_chunks;

@@ -1,42 +1,11 @@
 //! Which records a question is about.
 
-use dosmos_proto::{ApId, Nanos, VarId};
+use dosmos_proto::{ApId, VarId};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Op, Origin, Record};
-
-/// A time range `[from, to)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimeRange {
-    /// First instant.
-    pub from: Nanos,
-    /// The instant after the last.
-    pub to: Nanos,
-}
-
-impl TimeRange {
-    /// What is answered about where there is nothing: not empty, so that it has buckets.
-    pub const NOTHING: Self = Self {
-        from: Nanos::ZERO,
-        to: Nanos(1),
-    };
-
-    /// All of time.
-    pub const ALL: Self = Self {
-        from: Nanos::ZERO,
-        to: Nanos::MAX,
-    };
-
-    /// Whether `at` lies in it.
-    pub fn contains(&self, at: Nanos) -> bool {
-        self.from <= at && at < self.to
-    }
-
-    /// Its length.
-    pub fn length(&self) -> Nanos {
-        self.to - self.from
-    }
-}
+use crate::spread::Spread;
+pub use crate::spread::TimeRange;
 
 /// Which records a question is about. Empty lists mean "all". By default only requesters' records
 /// count, each access once; failed ones and waiting notices are never matched unless `everything`.
@@ -52,8 +21,11 @@ pub struct Filter {
     pub ops: Vec<Op>,
     /// From these origins.
     pub origins: Vec<Origin>,
-    /// Started in this range; none means all.
+    /// Of which at least one access began in this range; none means all.
     pub range: Option<TimeRange>,
+    /// Of records that stand for several accesses, only those of which the first began in the range: so ranges that follow
+    /// one another hold each record once.
+    pub once: bool,
     /// Also owners' records, failed operations and waiting notices.
     pub everything: bool,
 }
@@ -70,6 +42,15 @@ impl Filter {
             && among(&self.aps, &record.ap)
             && among(&self.ops, &record.op)
             && among(&self.origins, &record.origin)
-            && self.range.is_none_or(|r| r.contains(record.start))
+            && self.is_in_range(&record.spread())
+    }
+
+    /// Whether accesses that began so are in the range.
+    pub(crate) fn is_in_range(&self, spread: &Spread) -> bool {
+        let inside = |range: TimeRange| match self.once {
+            true => range.contains(spread.at(0)),
+            false => spread.within(range) > 0,
+        };
+        self.range.is_none_or(inside)
     }
 }

@@ -12,7 +12,7 @@ use dosmos_proto::{Nanos, ObjectId};
 /// What makes two accesses alike. `None`: not distinguished at this level of detail.
 type Likeness = (
     Option<Op>,
-    Option<(Origin, bool)>,
+    Option<(Origin, bool, bool)>,
     Option<dosmos_proto::ApId>,
     Option<ObjectId>,
 );
@@ -22,7 +22,7 @@ const LEVELS: [fn(&HistoryPoint) -> Likeness; 5] = [
     |p| {
         (
             Some(p.op),
-            Some((p.origin, p.optimized)),
+            Some((p.origin, p.optimized, p.in_process)),
             Some(p.ap),
             Some(p.object),
         )
@@ -32,6 +32,73 @@ const LEVELS: [fn(&HistoryPoint) -> Likeness; 5] = [
     |p| (Some(p.op), None, None, None),
     |_| (None, None, None, None),
 ];
+
+/// The points of records on their way to a history. Those that stand for several accesses are left whole while there is
+/// room, else cut into slices of time, so that accesses are where they were.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    range: TimeRange,
+    most: u32,
+    points: Vec<HistoryPoint>,
+    /// Points of records with several accesses, not cut.
+    several: Vec<HistoryPoint>,
+    matched: u64,
+}
+
+impl Collected {
+    /// Nothing yet, of what will be at most `max_points` points.
+    pub fn new(range: TimeRange, max_points: u32) -> Self {
+        Self {
+            range,
+            most: max_points.max(1),
+            points: Vec::new(),
+            several: Vec::new(),
+            matched: 0,
+        }
+    }
+
+    /// Adds what of the point of a record is in the range.
+    pub fn add(&mut self, point: &HistoryPoint) {
+        let Some(point) = point.within(self.range) else {
+            return;
+        };
+        self.matched += point.count;
+        match point.count {
+            1 => self.points.push(point),
+            _ => self.several.push(point),
+        }
+    }
+
+    /// Keeps memory bounded however many points come: gathers in between, to four times what is asked for.
+    pub fn bound(&mut self) {
+        let fine = self.most.saturating_mul(4);
+        if self.points.len() + self.several.len() > 4 * fine as usize {
+            self.cut(fine);
+            self.points = gather(std::mem::take(&mut self.points), self.range, fine);
+        }
+    }
+
+    /// Accesses behind the points.
+    pub fn matched(&self) -> u64 {
+        self.matched
+    }
+
+    /// The points, to be gathered.
+    pub fn points(mut self) -> Vec<HistoryPoint> {
+        if self.points.len() + self.several.len() > self.most as usize {
+            self.cut(self.most);
+        }
+        self.points.append(&mut self.several);
+        self.points.sort_by_key(|p| p.start);
+        self.points
+    }
+
+    fn cut(&mut self, slices: u32) {
+        for point in std::mem::take(&mut self.several) {
+            point.cut(self.range, slices, |piece| self.points.push(piece));
+        }
+    }
+}
 
 /// At most `max_points` (at least 1) points in order of their start that stand for all of `points`.
 /// Accesses are alike that share operation, origin, process and object; like ones of one slice of
@@ -96,6 +163,7 @@ fn join(first: &mut HistoryPoint, next: &HistoryPoint) {
     first.count += next.count;
     first.version = first.version.max(next.version);
     first.optimized &= next.optimized;
+    first.in_process &= next.in_process;
     first.origin = first.origin.max(next.origin);
 }
 
@@ -124,6 +192,7 @@ mod tests {
                     op: Op::from_number(op).unwrap(),
                     origin: Origin::from_number(origin).unwrap(),
                     optimized: false,
+                    in_process: false,
                     ap: ApId(ap),
                     object: ObjectId::new(VarId(1), object),
                     version: start,

@@ -26,8 +26,11 @@ pub struct OriginCounts {
     pub intra: u64,
     /// Inter-group accesses.
     pub inter: u64,
-    /// Of the local ones, reads served from a copy.
+    /// Of the local ones, reads served from a copy at the memory process.
     pub optimized: u64,
+    /// Of the local ones, accesses served in the application process itself.
+    #[serde(default)]
+    pub in_process: u64,
 }
 
 impl OriginCounts {
@@ -35,14 +38,18 @@ impl OriginCounts {
     pub fn total(&self) -> u64 {
         self.local + self.intra + self.inter
     }
-    /// Counts one access.
-    pub fn count(&mut self, origin: Origin, optimized: bool) {
+    /// Counts `n` accesses from `origin`; served from a copy, and in the application process, or not.
+    pub fn count(&mut self, origin: Origin, (optimized, in_process): (bool, bool), n: u64) {
         match origin {
-            Origin::Local => self.local += 1,
-            Origin::Intra => self.intra += 1,
-            Origin::Inter => self.inter += 1,
+            Origin::Local => self.local += n,
+            Origin::Intra => self.intra += n,
+            Origin::Inter => self.inter += n,
         }
-        self.optimized += u64::from(optimized);
+        if in_process {
+            self.in_process += n;
+        } else if optimized {
+            self.optimized += n;
+        }
     }
     /// Adds another's counts.
     pub fn add(&mut self, other: &Self) {
@@ -50,10 +57,11 @@ impl OriginCounts {
         self.intra += other.intra;
         self.inter += other.inter;
         self.optimized += other.optimized;
+        self.in_process += other.in_process;
     }
 }
 
-/// Access counts in equal buckets over `range`. A record counts in the bucket of its start; the
+/// Access counts in equal buckets over `range`. An access counts in the bucket of its start; the
 /// last bucket also takes what starts at the range's end rounding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Completeness, Filter, TimeRange};
 use crate::record::{Op, Origin, Record};
+use crate::spread::{Part, Spread};
 
 /// What happened, one by one or, where there is too much of it, gathered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub struct HistoryPoint {
     pub origin: Origin,
     /// Served from a copy.
     pub optimized: bool,
+    /// Served in the application process.
+    #[serde(default)]
+    pub in_process: bool,
     /// By whom.
     pub ap: ApId,
     /// To what.
@@ -41,7 +45,7 @@ pub struct HistoryPoint {
 }
 
 impl HistoryPoint {
-    /// The point that stands for one record.
+    /// The point that stands for a record.
     pub fn of(record: &Record) -> Self {
         Self {
             start: record.start,
@@ -50,11 +54,45 @@ impl HistoryPoint {
             op: record.op,
             origin: record.origin,
             optimized: record.flags.optimized,
+            in_process: record.flags.in_process,
             ap: record.ap,
             object: record.object,
             version: record.version,
-            count: 1,
+            count: record.accesses(),
         }
+    }
+}
+
+impl HistoryPoint {
+    /// When the accesses of the point of a record began.
+    fn spread(&self) -> Spread {
+        Spread::new(self.start, self.duration, self.count)
+    }
+
+    fn of_part(&self, part: &Part) -> Self {
+        if part.is_whole() {
+            return *self;
+        }
+        let wait = Nanos(part.share(self.wait.0));
+        Self {
+            start: part.start(),
+            duration: part.length().max(wait),
+            wait,
+            count: part.count(),
+            ..*self
+        }
+    }
+
+    /// What of the point of a record began in `range`.
+    pub fn within(&self, range: TimeRange) -> Option<Self> {
+        let part = self.spread().part(range)?;
+        Some(self.of_part(&part))
+    }
+
+    /// Hands out the point of a record, cut where the equal parts of `range`, of `parts`, meet.
+    pub fn cut(&self, range: TimeRange, parts: u32, mut each: impl FnMut(Self)) {
+        let spread = self.spread();
+        spread.over(range, parts, |_, part| each(self.of_part(&part)));
     }
 }
 

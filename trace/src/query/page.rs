@@ -60,6 +60,7 @@ pub async fn page(
             from: range.from.max(after.at),
             ..range
         }),
+        once: true,
         ..filter.clone()
     };
     let limit = limit.max(1);

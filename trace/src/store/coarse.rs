@@ -17,8 +17,8 @@ use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
 const DECODED: u64 = 1 << 18;
-/// Kinds a slice can have: operations, origins, and reads on copies.
-const KINDS: u32 = 16;
+/// Kinds a slice can have: operations, origins, cached reads, and what application processes served themselves.
+const KINDS: u32 = 20;
 
 /// A history under way.
 pub(super) struct Coarse {
@@ -26,7 +26,7 @@ pub(super) struct Coarse {
     slices: u32,
     most: u32,
     matched: u64,
-    points: BTreeMap<(usize, Op, Origin, bool), HistoryPoint>,
+    points: BTreeMap<(usize, Op, Origin, bool, bool), HistoryPoint>,
 }
 
 impl Coarse {
@@ -62,13 +62,14 @@ impl Coarse {
             return false;
         }
         summary.tallies(filter, |t| {
-            self.point(&HistoryPoint {
+            self.count(&HistoryPoint {
                 start: summary.starts.from,
                 duration: summary.end - summary.starts.from,
                 wait: t.wait,
                 op: t.op,
                 origin: t.origin,
                 optimized: t.optimized,
+                in_process: t.in_process,
                 ap: t.ap,
                 object: ObjectId::new(t.variable, filter.object.unwrap_or(0)),
                 version: 0,
@@ -78,10 +79,20 @@ impl Coarse {
         true
     }
 
-    /// Adds a point.
+    /// Adds the point of a record, where its accesses were.
     pub(super) fn point(&mut self, point: &HistoryPoint) {
-        let slice = bucket(self.range, self.slices, point.start).unwrap_or(0);
-        let key = (slice, point.op, point.origin, point.optimized);
+        point.cut(self.range, self.slices, |piece| self.count(&piece));
+    }
+
+    fn count(&mut self, point: &HistoryPoint) {
+        let slice = self.range.bucket(self.slices, point.start).unwrap_or(0);
+        let key = (
+            slice,
+            point.op,
+            point.origin,
+            point.optimized,
+            point.in_process,
+        );
         self.matched += point.count;
         let sum = self.points.entry(key).or_insert(HistoryPoint {
             count: 0,
@@ -112,13 +123,4 @@ fn extent(chunks: &[Arc<ChunkRef>]) -> Option<(Nanos, Nanos)> {
     let first = chunks.iter().map(|c| c.summary.starts.from).min()?;
     let last = chunks.iter().map(|c| c.summary.starts.to).max()?;
     Some((first, last))
-}
-
-/// The bucket of an instant; none outside the range.
-pub(super) fn bucket(range: TimeRange, count: u32, at: Nanos) -> Option<usize> {
-    if !range.contains(at) {
-        return None;
-    }
-    let into = u128::from((at - range.from).0) * u128::from(count);
-    Some((into / u128::from(range.length().0)) as usize)
 }

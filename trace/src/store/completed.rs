@@ -49,7 +49,8 @@ impl CompletedFold {
             });
         }
         state.apply(record);
-        if record.origin != Origin::Local && !record.flags.optimized {
+        let elsewhere = record.flags.in_process && record.peer != record.mp;
+        if (record.origin != Origin::Local || elsewhere) && !record.flags.optimized {
             state.apply(&Record {
                 side: Side::Owner,
                 ..*record

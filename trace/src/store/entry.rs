@@ -34,6 +34,8 @@ pub struct RecordingCounters {
     pub recorded: u64,
     /// Records lost to a full buffer since its start.
     pub dropped: u64,
+    /// Accesses that those lost stand for, beyond one each.
+    pub extra_dropped: u64,
     /// Accesses since its start that the selection left out.
     pub unselected: u64,
     /// Fraction of the selected accesses recorded; 0: not said.

@@ -99,6 +99,8 @@ pub(super) struct Index {
     pub(super) phases: BTreeMap<(ApId, u64), PhaseTimes>,
     /// What is wrong with which chunk, and how many records it has.
     damaged_chunks: BTreeMap<u64, (u64, String)>,
+    /// Accesses that the records of those chunks stand for, beyond one each.
+    damaged_extra: u64,
     /// Records that are not in the log although they should be.
     missing_records: u64,
     /// What is wrong with the log, as far as it is not a chunk.
@@ -239,8 +241,11 @@ impl Index {
         let chunks = self.damaged_chunks.values();
         let notes = self.damage.iter().chain(chunks.clone().map(|(_, why)| why));
         let damaged = self.missing_records + chunks.map(|(records, _)| records).sum::<u64>();
+        let extra = self.chunks.iter().map(|c| c.summary.extra).sum::<u64>();
         let mut c = Completeness {
             recorded: self.records() + self.missing_records,
+            extra_accesses: extra,
+            extra_lost: self.damaged_extra,
             damaged,
             corrupt_chunks: (self.damage.len() + self.damaged_chunks.len()) as u64,
             notes: notes.take(MOST_NOTES).cloned().collect(),
@@ -248,6 +253,8 @@ impl Index {
         };
         for counters in self.counters.values() {
             c.dropped += counters.dropped;
+            c.extra_lost += counters.extra_dropped;
+            c.extra_accesses += counters.extra_dropped;
             c.unselected += counters.unselected;
             if counters.sampling > 0.0 {
                 c.sampling = c.sampling.min(counters.sampling);
@@ -259,6 +266,8 @@ impl Index {
             }
         }
         c.removed = self.removed.records;
+        c.extra_lost += self.removed.extra;
+        c.extra_accesses += self.removed.extra;
         c.recorded += c.dropped + c.removed;
         if let Some(imported) = &self.imported {
             c.merge(&imported.lacking);
@@ -365,8 +374,10 @@ impl Index {
     /// Notes a chunk that could not be read, once.
     pub(super) fn damaged(&mut self, number: u64, why: &str) {
         let at = self.chunks.binary_search_by_key(&number, |c| c.number);
-        let records = at.map_or(0, |at| u64::from(self.chunks[at].summary.records));
+        let summary = at.ok().map(|at| &self.chunks[at].summary);
+        let (records, extra) = summary.map_or((0, 0), |s| (u64::from(s.records), s.extra));
         self.damaged_chunks.entry(number).or_insert_with(|| {
+            self.damaged_extra += extra;
             let note =
                 format!("chunk {number} cannot be read ({why}); its {records} records are missing");
             (records, note)

@@ -12,7 +12,7 @@ use super::ledger::Extent;
 use crate::run::RunId;
 
 /// Version of the layout of a store.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const FILE: &str = "manifest.json";
 /// What a writer that was killed at once may leave.
 const BEFORE_MANIFEST: [&str; 2] = ["lock", ".manifest.json.new"];
@@ -47,6 +47,9 @@ impl fmt::Display for Identity {
 pub struct Removed {
     /// Number of records.
     pub records: u64,
+    /// Accesses that they stand for, beyond one each.
+    #[serde(default)]
+    pub extra: u64,
     /// End of the last of them.
     pub until: Nanos,
 }

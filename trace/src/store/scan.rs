@@ -2,34 +2,55 @@
 
 use dosmos_proto::{Nanos, ObjectId};
 
-use crate::chunk::{Chunk, ChunkError, Kind};
+use crate::chunk::{Chunk, ChunkError, Kind, Symbols};
 use crate::query::{Filter, HistoryPoint};
 use crate::record::{Op, Origin, Record, Side};
+use crate::spread::Spread;
 
-/// What a histogram needs of an access.
+/// What a histogram needs of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
-    pub(super) start: Nanos,
+    pub(super) spread: Spread,
     pub(super) origin: Origin,
     pub(super) optimized: bool,
+    pub(super) in_process: bool,
 }
 
 /// For each record, whether a filter wants it; which values of a column pass is worked out once each.
 struct Selected {
     starts: Vec<u64>,
-    kinds: crate::chunk::Symbols<Kind>,
+    kinds: Symbols<Kind>,
+    /// Of a chunk with records that stand for several accesses: how many, and from the first to the last.
+    several: Option<Several>,
     wanted: Vec<bool>,
+}
+
+struct Several {
+    counts: Vec<u32>,
+    durations: Vec<u64>,
+}
+
+impl Several {
+    fn read(chunk: &Chunk<'_>, kinds: &Symbols<Kind>) -> Result<Option<Self>, ChunkError> {
+        let Some(counts) = chunk.counts()? else {
+            return Ok(None);
+        };
+        let (_, durations) = chunk.waits_and_durations(kinds)?;
+        Ok(Some(Self { counts, durations }))
+    }
 }
 
 impl Selected {
     fn new(chunk: &Chunk<'_>, filter: &Filter) -> Result<Self, ChunkError> {
         let starts = chunk.starts()?;
         let kinds = chunk.kinds()?;
+        let several = Several::read(chunk, &kinds)?;
         let passes: Vec<bool> = kinds.values.iter().map(|k| of_kind(filter, k)).collect();
         let mut wanted: Vec<bool> = kinds.of.iter().map(|k| passes[usize::from(*k)]).collect();
-        if let Some(range) = filter.range {
-            let inside = starts.iter().map(|s| range.contains(Nanos(*s)));
-            wanted.iter_mut().zip(inside).for_each(|(w, i)| *w &= i);
+        if filter.range.is_some() {
+            for (i, wanted) in wanted.iter_mut().enumerate() {
+                *wanted &= filter.is_in_range(&spread(&starts, several.as_ref(), i));
+            }
         }
         if !filter.variables.is_empty() || filter.object.is_some() {
             let objects = chunk.objects()?;
@@ -53,8 +74,14 @@ impl Selected {
         Ok(Self {
             starts,
             kinds,
+            several,
             wanted,
         })
+    }
+
+    /// When the accesses of a record began.
+    fn spread(&self, i: usize) -> Spread {
+        spread(&self.starts, self.several.as_ref(), i)
     }
 
     /// The positions of the records that are wanted.
@@ -62,6 +89,11 @@ impl Selected {
         let wanted = self.wanted.iter().enumerate();
         wanted.filter(|(_, w)| **w).map(|(i, _)| i)
     }
+}
+
+fn spread(starts: &[u64], several: Option<&Several>, i: usize) -> Spread {
+    let (length, count) = several.map_or((0, 1), |s| (s.durations[i], s.counts[i].into()));
+    Spread::new(Nanos(starts[i]), Nanos(length), count)
 }
 
 /// As [`Record::is_access`] and [`Filter::matches`] have it.
@@ -82,9 +114,10 @@ pub(super) fn matches(
     for i in selected.positions() {
         let kind = &selected.kinds.values[usize::from(selected.kinds.of[i])];
         each(Match {
-            start: Nanos(selected.starts[i]),
+            spread: selected.spread(i),
             origin: kind.origin,
             optimized: kind.flags.optimized,
+            in_process: kind.flags.in_process,
         });
     }
     Ok(())
@@ -101,6 +134,8 @@ pub struct Scanned {
     pub origin: Origin,
     /// To what.
     pub object: ObjectId,
+    /// How many accesses it stands for.
+    pub count: u64,
 }
 
 /// Hands out what `filter` matches of a chunk, in the order of the log.
@@ -119,6 +154,7 @@ pub(super) fn scanned(
             op: kind.op,
             origin: kind.origin,
             object: objects.at(i),
+            count: selected.spread(i).count(),
         });
     }
     Ok(())
@@ -147,10 +183,11 @@ pub(super) fn points(
             op: kind.op,
             origin: kind.origin,
             optimized: kind.flags.optimized,
+            in_process: kind.flags.in_process,
             ap: aps.at(i),
             object: objects.at(i),
             version: versions[i],
-            count: 1,
+            count: selected.spread(i).count(),
         });
     }
     Ok(())

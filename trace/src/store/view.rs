@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
 
-use super::coarse::{self, bucket};
+use super::coarse;
 use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
 use super::scan::{self, Scanned};
@@ -162,8 +162,8 @@ impl StoreView {
         for chunk in chunks {
             let starts = chunk.summary.starts;
             let (first, last) = (
-                bucket(range, count, starts.from),
-                bucket(range, count, starts.to - Nanos(1)),
+                range.bucket(count, starts.from),
+                range.bucket(count, starts.to - Nanos(1)),
             );
             match (first, last) {
                 (Some(a), Some(b)) if a == b && chunk.summary.can_count(filter) => {
@@ -171,9 +171,10 @@ impl StoreView {
                 }
                 _ => self.read_chunk(chunk, |bytes| {
                     scan::matches(bytes, filter, |found| {
-                        if let Some(at) = bucket(range, count, found.start) {
-                            buckets[at].count(found.origin, found.optimized);
-                        }
+                        let how = (found.optimized, found.in_process);
+                        found.spread.over(range, count, |at, part| {
+                            buckets[at].count(found.origin, how, part.count());
+                        });
                     })
                 }),
             }
@@ -201,19 +202,13 @@ impl StoreView {
         if let Some(coarse) = coarse::Coarse::plan(&candidates, &filter, range, query.max_points) {
             return Ok(self.coarse_history(coarse, &candidates, &filter, range));
         }
-        let mut points = Vec::new();
-        let mut matched = 0;
-        // Bounded memory however long the run: gathered in between, to four times what is asked for.
-        let fine = query.max_points.saturating_mul(4);
+        let mut collected = gather::Collected::new(range, query.max_points);
         for chunk in candidates {
-            self.each_point(&chunk, &filter, |point| {
-                matched += 1;
-                points.push(point);
-            });
-            if points.len() > 4 * fine as usize {
-                points = gather::gather(points, range, fine);
-            }
+            self.each_point(&chunk, &filter, |point| collected.add(&point));
+            collected.bound();
         }
+        let matched = collected.matched();
+        let mut points = collected.points();
         causality::respect_sections(&mut points);
         Ok(History {
             range,
@@ -245,7 +240,7 @@ impl StoreView {
         }
     }
 
-    /// Records in order of their start, at most `limit` (0: no limit).
+    /// Records in order of their start, at most `limit` (0: no limit). Of a range, all that have an access in it, whole.
     pub fn records(&self, filter: &Filter, limit: u64) -> Records {
         let limit = match usize::try_from(limit) {
             Ok(0) | Err(_) => usize::MAX,

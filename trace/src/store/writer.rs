@@ -301,8 +301,9 @@ impl StoreWriter {
             manifest.removed.records = kept.unwrap_or(manifest.removed.records);
             let removed = index.chunks.iter();
             let removed = removed.filter(|c| c.place.database < first);
-            let until = removed.map(|c| c.summary.end).max().unwrap_or_default();
-            manifest.removed.until = manifest.removed.until.max(until);
+            let until = removed.clone().map(|c| c.summary.end).max();
+            manifest.removed.until = manifest.removed.until.max(until.unwrap_or_default());
+            manifest.removed.extra += removed.map(|c| c.summary.extra).sum::<u64>();
         }
         manifest.write(&self.dir)?;
         self.manifest = manifest;

@@ -92,6 +92,7 @@ impl From<Filter> for wire::Filter {
                 .collect(),
             range: f.range.map(Into::into),
             owner_side: f.everything,
+            once: f.once,
         }
     }
 }
@@ -111,6 +112,7 @@ impl TryFrom<wire::Filter> for Filter {
                 .collect::<Result<_, _>>()?,
             range: f.range.map(Into::into),
             everything: f.owner_side,
+            once: f.once,
         })
     }
 }
@@ -130,6 +132,8 @@ impl From<Completeness> for wire::Completeness {
             selections: c.selections.into_iter().map(Into::into).collect(),
             missing_stores: c.missing_stores,
             silent: c.silent,
+            extra_accesses: c.extra_accesses,
+            extra_lost: c.extra_lost,
         }
     }
 }
@@ -159,6 +163,8 @@ impl From<wire::Completeness> for Completeness {
                 .collect(),
             missing_stores: c.missing_stores,
             silent: c.silent,
+            extra_accesses: c.extra_accesses,
+            extra_lost: c.extra_lost,
         }
     }
 }
@@ -262,6 +268,7 @@ impl From<Histogram> for wire::Histogram {
             intra: column(|b| b.intra),
             inter: column(|b| b.inter),
             optimized: column(|b| b.optimized),
+            in_process: column(|b| b.in_process),
             range: Some(h.range.into()),
             completeness: Some(h.completeness.into()),
         }
@@ -272,7 +279,7 @@ impl TryFrom<wire::Histogram> for Histogram {
     type Error = Malformed;
     fn try_from(h: wire::Histogram) -> Result<Self, Malformed> {
         let length = h.local.len();
-        if [&h.intra, &h.inter, &h.optimized]
+        if [&h.intra, &h.inter, &h.optimized, &h.in_process]
             .iter()
             .any(|c| c.len() != length)
         {
@@ -286,6 +293,7 @@ impl TryFrom<wire::Histogram> for Histogram {
                     intra: h.intra[i],
                     inter: h.inter[i],
                     optimized: h.optimized[i],
+                    in_process: h.in_process[i],
                 })
                 .collect(),
             completeness: h.completeness.unwrap_or_default().into(),
@@ -321,6 +329,7 @@ impl From<HistoryPoint> for wire::HistoryPoint {
             op: wire::Op::from(p.op).into(),
             origin: wire::Origin::from(p.origin).into(),
             optimized: p.optimized,
+            in_process: p.in_process,
             ap: p.ap.0,
             variable: p.object.var.0,
             object: p.object.index,
@@ -340,6 +349,7 @@ impl TryFrom<wire::HistoryPoint> for HistoryPoint {
             op: op(p.op)?,
             origin: origin(p.origin)?,
             optimized: p.optimized,
+            in_process: p.in_process,
             ap: ApId(p.ap),
             object: ObjectId::new(VarId(p.variable), p.object),
             version: p.version,

@@ -19,6 +19,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.sampled) << (FLAG_SHIFT + 1)
         | u32::from(flags.failed) << (FLAG_SHIFT + 2)
         | u32::from(flags.waiting) << (FLAG_SHIFT + 3)
+        | u32::from(flags.in_process) << (FLAG_SHIFT + 4)
 }
 
 /// Undoes [`kind_of`].
@@ -27,7 +28,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 4) != 0 {
+    if kind >> (FLAG_SHIFT + 5) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -40,6 +41,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         sampled: bit(FLAG_SHIFT + 1),
         failed: bit(FLAG_SHIFT + 2),
         waiting: bit(FLAG_SHIFT + 3),
+        in_process: bit(FLAG_SHIFT + 4),
     };
     Ok((op, side, origin, flags))
 }
@@ -69,17 +71,23 @@ pub fn encode(records: &[Record]) -> RecordColumns {
         ap: narrow(|r| r.ap.0),
         mp: narrow(|r| r.mp.0),
         peer: narrow(|r| r.peer.0),
-        bytes: narrow(|r| r.bytes),
+        bytes: column(|r| r.bytes),
         version: column(|r| r.version),
         first: narrow(|r| r.range.0),
         end: narrow(|r| r.range.1),
+        count: if records.iter().all(|r| r.count == 1) {
+            Vec::new()
+        } else {
+            narrow(|r| r.count)
+        },
     }
 }
 
 /// The records behind `columns`.
 ///
 /// # Errors
-/// If the columns differ in length, a record's kind means nothing, or its range ends before it begins.
+/// If the columns differ in length, a record's kind means nothing, it stands for no access, or its range ends before it
+/// begins.
 pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
     let c = columns;
     let length = c.kind.len();
@@ -105,6 +113,11 @@ pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
             ));
         }
     }
+    // Without counts each record stands for one access.
+    if c.count.len() != length && !c.count.is_empty() {
+        let text = format!("{} entries, the kind column has {length}", c.count.len());
+        return Err(Malformed::new("count column", text));
+    }
     let mut start = c.base_ns;
     (0..length)
         .map(|i| {
@@ -113,6 +126,10 @@ pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
             if c.first[i] > c.end[i] {
                 let range = format!("{} to {}", c.first[i], c.end[i]);
                 return Err(Malformed::new("range of elements", range));
+            }
+            let count = c.count.get(i).copied().unwrap_or(1);
+            if count == 0 {
+                return Err(Malformed::new("count", "a record of no access".to_owned()));
             }
             Ok(Record {
                 start: Nanos(start),
@@ -127,6 +144,7 @@ pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
                 ap: ApId(c.ap[i]),
                 mp: MpId(c.mp[i]),
                 peer: MpId(c.peer[i]),
+                count,
                 bytes: c.bytes[i],
                 version: c.version[i],
                 range: (c.first[i], c.end[i]),
@@ -167,8 +185,20 @@ mod tests {
     }
 
     #[test]
+    fn records_of_no_access_are_refused_and_single_ones_need_no_counts() {
+        let mut columns = encode(&[crate::testing::single(), crate::testing::single()]);
+        assert!(columns.count.is_empty());
+        columns.count = vec![1];
+        let e = decode(columns.clone()).unwrap_err();
+        assert!(e.to_string().contains("count column"), "{e}");
+        columns.count = vec![3, 0];
+        let e = decode(columns).unwrap_err();
+        assert!(e.to_string().contains("of no access"), "{e}");
+    }
+
+    #[test]
     fn impossible_kinds_are_refused() {
-        for kind in [0u32, 6, 7, 1, 1 | 1 << 10 | 1 << 4] {
+        for kind in [0u32, 6, 7, 1, 1 | 1 << 11 | 1 << 4] {
             assert!(kind_from(kind).is_err(), "{kind:#x}");
         }
     }

@@ -53,6 +53,7 @@ fn filter() -> impl Strategy<Value = Filter> {
         origins,
         prop::option::of(range()),
         any::<bool>(),
+        any::<bool>(),
     )
         .prop_map(|f| Filter {
             variables: f.0,
@@ -62,12 +63,13 @@ fn filter() -> impl Strategy<Value = Filter> {
             origins: f.4,
             range: f.5,
             everything: f.6,
+            once: f.7,
         })
 }
 
 fn completeness() -> impl Strategy<Value = Completeness> {
     (
-        any::<[u64; 5]>(),
+        any::<[u64; 7]>(),
         0.001f64..=1.0,
         [list(".*"), list(".*"), list(".*")],
         list(selection()),
@@ -77,6 +79,8 @@ fn completeness() -> impl Strategy<Value = Completeness> {
             |(n, sampling, [missing, missing_stores, silent], selections, notes)| Completeness {
                 damaged: n[3],
                 unselected: n[4],
+                extra_accesses: n[5],
+                extra_lost: n[6],
                 selections,
                 missing_stores,
                 silent,
@@ -226,25 +230,28 @@ fn point() -> impl Strategy<Value = HistoryPoint> {
         any::<[u64; 5]>(),
         1u32..=5,
         1u32..=3,
-        any::<(bool, u32)>(),
+        any::<(bool, bool, u32)>(),
         object(),
     )
-        .prop_map(|(n, op, origin, (optimized, ap), object)| HistoryPoint {
-            start: Nanos(n[0]),
-            duration: Nanos(n[1]),
-            wait: Nanos(n[2]),
-            op: Op::from_number(op).unwrap(),
-            origin: Origin::from_number(origin).unwrap(),
-            optimized,
-            ap: ApId(ap),
-            object,
-            version: n[3],
-            count: n[4],
-        })
+        .prop_map(
+            |(n, op, origin, (optimized, in_process, ap), object)| HistoryPoint {
+                start: Nanos(n[0]),
+                duration: Nanos(n[1]),
+                wait: Nanos(n[2]),
+                op: Op::from_number(op).unwrap(),
+                origin: Origin::from_number(origin).unwrap(),
+                optimized,
+                in_process,
+                ap: ApId(ap),
+                object,
+                version: n[3],
+                count: n[4],
+            },
+        )
 }
 
 fn process() -> impl Strategy<Value = ProcessStatus> {
-    (any::<(u32, bool, i64, [u64; 14])>(), per_origin()).prop_map(
+    (any::<(u32, bool, i64, [u64; 16])>(), per_origin()).prop_map(
         |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
             mp: MpId(mp),
             connected,
@@ -261,6 +268,8 @@ fn process() -> impl Strategy<Value = ProcessStatus> {
                 monitor: Nanos(n[11]),
                 unselected: n[12],
                 lost_hand_overs: n[13],
+                extra_recorded: n[14],
+                extra_dropped: n[15],
             },
             clock_offset_ns,
             clock_error: Nanos(n[9]),
@@ -334,10 +343,10 @@ proptest! {
 
     #[test]
     fn histograms_and_histories_survive(
-        range in range(), buckets in list(any::<[u64; 4]>()), points in list(point()), matched in any::<u64>(),
+        range in range(), buckets in list(any::<[u64; 5]>()), points in list(point()), matched in any::<u64>(),
         completeness in completeness(),
     ) {
-        let buckets = buckets.into_iter().map(|[local, intra, inter, optimized]| OriginCounts { local, intra, inter, optimized });
+        let buckets = buckets.into_iter().map(|[local, intra, inter, optimized, in_process]| OriginCounts { local, intra, inter, optimized, in_process });
         let histogram = Histogram { range, buckets: buckets.collect(), completeness: completeness.clone() };
         survives!(histogram, Histogram, wire::Histogram);
         survives!(History { range, points, matched, completeness }, History, wire::History);

@@ -38,6 +38,7 @@ pub(crate) fn records(seed: u64, count: usize) -> Vec<Record> {
             ap: ApId(next(4) as u32),
             mp: MpId(next(3) as u32),
             peer: MpId(next(3) as u32),
+            count: 1,
             bytes: 8,
             version: i,
             range: (0, 1),

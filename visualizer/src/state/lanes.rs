@@ -55,9 +55,9 @@ pub struct Cell {
 /// What a lane sums up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Reads, those on copies among them.
+    /// Reads, cached ones included.
     pub reads: u64,
-    /// Reads on copies.
+    /// Cached reads.
     pub optimized: u64,
     /// Writes.
     pub writes: u64,
@@ -168,7 +168,7 @@ fn count(totals: &mut Totals, point: &HistoryPoint) {
         Op::Release => totals.releases += n,
         Op::Barrier => totals.barriers += n,
     }
-    if point.op == Op::Read && point.optimized {
+    if point.op == Op::Read && cached(point) {
         totals.optimized += n;
     }
     totals.wait += point.wait;
@@ -197,16 +197,21 @@ fn access(cells: &mut [Cell], point: &HistoryPoint, scale: Scale) {
         *mark = Some(match *mark {
             None => Mark {
                 origin: point.origin,
-                optimized: point.optimized,
+                optimized: cached(point),
                 several: per_mark > 1,
             },
             Some(other) => Mark {
                 origin: other.origin.max(point.origin),
-                optimized: other.optimized && point.optimized,
+                optimized: other.optimized && cached(point),
                 several: true,
             },
         });
     }
+}
+
+/// Whether it was served from a copy, wherever that was.
+fn cached(point: &HistoryPoint) -> bool {
+    point.optimized || point.in_process
 }
 
 fn share(
@@ -304,6 +309,7 @@ mod tests {
             op,
             origin: Origin::Local,
             optimized: false,
+            in_process: false,
             ap: ApId(0),
             object: ObjectId::new(VarId(1), 0),
             version: 0,

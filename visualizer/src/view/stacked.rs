@@ -89,6 +89,7 @@ pub(super) fn shares(origins: [u64; 3], width: u16, theme: Theme) -> Vec<(String
         intra,
         inter,
         optimized: 0,
+        in_process: 0,
     };
     let parts = eighths(&counts, counts.total(), u64::from(width));
     Origin::ALL
@@ -123,6 +124,7 @@ mod tests {
             intra,
             inter,
             optimized: 0,
+            in_process: 0,
         }
     }
 

@@ -119,13 +119,14 @@ impl Part {
         for (&ap, used) in &object.by_ap {
             let home = profile.catalog.topology.ap(ap).map(|a| a.memory_process);
             let (counts, within) = self.by_ap.entry(ap).or_default();
+            // What processes serve themselves costs nothing in the owner's group, and as much as anything from another.
             counts.add(&used.counts);
             *within += match home {
-                Some(mp) if mp == owner => profile.costs.of(&used.counts, Origin::Local),
+                Some(mp) if mp == owner => profile.costs.of(&used.served(), Origin::Local),
                 home => {
                     let here = home.and_then(|mp| object.by_mp.get(&mp));
                     let fetching = here.map_or(1.0, |h| h.fetching(profile.policy(id.var)));
-                    profile.costs.with_copies(&used.counts, fetching)
+                    profile.costs.with_copies(&used.served(), fetching)
                 }
             };
         }

@@ -12,7 +12,7 @@ use super::lock::{Acquired, Acquirer};
 use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
-use crate::core::effects::Caller;
+use crate::core::effects::{Caller, Effect};
 use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Response};
 
 /// The owner's state.
@@ -61,7 +61,7 @@ impl Owner {
             Err(refusal) => return refuse(cx, caller, refusal),
         };
         let done = match kind {
-            AccessKind::Read { range, epoch } => {
+            AccessKind::Read { range, epoch, .. } => {
                 self.read(cx, who, &place, (range, epoch), want_copy)
             }
             AccessKind::Write {
@@ -125,8 +125,9 @@ impl Owner {
         let in_section = in_section || o.lock.is_held_by(who.ap);
         let data = o.visible(in_section).slice(place.bytes_of(range));
         // Nobody but the holder may see its section: such content is never a copy.
-        let copy = want_copy && near && whole && !(in_section && o.is_written());
-        if copy {
+        let ours = asks == cx.me();
+        let copy = want_copy && (near || ours) && whole && !(in_section && o.is_written());
+        if copy && !ours {
             o.add_copy(asks);
         }
         let version = o.version;
@@ -154,7 +155,7 @@ impl Owner {
 
     fn write(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
         (first, runs, data): (u32, Option<&Runs>, &Bytes),
@@ -168,7 +169,7 @@ impl Owner {
             Some(runs) => o.write_runs(runs, place.width, data, in_section),
         }
         let version = o.version;
-        self.wrote(who, place.object, in_section);
+        self.wrote(cx, who, place.object, in_section);
         let served = Served {
             op: Op::Write,
             object: place.object,
@@ -181,7 +182,7 @@ impl Owner {
 
     fn atomic(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
         (element, element_type, op): (u32, ElementType, AtomicOp),
@@ -194,7 +195,7 @@ impl Owner {
         let (previous, stored) = o.atomic(at, element_type, op, in_section);
         let version = o.version;
         // The sender's copy is gone even if nothing was stored: it dropped it when it sent this.
-        self.wrote(who, place.object, in_section || !stored);
+        self.wrote(cx, who, place.object, in_section || !stored);
         let served = Served {
             op: Op::Write,
             object: place.object,
@@ -255,11 +256,12 @@ impl Owner {
 
     /// After a write: its sender holds no copy any more, and a write for everyone is remembered until
     /// its writer publishes.
-    fn wrote(&mut self, who: Accessor, object: ObjectId, told_at_release: bool) {
+    fn wrote(&mut self, cx: &mut Context, who: Accessor, object: ObjectId, told_at_release: bool) {
         if let Some(o) = self.objects.get_mut(&object) {
             o.remove_copy(who.caller.mp);
         }
         if !told_at_release {
+            cx.effect(Effect::Changed { object });
             self.dirty.entry(who.ap).or_default().insert(object);
         }
     }
@@ -349,7 +351,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     let mut record = owner_record(cx, who.ap, who.caller, served.op, served.object);
     record.wait = wait;
     record.range = served.range;
-    record.bytes = served.bytes;
+    record.bytes = served.bytes.into();
     record.version = served.version;
     cx.trace(crate::core::messages::Item::Record(record));
 }

@@ -69,6 +69,7 @@ fn filters() -> impl Strategy<Value = Filter> {
             ops,
             origins,
             range,
+            once: false,
             everything: false,
         })
 }
@@ -90,15 +91,77 @@ fn answers_equal_those_of_looking_at_every_record() {
         let h = view.histogram(&HistogramQuery { filter: filter.clone(), buckets }).unwrap();
         let mut expected = vec![OriginCounts::default(); buckets as usize];
         for r in &wanted {
-            if let Some(at) = coarse::bucket(h.range, buckets, r.start) {
-                expected[at].count(r.origin, r.flags.optimized);
+            for i in 0..r.accesses() {
+                if let Some(at) = h.range.bucket(buckets, r.spread().at(i)) {
+                    let how = (r.flags.optimized, r.flags.in_process);
+                    expected[at].count(r.origin, how, 1);
+                }
             }
         }
         prop_assert_eq!(h.buckets, expected);
         let history = view.history(&HistoryQuery { filter, max_points: points }).unwrap();
-        prop_assert_eq!(history.matched, wanted.len() as u64);
+        let inside = |r: &Record| r.spread().within(history.range);
+        prop_assert_eq!(history.matched, wanted.iter().map(inside).sum::<u64>());
         prop_assert!(history.points.len() <= points as usize);
         prop_assert_eq!(history.points.iter().map(|p| p.count).sum::<u64>(), history.matched);
+    });
+}
+
+/// The same accesses, every seventh a record of several.
+fn counted(n: u64) -> Vec<Record> {
+    let several = |r: Record| match r.version % 7 {
+        0 => Record {
+            count: 2 + (r.version % 40) as u32,
+            duration: Nanos(r.version % 13 * 31),
+            bytes: 8 * (2 + r.version % 40),
+            flags: Flags {
+                in_process: r.version.is_multiple_of(2),
+                ..r.flags
+            },
+            ..r
+        },
+        _ => r,
+    };
+    records(0..n).into_iter().map(several).collect()
+}
+
+#[test]
+fn records_that_stand_for_several_accesses_are_worth_as_much_as_these() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    let all = counted(500);
+    for (i, part) in all.chunks(37).enumerate() {
+        writer.commit(&commit(i as u64 + 1, part.to_vec())).unwrap();
+    }
+    let view = writer.view();
+    let singles: Vec<(Record, Nanos)> = all
+        .iter()
+        .flat_map(|r| (0..r.accesses()).map(|i| (*r, r.spread().at(i))))
+        .collect();
+    assert_eq!(view.completeness().accesses(), singles.len() as u64);
+    proptest!(dosmos_testseeds::config(256), |(filter in filters(), buckets in 1u32..40, points in 1u32..600, cut in 1_000u64..6_000)| {
+        let h = view.histogram(&HistogramQuery { filter: filter.clone(), buckets }).unwrap();
+        let asked = Filter { range: None, ..filter.clone() };
+        let wanted = singles.iter().filter(|(r, at)| asked.matches(r) && h.range.contains(*at));
+        let mut expected = vec![OriginCounts::default(); buckets as usize];
+        for (r, at) in wanted.clone() {
+            let how = (r.flags.optimized, r.flags.in_process);
+            expected[h.range.bucket(buckets, *at).unwrap()].count(r.origin, how, 1);
+        }
+        prop_assert_eq!(h.buckets, expected);
+        let history = view.history(&HistoryQuery { filter: filter.clone(), max_points: points }).unwrap();
+        prop_assert_eq!(history.matched, wanted.count() as u64);
+        prop_assert!(history.points.len() <= points as usize);
+        prop_assert_eq!(history.points.iter().map(|p| p.count).sum::<u64>(), history.matched);
+        // Ranges one after another hold each record once, and its parts add up to it.
+        let parts = [(0, cut), (cut, 9_000)].map(|(from, to)| TimeRange { from: Nanos(from), to: Nanos(to) });
+        let of = |range, once| view.records(&Filter { range: Some(range), once, ..filter.clone() }, 0).records;
+        let once: Vec<Record> = [(parts[0], false), (parts[1], true)].iter().flat_map(|(p, o)| of(*p, *o)).collect();
+        let whole = of(TimeRange { from: Nanos(0), to: Nanos(9_000) }, false);
+        prop_assert_eq!(once, whole.clone());
+        let sums = |records: &[Record]| records.iter().fold((0, 0), |s, r| (s.0 + r.accesses(), s.1 + r.bytes));
+        let cut: Vec<Record> = parts.iter().flat_map(|p| of(*p, false).into_iter().filter_map(|r| r.within(*p))).collect();
+        prop_assert_eq!(sums(&cut), sums(&whole));
     });
 }
 
