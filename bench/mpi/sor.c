@@ -50,14 +50,18 @@ int main(int argc, char **argv) {
     double omega = atof(argv[6]);
     rows = count_of(total, rank);
     first_row = first_of(total, rank);
-    band = allocate((rows + 2) * columns * sizeof(double));
+    /* Windows on memory of one's own do not exist over TCP. */
+    MPI_Aint bytes = (rows + 2) * columns * sizeof(double);
+    if (one_sided)
+        MPI_Win_allocate(bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &band, &window);
+    else
+        band = allocate(bytes);
+    memset(band, 0, bytes);
     for (long i = 1; i <= rows; i++) {
         long row = first_row + i - 1;
         for (long j = 0; j < columns; j++)
             band[i * columns + j] = row == 0 ? 100.0 : j == 0 ? 100.0 * (double)(total - 1 - row) / (double)(total - 1) : 0.0;
     }
-    if (one_sided)
-        MPI_Win_create(band, (rows + 2) * columns * sizeof(double), sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Barrier(MPI_COMM_WORLD);
     double started = MPI_Wtime();
     for (long half = 0; half < 2 * iterations; half++) {
@@ -67,6 +71,8 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - started;
     report_doubles(seconds, band + columns, total, columns);
+    if (one_sided)
+        MPI_Win_free(&window);
     MPI_Finalize();
     return 0;
 }
