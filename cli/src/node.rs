@@ -11,6 +11,9 @@ use nix::sys::stat::{Mode, umask};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::NodeArgs;
 use crate::config::Cluster;
@@ -25,13 +28,7 @@ const RANKS: [&str; 4] = [
 ];
 
 pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
-        )
-        .init();
+    log_to_stderr()?;
     let cluster = Cluster::read(&args.cluster)?;
     let name = match args.name {
         Some(name) => name,
@@ -40,18 +37,39 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     let run_dir = &args.run_dir;
     let locks = run_dir.join("lock.d");
-    std::fs::create_dir_all(&locks).with_context(|| format!("cannot make {}", locks.display()))?;
+    std::fs::create_dir_all(&locks)
+        .with_context(|| format!("cannot create {}", locks.display()))?;
     let run_dir = run_dir
         .canonicalize()
         .with_context(|| run_dir.display().to_string())?;
     let _alone = lock::hold(
         &locks.join(&name),
-        &format!("{name} is run"),
-        "end that one first, or use another --run-dir",
+        &format!("{name} is already running"),
+        "stop it first, or use another --run-dir",
     )?;
     let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
     serve(&cluster, &name, &run_dir, &book, shutdown).await
+}
+
+/// Logs to standard error: `info`, or what `RUST_LOG` asks for, such as `warn,dosmos_memproc=debug`.
+fn log_to_stderr() -> anyhow::Result<()> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(levels) => levels.parse::<Targets>().with_context(|| {
+            format!(
+                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
+            )
+        })?,
+        Err(_) => Targets::new().with_default(LevelFilter::INFO),
+    };
+    let to_stderr = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(to_stderr)
+        .init();
+    Ok(())
 }
 
 async fn serve(
@@ -69,11 +87,11 @@ async fn serve(
         return memory_process(cluster, me, run_dir, book, shutdown).await;
     }
     if topology.find_ap(name).is_some() {
-        bail!("{name} is an application process: it runs your program, which `dosmos up` starts");
+        bail!("{name} is an application process: `dosmos up` starts your program as it");
     }
     let known: Vec<&str> = runnable(cluster).collect();
     bail!(
-        "the cluster has no process {name}; it has {}",
+        "the cluster has no process {name}; its processes: {}",
         known.join(", ")
     );
 }
@@ -97,14 +115,14 @@ fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
 fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     let found = RANKS.iter().find_map(|v| Some((v, std::env::var(v).ok()?)));
     let Some((variable, rank)) = found else {
-        bail!("which process? give --name, or start it by srun or mpirun");
+        bail!("--name is missing (it is only optional under srun or mpirun)");
     };
     let rank: usize = rank
         .parse()
         .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
     let name = runnable(cluster).nth(rank).with_context(|| {
         format!(
-            "{variable} is {rank}, but the cluster has only {} processes to run",
+            "{variable} is {rank}, but the cluster has only {} event managers, memory and link processes",
             runnable(cluster).count()
         )
     })?;
@@ -192,7 +210,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             _ = hangup.recv() => {}
-            () = parent_gone => tracing::warn!("whoever started this process is gone; ending"),
+            () = parent_gone => tracing::warn!("the parent process is gone; ending"),
         }
     })
 }

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use dosmos_proto::time::Clock;
 use dosmos_proto::wire::{ApReply, ApRequest, Bye, ap_reply::Body as Reply, ap_request::Body};
-use dosmos_proto::{Component, Malformed, Nanos};
+use dosmos_proto::{Component, Malformed, Nanos, ObjectId};
 use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
+use crate::cache::{Cache, REPORT_EVERY, Slot};
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
+use crate::element::Element;
 use crate::meter::{Meter, thread_cpu};
 use crate::session::{Completion, End, Received, Session};
 use crate::subject::{Op, Subject, Thing};
@@ -46,9 +48,34 @@ pub(crate) struct Shared {
 
 struct State {
     session: Session<Ticket>,
+    cache: Cache,
     outbox: mpsc::UnboundedSender<ApRequest>,
     /// When the I/O thread looks at expiries next; none if it waits to be told.
     armed: Option<Nanos>,
+}
+
+impl State {
+    /// What a request does to copies held here, and what it carries beside its body.
+    fn beside(
+        &mut self,
+        request: &mut ApRequest,
+        (op, object): (Op, Option<ObjectId>),
+        now: Nanos,
+    ) {
+        match (op, object) {
+            (Op::Write | Op::Atomic, Some(object)) => self.cache.wrote(object, request.id),
+            // Whoever synchronises with this process finds its reads counted.
+            (Op::Release | Op::Barrier | Op::Publish | Op::Bye, _) => self.collect(now),
+            _ if self.cache.is_due(now) => self.collect(now),
+            _ => {}
+        }
+        request.reads = self.cache.take_reads();
+    }
+
+    fn collect(&mut self, now: Nanos) {
+        let Self { session, cache, .. } = self;
+        cache.collect(now, |thing, reads| session.count_reads(thing, reads));
+    }
 }
 
 impl Shared {
@@ -58,6 +85,7 @@ impl Shared {
             meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
             state: Mutex::new(State {
                 session: Session::new(settings.grace),
+                cache: Cache::default(),
                 outbox,
                 armed: None,
             }),
@@ -85,7 +113,8 @@ impl Shared {
         deadline: Duration,
     ) -> Answer {
         let begun = self.now();
-        let last = subject.op == Op::Bye;
+        let (op, object) = (subject.op, subject.thing.object);
+        let last = op == Op::Bye;
         let times = self.meter().report(begun, last, thread_cpu);
         let (ticket, receiver) = oneshot::channel();
         let mut answer = Answer::new(subject.clone(), receiver, self.clone());
@@ -98,6 +127,9 @@ impl Shared {
             Ok(mut request) => {
                 answer.id = Some(request.id);
                 request.times = times.into_iter().map(Into::into).collect();
+                if state.cache.is_used() {
+                    state.beside(&mut request, (op, object), begun);
+                }
                 self.dispatch(state, request);
                 drop(guard);
                 self.drive.submitted();
@@ -147,6 +179,16 @@ impl Shared {
     /// Takes a reply; returns whether the session goes on.
     pub(crate) fn receive(&self, reply: ApReply) -> bool {
         let mut guard = self.lock();
+        if guard.cache.is_used() {
+            // In the order of the stream, before anybody learns of the reply.
+            let object = match &reply.body {
+                Some(Reply::Invalidate(object)) => Some(ObjectId::from_wire(*object)),
+                _ => guard.session.object_of(reply.id),
+            };
+            if let (Some(object), Some(body)) = (object, &reply.body) {
+                guard.cache.hear(object, reply.id, body);
+            }
+        }
         let received = guard.session.receive(self.now(), reply);
         let goes_on = !guard.session.is_over();
         match received {
@@ -217,7 +259,12 @@ impl Shared {
                 if guard.session.is_over() {
                     return;
                 }
-                guard.armed = guard.session.next_expiry();
+                let next = guard.session.next_expiry();
+                let report = self.report(&mut guard);
+                guard.armed = match (next, report) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
                 guard.armed
             };
             let pause = next.map_or(Duration::MAX, |at| (at - self.now()).into());
@@ -228,8 +275,43 @@ impl Shared {
         }
     }
 
+    /// Reports reads that were served here, if it is time; when to look again.
+    fn report(&self, state: &mut State) -> Option<Nanos> {
+        if !state.cache.is_used() {
+            return None;
+        }
+        let now = self.now();
+        if state.cache.is_due(now) {
+            state.collect(now);
+            let reads = state.cache.take_reads();
+            if !reads.is_empty()
+                && let Some(mut request) = state.session.report()
+            {
+                request.reads = reads;
+                let _ = state.outbox.unbounded_send(request);
+            }
+        }
+        Some(now + REPORT_EVERY)
+    }
+
+    /// What this process holds of an object.
+    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
+        let object = thing.object?;
+        let mut guard = self.lock();
+        let first = !guard.cache.is_used();
+        let slot = guard.cache.slot(thing, object, elements);
+        if first {
+            // From now on there are reads to report.
+            self.sooner.notify_one();
+        }
+        slot
+    }
+
     pub(crate) fn end(&self, end: End) {
-        let over = self.lock().session.end(end);
+        let mut guard = self.lock();
+        let over = guard.session.end(end);
+        guard.cache.end();
+        drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
     }
 }
@@ -300,7 +382,14 @@ impl Client {
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.shared.lock().session.counts()
+        let mut guard = self.shared.lock();
+        guard.collect(self.shared.now());
+        guard.session.counts()
+    }
+
+    /// What this process holds of an object.
+    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
+        self.shared.slot(thing, elements)
     }
 
     /// Says bye; the call is over when the memory process has said farewell.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dosmos_proto::ObjectId;
 
-use crate::subject::{Op, Subject};
+use crate::subject::{Op, Subject, Thing};
 
 /// Operations done on one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +87,15 @@ impl Tally {
             (true, Op::Acquire) => ops.acquires += 1,
             (true, Op::Release) => ops.releases += 1,
             (true, _) => {}
+        }
+    }
+
+    /// Reads that were served in this process.
+    pub(crate) fn count_reads(&mut self, thing: &Thing, reads: u64) {
+        if let Some(object) = thing.object {
+            let of_object = self.objects.entry(object);
+            let (_, ops) = of_object.or_insert_with(|| (thing.name.clone(), OpCounts::default()));
+            ops.reads += reads;
         }
     }
 

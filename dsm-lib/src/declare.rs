@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dosmos_proto::wire::{ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{
-    CopyPolicy, Layout, LockKind, Malformed, Placement, Variable as Declared, VariableSpec,
+    Cache, CopyPolicy, Layout, LockKind, Malformed, Placement, Variable as Declared, VariableSpec,
 };
 
 use crate::call::blocking;
@@ -25,6 +25,7 @@ pub struct Declaration<H> {
     owners: Owners,
     policy: CopyPolicy,
     lock: LockKind,
+    cache: Cache,
     handle: PhantomData<fn() -> H>,
 }
 
@@ -44,6 +45,7 @@ impl<H: Handle> Declaration<H> {
             owners: Owners::Placed(Placement::Creator),
             policy: CopyPolicy::default(),
             lock: LockKind::default(),
+            cache: Cache::default(),
             handle: PhantomData,
         }
     }
@@ -111,6 +113,13 @@ impl<H: Handle> Declaration<H> {
         Self { lock, ..self }
     }
 
+    /// Down to where copies are kept for reading: at memory processes by default. With [`Cache::Ap`] a
+    /// read of a valid copy sends nothing, and what others release is seen when this process next
+    /// synchronises (acquires, passes a barrier), and within 5 ms.
+    pub fn cache(self, cache: Cache) -> Self {
+        Self { cache, ..self }
+    }
+
     /// Declares the variable.
     ///
     /// # Errors
@@ -138,7 +147,8 @@ impl<H: Handle> Declaration<H> {
         Ok(VariableSpec::new(&*self.name, layout)?
             .with_placement(self.placement()?)
             .with_policy(self.policy)
-            .with_lock(self.lock))
+            .with_lock(self.lock)
+            .with_cache(self.cache))
     }
 
     fn placement(&self) -> Result<Placement, Malformed> {

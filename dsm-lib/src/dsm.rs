@@ -6,6 +6,7 @@ use std::time::Duration;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, MpId, PROTOCOL};
 
+use crate::cache::Slot;
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
@@ -88,14 +89,14 @@ impl Dsm {
     fn hello(settings: Settings) -> Result<(Client, Duration, Call<Place>)> {
         let name = settings.ap.clone();
         let deadline = settings.deadline;
-        let patience = settings.connect_timeout + deadline;
+        let timeout = settings.connect_timeout + deadline;
         let client = Client::start(settings)?;
         let body = Request::Hello(wire::ApHello {
             name: name.clone(),
             protocol: PROTOCOL,
         });
         let subject = Op::Hello.on(client.me());
-        let call = client.call(subject, body, patience, |_, reply| match reply {
+        let call = client.call(subject, body, timeout, |_, reply| match reply {
             Reply::Welcome(welcome) => Place::new(name, welcome),
             _ => Err(Malformed::new("reply", "not a welcome")),
         });
@@ -319,6 +320,11 @@ impl Dsm {
     ) -> Call<R> {
         self.client
             .call_checked(subject, body, self.deadline, decode)
+    }
+
+    /// What this process holds of an object.
+    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
+        self.client.slot(thing, elements)
     }
 
     pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {

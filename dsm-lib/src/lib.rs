@@ -41,6 +41,12 @@
 //! two releases. A write outside a section is seen by others at the writer's next release or barrier at
 //! the latest. A program without data races sees a sequentially consistent memory.
 //!
+//! # In place
+//!
+//! To compute on an object rather than on single elements, take it as a slice: [`Object::read`] gives a shared
+//! one to read, [`Object::edit`] one to change outside a section, [`Section::values_mut`] one to change in a
+//! section. What was changed, and only that, is written in one message.
+//!
 //! # Blocking and asynchronous
 //!
 //! Every operation comes in two forms: `read()` blocks, `read_async()` returns a [`Call`], a future
@@ -53,12 +59,14 @@
 //! Nothing hangs: every operation has a deadline ([`Dsm::with_deadline`]), and when the connection is
 //! lost, everything under way fails with [`Error::Lost`].
 
+mod cache;
 mod call;
 mod client;
 mod counts;
 mod declare;
 mod drive;
 mod dsm;
+mod edit;
 mod element;
 mod error;
 mod io;
@@ -76,6 +84,7 @@ pub use call::Call;
 pub use counts::{Counts, ObjectCounts, OpCounts};
 pub use declare::Declaration;
 pub use dsm::{Dsm, MemoryProcess};
+pub use edit::Edit;
 pub use element::{Element, Number};
 pub use error::{Error, Result};
 pub use object::{Exchange, Object};
@@ -84,7 +93,8 @@ pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
 
+pub use dosmos_proto::token::{ENV_TOKEN, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
-    CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,
+    Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,
 };

@@ -13,7 +13,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use dosmos_proto::{ErrorCode, LockKind, Variable as Declared};
+use dosmos_proto::{Cache, ErrorCode, LockKind, Variable as Declared};
 
 use crate::variable::Vector;
 use crate::{Dsm, Error, Object, Result};
@@ -76,12 +76,14 @@ impl Lock {
             .vector(&format!("{}#lock", self.variable), self.objects)
             .split(self.objects)
             .owners(self.owners.iter().map(ToString::to_string))
+            .cache(Cache::Mp) // who waits must see changes at once
             .declare()?;
         let nodes = match self.kind {
             LockKind::Mcs => {
                 let all = 2 * self.objects * self.dsm.size();
                 let nodes = self.dsm.vector(&format!("{}#nodes", self.variable), all);
-                Some(nodes.split(self.dsm.size()).owner_per_rank().declare()?)
+                let nodes = nodes.split(self.dsm.size()).owner_per_rank();
+                Some(nodes.cache(Cache::Mp).declare()?)
             }
             _ => None,
         };

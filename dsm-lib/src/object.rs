@@ -1,19 +1,19 @@
 //! One object of a variable: what is read, written, locked and owned as a whole.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Malformed, ObjectId, Region, Variable as Declared};
+use dosmos_proto::{Cache, Malformed, ObjectId, Region, Runs, Variable as Declared};
 
+use crate::cache::Slot;
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::subject::{Op, Thing};
-use crate::{Call, Dsm, Error, Result, Section, View};
+use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
@@ -31,7 +31,8 @@ pub struct Object<T> {
     region: Region,
     /// None: the owner's queue.
     lock: Option<Arc<Lock>>,
-    element: PhantomData<fn() -> T>,
+    /// What this process holds of it; none if copies are kept at memory processes only.
+    slot: Option<Arc<Slot<T>>>,
 }
 
 /// What a compare-exchange found, and whether it stored.
@@ -53,18 +54,22 @@ impl<T: Element> Object<T> {
     ) -> Option<Self> {
         let region = variable.spec().layout().region(index)?;
         let id = ObjectId::new(variable.id(), index);
+        let thing = Thing {
+            name,
+            object: Some(id),
+            only: variable.spec().layout().objects() == 1,
+        };
+        let caches = variable.spec().cache() == Cache::Ap;
         Some(Self {
             owner: dsm.memory_process_name(variable.owner(index)),
+            slot: caches
+                .then(|| dsm.slot(&thing, region.elements() as usize))
+                .flatten(),
             dsm,
-            thing: Thing {
-                name,
-                object: Some(id),
-                only: variable.spec().layout().objects() == 1,
-            },
+            thing,
             id,
             region,
             lock,
-            element: PhantomData,
         })
     }
 
@@ -107,11 +112,26 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
     pub fn read(&self) -> Result<View<T>> {
-        blocking(|| self.read_async())
+        match self.held(&(0..self.len()), self.region.columns as usize) {
+            Some(view) => Ok(view),
+            None => blocking(|| self.read_whole(OUTSIDE)),
+        }
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
-        self.read_whole(OUTSIDE)
+        match self.held(&(0..self.len()), self.region.columns as usize) {
+            Some(view) => Call::done(Ok(view)),
+            None => self.read_whole(OUTSIDE),
+        }
+    }
+
+    /// Elements `range` of a copy in this process, if it has a valid one; a read that sends nothing.
+    #[inline]
+    fn held(&self, range: &Range<usize>, columns: usize) -> Option<View<T>> {
+        let slot = self.slot.as_ref()?;
+        let inside = range.start < range.end && range.end <= self.len();
+        let (values, version) = inside.then(|| slot.read(range)).flatten()?;
+        Some(View::of(values, range.clone(), columns, version))
     }
 
     /// Reads elements `range` of the object.
@@ -119,11 +139,17 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        blocking(|| self.read_range_async(range))
+        match self.held(&range, range.len()) {
+            Some(view) => Ok(view),
+            None => blocking(|| self.read_elements(OUTSIDE, range)),
+        }
     }
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
-        self.read_elements(OUTSIDE, range)
+        match self.held(&range, range.len()) {
+            Some(view) => Call::done(Ok(view)),
+            None => self.read_elements(OUTSIDE, range),
+        }
     }
 
     /// Reads element `at` of the object.
@@ -131,11 +157,17 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`read_range`](Self::read_range).
     pub fn get(&self, at: usize) -> Result<T> {
-        blocking(|| self.get_async(at))
+        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
+            Some(value) => Ok(value),
+            None => blocking(|| self.read_element(OUTSIDE, at)),
+        }
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        self.read_element(OUTSIDE, at)
+        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
+            Some(value) => Call::done(Ok(value)),
+            None => self.read_element(OUTSIDE, at),
+        }
     }
 
     /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by
@@ -162,6 +194,16 @@ impl<T: Element> Object<T> {
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
         self.write_part(OUTSIDE, first, values)
+    }
+
+    /// Reads the whole object to change it in place, outside a section: what is changed is written when
+    /// the [`Edit`] is finished or dropped. One read, and one write if anything changed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn edit(&self) -> Result<Edit<T>> {
+        let values = self.read()?.into_vec();
+        Ok(Edit::new(self.clone(), values))
     }
 
     /// Writes element `at`.
@@ -241,11 +283,34 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
-        let body = self.access(wire::object_access::Kind::Write(wire::Write {
+        self.send_write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
             epoch,
-        }));
+            lengths: Vec::new(),
+        })
+    }
+
+    /// Writes the elements of `runs`, which has them in their places in `values`, in one step.
+    pub(crate) fn write_runs(&self, epoch: InSection, runs: &Runs, values: &[T]) -> Call<()> {
+        let (first, end) = runs.hull();
+        if runs.is_one() {
+            return self.write_part(epoch, first as usize, &values[first as usize..end as usize]);
+        }
+        let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
+        for (first, end) in runs.iter() {
+            data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
+        }
+        self.send_write(wire::Write {
+            first,
+            data: data.freeze(),
+            epoch,
+            lengths: runs.to_wire(),
+        })
+    }
+
+    fn send_write(&self, write: wire::Write) -> Call<()> {
+        let body = self.access(wire::object_access::Kind::Write(write));
         self.call(Op::Write, body, |reply| match reply {
             Reply::Write(_) => Ok(()),
             _ => Err(Malformed::new("reply", "not the end of a write")),
@@ -253,9 +318,9 @@ impl<T: Element> Object<T> {
     }
 
     pub(crate) fn read_whole(&self, epoch: InSection) -> Call<View<T>> {
-        let (length, columns) = (self.len(), self.region.columns as usize);
-        self.read_call(epoch, 0..length, move |reply| {
-            Ok(View::new(elements(&reply, length)?, columns, reply.version))
+        let columns = self.region.columns as usize;
+        self.read_call(epoch, 0..self.len(), move |values, range, version| {
+            Ok(View::of(values, range, columns, version))
         })
     }
 
@@ -263,8 +328,8 @@ impl<T: Element> Object<T> {
         let length = range.len();
         match self.check(range.clone()) {
             Err(e) => Call::failed(e),
-            Ok(()) => self.read_call(epoch, range, move |reply| {
-                Ok(View::new(elements(&reply, length)?, length, reply.version))
+            Ok(()) => self.read_call(epoch, range, move |values, range, version| {
+                Ok(View::of(values, range, length, version))
             }),
         }
     }
@@ -273,9 +338,9 @@ impl<T: Element> Object<T> {
         let range = at..at.saturating_add(1);
         match self.check(range.clone()) {
             Err(e) => Call::failed(e),
-            Ok(()) => self.read_call(epoch, range, |reply| {
-                let values = elements::<T>(&reply, 1)?;
-                values.first().copied().ok_or(Malformed::missing("value"))
+            Ok(()) => self.read_call(epoch, range, |values, range, _| {
+                let value = values.get(range.start).copied();
+                value.ok_or(Malformed::missing("value"))
             }),
         }
     }
@@ -284,17 +349,33 @@ impl<T: Element> Object<T> {
         &self,
         epoch: InSection,
         range: Range<usize>,
-        decode: impl FnOnce(wire::ReadDone) -> Result<R, Malformed> + Send + 'static,
+        decode: impl FnOnce(Arc<Vec<T>>, Range<usize>, u64) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
+        let bytes = (range.len() * size_of::<T>()) as u64;
+        let slot = self.slot.clone().filter(|_| epoch.is_none());
+        let keep = slot.as_ref().is_some_and(|slot| slot.wants(bytes));
+        let (asked, all) = (range.clone(), self.len());
         // Positions fit: an object has less than 2^32 elements. All of it is said in one way only.
         let whole = range == (0..self.len());
         let body = self.access(wire::object_access::Kind::Read(wire::Read {
             first: range.start as u32,
             end: (!whole).then_some(range.end as u32),
             epoch,
+            keep,
         }));
-        self.call(Op::Read, body, |reply| match reply {
-            Reply::Read(done) => decode(done),
+        self.call(Op::Read, body, move |reply| match reply {
+            Reply::Read(done) if done.keep => {
+                // Kept when it arrived; as it is now, if it has not been dropped since.
+                let (values, version) = match slot.and_then(|slot| slot.peek()) {
+                    Some(held) => held,
+                    None => (Arc::new(elements(&done, all)?), done.version),
+                };
+                decode(values, asked, version)
+            }
+            Reply::Read(done) => {
+                let values = elements(&done, asked.len())?;
+                decode(Arc::new(values), 0..asked.len(), done.version)
+            }
             _ => Err(Malformed::new("reply", "not the end of a read")),
         })
     }

@@ -1,10 +1,11 @@
 //! Exclusive access to an object, from an acquire to its release.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::call::blocking;
 use crate::drive;
+use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
@@ -21,6 +22,8 @@ pub struct Section<T: Element> {
     object: Object<T>,
     hold: Hold,
     state: State,
+    /// The elements as this section sees them, once they were asked for as a slice.
+    draft: OnceLock<Draft<T>>,
 }
 
 /// How far a section is.
@@ -84,6 +87,7 @@ impl<T: Element> Section<T> {
             object,
             hold: Hold::Grant { epoch, version },
             state: State::Open,
+            draft: OnceLock::new(),
         }
     }
 
@@ -92,6 +96,7 @@ impl<T: Element> Section<T> {
             object,
             hold: Hold::Words(lock),
             state: State::Open,
+            draft: OnceLock::new(),
         }
     }
 
@@ -130,7 +135,7 @@ impl<T: Element> Section<T> {
     /// over already, because the lock was lost; else as every operation. The error has the section with
     /// it, so that the release can be repeated.
     pub fn release(mut self) -> Result<u64, ReleaseFailed<Self>> {
-        match blocking(|| self.end()) {
+        match self.write_draft().and_then(|()| blocking(|| self.end())) {
             Ok(version) => {
                 self.state = State::Over;
                 Ok(version)
@@ -142,9 +147,13 @@ impl<T: Element> Section<T> {
             }
         }
     }
-    /// See [`release`](Self::release). Blocks if the lock is not a queue lock. A release that fails is sent
-    /// once more.
+    /// See [`release`](Self::release). Blocks if the lock is not a queue lock, or to write what was changed
+    /// in [`values_mut`](Self::values_mut). A release that fails is sent once more.
     pub fn release_async(mut self) -> Call<u64> {
+        if let Err(error) = self.write_draft() {
+            self.state = after(&error);
+            return Call::failed(error);
+        }
         let call = self.end();
         // On its way: a call that is dropped does not send another.
         self.state = State::Over;
@@ -168,6 +177,64 @@ impl<T: Element> Section<T> {
         }
     }
 
+    /// The elements, as a slice. The object is read at the first use in the section, which is one access;
+    /// reading the slice sends nothing.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn values(&self) -> Result<&[T]> {
+        if let Some(draft) = self.draft.get() {
+            return Ok(draft.values());
+        }
+        let values = self.fetch()?;
+        Ok(self.draft.get_or_init(|| Draft::of(values)).values())
+    }
+
+    /// The elements, as a slice to change in place. What was changed, and only that, is written no later
+    /// than the release, as one write; reads in this section see it at once.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn values_mut(&mut self) -> Result<&mut [T]> {
+        self.values()?;
+        match self.draft.get_mut() {
+            Some(draft) => Ok(draft.values_mut()),
+            None => Ok(&mut []),
+        }
+    }
+
+    fn fetch(&self) -> Result<Vec<T>> {
+        let view = blocking(|| self.object.read_whole(self.grant()))?;
+        Ok(view.into_vec())
+    }
+
+    /// Writes what was changed in the slice.
+    fn write_draft(&mut self) -> Result<()> {
+        let Some(draft) = self.draft.get() else {
+            return Ok(());
+        };
+        let grant = self.grant();
+        let calls = drive::about_to_block(|| draft.writes(&self.object, grant));
+        calls.into_iter().try_for_each(Call::wait)?;
+        if let Some(draft) = self.draft.get_mut() {
+            draft.written();
+        }
+        Ok(())
+    }
+
+    /// Something else than the slice is written: the slice is read anew when it is asked for again.
+    fn leave_draft(&mut self) -> Result<()> {
+        self.write_draft()?;
+        self.draft.take();
+        Ok(())
+    }
+
+    /// Elements `range` as the slice has them, if there is one.
+    fn drafted(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
+        let values = self.draft.get()?.values().get(range)?;
+        Some(View::new(values.to_vec(), columns, self.version()))
+    }
+
     /// Reads the whole object.
     ///
     /// # Errors
@@ -177,13 +244,21 @@ impl<T: Element> Section<T> {
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
-        self.object.read_whole(self.grant())
+        let columns = self.object.region().columns as usize;
+        match self.drafted(0..self.object.len(), columns) {
+            Some(view) => Call::done(Ok(view)),
+            None => self.object.read_whole(self.grant()),
+        }
     }
     /// Reads a part of the object.
     ///
     /// # Errors
     /// As [`Object::read_range`].
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
+        let drafted = self.drafted(range.clone(), range.len());
+        if let Some(view) = drafted.filter(|view| !view.is_empty()) {
+            return Ok(view);
+        }
         blocking(|| self.object.read_elements(self.grant(), range))
     }
     /// Reads an element.
@@ -195,7 +270,10 @@ impl<T: Element> Section<T> {
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        self.object.read_element(self.grant(), at)
+        match self.draft.get().and_then(|draft| draft.values().get(at)) {
+            Some(value) => Call::done(Ok(*value)),
+            None => self.object.read_element(self.grant(), at),
+        }
     }
 
     /// Writes the whole object.
@@ -203,22 +281,30 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::write`]; refused if the section is over (`StaleEpoch`).
     pub fn write(&mut self, values: &[T]) -> Result<()> {
-        blocking(|| self.write_async(values))
+        self.leave_draft()?;
+        blocking(|| self.object.write_whole(self.grant(), values))
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
-        self.object.write_whole(self.grant(), values)
+        match self.leave_draft() {
+            Ok(()) => self.object.write_whole(self.grant(), values),
+            Err(error) => Call::failed(error),
+        }
     }
     /// Writes `values` over the elements from `first` on.
     ///
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
-        blocking(|| self.write_at_async(first, values))
+        self.leave_draft()?;
+        blocking(|| self.object.write_part(self.grant(), first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
-        self.object.write_part(self.grant(), first, values)
+        match self.leave_draft() {
+            Ok(()) => self.object.write_part(self.grant(), first, values),
+            Err(error) => Call::failed(error),
+        }
     }
     /// Writes an element.
     ///
@@ -236,6 +322,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        self.leave_draft()?;
         let epoch = self.grant();
         blocking(|| self.object.exchange(epoch, at, expected, new))
     }
@@ -247,6 +334,7 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
+        self.leave_draft()?;
         let epoch = self.grant();
         blocking(|| self.object.add(epoch, at, delta))
     }
@@ -268,9 +356,11 @@ impl<T: Element> Drop for Section<T> {
             return;
         }
         if driving {
-            // A thread that carries a session cannot wait for one; the request is on its way.
+            // A thread that carries a session cannot wait for one; the requests are on their way.
+            let draft = self.draft.get();
+            drop(draft.map(|draft| draft.writes(&self.object, self.grant())));
             drop(self.end());
-        } else if let Err(error) = blocking(|| self.end()) {
+        } else if let Err(error) = self.write_draft().and_then(|()| blocking(|| self.end())) {
             tracing::warn!(%error, "a section that was dropped could not be released");
         }
     }

@@ -10,11 +10,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Nanos, Refusal};
+use dosmos_proto::{Nanos, ObjectId, Refusal};
 
 use crate::Error;
 use crate::counts::{Counts, Tally};
-use crate::subject::{Op, Subject};
+use crate::subject::{Op, Subject, Thing};
 
 /// A request that is over. `ticket` is what the submitter left to be told by; none if nobody waits.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl<K> Session<K> {
                     .max(1),
             ),
             body: Some(body),
-            times: Vec::new(),
+            ..wire::ApRequest::default()
         })
     }
 
@@ -216,6 +216,28 @@ impl<K> Session<K> {
             id: self.next_id - 1,
             body: Some(Request::Cancel(wire::Cancel { id })),
             ..wire::ApRequest::default()
+        })
+    }
+
+    /// The object that a request under way is about.
+    pub(crate) fn object_of(&self, id: u64) -> Option<ObjectId> {
+        self.pending.get(&id)?.subject.thing.object
+    }
+
+    /// Reads that were served in this process.
+    pub(crate) fn count_reads(&mut self, thing: &Thing, reads: u64) {
+        self.tally.count_reads(thing, reads);
+    }
+
+    /// A message that gets no reply, for what travels beside requests; none if nothing can be sent.
+    pub(crate) fn report(&mut self) -> Option<wire::ApRequest> {
+        matches!(self.state, State::Open).then(|| {
+            self.next_id += 1;
+            wire::ApRequest {
+                id: self.next_id - 1,
+                body: Some(Request::Report(wire::Report {})),
+                ..wire::ApRequest::default()
+            }
         })
     }
 

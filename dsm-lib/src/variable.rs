@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_proto::{CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
+use dosmos_proto::{Cache, CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
 
 use crate::call::blocking;
 use crate::element::{Element, Number};
@@ -62,6 +62,10 @@ impl<T: Element> Variable<T> {
     /// How processes take turns on its objects.
     pub fn lock_kind(&self) -> LockKind {
         self.declared.spec().lock()
+    }
+    /// Down to where copies are kept.
+    pub fn cache(&self) -> Cache {
+        self.declared.spec().cache()
     }
     /// Number of objects.
     pub fn object_count(&self) -> usize {

@@ -1,20 +1,35 @@
 //! What a read returns.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// The elements of an object, or of a part of it, as they were at one version: never a mixture of
-/// two releases. A native slice to compute on.
-#[derive(Debug, Clone, PartialEq)]
+/// two releases. A native slice to compute on, shared, not copied: cloning it is cheap, and it stays as it
+/// is whatever happens to the object.
+#[derive(Clone)]
 pub struct View<T> {
-    values: Vec<T>,
+    values: Arc<Vec<T>>,
+    range: Range<usize>,
     columns: usize,
     version: u64,
 }
 
 impl<T> View<T> {
     pub(crate) fn new(values: Vec<T>, columns: usize, version: u64) -> Self {
+        let range = 0..values.len();
+        Self::of(Arc::new(values), range, columns, version)
+    }
+
+    /// Elements `range` of `values`.
+    pub(crate) fn of(
+        values: Arc<Vec<T>>,
+        range: Range<usize>,
+        columns: usize,
+        version: u64,
+    ) -> Self {
         Self {
             values,
+            range,
             columns: columns.max(1),
             version,
         }
@@ -30,34 +45,57 @@ impl<T> View<T> {
     /// # Panics
     /// As indexing a slice does, if there is no such row.
     pub fn row(&self, i: usize) -> &[T] {
-        &self.values[i * self.columns..(i + 1) * self.columns]
+        &self.as_slice()[i * self.columns..(i + 1) * self.columns]
     }
 
     /// The rows from first to last.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
-        self.values.chunks_exact(self.columns)
+        self.as_slice().chunks_exact(self.columns)
     }
 
     /// The elements, row by row.
     pub fn as_slice(&self) -> &[T] {
-        &self.values
+        &self.values[self.range.clone()]
     }
+}
 
-    /// The elements, row by row, to keep and change.
+impl<T: Clone> View<T> {
+    /// The elements, row by row, to keep and change. Copies them if others share them.
     pub fn into_vec(self) -> Vec<T> {
-        self.values
+        if self.range == (0..self.values.len()) {
+            Arc::unwrap_or_clone(self.values)
+        } else {
+            self.as_slice().to_vec()
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for View<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.as_slice(), self.columns, self.version)
+            == (other.as_slice(), other.columns, other.version)
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for View<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("values", &self.as_slice())
+            .field("columns", &self.columns)
+            .field("version", &self.version)
+            .finish()
     }
 }
 
 impl<T> Deref for View<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.values
+        self.as_slice()
     }
 }
 
 impl<T> AsRef<[T]> for View<T> {
     fn as_ref(&self) -> &[T] {
-        &self.values
+        self.as_slice()
     }
 }

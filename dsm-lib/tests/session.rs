@@ -8,13 +8,14 @@ mod fake;
 use std::time::Duration;
 
 use dsm_lib::{
-    CopyPolicy, Dsm, ElementType, Error, ErrorCode, LockKind, Matrix, Scalar, Settings, Variable,
-    Vector,
+    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, LockKind, Matrix, Scalar, Settings,
+    Variable, Vector,
 };
 use fake::Fake;
 
 fn settings(fake: &Fake) -> Settings {
     let mut settings = Settings::new(fake.address.clone(), "ap0");
+    settings.token = Some(fake::token());
     settings.deadline = Duration::from_secs(20);
     settings.grace = Duration::from_millis(10);
     settings
@@ -41,6 +42,107 @@ fn a_program_knows_its_place() {
     );
     dsm.close().unwrap();
     assert_eq!(fake.log(), ["hello ", "bye "]);
+}
+
+#[test]
+fn a_copy_in_this_process_is_read_without_a_message_until_it_is_void() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<u64> = dsm.vector("v", 4).cache(Cache::Ap).declare().unwrap();
+    let object = v.object(0).unwrap();
+    assert_eq!(object.get(3).unwrap(), 0); // fetches all of it
+    for _ in 0..5 {
+        assert_eq!(object.read().unwrap()[..], [0; 4]);
+        assert_eq!(object.read_range(1..3).unwrap()[..], [0, 0]);
+        assert_eq!(v.get(0).unwrap(), 0); // another handle, the same copy
+        assert_eq!(object.get_async(2).wait().unwrap(), 0);
+    }
+    assert!(object.get(4).is_err() && object.read_range(3..5).is_err());
+    let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read v").count();
+    assert_eq!(reads(&fake), 1);
+    let kept = object.read().unwrap();
+    dsm.barrier_named("change").unwrap(); // by somebody else: it is void before the barrier returns
+    assert_eq!(object.get(0).unwrap(), 1);
+    assert_eq!(kept[0], 0, "a view stays as it is");
+    object.set(1, 7).unwrap(); // by this process
+    assert_eq!(object.read().unwrap()[..], [1, 7, 0, 0]);
+    assert_eq!(reads(&fake), 3);
+    let section = object.acquire().unwrap();
+    assert_eq!(section.get(1).unwrap(), 7);
+    section.release().unwrap();
+    assert_eq!(reads(&fake), 4, "a read in a section is a message");
+    assert_eq!(object.read().unwrap().version(), 1, "it was not changed");
+    assert_eq!(reads(&fake), 4);
+    // All that was read is counted, and the memory process is told.
+    assert_eq!(dsm.counts().total().reads, 21 + 4 + 1);
+    dsm.close().unwrap();
+    let told = fake.log();
+    let told = told.iter().filter_map(|l| l.strip_suffix(" cached reads"));
+    assert_eq!(told.map(|n| n.parse::<u64>().unwrap()).sum::<u64>(), 22);
+    assert!(object.read().is_err(), "the session is over");
+}
+
+#[test]
+fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let declared = dsm.vector::<u64>("large", 4096).cache(Cache::Ap).declare();
+    let object = declared.unwrap().object(0).unwrap();
+    let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read large").count();
+    for _ in 0..3 {
+        object.get(0).unwrap();
+    }
+    assert_eq!(reads(&fake), 3);
+    object.read_range(0..4095).unwrap(); // now as much was asked for as it has
+    object.get(4095).unwrap();
+    assert_eq!(reads(&fake), 4);
+}
+
+#[test]
+fn an_edit_writes_what_was_changed_and_nothing_else() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<i32> = dsm.vector("v", 8).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let mut edit = object.edit().unwrap();
+    edit[1] = 10;
+    edit[6] = 60;
+    v.set(7, 77).unwrap(); // by somebody else, meanwhile
+    edit.finish().unwrap();
+    assert_eq!(object.read().unwrap()[..], [0, 10, 0, 0, 0, 0, 60, 77]);
+    object.edit().unwrap().row_mut(0)[2] = 20; // written when it is dropped
+    assert_eq!(v.get(2).unwrap(), 20);
+    drop(object.edit().unwrap()); // nothing changed, nothing written
+    let log = fake.log();
+    let writes = log.iter().filter(|l| *l == "write v").count();
+    assert_eq!(writes, 3, "{log:?}");
+}
+
+#[test]
+fn a_section_is_a_slice_that_is_written_at_its_release() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<f64> = dsm.vector("v", 5).declare().unwrap();
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    assert_eq!(section.values().unwrap(), [0.0; 5]);
+    section.values_mut().unwrap()[3] = 3.0;
+    assert_eq!(section.get(3).unwrap(), 3.0);
+    assert_eq!(section.read_range(2..4).unwrap()[..], [0.0, 3.0]);
+    assert_eq!(v.get(3).unwrap(), 0.0, "nothing was sent so far");
+    section.set(0, 1.0).unwrap(); // behind what was changed in the slice
+    assert_eq!(section.values().unwrap(), [1.0, 0.0, 0.0, 3.0, 0.0]);
+    section.values_mut().unwrap()[4] = -0.0;
+    section.release().unwrap();
+    let values = v.object(0).unwrap().read().unwrap();
+    assert_eq!(values[..], [1.0, 0.0, 0.0, 3.0, 0.0]);
+    assert!(values[4].is_sign_negative(), "changed bits are changes");
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    section.values_mut().unwrap()[1] = 7.0;
+    drop(section);
+    assert_eq!(v.get(1).unwrap(), 7.0);
+    let log = fake.log();
+    let count = |what: &str| log.iter().filter(|l| *l == what).count();
+    assert_eq!((count("write v"), count("read v")), (4, 6), "{log:?}");
 }
 
 #[test]

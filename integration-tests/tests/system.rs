@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_integration_tests::{Counts, Lab, NESTED, said};
+use dosmos_integration_tests::{Counts, Lab, NESTED, said, up_args};
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -70,6 +70,58 @@ fn the_consistency_contract_holds_between_real_processes() {
     }
 }
 
+/// As [`lab`], with copies of these variables in application processes.
+fn lab_with_copies(variables: &[&str]) -> Lab {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let overrides = variables
+        .iter()
+        .map(|name| format!("\n[[variable]]\nname = \"{name}\"\ncache = \"ap\"\n"));
+    lab.cluster(&format!("{NESTED}{}", overrides.collect::<String>()));
+    lab
+}
+
+#[test]
+fn the_contract_holds_with_copies_in_application_processes() {
+    let variables = [
+        "mp.data",
+        "mp.flag",
+        "sb.x",
+        "sb.found",
+        "iriw.xy",
+        "iriw.found",
+        "coherence",
+        "mutex",
+    ];
+    for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
+        for policy in [&[][..], &["--update"]] {
+            let lab = lab_with_copies(&variables);
+            let mut args = vec!["litmus", "--test", test, "--rounds", "60"];
+            args.extend(policy);
+            lab.must_up(&args);
+        }
+    }
+}
+
+#[test]
+fn reads_of_copies_in_application_processes_are_known_to_the_last() {
+    let variables = [
+        "bool", "bytes", "i32", "i64", "u32", "u64", "f32", "f64", "totals", "sum",
+    ];
+    let variables = variables.map(|name| format!("random.{name}"));
+    let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+    let lab = lab_with_copies(&variables);
+    lab.must_up(&[
+        "random",
+        "--seed",
+        "3",
+        "--operations",
+        "400",
+        "--counts",
+        "counts",
+    ]);
+    assert_invariant(&lab);
+}
+
 /// Reads by origin, as `dosmos query histogram` tells them: local, intra-group, inter-group.
 fn reads_by_origin(app: &str) -> [u64; 3] {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -102,17 +154,7 @@ fn a_bad_group_structure_shows_as_inter_group_reads_and_a_good_one_has_none() {
 #[test]
 fn a_failing_program_is_named_and_everything_ends() {
     let lab = lab();
-    let output = lab.dosmos(&[
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        "echo no luck >&2; exit 3",
-    ]);
+    let output = lab.dosmos(&up_args("echo no luck >&2; exit 3"));
     assert_eq!(output.status.code(), Some(1));
     let said = said(&output);
     assert!(

@@ -111,7 +111,8 @@ fn the_owner_fences_a_section_lost_behind_the_requesters_back() {
         c.call(1, read(x)),
         Some(Reply::Read {
             version: 1,
-            data: bytes(0)
+            data: bytes(0),
+            keep: false,
         })
     );
 }
@@ -198,6 +199,7 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
         policy: Some(Update),
         placement: Some(Placement::explicit(["mp1"]).unwrap()),
         lock: None,
+        cache: None,
     }];
     let mut c = Cluster::with_overrides(&["/a"], 2, 1, &overrides);
     for ap in [0, 1] {
@@ -335,7 +337,8 @@ fn a_lost_peer_fails_what_it_was_asked_and_frees_what_it_held() {
         c.call(1, read(x)),
         Some(Reply::Read {
             version: 1,
-            data: bytes(0)
+            data: bytes(0),
+            keep: false,
         })
     );
     assert!(matches!(c.call(0, read(y)), Some(Reply::Read { .. })));

@@ -19,7 +19,11 @@ fn ms(n: u64) -> Nanos {
 
 fn value(v: u64, version: u64) -> Option<Reply> {
     let data = bytes(v);
-    Some(Reply::Read { version, data })
+    Some(Reply::Read {
+        version,
+        data,
+        keep: false,
+    })
 }
 
 #[track_caller]

@@ -1,7 +1,7 @@
 //! The wire contract between dosmos processes.
 //!
 //! * [`wire`]: the messages and gRPC services, generated from `proto/proto/dosmos/v1/*.proto`.
-//! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`error`]),
+//! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`runs`], [`error`]),
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
@@ -17,7 +17,9 @@ pub mod ids;
 pub mod incarnation;
 pub mod layout;
 pub mod phase;
+pub mod runs;
 pub mod time;
+pub mod token;
 pub mod topology;
 pub mod transport;
 pub mod variable;
@@ -30,13 +32,15 @@ pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, Region};
 pub use phase::{Component, PhaseTimes, Spent};
+pub use runs::Runs;
 pub use time::Nanos;
+pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
-pub use variable::{CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
 pub const PROTOCOL: u32 = 1;

@@ -74,6 +74,26 @@ impl fmt::Display for LockKind {
     }
 }
 
+/// Down to where copies of a variable's objects are kept for reading (docs/design/consistency.md#copies-in-application-processes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// Memory processes: every read is a message.
+    #[default]
+    Mp,
+    /// Application processes: a read of a valid copy sends nothing.
+    Ap,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mp => "mp",
+            Self::Ap => "ap",
+        })
+    }
+}
+
 /// Which memory process owns which object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Placement {
@@ -158,6 +178,9 @@ pub struct VariableSpec {
     placement: Placement,
     policy: CopyPolicy,
     lock: LockKind,
+    /// Of use to running processes only: traces do not store it.
+    #[serde(skip)]
+    cache: Cache,
 }
 
 impl VariableSpec {
@@ -174,6 +197,7 @@ impl VariableSpec {
             placement: Placement::default(),
             policy: CopyPolicy::default(),
             lock: LockKind::default(),
+            cache: Cache::default(),
         })
     }
 
@@ -191,6 +215,11 @@ impl VariableSpec {
     #[must_use]
     pub fn with_lock(self, lock: LockKind) -> Self {
         Self { lock, ..self }
+    }
+    /// The same with copies down to here.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { cache, ..self }
     }
 
     /// Unique in the cluster.
@@ -212,6 +241,10 @@ impl VariableSpec {
     /// How processes take turns.
     pub fn lock(&self) -> LockKind {
         self.lock
+    }
+    /// Down to where copies are kept.
+    pub fn cache(&self) -> Cache {
+        self.cache
     }
 }
 
@@ -244,8 +277,12 @@ impl fmt::Display for VariableSpec {
             self.name, self.layout, self.placement, self.policy
         )?;
         match self.lock {
-            LockKind::Queue => Ok(()),
-            other => write!(f, ", {other} lock"),
+            LockKind::Queue => {}
+            other => write!(f, ", {other} lock")?,
+        }
+        match self.cache {
+            Cache::Mp => Ok(()),
+            Cache::Ap => write!(f, ", cache {}", self.cache),
         }
     }
 }
@@ -396,6 +433,15 @@ impl From<LockKind> for wire::LockKind {
     }
 }
 
+impl From<Cache> for wire::Cache {
+    fn from(cache: Cache) -> Self {
+        match cache {
+            Cache::Mp => Self::MemoryProcess,
+            Cache::Ap => Self::ApplicationProcess,
+        }
+    }
+}
+
 impl From<VariableSpec> for wire::VariableSpec {
     fn from(s: VariableSpec) -> Self {
         Self {
@@ -404,6 +450,7 @@ impl From<VariableSpec> for wire::VariableSpec {
             placement: Some(s.placement.into()),
             policy: wire::CopyPolicy::from(s.policy).into(),
             lock: wire::LockKind::from(s.lock).into(),
+            cache: wire::Cache::from(s.cache).into(),
         }
     }
 }
@@ -422,12 +469,18 @@ impl TryFrom<wire::VariableSpec> for VariableSpec {
             Ok(wire::LockKind::Mcs) => LockKind::Mcs,
             Err(_) => return Err(Malformed::new("lock kind", format!("{} is none", s.lock))),
         };
+        let cache = match wire::Cache::try_from(s.cache) {
+            Ok(wire::Cache::MemoryProcess) => Cache::Mp,
+            Ok(wire::Cache::ApplicationProcess) => Cache::Ap,
+            Err(_) => return Err(Malformed::new("cache", format!("{} is none", s.cache))),
+        };
         let layout = s.layout.ok_or(Malformed::missing("layout"))?.try_into()?;
         let placement = s.placement.ok_or(Malformed::missing("placement"))?;
         Ok(Self::new(s.name, layout)?
             .with_placement(placement.try_into()?)
             .with_policy(policy)
-            .with_lock(lock))
+            .with_lock(lock)
+            .with_cache(cache))
     }
 }
 
@@ -466,7 +519,8 @@ mod tests {
         let spec = spec()
             .with_placement(Placement::explicit(["mp0", "mp1"]).unwrap())
             .with_policy(CopyPolicy::Update)
-            .with_lock(LockKind::Mcs);
+            .with_lock(LockKind::Mcs)
+            .with_cache(Cache::Ap);
         let variable = Variable::new(VarId(7), spec, vec![MpId(0), MpId(1)], GroupId(1)).unwrap();
         let back = Variable::try_from(wire::Variable::from(variable.clone())).unwrap();
         assert_eq!(back, variable);

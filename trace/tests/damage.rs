@@ -21,7 +21,7 @@ use proptest::test_runner::{Config, TestRunner};
 const CHILD: &str = "DOSMOS_TEST_CHILD";
 const TEST: &str = "what_is_not_damaged_is_found_and_the_rest_is_said";
 /// Stores looked into, unless told otherwise: each costs some tenths of a second.
-const DAMAGED_STORES: u32 = 200;
+const DAMAGED_STORES: u32 = 80;
 /// Most address space that may take: far more than a sound store does.
 const MOST_MEMORY: u64 = 4 << 30;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dosmos_proto::{CopyPolicy, LockKind};
+use dosmos_proto::{Cache, CopyPolicy, LockKind};
 use dosmos_trace::Op;
 use dosmos_trace::selection::Mode;
 use serde::Deserialize;
@@ -119,6 +119,7 @@ pub(super) struct Variable {
     pub(super) name: String,
     pub(super) policy: Option<CopyPolicy>,
     pub(super) lock: Option<LockKind>,
+    pub(super) cache: Option<Cache>,
     pub(super) owners: Option<Vec<String>>,
     pub(super) placement: Option<Placement>,
 }

@@ -3,9 +3,10 @@
 //! `silent` are never answered about, `late` ones are answered when something else is asked,
 //! `fatal` ones end the session, `deadly` ones the whole server; reads of `reverse` ones are answered
 //! three at a time, the last first; the first release of an `unsteady` one is refused. A barrier called
-//! `lose` takes all locks away.
+//! `lose` takes all locks away. Of variables declared with copies in application processes it gives copies to
+//! keep; a barrier called `change` adds one to their first bytes and takes the copies back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -14,7 +15,9 @@ use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{ErrorCode, GroupId, MpId, ObjectId, Refusal, VarId, Variable, VariableSpec};
+use dosmos_proto::{
+    Cache, ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, Token, VarId, Variable, VariableSpec,
+};
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use tonic::{Status, Streaming};
@@ -47,7 +50,7 @@ impl Fake {
                 tell.send(listener.address().clone()).unwrap();
                 let (kill, killed) = mpsc::unbounded();
                 let service = MemoryServer::new(Service { log: theirs, kill });
-                let serve = transport::server()
+                let serve = transport::server(token())
                     .add_service(service)
                     .serve_with_incoming(listener);
                 // Ends abruptly: no graceful shutdown, connections just break.
@@ -144,12 +147,21 @@ struct Session {
     versions: BTreeMap<u64, u64>,
     /// Answers kept back.
     reversed: Vec<wire::ApReply>,
+    /// Objects given to keep.
+    kept: BTreeSet<u64>,
     late: Vec<wire::ApReply>,
 }
 
 impl Session {
     fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
         let body = request.body.unwrap();
+        for reads in &request.reads {
+            let line = format!("{} cached reads", reads.count);
+            self.log.lock().unwrap().push(line);
+        }
+        if matches!(body, Request::Report(_)) {
+            return Ok(vec![]);
+        }
         let name = self.name_of(&body);
         if let Request::Cancel(cancel) = &body {
             let name = self.waiting.remove(&cancel.id).unwrap_or_default();
@@ -186,7 +198,32 @@ impl Session {
                 _ => vec![],
             });
         }
-        Ok(self.late.drain(..).chain([reply]).collect())
+        let changed = if name == "change" {
+            self.change()
+        } else {
+            vec![]
+        };
+        let replies = self.late.drain(..).chain(changed);
+        Ok(replies.chain([reply]).collect())
+    }
+
+    /// What was given to keep changes; the notices of it.
+    fn change(&mut self) -> Vec<wire::ApReply> {
+        let notice = |object| wire::ApReply {
+            body: Some(Reply::Invalidate(object)),
+            ..wire::ApReply::default()
+        };
+        let kept = std::mem::take(&mut self.kept);
+        for object in &kept {
+            self.data.get_mut(object).unwrap()[0] += 1;
+        }
+        kept.into_iter().map(notice).collect()
+    }
+
+    fn caches(&self, object: u64) -> bool {
+        let id = ObjectId::from_wire(object).var;
+        let variable = self.variables.values().find(|v| v.id() == id).unwrap();
+        variable.spec().cache() == Cache::Ap
     }
 
     /// The variable an operation is on; none for declarations, which are always answered.
@@ -230,7 +267,7 @@ impl Session {
             Request::Access(wire::ObjectAccess { object, kind }) => {
                 self.access(object, kind.unwrap())?
             }
-            Request::Cancel(_) => unreachable!("it gets no reply"),
+            Request::Cancel(_) | Request::Report(_) => unreachable!("it gets no reply"),
             Request::Barrier(b) if b.name == "lose" => {
                 self.held.clear();
                 Reply::Barrier(wire::BarrierDone { generation: 1 })
@@ -254,16 +291,34 @@ impl Session {
             Kind::Read(r) => {
                 let width = self.width(object);
                 let all = &self.data[&object];
-                let end = r.end.map_or(all.len(), |end| end as usize * width);
+                let keep = r.keep && self.caches(object);
+                let end = r.end.filter(|_| !keep);
+                let end = end.map_or(all.len(), |end| end as usize * width);
+                let first = if keep { 0 } else { r.first as usize * width };
+                if keep {
+                    self.kept.insert(object);
+                }
                 Reply::Read(wire::ReadDone {
                     version: self.version(object),
-                    data: all[r.first as usize * width..end].to_vec().into(),
+                    data: all[first..end].to_vec().into(),
+                    keep,
                 })
             }
             Kind::Write(w) => {
-                let at = w.first as usize * self.width(object);
+                let width = self.width(object);
+                let whole = [(w.data.len() / width) as u32];
+                let lengths = match w.lengths.as_slice() {
+                    [] => &whole[..],
+                    lengths => lengths,
+                };
                 let all = self.data.get_mut(&object).unwrap();
-                all[at..at + w.data.len()].copy_from_slice(&w.data);
+                let mut rest = &w.data[..];
+                for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
+                    let bytes = first as usize * width..end as usize * width;
+                    let (now, later) = rest.split_at(bytes.len());
+                    all[bytes].copy_from_slice(now);
+                    rest = later;
+                }
                 Reply::Write(wire::WriteDone::default())
             }
             Kind::Atomic(a) => self.atomic(object, &a),
@@ -362,5 +417,11 @@ fn verb(body: &Request) -> &'static str {
         Request::Barrier(_) => "barrier",
         Request::Publish(_) => "publish",
         Request::Bye(_) => "bye",
+        Request::Report(_) => "report",
     }
+}
+
+/// The token of the run.
+pub(crate) fn token() -> Token {
+    "0123456789abcdef0123456789abcdef".parse().unwrap()
 }

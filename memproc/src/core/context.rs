@@ -95,17 +95,22 @@ impl<'a> Context<'a> {
         self.effect(Effect::Notice { to, notice });
     }
 
+    /// Something for the outside.
+    pub(crate) fn output(&mut self, output: Output) {
+        self.effect(Effect::Output(output));
+    }
+
     pub(crate) fn trace(&mut self, item: Item) {
-        self.effect(Effect::Output(Output::Trace(item)));
+        self.output(Output::Trace(item));
     }
 
     pub(crate) fn reply(&mut self, ap: ApId, id: u64, reply: Reply, remote: bool) {
-        self.effect(Effect::Output(Output::Reply {
+        self.output(Output::Reply {
             ap,
             id,
             reply,
             remote,
-        }));
+        });
     }
 
     /// A requester's record with what this process knows of itself: local, without cost or content.

@@ -1,6 +1,6 @@
 //! How roles reach each other and the outside: typed effects, routed by the engine.
 
-use dosmos_proto::{ApId, Incarnation, MpId, Nanos, Refusal, VarId};
+use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, Refusal, VarId};
 
 use super::messages::{CallId, Notice, Output, PeerRequest, Response};
 
@@ -55,6 +55,8 @@ pub(crate) enum Effect {
         waiter: Waiter,
         outcome: Result<u64, Refusal>,
     },
+    /// Owner → requester: what everyone sees of an object has changed.
+    Changed { object: ObjectId },
     /// Requester → everyone: an application process of ours left.
     Left { ap: ApId, orderly: bool },
     /// Router → everyone: a process cannot be reached any more.

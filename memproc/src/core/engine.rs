@@ -120,6 +120,9 @@ impl Core {
 
     /// Something happened at `now`; what is to be done about it goes to `out`, in order.
     pub fn handle(&mut self, now: Nanos, input: Input, out: &mut Vec<Output>) {
+        // Before anything else is said to those who hold them.
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        self.requester.end_held_copies(cx);
         let View {
             cluster, router, ..
         } = &mut self.view;
@@ -177,6 +180,7 @@ impl Core {
                 requester.barrier(cx, ticket, barrier, coordinator);
             }
             Request::Publish => requester.publish(cx, ticket),
+            Request::Report(reads) => requester.report_reads(cx, ap, &reads),
             Request::Cancel(id) => {
                 if let Some(operation) = requester.find_operation(ap, id) {
                     self.expire(now, operation);
@@ -343,6 +347,7 @@ impl Core {
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
+            Effect::Changed { object } => self.requester.changed(cx, object),
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
             Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_proto::{
-    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Variable, VariableSpec,
+    ApId, ElementType, GroupId, Incarnation, MpId, Nanos, ObjectId, Refusal, Runs, Variable,
+    VariableSpec,
 };
 use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
@@ -59,6 +60,13 @@ pub enum Output {
         reply: Reply,
         /// Another memory process took part.
         remote: bool,
+    },
+    /// Tell an application process that its copy of an object is void.
+    Invalidate {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
     },
     /// Send a message to a neighbour.
     Send {
@@ -134,11 +142,15 @@ pub enum AccessKind {
         range: ElementRange,
         /// Its section.
         epoch: Option<u64>,
+        /// The application process would keep a copy of the whole object.
+        keep: bool,
     },
     /// Write elements.
     Write {
         /// First element.
         first: u32,
+        /// Which elements from there on, if they are not one range.
+        runs: Option<Runs>,
         /// Whole elements, little-endian.
         data: Bytes,
         /// Its section.
@@ -195,8 +207,27 @@ pub enum Request {
     Publish,
     /// The request of this number is not waited for any more.
     Cancel(u64),
+    /// Reads that the application process served from its own copies. Gets no reply.
+    Report(Vec<CachedReads>),
     /// Leave.
     Bye,
+}
+
+/// Reads of one object that an application process served from its own copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CachedReads {
+    /// The object.
+    pub object: ObjectId,
+    /// How many.
+    pub count: u64,
+    /// None was before.
+    pub first: Nanos,
+    /// None was after.
+    pub last: Nanos,
+    /// Of all of them.
+    pub bytes: u64,
+    /// Of the copy last read.
+    pub version: u64,
 }
 
 /// The reply to a request.
@@ -207,6 +238,8 @@ pub enum Reply {
     Read {
         version: u64,
         data: Bytes,
+        /// The data is the whole object, and the application process may keep it.
+        keep: bool,
     },
     Written {
         version: u64,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, CopyPolicy, Incarnation, LockKind, MpId, Nanos, Placement, Topology};
+use dosmos_proto::{
+    ApId, Cache, CopyPolicy, Incarnation, LockKind, MpId, Nanos, Placement, Topology,
+};
 
 /// What the configuration says of a variable, over what its declaration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub struct VariableOverride {
     pub placement: Option<Placement>,
     /// How processes take turns.
     pub lock: Option<LockKind>,
+    /// Down to where copies are kept.
+    pub cache: Option<Cache>,
 }
 
 /// What the core is told once, at its start.

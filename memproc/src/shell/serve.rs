@@ -164,10 +164,20 @@ fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
     let id = request.id;
     let mut request = request;
     let times = std::mem::take(&mut request.times);
+    let reads = wire::ap::reads(std::mem::take(&mut request.reads));
     let mut state = shared.lock();
     for piece in times {
         let piece = PhaseTimes { ap, ..piece.into() };
         state.recorder.times(piece);
+    }
+    if !reads.is_empty() {
+        let input = Input::Request {
+            ap,
+            id,
+            timeout: None,
+            request: CoreRequest::Report(reads),
+        };
+        shared.feed_locked(&mut state, now, input);
     }
     match wire::ap::request(request) {
         Ok((timeout, request)) => {

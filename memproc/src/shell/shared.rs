@@ -135,6 +135,12 @@ impl Shared {
                         let _ = link.sender.send(reply);
                     }
                 }
+                Output::Invalidate { ap, object } => {
+                    if let Some(link) = state.aps.get(&ap) {
+                        link.backlog.fetch_add(1, Ordering::Relaxed);
+                        let _ = link.sender.send(wire::ap::invalidate(object));
+                    }
+                }
                 Output::Send { to, mut message } => {
                     let ours = message.source == self.me;
                     if let Body::Response { cost: told, .. } = &mut message.body

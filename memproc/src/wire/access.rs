@@ -4,7 +4,7 @@
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::atomic::Op;
 use dosmos_proto::wire::object_access::Kind;
-use dosmos_proto::{Malformed, ObjectId};
+use dosmos_proto::{Malformed, ObjectId, Runs};
 
 use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
 
@@ -17,9 +17,14 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
                 end: r.end,
             },
             epoch: r.epoch,
+            keep: r.keep,
         },
         Kind::Write(w) => AccessKind::Write {
             first: w.first,
+            runs: match w.lengths.as_slice() {
+                [] => None,
+                lengths => Some(Runs::from_wire(w.first, lengths)?),
+            },
             data: w.data,
             epoch: w.epoch,
         },
@@ -47,12 +52,23 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
 /// An access on its way out.
 pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
     let kind = match access.kind {
-        AccessKind::Read { range, epoch } => Kind::Read(w::Read {
+        AccessKind::Read { range, epoch, keep } => Kind::Read(w::Read {
+            keep,
             first: range.first,
             end: range.end,
             epoch,
         }),
-        AccessKind::Write { first, data, epoch } => Kind::Write(w::Write { first, data, epoch }),
+        AccessKind::Write {
+            first,
+            runs,
+            data,
+            epoch,
+        } => Kind::Write(w::Write {
+            first,
+            data,
+            epoch,
+            lengths: runs.map_or_else(Vec::new, |runs| runs.to_wire()),
+        }),
         AccessKind::Atomic {
             element,
             element_type,

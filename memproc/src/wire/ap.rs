@@ -3,11 +3,11 @@
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::ap_reply::Body as Out;
 use dosmos_proto::wire::ap_request::Body as In;
-use dosmos_proto::{GroupId, Malformed, Nanos, Refusal, Topology};
+use dosmos_proto::{GroupId, Malformed, Nanos, ObjectId, Refusal, Topology};
 
 use super::access;
 use crate::core::Welcome;
-use crate::core::messages::{Reply, Request, Scope};
+use crate::core::messages::{CachedReads, Reply, Request, Scope};
 
 /// The first message of a session.
 pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
@@ -39,15 +39,45 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request),
         In::Publish(_) => Request::Publish,
         In::Cancel(c) => Request::Cancel(c.id),
         In::Bye(_) => Request::Bye,
+        In::Report(_) => Request::Report(Vec::new()),
     };
     Ok((timeout, body))
+}
+
+/// Reads that an application process served itself.
+pub(crate) fn reads(reads: Vec<w::CachedReads>) -> Vec<CachedReads> {
+    let read = |r: w::CachedReads| CachedReads {
+        object: ObjectId::from_wire(r.object),
+        count: r.count,
+        first: Nanos(r.first_ns),
+        last: Nanos(r.last_ns),
+        bytes: r.bytes,
+        version: r.version,
+    };
+    reads.into_iter().map(read).collect()
+}
+
+/// Not a reply: a copy is void.
+pub(crate) fn invalidate(object: ObjectId) -> w::ApReply {
+    w::ApReply {
+        body: Some(Out::Invalidate(object.to_wire())),
+        ..w::ApReply::default()
+    }
 }
 
 /// A reply.
 pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
     let body = match reply {
         Reply::Variable(v) => Out::Variable(w::Variable::from((*v).clone())),
-        Reply::Read { version, data } => Out::Read(w::ReadDone { version, data }),
+        Reply::Read {
+            version,
+            data,
+            keep,
+        } => Out::Read(w::ReadDone {
+            version,
+            data,
+            keep,
+        }),
         Reply::Written { version } => Out::Write(w::WriteDone { version }),
         Reply::Atomic {
             previous,

@@ -394,13 +394,18 @@ mod tests {
             end: Some(3),
         };
         let requests = [
-            access(AccessKind::Read { range, epoch: None }),
+            access(AccessKind::Read {
+                range,
+                epoch: None,
+                keep: false,
+            }),
             PeerRequest::Access {
                 access: Access {
                     object,
                     kind: AccessKind::Read {
                         range: ElementRange::ALL,
                         epoch: Some(2),
+                        keep: false,
                     },
                 },
                 ap,
@@ -408,8 +413,15 @@ mod tests {
             },
             access(AccessKind::Write {
                 first: 1,
+                runs: None,
                 data: data.clone(),
                 epoch: Some(4),
+            }),
+            access(AccessKind::Write {
+                first: 1,
+                runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
+                data: data.clone(),
+                epoch: None,
             }),
             atomic(AtomicOp::FetchAdd(3)),
             atomic(swap),

@@ -20,6 +20,15 @@ use dosmos_trace::{Record, Side};
 
 pub use topology::topology;
 
+/// What an application process is told, in the order of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The reply to this request, which is in `replies`.
+    Reply(u64),
+    /// A copy is void.
+    Invalidate(ObjectId),
+}
+
 /// The cluster.
 pub struct Cluster {
     pub topology: Arc<Topology>,
@@ -38,6 +47,7 @@ pub struct Cluster {
     pub now: Nanos,
     next_id: u64,
     pub replies: HashMap<(ApId, u64), Reply>,
+    pub told: VecDeque<(ApId, Told)>,
     pub items: Vec<(MpId, Item)>,
     names: HashMap<VarId, String>,
     out: Vec<Output>,
@@ -83,6 +93,7 @@ impl Cluster {
             now: Nanos(1_000_000),
             next_id: 1,
             replies: HashMap::new(),
+            told: VecDeque::new(),
             items: Vec::new(),
             names: HashMap::new(),
             out: Vec::new(),
@@ -221,8 +232,14 @@ impl Cluster {
                 Output::Reply { ap, id, reply, .. } => {
                     let text = self.reply_text(&reply);
                     self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    self.told.push_back((ap, Told::Reply(id)));
                     let before = self.replies.insert((ap, id), reply);
                     assert!(before.is_none(), "{ap} request {id} was answered twice");
+                }
+                Output::Invalidate { ap, object } => {
+                    let text = format!("invalidate {}", self.object(object));
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    self.told.push_back((ap, Told::Invalidate(object)));
                 }
                 Output::Send { to, .. } if self.dead.contains(&(mp, to)) => {}
                 Output::Send { to, message } => {
@@ -446,12 +463,14 @@ impl Cluster {
             Request::Publish => "publish".into(),
             Request::Cancel(id) => format!("cancel {id}"),
             Request::Bye => "bye".into(),
+            Request::Report(reads) => format!("report of {} objects", reads.len()),
         }
     }
 
     fn access_text(&self, access: &Access) -> String {
         let object = self.object(access.object);
         match &access.kind {
+            AccessKind::Read { keep: true, .. } => format!("read {object} to keep"),
             AccessKind::Read { .. } => format!("read {object}"),
             AccessKind::Write { data, .. } => format!("write {object} = {}", number(data)),
             AccessKind::Atomic { .. } => format!("atomic {object}"),
@@ -463,7 +482,15 @@ impl Cluster {
     fn reply_text(&self, reply: &Reply) -> String {
         match reply {
             Reply::Variable(v) => format!("variable {}", v.spec().name()),
-            Reply::Read { version, data } => format!("value {} v{version}", number(data)),
+            Reply::Read {
+                version,
+                data,
+                keep,
+            } => format!(
+                "value {} v{version}{}",
+                number(data),
+                if *keep { " to keep" } else { "" }
+            ),
             Reply::Written { .. } => "written".into(),
             Reply::Atomic {
                 previous, stored, ..
@@ -621,10 +648,17 @@ pub fn read(object: ObjectId) -> Request {
 pub fn read_in(object: ObjectId, epoch: u64) -> Request {
     let range = ElementRange::ALL;
     let epoch = Some(epoch);
-    access(object, AccessKind::Read { range, epoch })
+    let keep = false;
+    access(object, AccessKind::Read { range, epoch, keep })
 }
 pub fn read_range(object: ObjectId, range: ElementRange) -> Request {
-    access(object, AccessKind::Read { range, epoch: None })
+    let (epoch, keep) = (None, false);
+    access(object, AccessKind::Read { range, epoch, keep })
+}
+/// Of a process that would keep the object.
+pub fn read_to_keep(object: ObjectId) -> Request {
+    let (range, epoch, keep) = (ElementRange::ALL, None, true);
+    access(object, AccessKind::Read { range, epoch, keep })
 }
 pub fn write(object: ObjectId, value: u64) -> Request {
     write_bytes(object, 0, bytes(value), None)
@@ -633,7 +667,15 @@ pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
     write_bytes(object, 0, bytes(value), Some(epoch))
 }
 pub fn write_bytes(object: ObjectId, first: u32, data: Bytes, epoch: Option<u64>) -> Request {
-    access(object, AccessKind::Write { first, data, epoch })
+    access(
+        object,
+        AccessKind::Write {
+            first,
+            runs: None,
+            data,
+            epoch,
+        },
+    )
 }
 pub fn acquire(object: ObjectId) -> Request {
     access(object, AccessKind::Acquire)

@@ -8,6 +8,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../dsm-lib/src/cache/held.rs"]
+#[allow(dead_code)] // it is the library's, and used in part
+mod held;
 #[allow(unreachable_pub)] // a test is one crate
 mod model;
 #[allow(unreachable_pub)]

@@ -11,23 +11,30 @@
 //! * *counters*: fetch-add by everyone. Checked: every previous value is handed out once; readers as
 //!   of owned objects.
 //!
+//! Of half of the variables, application processes keep copies: by the library's own state machine
+//! (`dsm-lib/src/cache/held.rs`), told by a stream that they read late. Checked of a read from such a copy:
+//! it is at least as new as every release that had returned when the memory process wrote the last message
+//! that the reader has taken.
+//!
 //! Writes to owned objects and releases are sometimes not waited for before the next request.
 //!
 //! What a lost section wrote may or may not be released (its release may have been on its way); an
 //! object that had one is *uncertain*: order is not checked there any more, wholeness is.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
-use dosmos_memproc::core::messages::{Reply, Request};
-use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
+use dosmos_memproc::core::messages::{CachedReads, Reply, Request};
+use dosmos_proto::{ApId, Cache, CopyPolicy, MpId, Nanos, ObjectId};
 use dosmos_trace::meta::OpCounts;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::common::{
-    Cluster, acquire, barrier, fetch_add, number, read, release, vector, write, write_bytes,
+    Cluster, Told, acquire, barrier, fetch_add, number, read, read_to_keep, release, vector, write,
+    write_bytes,
 };
+use super::held::Held;
 use super::monitoring;
 
 /// What goes wrong in a run.
@@ -82,19 +89,40 @@ struct Object {
     name: String,
     kind: Kind,
     owner: MpId,
+    /// Application processes keep copies of it.
+    cached: bool,
     /// Its owner was started again: nobody may be told a value of it.
     lost: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Doing {
-    Read { object: usize, floor: u64 },
-    SectionWrite { object: usize },
-    OwnedWrite { object: usize, seq: u64 },
-    Acquire { object: usize },
-    Release { object: usize, number: Option<u64> },
-    Add { object: usize },
-    Barrier { round: u64 },
+    /// `overlaps`: it was not waited for before the next request.
+    Read {
+        object: usize,
+        floor: u64,
+        overlaps: bool,
+    },
+    SectionWrite {
+        object: usize,
+    },
+    OwnedWrite {
+        object: usize,
+        seq: u64,
+    },
+    Acquire {
+        object: usize,
+    },
+    Release {
+        object: usize,
+        number: Option<u64>,
+    },
+    Add {
+        object: usize,
+    },
+    Barrier {
+        round: u64,
+    },
 }
 
 impl Doing {
@@ -142,6 +170,11 @@ struct Ap {
     /// What it released or added itself, by object.
     own: HashMap<usize, u64>,
     versions: HashMap<usize, u64>,
+    /// What it is told and has not taken, each with what had been published by then, by object.
+    stream: VecDeque<(Told, Vec<u64>)>,
+    held: HashMap<usize, Held<Bytes>>,
+    /// What had been published when the last message that it has taken was written, by object.
+    floors: Vec<u64>,
 }
 
 /// A simulated cluster with its programs.
@@ -209,7 +242,9 @@ impl Sim {
             let owner = MpId(self.rng.random_range(0..owners));
             let owner_name = self.c.topology.mp_name(owner);
             let name = format!("v{i}");
-            let spec = vector(&name, ELEMENTS, 1, &[&owner_name], policy);
+            let cached = self.rng.random_bool(0.5);
+            let cache = if cached { Cache::Ap } else { Cache::Mp };
+            let spec = vector(&name, ELEMENTS, 1, &[&owner_name], policy).with_cache(cache);
             let id = ObjectId::new(self.c.declare(0, spec).id(), 0);
             for ap in 1..self.aps.len() as u32 {
                 self.c.call(ap, Request::Open(name.clone()));
@@ -239,17 +274,19 @@ impl Sim {
                 name,
                 kind,
                 owner,
+                cached,
                 lost: false,
             });
         }
         self.c.replies.clear();
+        self.c.told.clear();
     }
 
     /// Runs to the end and checks everything.
     pub fn run(mut self) {
         for _ in 0..100_000 {
-            self.take_replies();
-            if !self.step() {
+            self.take_some_replies();
+            if !self.step() && !self.take_replies() {
                 break;
             }
         }
@@ -271,6 +308,7 @@ impl Sim {
         self.must(open.is_empty(), &format!("{open:?} were never answered"));
         if !self.disturbed {
             self.check_the_end();
+            (0..self.aps.len()).for_each(|a| self.report(a));
             monitoring::check(&self.c.topology, &self.c.items, &self.done);
         }
     }
@@ -362,12 +400,22 @@ impl Sim {
         let awaited = match doing {
             Doing::OwnedWrite { .. } => self.rng.random_bool(0.3),
             Doing::Release { .. } => self.rng.random_bool(0.6),
+            Doing::Read { overlaps, .. } => !overlaps,
             _ => true,
         };
         let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
             .then(|| Nanos::from_millis(self.rng.random_range(1..3_000)));
         self.disturbed |= timeout.is_some();
+        if matches!(doing, Doing::Release { .. } | Doing::Barrier { .. }) {
+            self.report(a);
+        }
         let id = self.c.ask_within(a as u32, timeout, request);
+        if let Doing::SectionWrite { object }
+        | Doing::OwnedWrite { object, .. }
+        | Doing::Add { object } = doing
+        {
+            self.aps[a].held.entry(object).or_default().wrote(id);
+        }
         let pending = Pending {
             doing,
             written,
@@ -389,17 +437,81 @@ impl Sim {
     }
 
     fn ask_read(&mut self, a: usize, object: usize) {
+        let in_section = self.aps[a].holding.as_ref().map(|h| h.object) == Some(object);
+        let keeps = self.objects[object].cached && !in_section;
+        if keeps && self.read_held(a, object) {
+            return;
+        }
+        let floor = self.floor(a, object, self.published(object));
+        let id = self.objects[object].id;
+        let request = if keeps { read_to_keep(id) } else { read(id) };
+        let overlaps = keeps && self.rng.random_bool(0.3);
+        let doing = Doing::Read {
+            object,
+            floor,
+            overlaps,
+        };
+        self.ask(a, request, doing);
+    }
+
+    /// What a reader sees at least, if so much had been published as far as it may know.
+    fn floor(&self, a: usize, object: usize, published: u64) -> u64 {
         let own = self.aps[a].own.get(&object).copied().unwrap_or(0);
-        let floor = match &self.objects[object].kind {
-            Kind::Locked { returned, .. } => (*returned as u64).max(own),
+        match &self.objects[object].kind {
             Kind::Owned {
                 writer, written, ..
             } if *writer == a => written.last().copied().unwrap_or(0),
-            Kind::Owned { published, .. } => *published,
-            Kind::Counter { published, .. } => own.max(*published),
+            _ => own.max(published),
+        }
+    }
+
+    fn published(&self, object: usize) -> u64 {
+        match &self.objects[object].kind {
+            Kind::Locked { returned, .. } => *returned as u64,
+            Kind::Owned { published, .. } | Kind::Counter { published, .. } => *published,
+        }
+    }
+
+    /// A read of a copy that the process has itself, if it has one.
+    fn read_held(&mut self, a: usize, object: usize) -> bool {
+        let bytes = ELEMENTS * 8;
+        let held = self.aps[a].held.entry(object).or_default().read(bytes);
+        let Some((data, version, _)) = held.map(|(d, v, f)| (d.clone(), v, f)) else {
+            return false;
         };
-        let id = self.objects[object].id;
-        self.ask(a, read(id), Doing::Read { object, floor });
+        let known = self.aps[a].floors.get(object).copied().unwrap_or(0);
+        let floor = self.floor(a, object, known);
+        self.c.log.push(format!(
+            "ap{a} reads its copy of v{object}: {} v{version}",
+            number(&data)
+        ));
+        self.count(Doing::Read {
+            object,
+            floor,
+            overlaps: false,
+        });
+        self.check_version(a, object, version);
+        self.check_read(a, object, floor, &data);
+        true
+    }
+
+    /// Tells the memory process of reads that it did not see.
+    fn report(&mut self, a: usize) {
+        let mut reads = Vec::new();
+        for (object, held) in &mut self.aps[a].held {
+            reads.extend(held.take_hits().map(|hits| CachedReads {
+                object: self.objects[*object].id,
+                count: hits.count,
+                first: self.c.now,
+                last: self.c.now,
+                bytes: hits.bytes,
+                version: hits.version,
+            }));
+        }
+        if !reads.is_empty() {
+            reads.sort_unstable_by_key(|r| r.object);
+            self.c.ask(a as u32, Request::Report(reads));
+        }
     }
 
     /// Half of the object, with the section's number; the other half comes with the next write.
@@ -446,46 +558,128 @@ impl Sim {
         self.ask(a, release(id), Doing::Release { object, number });
     }
 
-    fn take_replies(&mut self) {
-        let mut replies: Vec<((ApId, u64), Reply)> = self.c.replies.drain().collect();
-        replies.sort_unstable_by_key(|(key, _)| *key);
-        for ((ap, id), reply) in replies {
-            let a = ap.index();
-            if self.lookups.remove(&(ap, id)) {
-                continue;
-            }
-            let Some(Pending {
-                doing,
-                written,
-                lost,
-                ..
-            }) = self.aps[a].pending.remove(&id)
-            else {
-                self.must(false, &format!("{ap} got an answer it did not wait for"));
-                return;
+    /// Everybody has taken everything: what was published is known to all.
+    fn all_is_told(&mut self) {
+        self.take_replies();
+        let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
+        for ap in &mut self.aps {
+            ap.floors.clone_from(&floors);
+        }
+    }
+
+    /// What was written to the streams since the last time, with what had been published by then.
+    fn fill_streams(&mut self) {
+        if self.c.told.is_empty() {
+            return;
+        }
+        let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
+        for (ap, told) in self.c.told.drain(..) {
+            self.aps[ap.index()]
+                .stream
+                .push_back((told, floors.clone()));
+        }
+    }
+
+    /// Application processes take what they are told, some of it late.
+    fn take_some_replies(&mut self) {
+        self.fill_streams();
+        for a in 0..self.aps.len() {
+            let waiting = self.aps[a].stream.len();
+            let taken = match self.rng.random_range(0..4) {
+                0 => 0,
+                1 => self.rng.random_range(0..=waiting),
+                _ => waiting,
             };
-            match reply {
-                Reply::Refused(refusal) => {
-                    self.must(self.disturbed, &format!("refused: {refusal}"));
-                    self.failed(a, doing);
+            (0..taken).for_each(|_| self.take_one(a));
+        }
+    }
+
+    /// They take all; whether there was something.
+    fn take_replies(&mut self) -> bool {
+        self.fill_streams();
+        let mut some = false;
+        for a in 0..self.aps.len() {
+            while !self.aps[a].stream.is_empty() {
+                some = true;
+                self.take_one(a);
+            }
+        }
+        some
+    }
+
+    fn take_one(&mut self, a: usize) {
+        let Some((told, floors)) = self.aps[a].stream.pop_front() else {
+            return;
+        };
+        self.aps[a].floors = floors;
+        match told {
+            Told::Invalidate(id) => {
+                let object = self.objects.iter().position(|o| o.id == id);
+                let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
+                held.into_iter().for_each(Held::invalidate);
+            }
+            Told::Reply(id) => {
+                let ap = ApId(a as u32);
+                if let Some(reply) = self.c.replies.remove(&(ap, id)) {
+                    self.take_reply(ap, id, reply);
                 }
-                reply => {
-                    self.must(!lost, &format!("{doing:?} on a lost object gave {reply:?}"));
-                    self.count(doing);
-                    for (object, seq) in written {
-                        match &mut self.objects[object].kind {
-                            Kind::Owned {
-                                published, written, ..
-                            } => {
-                                let last = written.range(..=seq).last().copied();
-                                *published = (*published).max(last.unwrap_or(0));
-                            }
-                            Kind::Counter { published, .. } => *published = (*published).max(seq),
-                            Kind::Locked { .. } => {}
+            }
+        }
+    }
+
+    /// What the library does with a reply before anybody learns of it.
+    fn hear(&mut self, a: usize, doing: Doing, id: u64, reply: &Reply) {
+        let Some(held) = doing.object().and_then(|o| self.aps[a].held.get_mut(&o)) else {
+            return;
+        };
+        match reply {
+            Reply::Granted { version, .. } | Reply::Released { version } => held.confirm(*version),
+            Reply::Read {
+                version,
+                data,
+                keep: true,
+            } => held.keep(id, data.clone(), *version),
+            _ => {}
+        }
+    }
+
+    fn take_reply(&mut self, ap: ApId, id: u64, reply: Reply) {
+        let a = ap.index();
+        if self.lookups.remove(&(ap, id)) {
+            return;
+        }
+        let Some(Pending {
+            doing,
+            written,
+            lost,
+            ..
+        }) = self.aps[a].pending.remove(&id)
+        else {
+            self.must(false, &format!("{ap} got an answer it did not wait for"));
+            return;
+        };
+        self.hear(a, doing, id, &reply);
+        match reply {
+            Reply::Refused(refusal) => {
+                self.must(self.disturbed, &format!("refused: {refusal}"));
+                self.failed(a, doing);
+            }
+            reply => {
+                self.must(!lost, &format!("{doing:?} on a lost object gave {reply:?}"));
+                self.count(doing);
+                for (object, seq) in written {
+                    match &mut self.objects[object].kind {
+                        Kind::Owned {
+                            published, written, ..
+                        } => {
+                            let last = written.range(..=seq).last().copied();
+                            *published = (*published).max(last.unwrap_or(0));
                         }
+                        Kind::Counter { published, .. } => *published = (*published).max(seq),
+                        Kind::Locked { .. } => {}
                     }
-                    self.succeeded(a, doing, &reply);
                 }
+                self.succeeded(a, doing, &reply);
             }
         }
     }
@@ -509,7 +703,12 @@ impl Sim {
     fn failed(&mut self, a: usize, doing: Doing) {
         match doing {
             Doing::Release { object, .. } => self.make_uncertain(object),
-            Doing::SectionWrite { object } | Doing::Read { object, .. } => {
+            Doing::SectionWrite { object }
+            | Doing::Read {
+                object,
+                overlaps: false,
+                ..
+            } => {
                 let holds = self.aps[a].holding.as_ref();
                 if holds.is_some_and(|h| h.object == object) {
                     self.kill(a);
@@ -522,7 +721,24 @@ impl Sim {
 
     fn succeeded(&mut self, a: usize, doing: Doing, reply: &Reply) {
         match (doing, reply) {
-            (Doing::Read { object, floor }, Reply::Read { version, data }) => {
+            (
+                Doing::Read {
+                    object,
+                    floor,
+                    overlaps: true,
+                },
+                Reply::Read { data, .. },
+            ) => {
+                // In no order with what else the process does; only as new as what it knew then.
+                let holds = self.aps[a].holding.as_ref().map(|h| h.object) == Some(object);
+                if !holds {
+                    let before = self.aps[a].seen.remove(&object).unwrap_or(0);
+                    self.check_read(a, object, floor, data);
+                    let seen = self.aps[a].seen.entry(object).or_default();
+                    *seen = before.max(*seen);
+                }
+            }
+            (Doing::Read { object, floor, .. }, Reply::Read { version, data, .. }) => {
                 self.check_version(a, object, *version);
                 self.check_read(a, object, floor, data);
             }
@@ -669,6 +885,14 @@ impl Sim {
     /// An application process ended; what it did last is in doubt.
     fn forget(&mut self, a: usize) {
         self.lose_section(a);
+        self.fill_streams();
+        for (told, _) in std::mem::take(&mut self.aps[a].stream) {
+            if let Told::Reply(id) = told {
+                self.c.replies.remove(&(ApId(a as u32), id));
+                self.lookups.remove(&(ApId(a as u32), id));
+            }
+        }
+        self.aps[a].held.clear();
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
         for pending in pending.into_values() {
@@ -740,15 +964,15 @@ impl Sim {
             self.c.up(a, b);
         }
         for _ in 0..10_000 {
-            self.take_replies();
-            if !self.step_without_faults() {
+            self.take_some_replies();
+            if !self.step_without_faults() && !self.take_replies() {
                 break;
             }
         }
         // Leases end.
         self.c.pass(Nanos::from_millis(5_000));
         self.c.run();
-        self.take_replies();
+        self.all_is_told();
         for object in 0..self.objects.len() {
             for a in 0..self.aps.len() {
                 if self.aps[a].alive && self.aps[a].holding.is_none() {
@@ -815,6 +1039,7 @@ impl Sim {
 
     /// Everything came to rest: counters are complete, and everybody sees the last releases.
     fn check_the_end(&mut self) {
+        self.all_is_told();
         for object in 0..self.objects.len() {
             if let Kind::Counter {
                 handed_out, issued, ..

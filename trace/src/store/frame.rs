@@ -115,7 +115,7 @@ pub(super) enum Found {
     Frame(Header, u64, Vec<u8>),
     /// A frame whose body is damaged or cut.
     Broken(Header),
-    /// Bytes that are no frame, up to the next one or to the end of the file.
+    /// Bytes that do not form a frame, up to the next one or to the end of the file.
     Garbage,
 }
 
@@ -161,18 +161,17 @@ impl<'a> Frames<'a> {
         };
         let begin = self.at + HEADER as u64;
         let end = begin + u64::from(length);
-        if end > self.length || length as usize > MOST_BODY {
-            self.at = self.next_header(self.at + 1)?;
-            return Ok(Some(Found::Broken(header)));
+        if end <= self.length && length as usize <= MOST_BODY {
+            let mut body = vec![0; length as usize];
+            self.file.read_exact_at(&mut body, begin)?;
+            if crc32fast::hash(&body) == checksum {
+                self.at = end;
+                return Ok(Some(Found::Frame(header, begin, body)));
+            }
         }
-        let mut body = vec![0; length as usize];
-        self.file.read_exact_at(&mut body, begin)?;
-        self.at = end;
-        Ok(Some(if crc32fast::hash(&body) == checksum {
-            Found::Frame(header, begin, body)
-        } else {
-            Found::Broken(header)
-        }))
+        // Its length counts for nothing: a frame that was cut may be followed by others written since.
+        self.at = self.next_header(begin)?;
+        Ok(Some(Found::Broken(header)))
     }
 
     /// Where the first whole header from `from` on is; the end of the file if there is none.

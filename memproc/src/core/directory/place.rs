@@ -1,6 +1,6 @@
 //! Where an object is, how large, and whether an access fits it.
 
-use dosmos_proto::{ElementType, ErrorCode, MpId, ObjectId, Refusal, Variable};
+use dosmos_proto::{ElementType, ErrorCode, MpId, ObjectId, Refusal, Runs, Variable};
 
 use crate::core::messages::{AtomicOp, ElementRange};
 
@@ -75,8 +75,33 @@ impl<'a> Place<'a> {
         )
     }
 
-    /// The elements a write touches.
-    pub(crate) fn check_data(&self, first: u32, bytes: usize) -> Result<(u32, u32), Refusal> {
+    /// The elements a write touches, from the first to the last.
+    pub(crate) fn check_data(
+        &self,
+        first: u32,
+        runs: Option<&Runs>,
+        bytes: usize,
+    ) -> Result<(u32, u32), Refusal> {
+        let Some(runs) = runs else {
+            return self.check_contiguous(first, bytes);
+        };
+        let expected = runs.elements() * u64::from(self.width);
+        if bytes as u64 != expected {
+            let why = format!(
+                "{bytes} bytes were given for {} elements of {}, which are {expected} bytes",
+                runs.elements(),
+                self.name()
+            );
+            return Err(Refusal::new(ErrorCode::TypeMismatch, why));
+        }
+        let (first, end) = runs.hull();
+        self.check_range(ElementRange {
+            first,
+            end: Some(end),
+        })
+    }
+
+    fn check_contiguous(&self, first: u32, bytes: usize) -> Result<(u32, u32), Refusal> {
         if bytes == 0 || !bytes.is_multiple_of(self.width as usize) {
             return Err(Refusal::new(
                 ErrorCode::TypeMismatch,

@@ -111,6 +111,9 @@ impl Variables {
             if let Some(lock) = o.lock {
                 spec = spec.with_lock(lock);
             }
+            if let Some(cache) = o.cache {
+                spec = spec.with_cache(cache);
+            }
         }
         spec
     }

@@ -6,7 +6,7 @@
 //! * Content is shared (`Bytes`) with replies on their way; a write copies it only while it is.
 
 use bytes::{Bytes, BytesMut};
-use dosmos_proto::{ElementType, MpId};
+use dosmos_proto::{ElementType, MpId, Runs};
 
 use super::lock::Lock;
 use crate::core::messages::AtomicOp;
@@ -67,6 +67,19 @@ impl Object {
             overwrite(&mut self.released, at, data);
             if let Some(working) = &mut self.working {
                 overwrite(working, at, data);
+            }
+        }
+    }
+
+    /// As [`write`](Self::write), of elements with gaps between them, in one step.
+    pub(super) fn write_runs(&mut self, runs: &Runs, width: u32, data: &[u8], in_section: bool) {
+        if in_section {
+            let working = self.working.get_or_insert_with(|| self.released.clone());
+            overwrite_runs(working, runs, width, data);
+        } else {
+            overwrite_runs(&mut self.released, runs, width, data);
+            if let Some(working) = &mut self.working {
+                overwrite_runs(working, runs, width, data);
             }
         }
     }
@@ -144,12 +157,32 @@ fn overwrite(content: &mut Bytes, at: usize, data: &Bytes) {
         };
         return;
     }
-    let mut own = match std::mem::take(content).try_into_mut() {
-        Ok(own) => own,
-        Err(shared) => BytesMut::from(&shared[..]),
-    };
+    let mut own = owned(content);
     own[at..at + data.len()].copy_from_slice(data);
     *content = own.freeze();
+}
+
+fn overwrite_runs(content: &mut Bytes, runs: &Runs, width: u32, data: &[u8]) {
+    let mut own = owned(content);
+    let mut rest = data;
+    for (first, end) in runs.iter() {
+        let (first, end) = (
+            first as usize * width as usize,
+            end as usize * width as usize,
+        );
+        let (now, later) = rest.split_at(end - first);
+        own[first..end].copy_from_slice(now);
+        rest = later;
+    }
+    *content = own.freeze();
+}
+
+/// The content, to change; what replies on their way share of it stays as it is.
+fn owned(content: &mut Bytes) -> BytesMut {
+    match std::mem::take(content).try_into_mut() {
+        Ok(own) => own,
+        Err(shared) => BytesMut::from(&shared[..]),
+    }
 }
 
 fn load(bytes: &[u8]) -> u64 {
@@ -199,6 +232,16 @@ mod tests {
         assert_eq!(at(&o, false), [0, 2]);
         o.publish();
         assert_eq!(at(&o, false), [1, 2]);
+    }
+
+    #[test]
+    fn elements_with_gaps_are_written_in_one_step() {
+        let mut o = Object::zeroed(6);
+        let runs = Runs::from_wire(0, &[1, 1, 1]).unwrap();
+        let given = o.visible(false).clone();
+        o.write_runs(&runs, 2, &[1, 2, 3, 4], false);
+        assert_eq!(at(&o, false), [1, 2, 0, 0, 3, 4]);
+        assert_eq!(given[..], [0; 6]);
     }
 
     #[test]

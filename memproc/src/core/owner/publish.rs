@@ -8,7 +8,7 @@ use super::acks::{Round, Then};
 use super::lock::Acquirer;
 use super::role::{Accessor, Owner, Served, of_owner, record_served, refuse};
 use crate::core::context::Context;
-use crate::core::effects::Caller;
+use crate::core::effects::{Caller, Effect};
 use crate::core::lease::{LEASE, MARGIN};
 use crate::core::messages::{CallId, Item, PeerRequest, Response, Role};
 
@@ -34,6 +34,9 @@ impl Owner {
         o.version += 1;
         let version = o.version;
         let changed = o.publish().then_some(object);
+        if changed.is_some() {
+            cx.effect(Effect::Changed { object });
+        }
         let then = Then::Release {
             object,
             ap,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use super::lock::{Acquired, Acquirer};
 use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
-use crate::core::effects::Caller;
+use crate::core::effects::{Caller, Effect};
 use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Response};
 
 /// The owner's state.
@@ -61,12 +61,15 @@ impl Owner {
             Err(refusal) => return refuse(cx, caller, refusal),
         };
         let done = match kind {
-            AccessKind::Read { range, epoch } => {
+            AccessKind::Read { range, epoch, .. } => {
                 self.read(cx, who, &place, (range, epoch), want_copy)
             }
-            AccessKind::Write { first, data, epoch } => {
-                self.write(cx, who, &place, (first, &data), epoch)
-            }
+            AccessKind::Write {
+                first,
+                runs,
+                data,
+                epoch,
+            } => self.write(cx, who, &place, (first, runs.as_ref(), &data), epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
@@ -122,8 +125,9 @@ impl Owner {
         let in_section = in_section || o.lock.is_held_by(who.ap);
         let data = o.visible(in_section).slice(place.bytes_of(range));
         // Nobody but the holder may see its section: such content is never a copy.
-        let copy = want_copy && near && whole && !(in_section && o.is_written());
-        if copy {
+        let ours = asks == cx.me();
+        let copy = want_copy && (near || ours) && whole && !(in_section && o.is_written());
+        if copy && !ours {
             o.add_copy(asks);
         }
         let version = o.version;
@@ -151,18 +155,21 @@ impl Owner {
 
     fn write(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
-        (first, data): (u32, &Bytes),
+        (first, runs, data): (u32, Option<&Runs>, &Bytes),
         epoch: Option<u64>,
     ) -> Done {
-        let range = place.check_data(first, data.len())?;
+        let range = place.check_data(first, runs, data.len())?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let o = self.object(place)?;
-        o.write(place.bytes_of(range).start, data, in_section);
+        match runs {
+            None => o.write(place.bytes_of(range).start, data, in_section),
+            Some(runs) => o.write_runs(runs, place.width, data, in_section),
+        }
         let version = o.version;
-        self.wrote(who, place.object, in_section);
+        self.wrote(cx, who, place.object, in_section);
         let served = Served {
             op: Op::Write,
             object: place.object,
@@ -175,7 +182,7 @@ impl Owner {
 
     fn atomic(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
         (element, element_type, op): (u32, ElementType, AtomicOp),
@@ -188,7 +195,7 @@ impl Owner {
         let (previous, stored) = o.atomic(at, element_type, op, in_section);
         let version = o.version;
         // The sender's copy is gone even if nothing was stored: it dropped it when it sent this.
-        self.wrote(who, place.object, in_section || !stored);
+        self.wrote(cx, who, place.object, in_section || !stored);
         let served = Served {
             op: Op::Write,
             object: place.object,
@@ -249,11 +256,12 @@ impl Owner {
 
     /// After a write: its sender holds no copy any more, and a write for everyone is remembered until
     /// its writer publishes.
-    fn wrote(&mut self, who: Accessor, object: ObjectId, told_at_release: bool) {
+    fn wrote(&mut self, cx: &mut Context, who: Accessor, object: ObjectId, told_at_release: bool) {
         if let Some(o) = self.objects.get_mut(&object) {
             o.remove_copy(who.caller.mp);
         }
         if !told_at_release {
+            cx.effect(Effect::Changed { object });
             self.dirty.entry(who.ap).or_default().insert(object);
         }
     }

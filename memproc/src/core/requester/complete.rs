@@ -2,8 +2,8 @@
 //! `Requester`.
 
 use bytes::Bytes;
-use dosmos_proto::{ErrorCode, MpId, Refusal};
-use dosmos_trace::Record;
+use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
+use dosmos_trace::{Op, Record};
 
 use super::copies::Copy;
 use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release};
@@ -11,7 +11,7 @@ use super::role::{Requester, hand_over};
 use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{Cost, Item, Reply, Response};
+use crate::core::messages::{CachedReads, Cost, Item, Reply, Response};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -92,11 +92,13 @@ impl Requester {
             range: (first, end),
             width,
             fetch,
+            keep,
         } = read;
+        let whole = fetch || keep;
         let place = cx.variables.place(cx.cluster, object);
         let asked = (first * width) as usize..(end * width) as usize;
         let expected = match place {
-            Ok(place) if fetch => place.bytes(),
+            Ok(place) if whole => place.bytes(),
             _ => asked.len(),
         };
         if data.len() != expected {
@@ -111,24 +113,39 @@ impl Requester {
             );
             return self.complete(cx, number, Err(refusal), cost);
         }
-        let wanted = if fetch {
-            data.slice(asked)
-        } else {
-            data.clone()
-        };
-        let copy = (copy && fetch).then_some(Copy {
-            data,
+        let ours = (copy && fetch).then(|| Copy {
+            data: data.clone(),
             version,
             owner: to,
         });
+        let kept = fetch && self.copies.fetch_ends(object, number, ours);
+        // Of another memory process's object, only while there is a copy here that it tells of changes.
+        let keep = keep && copy && (kept || to == cx.me());
+        if keep && let Some(operation) = self.pending.get(number) {
+            let until = self.copies.lease_end(object);
+            self.holders.add(object, operation.ticket.ap, until);
+        }
         let reply = Reply::Read {
             version,
-            data: wanted,
+            data: if whole && !keep {
+                data.slice(asked)
+            } else {
+                data
+            },
+            keep,
         };
         self.complete(cx, number, Ok(reply), cost);
         // After the record, so that the copy's monitoring starts with this read behind it.
-        if fetch && !self.copies.fetch_ends(object, number, copy) {
+        if fetch && !kept {
             hand_over(cx, object, to, true);
+        }
+    }
+
+    /// Reads that an application process served from its own copies.
+    pub(crate) fn report_reads(&mut self, cx: &mut Context, ap: ApId, reads: &[CachedReads]) {
+        for reads in reads {
+            let record = cached_record(cx, ap, reads);
+            record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
         }
     }
 
@@ -203,6 +220,20 @@ impl Requester {
             self.advance(cx, ap);
         }
     }
+}
+
+/// The one record of reads that an application process served from its own copy.
+fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
+    let place = cx.variables.place(cx.cluster, reads.object).ok()?;
+    let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
+    // Not reached: the library reports more often.
+    record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
+    record.bytes = reads.bytes;
+    record.duration = reads.last - reads.first;
+    record.peer = place.owner;
+    record.flags.optimized = place.owner != cx.me();
+    record.version = reads.version;
+    Some(record)
 }
 
 /// The reply to an application process and the record of its operation.

@@ -59,6 +59,16 @@ impl Copies {
         Some((copy, lease.is_some_and(|l| now < l.until)))
     }
 
+    /// When the lease of the copy of an object ends, unless it is renewed; none if there is no copy.
+    pub(super) fn lease_end(&self, object: ObjectId) -> Option<Nanos> {
+        let copy = self.slots.get(&object)?.copy.as_ref()?;
+        Some(
+            self.leases
+                .get(&copy.owner)
+                .map_or(Nanos::ZERO, |l| l.until),
+        )
+    }
+
     /// An owner responded to a request that was made at `sent`.
     pub(super) fn renew(&mut self, owner: MpId, sent: Nanos) {
         let lease = self.leases.entry(owner).or_default();

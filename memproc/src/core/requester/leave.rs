@@ -61,6 +61,7 @@ impl Requester {
             return;
         }
         let session = std::mem::take(self.sessions.get_mut(ap));
+        self.holders.leave(ap);
         let mut owners: BTreeSet<MpId> = session.dirty.into_keys().collect();
         let sections = session.sections.values();
         owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));

@@ -11,6 +11,7 @@
 
 mod complete;
 mod copies;
+mod holders;
 mod leave;
 mod pending;
 mod publish;

@@ -48,8 +48,10 @@ pub(super) struct Read {
     pub(super) range: (u32, u32),
     /// Bytes per element.
     pub(super) width: u32,
-    /// The whole object comes, to be kept as a copy.
+    /// The whole object comes, to be kept as a copy here.
     pub(super) fetch: bool,
+    /// The whole object comes, to be kept by the application process.
+    pub(super) keep: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +113,7 @@ impl Kind {
                 range,
                 width: 0,
                 fetch: false,
+                keep: false,
             }),
             AccessKind::Write { .. } | AccessKind::Atomic { .. } => Self::Write(Write {
                 object,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
 use dosmos_trace::meta::HandOver;
 
 use super::complete::{operation_record, report};
 use super::copies::Copies;
+use super::holders::Holders;
 use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
 use super::session::Sessions;
 use crate::core::context::Context;
@@ -30,6 +31,7 @@ pub(crate) struct Requester {
     pub(super) sessions: Sessions,
     pub(super) pending: Pending,
     pub(super) copies: Copies,
+    pub(super) holders: Holders,
     default_timeout: Nanos,
     requests: u64,
     pub(super) closing: bool,
@@ -49,6 +51,7 @@ impl Requester {
             sessions: Sessions::default(),
             pending: Pending::default(),
             copies: Copies::default(),
+            holders: Holders::default(),
             default_timeout,
             requests: 0,
             closing: false,
@@ -202,10 +205,15 @@ impl Requester {
         kind: AccessKind,
     ) -> Result<(), (MpId, Refusal)> {
         let begun = match kind {
-            AccessKind::Read { range, epoch } => self.read(cx, ticket, place, range, epoch),
-            AccessKind::Write { first, data, epoch } => {
-                self.write(cx, ticket, place, (first, data), epoch)
+            AccessKind::Read { range, epoch, keep } => {
+                self.read(cx, ticket, place, (range, keep), epoch)
             }
+            AccessKind::Write {
+                first,
+                runs,
+                data,
+                epoch,
+            } => self.write(cx, ticket, place, (first, runs, data), epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
@@ -223,7 +231,7 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        range: ElementRange,
+        (range, keep): (ElementRange, bool),
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
@@ -232,17 +240,28 @@ impl Requester {
         let near = owner != cx.me() && cx.cluster.same_group(owner, cx.me());
         let section = self.sessions.section(ticket.ap, object);
         // Who wrote in its section finds its writes at the owner only.
-        let fetch = near && !section.is_some_and(|s| s.wrote);
+        let wrote = section.is_some_and(|s| s.wrote);
+        let fetch = near && !wrote;
+        let caches = place.variable.spec().cache() == Cache::Ap;
+        let keep = keep && caches && !wrote && (near || owner == cx.me());
         let kind = Kind::Read(Read {
             object,
             range: asked,
             width: place.width,
             fetch,
+            keep,
         });
         let copy = self.copies.get(object, cx.now).filter(|_| fetch);
         if let Some((copy, true)) = copy {
-            let data = copy.data.slice(place.bytes_of(asked));
+            let data = match keep {
+                true => copy.data.clone(),
+                false => copy.data.slice(place.bytes_of(asked)),
+            };
             let version = copy.version;
+            if keep {
+                let until = self.copies.lease_end(object);
+                self.holders.add(object, ticket.ap, until);
+            }
             let to = owner;
             let mut record = operation_record(cx, &Operation { ticket, to, kind });
             if let Some(record) = &mut record {
@@ -251,24 +270,30 @@ impl Requester {
                 record.version = version;
             }
             record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
-            cx.reply(ticket.ap, ticket.id, Reply::Read { version, data }, false);
+            let reply = Reply::Read {
+                version,
+                data,
+                keep,
+            };
+            cx.reply(ticket.ap, ticket.id, reply, false);
             return Ok(());
         }
         if copy.is_some() {
             // Its lease is over: it may be out of date.
-            self.copies.drop_copy(object);
-            hand_over(cx, object, owner, true);
+            self.drop_copy(cx, object, owner);
         }
         cx.check_reachable(owner)?;
         let number = self.open_operation(ticket, owner, kind);
-        let range = if fetch {
+        if fetch {
             self.copies.fetch_begins(object);
-            ElementRange::ALL
-        } else {
-            range
+        }
+        let whole = fetch || keep;
+        let kind = AccessKind::Read {
+            range: if whole { ElementRange::ALL } else { range },
+            epoch,
+            keep: false,
         };
-        let kind = AccessKind::Read { range, epoch };
-        send_access(cx, number, ticket.ap, place, kind, fetch);
+        send_access(cx, number, ticket.ap, place, kind, whole);
         Ok(())
     }
 
@@ -277,15 +302,20 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (first, data): (u32, Bytes),
+        (first, runs, data): (u32, Option<Runs>, Bytes),
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let bytes = data.len();
-        let range = place.check_data(first, bytes)?;
+        let range = place.check_data(first, runs.as_ref(), bytes)?;
         let epoch = self
             .sessions
             .check_section(cx, ticket.ap, place.object, epoch)?;
-        let kind = AccessKind::Write { first, data, epoch };
+        let kind = AccessKind::Write {
+            first,
+            runs,
+            data,
+            epoch,
+        };
         self.change(cx, ticket, place, (range, bytes as u32), epoch, kind)
     }
 
@@ -330,6 +360,8 @@ impl Requester {
                 session.dirty.entry(owner).or_insert(incarnation);
             }
         }
+        // It dropped its copy when it sent this.
+        self.holders.remove(object, ticket.ap);
         if owner != cx.me() {
             self.forget_copy(cx, object, owner);
         }
@@ -417,16 +449,36 @@ impl Requester {
     /// One of our application processes writes: our copy is void.
     pub(super) fn forget_copy(&mut self, cx: &mut Context, object: ObjectId, owner: MpId) {
         let upcoming = self.pending.upcoming();
+        self.holders.void(cx, object);
         if self.copies.forget(object, upcoming) {
             hand_over(cx, object, owner, true);
+        }
+    }
+
+    /// Our copy is void, and with it those of our application processes.
+    fn drop_copy(&mut self, cx: &mut Context, object: ObjectId, owner: MpId) {
+        self.holders.void(cx, object);
+        if self.copies.drop_copy(object) {
+            hand_over(cx, object, owner, true);
+        }
+    }
+
+    /// What everyone sees of an object of this memory process has changed.
+    pub(crate) fn changed(&mut self, cx: &mut Context, object: ObjectId) {
+        self.holders.void(cx, object);
+    }
+
+    /// Copies in our application processes are void when the lease of ours is over.
+    pub(crate) fn end_held_copies(&mut self, cx: &mut Context) {
+        for object in self.holders.ended(cx.now, &self.copies) {
+            self.holders.void(cx, object);
         }
     }
 
     /// The link to an owner is new: it may have told us of changes on the old one.
     pub(crate) fn forget_copies_of(&mut self, cx: &mut Context, owner: MpId) {
         for object in self.copies.owned_by(owner) {
-            self.copies.drop_copy(object);
-            hand_over(cx, object, owner, true);
+            self.drop_copy(cx, object, owner);
         }
     }
 
@@ -447,13 +499,14 @@ impl Requester {
         (object, version): (ObjectId, u64),
         content: Option<Bytes>,
     ) {
-        let dropped = content.is_none();
-        let had = match content {
-            Some(data) => self.copies.update(object, data, version),
-            None => self.copies.drop_copy(object),
-        };
-        if had {
-            hand_over(cx, object, caller.mp, dropped);
+        match content {
+            Some(data) => {
+                self.holders.void(cx, object);
+                if self.copies.update(object, data, version) {
+                    hand_over(cx, object, caller.mp, false);
+                }
+            }
+            None => self.drop_copy(cx, object, caller.mp),
         }
         cx.respond(caller, Response::CopyAck { object, version }, Nanos::ZERO);
     }

@@ -148,6 +148,36 @@ fn the_end_of_a_log_that_was_cut_off_is_known_as_lost() {
     }
 }
 
+/// A cut leaves a frame that claims more bytes than there are. What is written behind it is not part of it.
+#[test]
+fn what_is_written_behind_a_frame_that_was_cut_is_found() {
+    let base = tempfile::tempdir().unwrap();
+    store(base.path(), true);
+    let length = std::fs::metadata(base.path().join("log.000"))
+        .unwrap()
+        .len();
+    for at in (1..20).map(|part| length * part / 20) {
+        let dir = tempfile::tempdir().unwrap();
+        copy(base.path(), dir.path());
+        let log = std::fs::File::options()
+            .write(true)
+            .open(dir.path().join("log.000"))
+            .unwrap();
+        log.set_len(at).unwrap();
+        drop(log);
+        let left = all_of(&StoreSource::open(dir.path()).unwrap());
+        let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+        writer.commit(&commit(5, records(ALL..ALL + 10))).unwrap();
+        writer.close().unwrap();
+        let found = all_of(&StoreSource::open(dir.path()).unwrap());
+        assert_eq!(
+            found,
+            [left, records(ALL..ALL + 10)].concat(),
+            "cut at {at}"
+        );
+    }
+}
+
 #[test]
 fn a_log_file_that_is_garbage_or_gone_is_named_and_the_others_answer() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,240 @@
+//! Copies in application processes, message by message: who is told when, and that it stands on the
+//! stream before what follows from the change (docs/design/consistency.md#copies-in-application-processes).
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use common::*;
+use dosmos_memproc::core::messages::{CachedReads, Request};
+use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
+use dosmos_proto::{Cache, MpId, Nanos, ObjectId};
+
+/// `mps` memory processes of one group with two application processes each; `x`, at mp0, is cached in
+/// application processes.
+fn cluster(mps: u32, policy: CopyPolicy) -> (Cluster, ObjectId) {
+    let mut c = Cluster::new(&["/a"], mps, 2);
+    let spec = scalar("x", &["mp0"], policy).with_cache(Cache::Ap);
+    let x = ObjectId::new(c.declare(0, spec).id(), 0);
+    for ap in 1..2 * mps {
+        c.call(ap, Request::Open("x".into()));
+    }
+    c.log.clear();
+    (c, x)
+}
+
+#[test]
+fn a_write_voids_the_copies_of_siblings_before_it_returns() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.call(0, read_to_keep(x));
+    c.expect(
+        "
+         ap0 -> mp0 read x[0] to keep
+         record@mp0 requester read x[0] by ap0 local v0
+         mp0 -> ap0 value 0 v0 to keep
+         ",
+    );
+    c.call(1, read_to_keep(x));
+    c.log.clear();
+    // The writer dropped its own copy when it sent this.
+    c.call(1, write(x, 7));
+    c.expect(
+        "
+         ap1 -> mp0 write x[0] = 7
+         mp0 -> ap0 invalidate x[0]
+         record@mp0 requester write x[0] by ap1 local v0
+         mp0 -> ap1 written
+         ",
+    );
+    c.call(1, write(x, 8));
+    c.expect(
+        "
+         ap1 -> mp0 write x[0] = 8
+         record@mp0 requester write x[0] by ap1 local v0
+         mp0 -> ap1 written
+         ",
+    );
+}
+
+#[test]
+fn a_section_voids_copies_when_it_is_released_and_not_before() {
+    let (mut c, x) = cluster(1, Invalidate);
+    c.call(0, read_to_keep(x));
+    c.call(1, acquire(x));
+    c.log.clear();
+    c.call(1, write_in(x, 5, 1));
+    c.expect(
+        "
+         ap1 -> mp0 write x[0] = 5
+         record@mp0 requester write x[0] by ap1 local v0
+         mp0 -> ap1 written
+         ",
+    );
+    // What a section wrote is for its holder alone, and not to keep.
+    c.call(1, read_to_keep(x));
+    c.expect(
+        "
+         ap1 -> mp0 read x[0] to keep
+         record@mp0 requester read x[0] by ap1 local v0
+         mp0 -> ap1 value 5 v0
+         ",
+    );
+    c.call(1, release(x));
+    c.expect(
+        "
+         ap1 -> mp0 release x[0]
+         mp0 -> ap0 invalidate x[0]
+         record@mp0 requester release x[0] by ap1 local v1
+         mp0 -> ap1 released v1
+         ",
+    );
+}
+
+#[test]
+fn a_copy_holder_tells_its_application_processes_before_it_acknowledges() {
+    for policy in [Invalidate, Update] {
+        let (mut c, x) = cluster(2, policy);
+        for ap in [2, 3] {
+            c.call(ap, read_to_keep(x));
+        }
+        c.call(0, write(x, 4));
+        c.log.clear();
+        c.call(0, Request::Publish);
+        let (order, became) = match policy {
+            Invalidate => ("invalidate x[0]", "dropped"),
+            Update => ("update x[0] = 4", "updated"),
+        };
+        c.expect(&format!(
+            "
+             ap0 -> mp0 publish
+             mp0 -> mp1 {order} v1
+             mp1 -> ap2 invalidate x[0]
+             mp1 -> ap3 invalidate x[0]
+             trace@mp1 hand-over x[0] {became} to emp0
+             mp1 -> mp0 ack x[0] v1
+             mp0 -> ap0 published
+             "
+        ));
+    }
+}
+
+#[test]
+fn a_remote_write_voids_copies_at_both_ends() {
+    let (mut c, x) = cluster(2, Invalidate);
+    for ap in [0, 2, 3] {
+        c.call(ap, read_to_keep(x));
+    }
+    c.log.clear();
+    c.call(2, write(x, 6));
+    c.expect(
+        "
+         ap2 -> mp1 write x[0] = 6
+         mp1 -> ap3 invalidate x[0]
+         trace@mp1 hand-over x[0] dropped to emp0
+         mp1 -> mp0 write x[0] = 6 by ap2 epoch 0
+         mp0 -> ap0 invalidate x[0]
+         record@mp0 owner write x[0] by ap2 intra v0
+         mp0 -> mp1 written
+         record@mp1 requester write x[0] by ap2 intra v0
+         mp1 -> ap2 written
+         ",
+    );
+}
+
+#[test]
+fn a_fetch_that_a_write_overtook_is_not_to_keep() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.ask(2, read_to_keep(x));
+    c.ask(3, write(x, 6));
+    c.log.clear();
+    c.deliver((MpId(1), MpId(0)));
+    c.deliver((MpId(0), MpId(1)));
+    c.expect(
+        "
+         mp1 -> mp0 read x[0] by ap2 with copy
+         record@mp0 owner read x[0] by ap2 intra v0
+         mp0 -> mp1 value 0 v0 copy
+         record@mp1 requester read x[0] by ap2 intra v0
+         mp1 -> ap2 value 0 v0
+         trace@mp1 hand-over x[0] dropped to emp0
+         ",
+    );
+}
+
+#[test]
+fn copies_are_void_when_the_lease_they_depend_on_is_over() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.call(2, read_to_keep(x));
+    c.call(0, read_to_keep(x)); // at the owner: depends on no lease
+    c.cut_at(MpId(0), MpId(1)); // mp1 does not notice
+    c.log.clear();
+    c.pass(Nanos::from_millis(2_500));
+    c.expect(
+        "
+         mp1 -> ap2 invalidate x[0]
+         ",
+    );
+}
+
+#[test]
+fn a_lost_link_voids_copies_of_what_is_behind_it() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.call(2, read_to_keep(x));
+    c.log.clear();
+    c.down(MpId(0), MpId(1));
+    let line = "mp1 -> ap2 invalidate x[0]";
+    assert!(c.log.iter().any(|l| l == line), "{:?}", c.log);
+}
+
+#[test]
+fn nothing_is_to_keep_where_the_variable_does_not_say_so_or_another_group_owns_it() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 1);
+    let y = c.scalar("y", 0, Invalidate);
+    let spec = scalar("z", &["mp0"], Invalidate).with_cache(Cache::Ap);
+    let z = ObjectId::new(c.declare(0, spec).id(), 0);
+    c.call(1, Request::Open("z".into()));
+    for (ap, object) in [(0, y), (1, z)] {
+        c.log.clear();
+        c.call(ap, read_to_keep(object));
+        let last = c.log.last().unwrap();
+        assert!(last.ends_with("value 0 v0"), "{last}");
+    }
+}
+
+#[test]
+fn a_process_that_came_back_holds_nothing() {
+    let (mut c, x) = cluster(1, Invalidate);
+    c.call(0, read_to_keep(x));
+    c.gone(dosmos_proto::ApId(0));
+    c.connect(dosmos_proto::ApId(0)).unwrap();
+    c.log.clear();
+    c.call(1, write(x, 1));
+    assert!(
+        !c.log.iter().any(|l| l.contains("invalidate")),
+        "{:?}",
+        c.log
+    );
+}
+
+#[test]
+fn reads_of_copies_are_recorded_as_cached_reads() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.call(2, read_to_keep(x));
+    c.items.clear();
+    let reads = CachedReads {
+        object: x,
+        count: 3,
+        first: Nanos(10),
+        last: Nanos(40),
+        bytes: 24,
+        version: 2,
+    };
+    c.call(2, Request::Report(vec![reads]));
+    let records: Vec<_> = c.records().collect();
+    let [r] = records[..] else {
+        panic!("{records:?}")
+    };
+    assert!(r.flags.optimized && r.is_access());
+    assert_eq!((r.count, r.bytes, r.version), (3, 24, 2));
+    assert_eq!((r.start, r.end()), (Nanos(10), Nanos(40)));
+    assert_eq!((r.mp, r.peer), (MpId(1), MpId(0)));
+}
