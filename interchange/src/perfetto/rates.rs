@@ -61,14 +61,16 @@ impl Rates {
         if within.from < within.to {
             spread.over(within, (BUCKETS - first) as u32, |bucket, part| {
                 self.accesses[origin][first + bucket] += part.count();
-                self.bytes[first + bucket] += part.share(record.bytes);
+                let sum = &mut self.bytes[first + bucket];
+                *sum = sum.saturating_add(part.share(record.bytes));
                 counted += part.count();
                 bytes += part.share(record.bytes);
             });
         }
         // What is later than the run is said to be belongs to its end.
         self.accesses[origin][BUCKETS - 1] += spread.count() - counted;
-        self.bytes[BUCKETS - 1] += record.bytes - bytes;
+        let rest = &mut self.bytes[BUCKETS - 1];
+        *rest = rest.saturating_add(record.bytes - bytes);
         self.waited(at, at.saturating_add(record.wait.0));
     }
 
