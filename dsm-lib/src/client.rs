@@ -85,7 +85,7 @@ impl Shared {
             meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
             state: Mutex::new(State {
                 session: Session::new(settings.grace),
-                cache: Cache::default(),
+                cache: Cache::new(clock.now()),
                 outbox,
                 armed: None,
             }),

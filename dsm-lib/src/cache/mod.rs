@@ -126,7 +126,6 @@ impl<T: Element> AnySlot for Slot<T> {
 }
 
 /// The slots of a session.
-#[derive(Default)]
 pub(crate) struct Cache {
     slots: HashMap<ObjectId, Arc<dyn AnySlot>>,
     touched: Touched,
@@ -137,6 +136,16 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
+    /// Nothing held, as of `now`.
+    pub(crate) fn new(now: Nanos) -> Self {
+        Self {
+            slots: HashMap::new(),
+            touched: Touched::default(),
+            unsent: Vec::new(),
+            collected: now,
+        }
+    }
+
     /// The slot of an object, made at its first use; none for an object that has one of another type.
     pub(crate) fn slot<T: Element>(
         &mut self,

@@ -156,6 +156,8 @@ impl Session {
     fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
         let body = request.body.unwrap();
         for reads in &request.reads {
+            // Times of this session, not of an earlier one.
+            assert!(0 < reads.first_ns && reads.first_ns <= reads.last_ns);
             let line = format!("{} cached reads", reads.count);
             self.log.lock().unwrap().push(line);
         }
