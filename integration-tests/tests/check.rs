@@ -124,7 +124,7 @@ fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
     );
     for (args, expected) in [
         (&["--fail-on", "pingpong"][..], "is not a kind of finding"),
-        (&["--baseline", "t.toml"], "is not an answer of"),
+        (&["--baseline", "t.toml"], "is not the output of"),
         (&["--from", "+1h"], "--from is not before --to"),
     ] {
         fails(&lab, args, expected);

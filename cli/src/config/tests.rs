@@ -127,7 +127,7 @@ fn duplicate_names_are_refused() {
     let e = with("[[group]]\nname = \"ocean\"\n");
     assert_eq!(e, "two groups are called ocean; rename one");
     let e = with("[[variable]]\nname = \"x\"\n[[variable]]\nname = \"x\"\n");
-    assert_eq!(e, "variable x has two entries; join them");
+    assert_eq!(e, "variable x has two entries; merge them");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn something_is_needed_of_everything() {
     );
     let e = with("[[emp]]\nname = \"idle\"\n");
     assert!(
-        e.contains("event manager idle has no memory process"),
+        e.contains("no memory process reports to event manager idle"),
         "{e}"
     );
 }
@@ -212,14 +212,14 @@ fn links_addresses_and_recording_are_checked() {
     assert!(e.contains("process mp1: \"here\" is not an address"), "{e}");
     let e = replacing("listen = \"unix\"", "listen = \"0.0.0.0:7000\"");
     assert!(
-        e.contains("beyond this machine") && e.contains("insecure = true"),
+        e.contains("reachable from other machines") && e.contains("insecure = true"),
         "{e}"
     );
     let e = replacing("listen = \"unix\"", "metrics = \"unix:here\"");
     assert!(e.contains("process mp1: metrics = \"unix:here\""), "{e}");
     let e = replacing("listen = \"unix\"", "metrics = \"0.0.0.0:9100\"");
     assert!(
-        e.contains("metrics at 0.0.0.0:9100, beyond this machine"),
+        e.contains("metrics at 0.0.0.0:9100, reachable from other machines"),
         "{e}"
     );
     let e = with("[recording]\nsample_one_in = 0\n");

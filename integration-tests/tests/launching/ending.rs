@@ -59,7 +59,7 @@ fn event_managers_stay_to_answer_until_they_are_told_to_go() {
         .collect();
     let mut up = spawn(&lab, &args);
     let said = listen(&mut up);
-    says(&said, "the event managers stay until Ctrl-C");
+    says(&said, "the event managers run until Ctrl-C");
     assert_eq!(processes_of(&lab).len(), 2, "the two event managers");
     // Asked as the message says.
     let text = said.lock().unwrap().clone();

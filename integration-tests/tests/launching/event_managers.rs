@@ -34,7 +34,7 @@ fn a_killed_event_manager_is_started_again_and_no_record_is_lost() {
         said.lock().unwrap()
     );
     says(&said, "event manager emp0 ended");
-    says(&said, "started again");
+    says(&said, "restarting it on its store");
     let stored = lab.stored();
     assert_eq!(stored, lab.done());
     assert!(!stored.is_empty());
@@ -51,7 +51,7 @@ fn a_run_goes_on_without_an_event_manager_that_cannot_be_started_again() {
     kill(pid_of(&lab, "emp0"), Signal::SIGKILL).unwrap();
     says(
         &said,
-        "is not started again: the run goes on, and is incomplete",
+        "is not restarted: the run continues, and its trace will be incomplete",
     );
     std::fs::write(lab.path().join("go"), "").unwrap();
     assert_eq!(
