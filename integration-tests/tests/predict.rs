@@ -42,8 +42,8 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
     let phases = inputs["dvsm"]["phases"].as_array().unwrap();
     assert_eq!(
         phases.len(),
-        42,
-        "declared, then two half sweeps an iteration, then the end"
+        43,
+        "declared, then two half sweeps per iteration, then the result, then the end"
     );
 
     // Counts are those of the records. What a process did before the last one was there is left out of the first phase,

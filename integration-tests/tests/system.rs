@@ -189,10 +189,10 @@ fn what_is_not_there_is_said_by_name() {
         &["config", "check", "none.toml"],
         "none.toml: cannot be read",
     );
-    fails(&["up", "-c", "cluster.toml"], "nothing to run");
+    fails(&["up", "-c", "cluster.toml"], "no program to run");
     fails(
         &["node", "-c", "cluster.toml", "--name", "mp9"],
-        "the cluster has no process mp9; it has emp0",
+        "the cluster has no process mp9; its processes: emp0",
     );
     fails(
         &["node", "-c", "cluster.toml", "--name", "ap0"],
