@@ -1,7 +1,7 @@
 //! Two runs of a program, side by side: aligned on barriers, not on wall clock.
 //!
 //! A *phase* of a process is what it does from one barrier to the next, that barrier included. All count the
-//! barriers of all processes, if there are any, else those of groups that they pass. Every process counts for itself,
+//! barriers of all processes, if there are any, otherwise those of groups that they pass. Every process counts for itself,
 //! so clocks do not matter. Variables are the same if their names are.
 //!
 //! Size: at most [`MOST`] phases are told apart; beyond that neighbours are joined, in both runs alike.
@@ -34,7 +34,7 @@ pub struct Sums {
     pub intra: u64,
     /// Inter-group ones.
     pub inter: u64,
-    /// Of the local ones, reads on copies at memory processes.
+    /// Of the local ones, cached reads at memory processes.
     pub optimized: u64,
     /// Of the local ones, accesses served in the application process.
     pub in_process: u64,
@@ -215,7 +215,7 @@ pub struct Kept {
     /// What is wrong.
     pub kind: Kind,
     /// With what.
-    pub subject: String,
+    pub target: String,
     /// Severity in the first run.
     pub first: f64,
     /// Severity in the second run.
@@ -306,13 +306,13 @@ fn summary(run: &PhasedRun, total: &Phase, analysis: &Analysis) -> RunSummary {
 }
 
 fn findings(first: &[Finding], second: &[Finding]) -> FindingsDiff {
-    let same = |a: &Finding, b: &Finding| a.kind == b.kind && a.subject() == b.subject();
+    let same = |a: &Finding, b: &Finding| a.kind == b.kind && a.target() == b.target();
     let mut diff = FindingsDiff::default();
     for finding in second {
         match first.iter().find(|f| same(f, finding)) {
             Some(before) => diff.kept.push(Kept {
                 kind: finding.kind,
-                subject: finding.subject(),
+                target: finding.target(),
                 first: before.severity,
                 second: finding.severity,
             }),

@@ -79,7 +79,7 @@ pub struct Withheld {
     /// What it would have been.
     pub kind: Kind,
     /// What it would have been about.
-    pub subject: String,
+    pub target: String,
     /// What is missing.
     pub why: String,
 }
@@ -154,7 +154,7 @@ impl Finding {
     }
 
     /// `variable[object]`, as people write it.
-    pub fn subject(&self) -> String {
+    pub fn target(&self) -> String {
         match (&self.variable, self.object) {
             (Some(v), Some(i)) => format!("{v}[{i}]"),
             (Some(v), None) => v.clone(),

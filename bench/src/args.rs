@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Intrusion(IntrusionArgs),
     /// Measure memory (MAD), locks (SAD) and barriers (BAD) by one process, alone and beside competing processes
     Kernels(KernelsArgs),
+    /// Compare each application with the plain sequential program, and some with MPI
+    Cost(CostArgs),
     /// Repeat the experiments of the papers and write the results beside the published ones as one HTML page
     Paper(PaperArgs),
     /// Measure the trace store on the reference workload (bytes per record, records per second) and other ways to store
@@ -136,6 +138,37 @@ pub(crate) struct KernelsArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    /// Run these applications, with these arguments or those of the papers, e.g. sor "is --keys 1000000" [default: all]
+    #[arg(value_name = "APPLICATION")]
+    pub(crate) applications: Vec<String>,
+    /// Numbers of processes
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4])]
+    pub(crate) processes: Vec<usize>,
+    /// Number of rounds, in each of which every program runs once; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Do not run the MPI programs (they also need mpicc and mpirun)
+    #[arg(long)]
+    pub(crate) no_mpi: bool,
+    /// Run a smoke test: one round of small sizes that shows that the programs agree; ignore the times
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Also write the measurements to this file, for --compare
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) json: Option<PathBuf>,
+    /// Also print the times relative to those of an earlier run, from a file written by --json
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Run the sequential program, once, in this process, and print its figures as JSON
+    #[arg(long, hide = true)]
+    pub(crate) alone: bool,
 }
 
 #[derive(Debug, Args)]

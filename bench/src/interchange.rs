@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use dosmos_cli::args::{ExportFormat, Format};
+use dosmos_cli::export::exporter;
 use dosmos_cli::output::{self, Table};
-use dosmos_cli::trade::export::exporter;
 use dosmos_interchange::jsonl::{self, BadLines};
 use dosmos_trace::query::Filter;
 use dosmos_trace::store::StoreSource;
@@ -51,7 +51,7 @@ impl Way {
 
 pub(crate) fn run(args: &InterchangeArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.records == 0 {
-        bail!("--runs and --records must be 1 at least");
+        bail!("--runs and --records must be at least 1");
     }
     let place = match &args.dir {
         Some(dir) => tempfile::tempdir_in(dir),

@@ -41,7 +41,7 @@ struct Line {
 
 pub(crate) async fn run(args: IntrusionArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.rounds == 0 {
-        bail!("--runs and --rounds must be 1 at least");
+        bail!("--runs and --rounds must be at least 1");
     }
     let measured = measure(&args).await?;
     match args.format {

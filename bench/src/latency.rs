@@ -28,7 +28,7 @@ type Figure = (&'static str, fn(&Line) -> u64);
 
 pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.ops == 0 {
-        bail!("--runs and --ops must be 1 at least");
+        bail!("--runs and --ops must be at least 1");
     }
     let mut runs: Vec<Vec<Line>> = Vec::new();
     for i in 0..args.runs {

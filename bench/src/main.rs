@@ -6,7 +6,10 @@
 //! The clusters consist of processes of this same program: a first argument `node`, `app` or `supervise` is handled as the
 //! dosmos binary does. So no installed dosmos of another version can be measured by mistake.
 
+mod applications;
 mod args;
+mod breakdown;
+mod cost;
 mod findings;
 mod interchange;
 mod intrusion;
@@ -58,6 +61,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Predict(args) => runtime.block_on(predict::run(args)),
         Command::Intrusion(args) => runtime.block_on(intrusion::run(args)),
         Command::Kernels(args) => runtime.block_on(kernels::run(args)),
+        Command::Cost(args) => runtime.block_on(cost::run(args)),
         Command::Paper(args) => runtime.block_on(paper::run(args)),
         Command::Store(args) => store::run(&args),
         Command::Query(args) => runtime.block_on(query::run(&args)),

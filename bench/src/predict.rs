@@ -57,7 +57,7 @@ struct Row {
 
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.processes.contains(&0) {
-        bail!("--runs and --processes must be 1 at least");
+        bail!("--runs and --processes must be at least 1");
     }
     let record = match &args.network {
         Some(path) => read_network(path)?,

@@ -43,7 +43,7 @@ enum Kind {
 
 pub(crate) async fn run(args: &QueryArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.records == 0 {
-        bail!("--runs and --records must be 1 at least");
+        bail!("--runs and --records must be at least 1");
     }
     let temporary;
     let path = match &args.store {

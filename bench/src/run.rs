@@ -57,3 +57,19 @@ pub(crate) fn json_lines<T: DeserializeOwned>(said: &str) -> anyhow::Result<Vec<
         .map(|l| serde_json::from_str(l).with_context(|| format!("the program said {l:?}")))
         .collect()
 }
+
+/// One group, an application process at each memory process.
+pub(crate) fn one_group(processes: usize, monitored: bool) -> String {
+    let mode = if monitored { "events" } else { "off" };
+    let mut text = format!(
+        "name = \"bench\"\n[defaults]\nlisten = \"unix\"\n[recording]\nmode = \"{mode}\"\n[[group]]\nname = \"all\"\n\
+         [[emp]]\nname = \"emp0\"\n"
+    );
+    for i in 0..processes {
+        text += &format!(
+            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n\
+             [[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
+        );
+    }
+    text
+}

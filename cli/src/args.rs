@@ -1,35 +1,31 @@
 //! The grammar of the command line.
 
+mod common;
 mod findings;
+mod help;
+mod interchange;
 mod model;
 mod store;
 mod top;
-mod trade;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dosmos_client::{Scope, Target};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
+pub(crate) use common::SelectArgs;
+pub use common::{Format, SourceArgs};
 pub(crate) use findings::{CheckArgs, DiffArgs};
+pub use interchange::ExportFormat;
+pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use top::{ScreenArgs, TopArgs};
-pub use trade::ExportFormat;
-pub(crate) use trade::{ExportArgs, ImportArgs};
 
-const FIRST_STEPS: &str = "\
-First steps:
-  dosmos demo                             a cluster, a program, the terminal
-  dosmos demo --headless --app bad-group  a program with bad sharing
-  dosmos check                            what was wrong with the last run
-  dosmos report -o report.html            all about it on one page";
-
-/// A distributed shared memory, and what programs do with it: run them, watch them, have bad sharing found
+/// Distributed shared memory with built-in monitoring: run programs, watch them, find bad sharing
 #[derive(Debug, Parser)]
-#[command(name = "dosmos", version, arg_required_else_help = true, after_help = FIRST_STEPS)]
+#[command(name = "dosmos", version, arg_required_else_help = true, after_help = help::FIRST_STEPS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -37,121 +33,140 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a whole cluster on this machine with an example program, and watch it
+    /// Run an example program on a cluster on this machine, and watch it
+    #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
-    /// Start every process of a cluster file here, run a program on it, stop cleanly
+    /// Start all processes of a cluster file on this machine, run a program, stop everything
+    #[command(after_help = help::UP)]
     Up(UpArgs),
-    /// Run one process of a cluster (for launchers such as srun and mpirun)
+    /// Run one process of a cluster, for launchers such as srun and mpirun
+    #[command(after_help = help::NODE)]
     Node(NodeArgs),
-    /// Watch a running program, or look at a finished one, in the terminal
+    /// Watch a running program, or inspect a finished run, in the terminal
+    #[command(after_help = help::TOP)]
     Top(TopArgs),
-    /// Ask for variables, processes, meta-objects, histograms, histories or events
+    /// Print variables, processes, access counts over time or single records of a run
+    #[command(after_help = help::QUERY)]
     Query(QueryArgs),
-    /// Say what is wrong with the sharing, what it costs, and what to change (exit status 1 if anything)
+    /// Find bad sharing in a run: what it costs, and what to change
+    #[command(after_help = help::CHECK)]
     Check(CheckArgs),
-    /// Compare two runs of a program, phase by phase, from barrier to barrier
+    /// Compare two runs of a program, phase by phase (a phase is the time between two barriers)
+    #[command(after_help = help::DIFF)]
     Diff(DiffArgs),
-    /// Write one HTML page on a run: findings, advice, diagrams
+    /// Write an HTML page about a run: findings, advice, charts
+    #[command(after_help = help::REPORT)]
     Report(ReportArgs),
-    /// Write a trace for other tools: JSONL, CSV, Perfetto or Parquet
+    /// Convert a trace for other tools: JSONL, CSV, Perfetto or Parquet
+    #[command(after_help = help::EXPORT)]
     Export(ExportArgs),
-    /// Make a trace store of a JSONL file (docs/guide/interchange.md)
+    /// Create a trace store from a JSONL file (format: docs/guide/interchange.md)
+    #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
-    /// Predict with a performance model: contention, DSM phases, memory hierarchies
+    /// Predict run times with performance models: contention, DSM phases, memory hierarchies
+    #[command(after_help = help::MODEL)]
     Model {
         #[command(subcommand)]
         command: ModelCommand,
     },
-    /// Look after trace stores: what is in one, whether it is whole, less space
+    /// Inspect, verify or compact trace stores
+    #[command(after_help = help::STORE)]
     Store {
         #[command(subcommand)]
         command: StoreCommand,
     },
     /// Check cluster files
+    #[command(after_help = help::CONFIG)]
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Print what makes a shell complete dosmos's arguments
+    /// Print a completion script for a shell
+    #[command(after_help = help::COMPLETIONS)]
     Completions {
-        /// For which
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Run one process of a built-in example program (`dosmos up … -- dosmos app NAME`)
+    /// Run one process of a built-in example program (started by `dosmos up`)
+    #[command(after_help = help::APP)]
     App(AppArgs),
-    /// Run a program and end all that it started when it has ended, or when the starter of this is gone
+    /// Run a program; end everything it started when it ends or when the parent process is gone
     #[command(hide = true)]
     Supervise(SuperviseArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say what a cluster file describes, or everything that is wrong with it
-    Check { file: PathBuf },
+    /// Print the groups and processes of a cluster file, or all of its errors
+    #[command(after_help = help::CONFIG)]
+    Check {
+        /// The cluster file (TOML)
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// The example program (`dosmos app --list`)
+    /// Example program to run; `dosmos app --list` lists them
     #[arg(long, default_value = "sor")]
     pub(crate) app: String,
-    /// Groups the processes are in
+    /// Number of groups
     #[arg(long, default_value_t = 2)]
     pub(crate) groups: usize,
-    /// Application processes, each with a memory process; a group each at least
+    /// Number of application processes, each with its own memory process; at least one per group, at most 64
     #[arg(long, default_value_t = 4)]
     pub(crate) processes: usize,
-    /// How long the program computes [default: 5 without the terminal, 60 with it]
-    #[arg(long)]
+    /// Seconds for which the program computes [default: 60, with --headless 5]
+    #[arg(long, value_name = "SECONDS")]
     pub(crate) seconds: Option<u64>,
-    /// Print a summary at the end instead of showing the terminal
+    /// Print a summary at the end instead of showing the terminal view
     #[arg(long)]
     pub(crate) headless: bool,
     #[command(flatten)]
     pub(crate) screen: ScreenArgs,
     /// Directory for logs and trace stores [default: dosmos-run/demo-TIME]
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
-    /// More arguments for the example program
+    /// Arguments for the example program; `dosmos app NAME --help` lists them
     #[arg(last = true)]
     pub(crate) args: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// The cluster file
+    /// Cluster file (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) cluster: PathBuf,
     /// Directory for logs and trace stores [default: dosmos-run/NAME-TIME]
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
-    /// Leave the event managers running to answer questions, until Ctrl-C
+    /// Keep the event managers running after the program has ended, until Ctrl-C, to answer queries
     #[arg(long)]
     pub(crate) keep_emps: bool,
-    /// The program and its arguments, run once per application process
+    /// Program and arguments, started once per application process [default: [app] command of the cluster file]
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) app: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// The cluster file
+    /// Cluster file (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) cluster: PathBuf,
-    /// Which process [default: chosen by the rank that srun or mpirun gave]
+    /// Name of the process in the cluster file [default: by the rank that srun or mpirun assigned]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Directory through which processes find each other, for logs and stores
-    #[arg(long, default_value = ".")]
+    /// Directory shared by all processes: they publish their addresses in it, and keep stores there
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) run_dir: PathBuf,
-    /// End when standard input ends: whoever started this holds the other end
+    /// End when standard input ends (its other end is held by the parent process)
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SuperviseArgs {
-    /// Permissions, in octal, that new files of the program do not get
+    /// Umask of the program, in octal
     #[arg(long, value_parser = octal)]
     pub(crate) umask: u32,
     /// The program and its arguments
@@ -163,159 +178,89 @@ fn octal(text: &str) -> Result<u32, std::num::ParseIntError> {
     u32::from_str_radix(text, 8)
 }
 
-/// Which run to read.
-#[derive(Clone, Debug, Default, Args)]
-pub struct SourceArgs {
-    /// Address of a running event manager (host:port or unix:PATH); may be repeated
-    #[arg(long, value_name = "ADDR")]
-    pub emp: Vec<String>,
-    /// Directory of a trace store; may be repeated
-    #[arg(long, value_name = "DIR")]
-    pub store: Vec<PathBuf>,
-    /// Directory of a run: all its event managers, or their stores [default: dosmos-run/latest]
-    #[arg(long, value_name = "DIR")]
-    pub run_dir: Option<PathBuf>,
-}
-
-impl SourceArgs {
-    pub(crate) fn target(&self) -> Target {
-        Target {
-            event_managers: self.emp.clone(),
-            stores: self.store.clone(),
-            run_dir: self.run_dir.clone(),
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
-    /// Where to write the page
+    /// File to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// Thresholds of the findings, as for `check`
+    /// Thresholds of the detectors (TOML), as for `dosmos check`; missing keys keep their defaults
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// What messages cost where it ran, as for `check`
+    /// Measured costs of messages, as for `dosmos check` [default: those of a typical machine]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
-    /// Title of the page [default: what was asked]
+    /// Title of the page [default: the name of the run directory or store]
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Variables with diagrams of their own
-    #[arg(long, default_value_t = 4)]
+    /// Number of variables with charts of their own, the most accessed first
+    #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) variables: usize,
-    /// Processes with a history
-    #[arg(long, default_value_t = 2)]
+    /// Number of application processes with a history chart
+    #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) processes: usize,
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Aligned columns
-    Table,
-    /// A JSON document; its schema is documented
-    Json,
-    /// Comma-separated values with a line of headers
-    Csv,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Question {
-    /// Every variable: declaration, owners, access counts
+    /// One row per variable: declaration, owners, access counts
     Variables,
-    /// Every memory and application process
+    /// One row per memory, link and application process
     Processes,
-    /// Every group and what belongs to it
+    /// One row per group, with its processes and variables
     Groups,
-    /// Meta-objects: the monitoring state of objects and of their copies
+    /// One row per meta-object: the monitoring state of an object or of a copy
     Meta,
-    /// Accesses over time by origin
+    /// Accesses over time, by origin (local, intra-group, inter-group)
     Histogram,
-    /// What happened, gathered to a number of points
+    /// Accesses in order of time, merged into at most --limit points
     History,
-    /// Single records
+    /// Single records in order of time
     Events,
-    /// Where each process's time went: busy, service, local, fault, cold, lock, barrier, other
+    /// Execution-time breakdown per application process: busy, service, local, fault, cold, lock, barrier, other
     Breakdown,
-}
-
-/// Which records.
-#[derive(Debug, Default, Args)]
-pub(crate) struct SelectArgs {
-    /// Only these variables; `NAME[INDEX]` for one object
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) var: Vec<String>,
-    /// Only accesses by these application processes
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) ap: Vec<String>,
-    /// Only these operations: read, write, acquire, release, barrier
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) op: Vec<String>,
-    /// Only accesses with these origins: local, intra, inter
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) origin: Vec<String>,
-    /// From then on: `+1.5s` into the run, `12:03:04.5`, or RFC 3339
-    #[arg(long, value_name = "TIME")]
-    pub(crate) from: Option<String>,
-    /// Until then
-    #[arg(long, value_name = "TIME")]
-    pub(crate) to: Option<String>,
-}
-
-impl SelectArgs {
-    pub(crate) fn scope(&self) -> Scope {
-        Scope {
-            variables: self.var.clone(),
-            processes: self.ap.clone(),
-            operations: self.op.clone(),
-            origins: self.origin.clone(),
-            from: self.from.clone(),
-            to: self.to.clone(),
-        }
-    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
-    /// What to ask for
+    /// What to print
     #[arg(value_enum)]
     pub(crate) question: Question,
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// Buckets of a histogram
-    #[arg(long, default_value_t = 20)]
+    /// histogram: number of buckets
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) buckets: u32,
-    /// Points of a history, or events, at most (events: 0 for all)
-    #[arg(long, default_value_t = 100)]
+    /// history, events: maximum number of rows (events: 0 for all)
+    #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: u32,
-    /// Events after a page before: the `next` of its answer
+    /// events: continue after an earlier page; the value that it printed as `next`
     #[arg(long, value_name = "PLACE")]
     pub(crate) after: Option<Cursor>,
-    /// Order of the variables: name, objects, copies, reads, oncopy, writes, acquires, delayed, wait, hold, inter
-    #[arg(long, value_name = "METRIC")]
+    /// variables: sort by this column, largest first: name, objects, copies, reads, cached, writes, acquires, delayed,
+    /// wait, hold, inter
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<SortKey>,
-    /// At most this many variables, the first in that order
+    /// variables: print only the first K in the order of --sort
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<u32>,
-    /// Also owners' records, failed operations and waiting notices (events); each phase (breakdown)
+    /// events: also records made by owners, failed operations and waiting notices; breakdown: one row per phase
     #[arg(long)]
     pub(crate) all: bool,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AppArgs {
-    /// List the programs
+    /// List the example programs
     #[arg(long)]
     pub(crate) list: bool,
-    /// Which program, and its arguments (`--help` says which it has)
+    /// Name of the program and its arguments; `NAME --help` lists them
     #[arg(
         value_name = "NAME",
         trailing_var_arg = true,

@@ -5,7 +5,7 @@
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `model`: performance models, from documents to predictions.
 //! * `sources`, `query`, `top`: asking running event managers and stores.
-//! * `trade`: traces to and from other tools.
+//! * `export`, `import`: traces to and from other tools.
 //! * `output`: the only place that prints.
 //!
 //! Errors go to standard error and exit with 2; a program that ran and failed exits with 1.
@@ -18,16 +18,19 @@ pub mod demo;
 mod diff;
 #[cfg(test)]
 mod documents;
+pub mod export;
+mod import;
 pub mod launch;
 mod lock;
 pub mod model;
 pub mod node;
 pub mod output;
+mod progress;
 mod query;
 mod report;
+mod runtime;
 mod store;
 mod top;
-pub mod trade;
 mod up;
 
 use std::process::ExitCode;
@@ -35,6 +38,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command, ConfigCommand};
+use runtime::block_on;
 
 /// Exit status of a command line that could not be carried out.
 const TROUBLE: u8 = 2;
@@ -67,8 +71,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Diff(args) => block_on(diff::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
-        Command::Export(args) => trade::export::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Import(args) => trade::import::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Export(args) => export::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
         Command::Config {
@@ -102,12 +106,4 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             }
         }
     }
-}
-
-/// Runs a command on a current-thread runtime.
-fn block_on<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(command)
 }

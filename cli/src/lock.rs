@@ -1,5 +1,5 @@
-//! Lock files: what only one process may do at a time. The system releases a lock when its holder ends, in whatever
-//! way.
+//! Lock files, for what only one process may do at a time. The system releases a lock when its holder ends, also when it is
+//! killed.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-/// Locks the file `path`, which is made if need be, until the result is dropped.
+/// Locks the file `path`, which is created if it does not exist, until the result is dropped.
 ///
 /// # Errors
 /// If another process holds the lock: says that `what` is in use, by which process, and the `cure`.
@@ -22,12 +22,9 @@ pub(crate) fn hold(path: &Path, what: &str, cure: &str) -> anyhow::Result<File> 
             let mut holder = String::new();
             // Only a hint.
             let _ = file.read_to_string(&mut holder);
-            bail!(
-                "{what} by another dosmos (process {}); {cure}",
-                holder.trim()
-            );
+            bail!("{what} (process {}); {cure}", holder.trim());
         }
-        // A file system without locks: nothing to be done.
+        // A file system without locks: nothing can be done.
         Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
         Err(TryLockError::Error(e)) => return Err(e).with_context(cannot),
     }

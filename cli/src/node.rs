@@ -37,14 +37,15 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     let run_dir = &args.run_dir;
     let locks = run_dir.join("lock.d");
-    std::fs::create_dir_all(&locks).with_context(|| format!("cannot make {}", locks.display()))?;
+    std::fs::create_dir_all(&locks)
+        .with_context(|| format!("cannot create {}", locks.display()))?;
     let run_dir = run_dir
         .canonicalize()
         .with_context(|| run_dir.display().to_string())?;
     let _alone = lock::hold(
         &locks.join(&name),
-        &format!("{name} is run"),
-        "end that one first, or use another --run-dir",
+        &format!("{name} is already running"),
+        "stop it first, or use another --run-dir",
     )?;
     let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
@@ -86,11 +87,11 @@ async fn serve(
         return memory_process(cluster, me, run_dir, book, shutdown).await;
     }
     if topology.find_ap(name).is_some() {
-        bail!("{name} is an application process: it runs your program, which `dosmos up` starts");
+        bail!("{name} is an application process: `dosmos up` starts your program as it");
     }
     let known: Vec<&str> = runnable(cluster).collect();
     bail!(
-        "the cluster has no process {name}; it has {}",
+        "the cluster has no process {name}; its processes: {}",
         known.join(", ")
     );
 }
@@ -114,14 +115,14 @@ fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
 fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     let found = RANKS.iter().find_map(|v| Some((v, std::env::var(v).ok()?)));
     let Some((variable, rank)) = found else {
-        bail!("which process? give --name, or start it by srun or mpirun");
+        bail!("--name is missing (it is only optional under srun or mpirun)");
     };
     let rank: usize = rank
         .parse()
         .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
     let name = runnable(cluster).nth(rank).with_context(|| {
         format!(
-            "{variable} is {rank}, but the cluster has only {} processes to run",
+            "{variable} is {rank}, but the cluster has only {} event managers, memory and link processes",
             runnable(cluster).count()
         )
     })?;
@@ -209,7 +210,7 @@ pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>>
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             _ = hangup.recv() => {}
-            () = parent_gone => tracing::warn!("whoever started this process is gone; ending"),
+            () = parent_gone => tracing::warn!("the parent process is gone; ending"),
         }
     })
 }

@@ -1,6 +1,6 @@
-//! `dosmos store`: what is in a trace store, whether it is whole, and less space for it.
+//! `dosmos store`: inspects, verifies and compacts trace stores.
 //!
-//! JSON: one object a command, with the keys of the structures here; sizes in bytes, times in nanoseconds
+//! JSON: one object per command, with the keys of the structures here; sizes in bytes, times in nanoseconds
 //! since the Unix epoch.
 
 use std::path::Path;
@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use crate::args::{Format, StoreArgs, StoreCommand};
 use crate::output::{self, Table};
-use crate::query::lacking;
 
 /// What `info` says.
 #[derive(Serialize)]
@@ -89,7 +88,7 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
         row("run", info.run.clone());
         row("processes", info.processes.to_string());
         if let Some(address) = &info.in_use_at {
-            row("in use: ask", format!("--emp {address}"));
+            row("in use, query", format!("the event manager at {address}"));
         }
         if let Some(c) = &info.contents {
             let per_record = c.encoded_bytes as f64 / c.records.max(1) as f64;
@@ -99,13 +98,13 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
             row("chunks", c.chunks.to_string());
             row(
                 "bytes, encoded",
-                format!("{} ({per_record:.1} a record)", c.encoded_bytes),
+                format!("{} ({per_record:.1} per record)", c.encoded_bytes),
             );
             row("bytes, on disk", c.disk_bytes.to_string());
         }
         row("records removed", info.removed.records.to_string());
     })?;
-    for line in info.contents.iter().flat_map(|c| lacking(&c.completeness)) {
+    for line in info.contents.iter().flat_map(|c| c.completeness.reasons()) {
         output::note(&format!("incomplete: {line}"));
     }
     Ok(ExitCode::SUCCESS)
@@ -143,7 +142,7 @@ fn verify(args: &StoreArgs) -> anyhow::Result<ExitCode> {
         notes: found.notes,
     };
     show(args.format, &verdict, |table| {
-        let state = if verdict.whole { "whole" } else { "DAMAGED" };
+        let state = if verdict.whole { "intact" } else { "DAMAGED" };
         table.row(["state".to_owned(), state.to_owned()]);
         for (what, number) in [
             ("chunks", verdict.chunks),

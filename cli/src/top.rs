@@ -14,7 +14,7 @@ pub(crate) async fn run(args: TopArgs) -> anyhow::Result<()> {
         started_by: "dosmos top".to_owned(),
         ..options(&args.screen)
     };
-    tui::run(run.shared(), options).await?;
+    tui::run(run, options).await?;
     Ok(())
 }
 

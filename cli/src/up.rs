@@ -19,7 +19,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     };
     if command.is_empty() {
         bail!(
-            "nothing to run: add `-- PROGRAM ARG…`, or an [app] command to {}",
+            "no program to run: add `-- PROGRAM ARG…`, or an [app] command to {}",
             args.cluster.display()
         );
     }
@@ -38,23 +38,25 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     };
     let mut interrupts_left = if ran.is_some() { 1 } else { 0 };
     if ran.is_none() {
-        output::note("interrupted: ending everything; interrupt again to end it at once");
+        output::note(
+            "interrupted: stopping the program and the cluster; interrupt again to kill them",
+        );
     }
-    bear_interrupts(&mut signals, &mut interrupts_left, running.stop_memory()).await?;
+    survive_interrupts(&mut signals, &mut interrupts_left, running.stop_memory()).await?;
     if args.keep_emps && interrupts_left > 0 {
-        output::note(&keep_message(&running, &shown));
+        output::note(&keep_message(&shown));
         signals.first().await;
         interrupts_left = 0;
     }
-    bear_interrupts(&mut signals, &mut interrupts_left, running.stop()).await?;
+    survive_interrupts(&mut signals, &mut interrupts_left, running.stop()).await?;
     match ran {
-        None => bail!("interrupted; what was recorded until then: dosmos top --run-dir {shown}"),
+        None => bail!("interrupted; inspect what was recorded: dosmos top --run-dir {shown}"),
         Some(Err(e)) => Err(e),
         Some(Ok(outcome)) => {
             for failure in &outcome.failures {
                 output::error(failure);
             }
-            output::note(&format!("look at it: dosmos top --run-dir {shown}"));
+            output::note(&format!("inspect the run: dosmos top --run-dir {shown}"));
             Ok(if outcome.failures.is_empty() {
                 ExitCode::SUCCESS
             } else {
@@ -66,7 +68,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
 
 /// Waits for `work` through as many more interrupts as are left. One more is an error: the children are killed as
 /// their handles are dropped.
-async fn bear_interrupts(
+async fn survive_interrupts(
     signals: &mut Signals,
     interrupts_left: &mut u32,
     work: impl Future<Output = ()>,
@@ -78,26 +80,17 @@ async fn bear_interrupts(
             () = signals.first() => {}
         }
         if *interrupts_left == 0 {
-            bail!("interrupted again: what still ran was killed, and its last records are lost");
+            bail!(
+                "interrupted again: the remaining processes were killed, and their last records are lost"
+            );
         }
         *interrupts_left -= 1;
-        output::note(
-            "the program has ended and the rest is ending; interrupt again to end it at once",
-        );
+        output::note("the program has ended, the cluster is stopping; interrupt again to kill it");
     }
 }
 
-fn keep_message(running: &Running, shown: &str) -> String {
-    let emps = running.cluster.topology.event_managers();
-    let addresses: Vec<String> = emps
-        .iter()
-        .filter_map(|e| running.book.resolve(&e.name))
-        .map(|a| format!("--emp {a}"))
-        .collect();
-    format!(
-        "the event managers stay until Ctrl-C; ask them: dosmos top {}\n(or: dosmos top --run-dir {shown})",
-        addresses.join(" ")
-    )
+fn keep_message(shown: &str) -> String {
+    format!("the event managers run until Ctrl-C; query them: dosmos top --run-dir {shown}")
 }
 
 /// Ctrl-C, SIGTERM, and the end of the terminal.

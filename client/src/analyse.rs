@@ -5,7 +5,7 @@ use std::path::Path;
 use dosmos_analysis::compare::PhasedRun;
 use dosmos_analysis::{Analysis, ProfileBuilder, Thresholds, conclude};
 use dosmos_model::inputs::{Builder, Measured, NetworkRecord};
-use dosmos_trace::query::{Completeness, TimeRange};
+use dosmos_trace::query::{Breakdown, Completeness, TimeRange};
 
 use crate::{Error, Run, records};
 
@@ -52,13 +52,8 @@ impl Run {
         })
         .await?;
         let times = source.breakdown().await?;
-        profile.times(times.clone());
-        let mut analysis = conclude(&profile.finish(range), thresholds);
-        if let Some(run) = run
-            && let Ok(run) = run.finish(&times)
-        {
-            analysis.predict_gains(&run);
-        }
+        let mut analysis = concluded(profile, times.clone(), range, thresholds);
+        predicted(&mut analysis, run, &times);
         Ok(Analysed {
             analysis,
             completeness,
@@ -79,8 +74,8 @@ impl Run {
             profile.add(record);
         })
         .await?;
-        profile.times(source.breakdown().await?);
-        let analysis = conclude(&profile.finish(None), thresholds);
+        let times = source.breakdown().await?;
+        let analysis = concluded(profile, times, None, thresholds);
         let analysed = Analysed {
             analysis,
             completeness,
@@ -101,13 +96,33 @@ impl Run {
             records::each(source, &catalog, None, &mut |record| run.add(record)).await?;
         run.lacked(completeness);
         run.finish(&breakdown).map_err(|source| Error::Model {
-            why: "the run has no execution-time breakdown; was recording off, or is its program of an older version?",
+            why: "the run has no execution-time breakdown; was recording off, or was its program built with an older version?",
             source,
         })
     }
 }
 
-fn builder(
+/// The findings of a profile.
+pub(crate) fn concluded(
+    mut profile: ProfileBuilder,
+    times: Breakdown,
+    range: Option<TimeRange>,
+    thresholds: &Thresholds,
+) -> Analysis {
+    profile.times(times);
+    conclude(&profile.finish(range), thresholds)
+}
+
+/// Puts the gains that the model of the run predicts into `analysis`; without a model the estimates stay.
+pub(crate) fn predicted(analysis: &mut Analysis, run: Option<Builder>, times: &Breakdown) {
+    if let Some(run) = run
+        && let Ok(run) = run.finish(times)
+    {
+        analysis.predict_gains(&run);
+    }
+}
+
+pub(crate) fn builder(
     catalog: &dosmos_trace::query::Catalog,
     network: NetworkRecord,
 ) -> Result<Builder, Error> {
@@ -117,7 +132,7 @@ fn builder(
     })
 }
 
-/// What messages cost where a run was: as `file` says, else a typical machine's with the processors of this one.
+/// What messages cost where a run was: as `file` says, or those of a typical machine with the processors of this one.
 ///
 /// # Errors
 /// If the file cannot be read or is not valid.

@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Address(#[from] InvalidAddress),
     /// No run was named, and there is no latest one.
-    #[error("there is no {} here; name what to look at: --run-dir DIR, --store DIR or --emp ADDR", .0.display())]
+    #[error("there is no {} in this directory; name the run with --run-dir DIR, --store DIR or --emp ADDR", .0.display())]
     NoLatestRun(PathBuf),
     /// A directory without the directory `store` that every run has.
     #[error("{} is not a run directory", .path.display())]
@@ -31,7 +31,7 @@ pub enum Error {
     NoStore(PathBuf),
     /// Sources of different runs.
     #[error(
-        "{first} and {second} belong to different runs; look at one run at a time, or compare two with `dosmos diff`"
+        "{first} and {second} belong to different runs; read one run at a time, or compare two with `dosmos diff`"
     )]
     DifferentRuns {
         /// A source.
@@ -45,6 +45,9 @@ pub enum Error {
     /// A source does not answer, or the question makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The token of the run cannot be read.
+    #[error("the token of the run: {0}")]
+    Token(#[from] std::io::Error),
     /// What was selected does not exist; says what does.
     #[error("{0}")]
     Selection(String),

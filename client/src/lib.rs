@@ -5,8 +5,8 @@
 //!   Behind a [`Run`] is a [`Fused`]: many sources asked as one, each a [`RemoteSource`] (a running event
 //!   manager) or a store.
 //! * select: [`Scope`] says which part in the words of a user, [`Scope::filter`] turns it into a filter.
-//! * analyse: [`Run::analyse`], [`Run::compare_with`] and [`Run::measure`] read the records once, slice by
-//!   slice ([`records`]).
+//! * analyse: [`Run::analyse`], [`Run::phases`] and [`Run::measure`] read the records once, slice by slice ([`records`]);
+//!   [`Run::analyse_end`] reads as much of the end of a range as may be read, again and again.
 //! * [`text`]: figures and names as people read them.
 //!
 //! Invariant: a source that does not answer makes an answer incomplete, never wrong or absent.
@@ -18,16 +18,20 @@ mod identity;
 mod memory;
 mod merge;
 mod open;
+mod recent;
 pub mod records;
 mod remote;
 mod scope;
 mod table;
 pub mod text;
+mod variables;
 
 pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds};
 pub use error::Error;
 pub use fused::Fused;
 pub use memory::Memory;
 pub use open::{RUNS, Run, Target, stores};
+pub use recent::Part;
 pub use remote::RemoteSource;
 pub use scope::{Scope, time_range};
+pub use variables::Variables;

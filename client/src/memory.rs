@@ -145,7 +145,7 @@ impl TraceSource for Memory {
     }
 }
 
-/// Meta-objects as the records alone tell them: without hand-overs, so reads on copies stay with the
+/// Meta-objects as the records alone tell them: without hand-overs, so cached reads stay with the
 /// copies.
 #[derive(Default)]
 struct Fold {

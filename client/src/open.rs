@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{self, Address};
+use dosmos_proto::{AddressBook, Token};
 use dosmos_trace::query::TraceSource;
 use dosmos_trace::store::{StoreError, StoreSource};
 
@@ -70,7 +70,8 @@ impl Run {
         let mut titles = Vec::new();
         for text in &target.event_managers {
             let address: Address = text.parse()?;
-            sources.push(Arc::new(RemoteSource::connect(address)));
+            let token = Token::from_env()?;
+            sources.push(Arc::new(RemoteSource::connect(address, token)));
             titles.push(text.clone());
         }
         for dir in &target.stores {
@@ -127,7 +128,7 @@ impl Run {
     }
 }
 
-/// Stores of runs that have ended: those named, else all of a run, else of the latest.
+/// Stores of runs that have ended: those named; otherwise all of a run, or of the latest run.
 ///
 /// # Errors
 /// If there is none, or one cannot be opened.
@@ -175,7 +176,7 @@ async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
             .to_string_lossy()
             .into_owned();
         match book.resolve(&name) {
-            Some(address) if transport::connect(&address, CONNECT).await.is_ok() => {
+            Some(address) if transport::connect(&address, None, CONNECT).await.is_ok() => {
                 sources.push(Arc::new(RemoteSource::named(name, book.clone())));
             }
             _ => sources.push(store_or_its_writer(&store).await?),
@@ -190,11 +191,20 @@ async fn store_or_its_writer(dir: &Path) -> Result<Arc<dyn TraceSource>, Error> 
         Ok(store) => Ok(Arc::new(store)),
         Err(StoreError::InUse { path, address }) => {
             let parsed: Address = address.parse()?;
-            if transport::connect(&parsed, CONNECT).await.is_err() {
+            if transport::connect(&parsed, None, CONNECT).await.is_err() {
                 return Err(StoreError::InUse { path, address }.into());
             }
-            Ok(Arc::new(RemoteSource::connect(parsed)))
+            Ok(Arc::new(RemoteSource::connect(parsed, token_beside(dir)?)))
         }
         Err(e) => Err(e.into()),
+    }
+}
+
+/// The token of the run that a store belongs to: that of the run directory it is in, otherwise that of the environment.
+fn token_beside(store: &Path) -> Result<Option<Token>, Error> {
+    let run_dir = store.parent().and_then(Path::parent);
+    match run_dir.map(Token::read).transpose()?.flatten() {
+        Some(token) => Ok(Some(token)),
+        None => Ok(Token::from_env()?),
     }
 }

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dosmos_proto::transport::{self, Address};
+use dosmos_proto::transport::{self, Address, Channel};
 use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, VarId, wire};
+use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, Token, VarId, wire};
 use dosmos_trace::query::table::{RankQuery, Ranking, VariableTable};
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
@@ -24,7 +24,6 @@ use dosmos_trace::wire as convert;
 use prost::Message;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
-use tonic::transport::Channel;
 use tonic::{Code, Response};
 
 /// How long a call may take, unless told otherwise.
@@ -48,15 +47,15 @@ pub struct RemoteSource {
 /// Where it is.
 #[derive(Debug)]
 enum Place {
-    Fixed(Address),
+    Fixed(Address, Option<Token>),
     /// Looked up at every connection: it may have been restarted elsewhere.
     Named(String, AddressBook),
 }
 
 impl RemoteSource {
-    /// The event manager at `address`. Connects when first asked.
-    pub fn connect(address: Address) -> Self {
-        Self::at(Place::Fixed(address), OnceLock::new())
+    /// The event manager at `address`, to which `token` is shown. Connects when first asked.
+    pub fn connect(address: Address, token: Option<Token>) -> Self {
+        Self::at(Place::Fixed(address, token), OnceLock::new())
     }
 
     /// The event manager that `book` knows as `name`. Connects when first asked.
@@ -105,11 +104,13 @@ impl RemoteSource {
 
     /// The connection there is, or a new one.
     async fn client(&self) -> Result<Client, QueryError> {
-        let address = match &self.place {
-            Place::Fixed(address) => address.clone(),
-            Place::Named(name, book) => book
-                .resolve(name)
-                .ok_or_else(|| self.unavailable("has not published its address"))?,
+        let (address, token) = match &self.place {
+            Place::Fixed(address, token) => (address.clone(), token.clone()),
+            Place::Named(name, book) => {
+                let address = book.resolve(name);
+                let unknown = || self.unavailable("has not published its address");
+                (address.ok_or_else(unknown)?, book.token())
+            }
         };
         let mut connection = self.connection.lock().await;
         if let Some((to, client)) = connection.as_ref()
@@ -117,7 +118,7 @@ impl RemoteSource {
         {
             return Ok(client.clone());
         }
-        let channel = transport::connect(&address, self.deadline)
+        let channel = transport::connect(&address, token.as_ref(), self.deadline)
             .await
             .map_err(|e| self.unavailable(format!("cannot connect: {}", e.reason())))?;
         let client = EventManagerClient::new(channel)
@@ -200,8 +201,8 @@ fn connection_lost(status: &tonic::Status) -> bool {
 impl TraceSource for RemoteSource {
     fn name(&self) -> String {
         match (self.called.get(), &self.place) {
-            (Some(name), Place::Fixed(address)) => format!("{name} at {address}"),
-            (None, Place::Fixed(address)) => address.to_string(),
+            (Some(name), Place::Fixed(address, _)) => format!("{name} at {address}"),
+            (None, Place::Fixed(address, _)) => address.to_string(),
             (_, Place::Named(name, book)) => match book.resolve(name) {
                 Some(address) => format!("{name} at {address}"),
                 None => name.clone(),

@@ -109,7 +109,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            format!("there is no {what} {name:?}; there is {shown}{more}")
+            format!("there is no {what} {name:?}; known: {shown}{more}")
         }
     })
 }
@@ -167,7 +167,9 @@ pub fn time_range(
         return Ok(None);
     }
     let Some(extent) = catalog.extent else {
-        return Err(bad("there is no record yet, so no time to choose".into()));
+        return Err(bad(
+            "nothing has been recorded yet, so there is no time range to choose".into(),
+        ));
     };
     let point = |text: Option<&str>, otherwise| match text {
         Some(text) => instant(text, extent.from),
@@ -202,7 +204,7 @@ fn instant(text: &str, start: Nanos) -> Result<Nanos, Error> {
         return from_utc(day.and_time(time).and_utc());
     }
     Err(bad(format!(
-        "{text:?} is not a time; use +1.5s, 12:03:04.5 or 2026-01-02T12:03:04Z"
+        "{text:?} is not a time; examples: +1.5s, 12:03:04.5 or 2026-01-02T12:03:04Z"
     )))
 }
 
@@ -225,7 +227,7 @@ fn duration(text: &str) -> Result<Nanos, Error> {
         }
     }
     Err(bad(format!(
-        "{text:?} is not a duration; use 1.5s, 200ms or 2m"
+        "{text:?} is not a duration; examples: 1.5s, 200ms or 2m"
     )))
 }
 

@@ -12,7 +12,7 @@ use dosmos_client::{Fused, Memory, RemoteSource};
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener, server};
 use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer};
-use dosmos_proto::{VarId, wire};
+use dosmos_proto::{Token, VarId, wire};
 use dosmos_trace::query::{
     Filter, HistogramQuery, HistoryQuery, MetaQuery, QueryError, TraceSource,
 };
@@ -132,6 +132,11 @@ impl EventManager for Manager {
     }
 }
 
+/// The token of the run.
+fn token() -> Token {
+    "0123456789abcdef0123456789abcdef".parse().unwrap()
+}
+
 /// A running event manager on a thread with a runtime of its own, so that its connections end with
 /// it, as those of a process do.
 struct Running {
@@ -149,7 +154,9 @@ impl Running {
         let serve = async move {
             let listener = Listener::bind(&address).await.unwrap();
             bound_there.send(listener.address().clone()).unwrap();
-            let serving = server().add_service(service).serve_with_incoming(listener);
+            let serving = server(token())
+                .add_service(service)
+                .serve_with_incoming(listener);
             tokio::select! {
                 _ = serving => {}
                 _ = stopped => {}
@@ -196,7 +203,10 @@ async fn over_the_network_the_answers_are_the_same() {
     let mut running = Vec::new();
     for part in parts() {
         let manager = Running::start(part.clone(), false, "127.0.0.1:0").await;
-        far.push(Arc::new(RemoteSource::connect(manager.address.clone())));
+        far.push(Arc::new(RemoteSource::connect(
+            manager.address.clone(),
+            Some(token()),
+        )));
         near.push(Arc::new(part));
         running.push(manager);
     }
@@ -240,8 +250,8 @@ async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
     let first = Running::start(parts[0].clone(), false, "127.0.0.1:0").await;
     let second = Running::start(parts[1].clone(), false, &place).await;
     let sources: Vec<Arc<dyn TraceSource>> = vec![
-        Arc::new(RemoteSource::connect(first.address.clone())),
-        Arc::new(RemoteSource::connect(second.address.clone())),
+        Arc::new(RemoteSource::connect(first.address.clone(), Some(token()))),
+        Arc::new(RemoteSource::connect(second.address.clone(), Some(token()))),
     ];
     let fused = Fused::new(sources);
     let whole = fused.catalog().await.unwrap();
@@ -258,6 +268,7 @@ async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
 async fn one_restarted_elsewhere_is_found_through_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let book = AddressBook::new(Default::default(), Some(directory.path()));
+    std::fs::write(directory.path().join("token"), token().reveal()).unwrap();
     let source = RemoteSource::named("emp0", book.clone());
     let error = source.catalog().await.unwrap_err().to_string();
     assert!(
@@ -276,14 +287,14 @@ async fn one_restarted_elsewhere_is_found_through_the_book() {
 async fn silence_ends_by_the_deadline_and_names_the_address() {
     let manager = Running::start(parts().remove(0), true, "127.0.0.1:0").await;
     let address = manager.address.to_string();
-    let hurried = RemoteSource::connect(manager.address.clone()).with_deadline(SOON);
+    let hurried = RemoteSource::connect(manager.address.clone(), Some(token())).with_deadline(SOON);
     let error = hurried.catalog().await.unwrap_err().to_string();
     assert!(
         error.contains(&address) && error.contains("300ms"),
         "{error}"
     );
     // What it does answer still comes.
-    let source = RemoteSource::connect(manager.address.clone());
+    let source = RemoteSource::connect(manager.address.clone(), Some(token()));
     assert_eq!(source.status().await.unwrap().event_managers.len(), 1);
     drop(manager);
     let error = source.catalog().await.unwrap_err().to_string();
@@ -296,7 +307,7 @@ async fn silence_ends_by_the_deadline_and_names_the_address() {
 #[tokio::test]
 async fn a_bad_question_is_refused_as_one() {
     let manager = Running::start(parts().remove(0), false, "127.0.0.1:0").await;
-    let source = RemoteSource::connect(manager.address.clone());
+    let source = RemoteSource::connect(manager.address.clone(), Some(token()));
     let query = HistoryQuery {
         filter: Filter::default(),
         max_points: 0,

@@ -89,14 +89,14 @@ impl Dsm {
     fn hello(settings: Settings) -> Result<(Client, Duration, Call<Place>)> {
         let name = settings.ap.clone();
         let deadline = settings.deadline;
-        let patience = settings.connect_timeout + deadline;
+        let timeout = settings.connect_timeout + deadline;
         let client = Client::start(settings)?;
         let body = Request::Hello(wire::ApHello {
             name: name.clone(),
             protocol: PROTOCOL,
         });
         let subject = Op::Hello.on(client.me());
-        let call = client.call(subject, body, patience, |_, reply| match reply {
+        let call = client.call(subject, body, timeout, |_, reply| match reply {
             Reply::Welcome(welcome) => Place::new(name, welcome),
             _ => Err(Malformed::new("reply", "not a welcome")),
         });

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use dosmos_proto::MAX_MESSAGE_BYTES;
-use dosmos_proto::transport::{self, innermost};
+use dosmos_proto::transport::{self, Channel, innermost};
 use dosmos_proto::wire::ApRequest;
 use dosmos_proto::wire::memory_client::MemoryClient;
 use futures::channel::mpsc::UnboundedReceiver;
-use tonic::transport::Channel;
 
 use crate::Settings;
 use crate::client::Shared;
@@ -66,7 +65,8 @@ async fn dial(settings: &Settings) -> Result<Channel, String> {
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match transport::connect(&settings.address, left.max(pause)).await {
+        match transport::connect(&settings.address, settings.token.as_ref(), left.max(pause)).await
+        {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;

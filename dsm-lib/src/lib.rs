@@ -93,6 +93,7 @@ pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
 
+pub use dosmos_proto::token::{ENV_TOKEN, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
     Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dosmos_proto::Token;
+use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::Address;
 
 use crate::{Error, Result};
@@ -21,6 +23,8 @@ pub struct Settings {
     pub address: Address,
     /// Name of this application process in the cluster file.
     pub ap: String,
+    /// Token of the run, which the memory process asks for.
+    pub token: Option<Token>,
     /// Deadline of every operation that is not given another. Default: 60 s.
     pub deadline: Duration,
     /// How much longer than the deadline to wait for a memory process that says nothing at all, not
@@ -36,6 +40,7 @@ impl Settings {
         Self {
             address,
             ap: ap.into(),
+            token: None,
             deadline: Duration::from_secs(60),
             grace: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(10),
@@ -69,6 +74,11 @@ impl Settings {
             .parse()
             .map_err(|e| malformed(ENV_MEMORY_PROCESS, format!("is wrong: {e}")))?;
         let mut settings = Self::new(address, needed(ENV_NAME)?);
+        if let Some(text) = lookup(ENV_TOKEN) {
+            let token = text.parse();
+            settings.token =
+                Some(token.map_err(|e| malformed(ENV_TOKEN, format!("is wrong: {e}")))?);
+        }
         if let Some(text) = lookup(ENV_DEADLINE) {
             let ms = text.parse().ok().filter(|ms: &u32| *ms > 0);
             let ms = ms.ok_or_else(|| {
@@ -88,6 +98,7 @@ fn expected(variable: &str) -> &'static str {
     match variable {
         ENV_MEMORY_PROCESS => "the address of its memory process, host:port or unix:PATH",
         ENV_NAME => "its name in the cluster file",
+        ENV_TOKEN => "the content of the file \"token\" in the run directory",
         _ => "a positive number of milliseconds",
     }
 }
@@ -109,10 +120,12 @@ mod tests {
             (ENV_MEMORY_PROCESS, "unix:/run/mp0"),
             (ENV_NAME, "ap3"),
             (ENV_DEADLINE, "1500"),
+            (ENV_TOKEN, "0123456789abcdef0123456789abcdef"),
         ]);
         let s = s.unwrap();
         assert_eq!(s.address.to_string(), "unix:/run/mp0");
         assert_eq!(s.ap, "ap3");
+        assert!(s.token.is_some());
         assert_eq!(s.deadline, Duration::from_millis(1500));
     }
 
@@ -140,6 +153,7 @@ mod tests {
                 ENV_DEADLINE,
             ),
             (&[good, (ENV_NAME, "a"), (ENV_DEADLINE, "0")], ENV_DEADLINE),
+            (&[good, (ENV_NAME, "a"), (ENV_TOKEN, "0")], ENV_TOKEN),
         ] {
             let error = from(pairs).unwrap_err();
             assert!(

@@ -15,6 +15,7 @@ use fake::Fake;
 
 fn settings(fake: &Fake) -> Settings {
     let mut settings = Settings::new(fake.address.clone(), "ap0");
+    settings.token = Some(fake::token());
     settings.deadline = Duration::from_secs(20);
     settings.grace = Duration::from_millis(10);
     settings

@@ -44,6 +44,14 @@ pub enum Error {
     /// The topology has no such event manager.
     #[error("the cluster has no event manager {0}")]
     Unknown(EmpId),
+    /// It could not tell who belongs to the run.
+    #[error("event manager {name} has no token of its run: {source}")]
+    Token {
+        /// Name of the event manager.
+        name: String,
+        /// What went wrong.
+        source: io::Error,
+    },
     /// The store cannot be used.
     #[error("event manager {name} cannot use its store: {source}")]
     Store {

@@ -192,12 +192,12 @@ impl Sender {
                 return;
             }
             // With room left no acknowledgement is waited for.
-            let patience = match to_the_end || self.held.len() >= HELD {
+            let limit = match to_the_end || self.held.len() >= HELD {
                 true => DEADLINE,
                 false => Duration::from_micros(100),
             };
-            match tokio::time::timeout(patience, link.replies.message()).await {
-                Err(_) => assert!(patience < DEADLINE, "no acknowledgement in {DEADLINE:?}"),
+            match tokio::time::timeout(limit, link.replies.message()).await {
+                Err(_) => assert!(limit < DEADLINE, "no acknowledgement in {DEADLINE:?}"),
                 Ok(Ok(Some(reply))) => {
                     if let Some(ingest_reply::Body::Durable(n)) = reply.body {
                         self.acknowledged(n);
@@ -235,7 +235,8 @@ impl Link {
     async fn try_connect(dir: &Path) -> Option<Self> {
         // Asked each time: a new process has a new address.
         let book = AddressBook::new(HashMap::new(), Some(dir));
-        let channel = transport::connect(&book.resolve("emp0")?, DEADLINE).await;
+        let channel =
+            transport::connect(&book.resolve("emp0")?, book.token().as_ref(), DEADLINE).await;
         let (send, requests) = mpsc::unbounded_channel();
         let hello = wire::IngestHello {
             memory_process: "mp0".into(),

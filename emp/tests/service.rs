@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use dosmos_emp::{Config, Error, Summary};
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
-use dosmos_proto::transport::{self, Address, Listener};
+use dosmos_proto::transport::{self, Address, Channel, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
-    VarId,
+    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Token, Topology,
+    TopologyBuilder, VarId,
 };
 use dosmos_trace::meta::{HandOver, OpCounts};
 use dosmos_trace::query::{Filter, MetaObjects, MetaQuery, TraceSource};
@@ -22,7 +22,6 @@ use dosmos_trace::store::{Retention, StoreSource};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -62,6 +61,7 @@ fn topology() -> Topology {
 /// An event manager in this process.
 struct Emp {
     address: Address,
+    token: Token,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<Summary, Error>>,
 }
@@ -73,6 +73,7 @@ impl Emp {
             .await
             .unwrap();
         let address = listener.address().clone();
+        let token = book.require_token().unwrap();
         let (stop, stopped) = oneshot::channel();
         let config = Config {
             run: dosmos_trace::run::RunId::from_bits(1),
@@ -87,6 +88,7 @@ impl Emp {
         }));
         Self {
             address,
+            token,
             stop,
             task,
         }
@@ -95,7 +97,7 @@ impl Emp {
     async fn client(&self) -> EventManagerClient<Channel> {
         let started = Instant::now();
         loop {
-            match transport::connect(&self.address, DEADLINE).await {
+            match transport::connect(&self.address, Some(&self.token), DEADLINE).await {
                 Ok(channel) => return EventManagerClient::new(channel),
                 Err(e) => assert!(started.elapsed() < DEADLINE, "{e}"),
             }
@@ -542,12 +544,37 @@ async fn an_unusable_store_is_named_at_the_start() {
     );
 }
 
+/// Whoever does not show the token of the run can neither ask nor report.
+#[tokio::test]
+async fn strangers_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
+    emp.client().await;
+    let other = Token::generate().unwrap();
+    for token in [None, Some(&other)] {
+        let channel = transport::connect(&emp.address, token, DEADLINE)
+            .await
+            .unwrap();
+        let mut client = EventManagerClient::new(channel);
+        let selection = client.set_selection(wire::SelectionRequest::default());
+        let said = selection.await.unwrap_err();
+        assert_eq!(said.code(), Code::Unauthenticated, "{said}");
+        let ingest = client.ingest(tokio_stream::empty());
+        let said = ingest.await.unwrap_err();
+        assert_eq!(said.code(), Code::Unauthenticated, "{said}");
+        assert!(said.message().contains("DOSMOS_TOKEN"), "{said}");
+    }
+    emp.stop().await;
+}
+
 #[tokio::test]
 async fn standard_tools_find_their_way() {
     let dir = tempfile::tempdir().unwrap();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     emp.client().await;
-    let channel = transport::connect(&emp.address, DEADLINE).await.unwrap();
+    let channel = transport::connect(&emp.address, Some(&emp.token), DEADLINE)
+        .await
+        .unwrap();
     let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
     let request = tonic_health::pb::HealthCheckRequest {
         service: "dosmos.v1.EventManager".into(),

@@ -1,12 +1,13 @@
 //! The table of programs, and how one is started: arguments, session, output.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap::Args;
 use dsm_lib::Dsm;
 
 use crate::error::{Error, Result};
+use crate::figures::Figures;
+use crate::program::{Input, Program, Sequential, parse};
 use crate::{
     barnes, counts, edge, exclusive, fft, groups, is, kernels, latency, litmus, lu, output,
     pathology, ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
@@ -22,6 +23,14 @@ pub struct App {
     pub about: &'static str,
     start: fn(&Dsm, &App, &[String]) -> Result<String>,
     check: fn(&App, &[String]) -> Result<()>,
+    alone: Option<Alone>,
+}
+
+/// The sequential form of a program.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    run: fn(&App, &[String]) -> Result<Figures>,
+    input: fn(&App, &[String]) -> Result<Option<Input>>,
 }
 
 impl App {
@@ -37,17 +46,31 @@ impl App {
     pub fn check(&self, args: &[String]) -> Result<()> {
         (self.check)(self, args)
     }
-}
 
-/// What one application process of a program does, as its arguments say.
-pub(crate) trait Program: Args {
-    /// Does it; returns what there is to print.
-    fn run(&self, dsm: &Dsm) -> Result<String>;
+    /// Whether there is a sequential program that computes the same: see [`alone`].
+    pub fn is_application(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    fn sequential(&self) -> Result<Alone> {
+        let missing = || Error::Usage(format!("{} has no sequential form", self.name));
+        self.alone.ok_or_else(missing)
+    }
+
+    /// The same program with its sequential form.
+    const fn with_alone<P: Sequential>(self) -> Self {
+        Self {
+            alone: Some(Alone {
+                run: |app, args| line::<P>(app, args)?.program.alone(),
+                input: |app, args| Ok(line::<P>(app, args)?.program.input()),
+            }),
+            ..self
+        }
+    }
 }
 
 /// A command line: the program's own arguments and those that all have.
-#[derive(Parser)]
-#[command(no_binary_name = true)]
+#[derive(Args)]
 struct Line<P: Args> {
     #[command(flatten)]
     program: P,
@@ -57,33 +80,33 @@ struct Line<P: Args> {
 }
 
 const CATALOG: &[App] = &[
-    app::<sor::Sor>("sor", "red-black over-relaxation on a matrix split by rows"),
-    app::<is::Is>(
+    application::<sor::Sor>("sor", "red-black over-relaxation on a matrix split by rows"),
+    application::<is::Is>(
         "is",
         "ranks integers by counting them in buckets that migrate",
     ),
-    app::<barnes::Barnes>("barnes", "gravity: all read what all have moved"),
-    app::<water::Water>(
+    application::<barnes::Barnes>("barnes", "gravity: all read what all have moved"),
+    application::<water::Water>(
         "water",
         "molecular dynamics: forces are summed under locks that migrate",
     ),
-    app::<spmv::Spmv>(
+    application::<spmv::Spmv>(
         "spmv",
         "sparse matrix x vector, by objects or element by element",
     ),
-    app::<workpile::Workpile>("workpile", "clients that fetch chunks of work from servers"),
-    app::<fft::Fft>("fft", "six-step Fourier transform: a matrix is transposed"),
-    app::<lu::Lu>("lu", "LU decomposition of a matrix dealt out in blocks"),
-    app::<sphere::Sphere>(
+    application::<workpile::Workpile>("workpile", "clients that fetch chunks of work from servers"),
+    application::<fft::Fft>("fft", "six-step Fourier transform: a matrix is transposed"),
+    application::<lu::Lu>("lu", "LU decomposition of a matrix dealt out in blocks"),
+    application::<sphere::Sphere>(
         "sphere",
         "shallow water on a sphere split by latitude; writes a PNG",
     ),
-    app::<radix::Radix>("radix", "radix sort with histograms and prefix sums"),
-    app::<raytrace::Raytrace>(
+    application::<radix::Radix>("radix", "radix sort with histograms and prefix sums"),
+    application::<raytrace::Raytrace>(
         "raytrace",
         "ray tracing of tiles that are stolen; writes a PNG",
     ),
-    app::<edge::Edge>(
+    application::<edge::Edge>(
         "edge",
         "edge detection on a picture split by rows; writes a PNG",
     ),
@@ -114,8 +137,13 @@ const fn app<P: Program>(name: &'static str, about: &'static str) -> App {
         name,
         about,
         start: start::<P>,
-        check: |app, args| parse::<P>(app, args).map(drop),
+        check: |app, args| line::<P>(app, args).map(drop),
+        alone: None,
     }
+}
+
+const fn application<P: Program + Sequential>(name: &'static str, about: &'static str) -> App {
+    app::<P>(name, about).with_alone::<P>()
 }
 
 /// All programs.
@@ -152,6 +180,24 @@ pub fn run_on(dsm: &Dsm, name: &str, args: &[String]) -> Result<String, Error> {
     (app.start)(dsm, app, args)
 }
 
+/// The computation of program `name` by a plain sequential program with the same kernel: no session, nothing shared.
+///
+/// # Errors
+/// If the program is unknown or no application, or its arguments make no sense.
+pub fn alone(name: &str, args: &[String]) -> Result<Figures, Error> {
+    let app = find(name)?;
+    (app.sequential()?.run)(app, args)
+}
+
+/// What program `name` would compute with, for a program in another language that computes the same; none if none does.
+///
+/// # Errors
+/// As [`alone`].
+pub fn input(name: &str, args: &[String]) -> Result<Option<Input>, Error> {
+    let app = find(name)?;
+    (app.sequential()?.input)(app, args)
+}
+
 fn find(name: &str) -> Result<&'static App> {
     CATALOG
         .iter()
@@ -167,7 +213,7 @@ fn find(name: &str) -> Result<&'static App> {
 }
 
 fn start<P: Program>(dsm: &Dsm, app: &App, args: &[String]) -> Result<String> {
-    let line = parse::<P>(app, args)?;
+    let line = line::<P>(app, args)?;
     let said = line.program.run(dsm)?;
     if let Some(base) = &line.counts {
         counts::write(dsm, base)?;
@@ -175,11 +221,8 @@ fn start<P: Program>(dsm: &Dsm, app: &App, args: &[String]) -> Result<String> {
     Ok(said)
 }
 
-fn parse<P: Args>(app: &App, args: &[String]) -> Result<Line<P>> {
-    let usage = |e: clap::Error| Error::Usage(e.to_string());
-    let command = Line::<P>::command().name(app.name).about(app.about);
-    let matches = command.try_get_matches_from(args).map_err(usage)?;
-    Line::from_arg_matches(&matches).map_err(usage)
+fn line<P: Args>(app: &App, args: &[String]) -> Result<Line<P>> {
+    parse(app.name, app.about, args)
 }
 
 /// What clap says of `--help`, which to it is a kind of error.
@@ -190,28 +233,8 @@ fn help(app: &App, args: &[String]) -> String {
     }
 }
 
-/// The session with a deadline for waiting until others have done their work.
-pub(crate) fn patient(dsm: &Dsm) -> Dsm {
-    dsm.with_deadline(Duration::from_secs(24 * 3600))
-}
-
-/// Fails unless the cluster has that many application processes.
-pub(crate) fn needs(dsm: &Dsm, program: &'static str, processes: usize) -> Result<()> {
-    if dsm.size() >= processes {
-        return Ok(());
-    }
-    Err(Error::TooSmall {
-        program,
-        needs: format!("{processes} application processes"),
-        has: dsm.size().to_string(),
-    })
-}
-
-/// A wrong result, found by this process.
-pub(crate) fn wrong(dsm: &Dsm, program: &'static str, what: impl Into<String>) -> Error {
-    Error::Wrong {
-        program,
-        process: dsm.name().to_owned(),
-        what: what.into(),
+impl Program for suite::Suite {
+    fn run(&self, dsm: &Dsm) -> Result<String> {
+        self.each(dsm, run_on)
     }
 }

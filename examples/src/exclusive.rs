@@ -7,8 +7,8 @@ use clap::Args;
 use dsm_lib::Dsm;
 use serde_json::json;
 
-use crate::app::{Program, patient, wrong};
 use crate::error::Result;
+use crate::program::{Program, patient, wrong};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]

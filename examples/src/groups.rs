@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dsm_lib::{Dsm, Vector};
 
-use crate::app::{Program, patient, wrong};
 use crate::error::{Error, Result};
+use crate::program::{Program, patient, wrong};
 
 /// The value that says that the program is over.
 const STOP: f64 = -1.0;

@@ -1,6 +1,6 @@
 //! Integer sort: the ranks of many small integers, by counting (IS: docs/bibliography.md#dvsm, "Choice of applications").
 //!
-//! Each process has a share of the keys, in memory of its own, and each iteration changes two of them
+//! Each process has a share of the keys, in private memory, and each iteration changes two of them
 //! and ranks all again: the rank of a key is the number of smaller keys. Two phases with two patterns
 //! of sharing:
 //!
@@ -8,18 +8,21 @@
 //!   buckets are split into an object for each process; a process goes round them, beginning with its
 //!   own, and adds in a section: the objects **migrate** from one to the next, and all are busy at once.
 //! * *Rank.* After a barrier everyone reads all buckets (**read-only**: copies, within the group) and
-//!   writes the ranks of its own keys into its own object.
+//!   ranks its own keys. At the end it writes the ranks into its own object.
 //!
 //! There are two sets of buckets, used in turn: each process clears its object of one while the other is
 //! counted into. All is integers, so the result must equal the sequential one exactly. The size of the DVSM paper,
 //! table 1, is `--keys 1048576 --buckets 512`.
 
-use clap::Args;
-use dsm_lib::{Dsm, Vector};
+use std::time::Instant;
 
-use crate::app::Program;
+use clap::Args;
+use dsm_lib::{Call, Dsm, Vector};
+
 use crate::common::{Pace, dice, enough, same_bits, share, unit};
 use crate::error::Result;
+use crate::figures::{Checksum, Figures};
+use crate::program::{Input, Program, Sequential};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -44,8 +47,9 @@ impl Program for Is {
         let shared = Shared::declare(self, dsm)?;
         let mine = share(self.keys, dsm.size(), dsm.rank());
         let mut keys: Vec<u32> = mine.clone().map(|at| self.key(at)).collect();
-        shared.clear(0, dsm.rank())?;
-        let mut clock = self.pace.start(dsm, "is", 10)?;
+        shared.clear(0, dsm.rank())?.wait()?;
+        let mut ranks = vec![0; keys.len()];
+        let mut clock = self.pace.start(dsm, "is", ITERATIONS)?;
         while clock.runs() {
             for (at, key) in self.changes(clock.done()) {
                 if mine.contains(&at) {
@@ -53,33 +57,70 @@ impl Program for Is {
                 }
             }
             let set = clock.done() % 2;
-            shared.clear(1 - set, dsm.rank())?;
-            shared.add(set, dsm, &histogram(&keys, self.buckets))?;
+            let cleared = shared.clear(1 - set, dsm.rank())?;
+            let counts = histogram(&keys, self.buckets);
+            cleared.wait()?;
+            shared.add(set, dsm, &counts)?;
             clock.barrier()?;
-            let starts = starts(&shared.buckets[set].read_all()?);
-            let ranks: Vec<u32> = keys.iter().map(|k| starts[*k as usize]).collect();
-            shared.ranks.object(dsm.rank())?.write(&ranks)?;
+            rank(&keys, &starts(&shared.buckets[set].read_all()?), &mut ranks);
             if !clock.next()? {
                 break;
             }
         }
+        shared.ranks.object(dsm.rank())?.write(&ranks)?;
+        clock.finish()?;
         if dsm.rank() > 0 {
             return Ok(String::new());
         }
-        if clock.done() > 0 {
-            same_bits(dsm, "is", &shared.ranks, &self.sequential(clock.done()))?;
-        }
-        Ok(format!(
+        let expected = match clock.done() {
+            0 => vec![0; self.keys],
+            done => self.sequential(done),
+        };
+        same_bits(dsm, "is", &shared.ranks, &expected)?;
+        let text = format!(
             "is: {} keys in {} buckets by {} processes, {} iterations; equal to a sequential run",
             self.keys,
             self.buckets,
             dsm.size(),
             clock.done()
-        ))
+        );
+        Ok(clock.report(text, Checksum::of(&expected)))
+    }
+}
+
+/// Iterations if nothing is said.
+const ITERATIONS: usize = 10;
+
+impl Sequential for Is {
+    fn alone(&self) -> Result<Figures> {
+        let mut keys = self.all_keys();
+        let mut ranks = vec![0; keys.len()];
+        let started = Instant::now();
+        for i in 0..self.pace.iterations(ITERATIONS) {
+            for (at, key) in self.changes(i) {
+                keys[at] = key;
+            }
+            rank(&keys, &starts(&histogram(&keys, self.buckets)), &mut ranks);
+        }
+        Ok(Figures::new(started.elapsed(), Checksum::of(&ranks)))
+    }
+
+    fn input(&self) -> Option<Input> {
+        let iterations = self.pace.iterations(ITERATIONS);
+        let sizes = [self.keys, self.buckets, iterations].map(|n| n.to_string());
+        let keys = self.all_keys().into_iter();
+        Some(Input {
+            parameters: sizes.into(),
+            data: keys.flat_map(u32::to_le_bytes).collect(),
+        })
     }
 }
 
 impl Is {
+    fn all_keys(&self) -> Vec<u32> {
+        (0..self.keys).map(|at| self.key(at)).collect()
+    }
+
     /// Key `at`: the sum of four random numbers, so that values in the middle are frequent.
     fn key(&self, at: usize) -> u32 {
         let mut dice = dice(self.seed, at);
@@ -98,23 +139,42 @@ impl Is {
     }
 
     /// The whole computation by one process: the rank of each key after `iterations`.
-    pub(crate) fn sequential(&self, iterations: usize) -> Vec<u32> {
-        let mut keys: Vec<u32> = (0..self.keys).map(|at| self.key(at)).collect();
+    fn sequential(&self, iterations: usize) -> Vec<u32> {
+        let mut keys = self.all_keys();
         for (at, key) in (0..iterations).flat_map(|i| self.changes(i)) {
             keys[at] = key;
         }
-        let starts = starts(&histogram(&keys, self.buckets));
-        keys.iter().map(|k| starts[*k as usize]).collect()
+        let mut ranks = vec![0; keys.len()];
+        rank(&keys, &starts(&histogram(&keys, self.buckets)), &mut ranks);
+        ranks
     }
 }
 
-/// How many keys have each value.
+/// How many keys have each value. Frequent values follow each other, so four counters take turns: an addition need not wait for
+/// the one before.
 fn histogram(keys: &[u32], buckets: usize) -> Vec<u32> {
-    let mut counts = vec![0; buckets];
-    for key in keys {
-        counts[*key as usize] += 1;
+    let mut counts = [(); 4].map(|()| vec![0_u32; buckets]);
+    let (fours, rest) = keys.as_chunks::<4>();
+    for keys in fours {
+        for (counts, key) in counts.iter_mut().zip(keys) {
+            counts[*key as usize] += 1;
+        }
     }
-    counts
+    let [mut sum, others @ ..] = counts;
+    for key in rest {
+        sum[*key as usize] += 1;
+    }
+    for other in others {
+        sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
+    }
+    sum
+}
+
+/// The number of smaller keys, for each key.
+fn rank(keys: &[u32], starts: &[u32], ranks: &mut [u32]) {
+    for (rank, key) in ranks.iter_mut().zip(keys) {
+        *rank = starts[*key as usize];
+    }
 }
 
 /// How many keys have a smaller value, for each value.
@@ -150,9 +210,9 @@ impl Shared {
         })
     }
 
-    fn clear(&self, set: usize, rank: usize) -> Result<()> {
+    fn clear(&self, set: usize, rank: usize) -> Result<Call<()>> {
         let own = self.buckets[set].object(rank)?;
-        Ok(own.write(&vec![0; own.len()])?)
+        Ok(own.write_async(&vec![0; own.len()]))
     }
 
     /// Adds the counts of one process, part by part, beginning with its own.
@@ -160,12 +220,10 @@ impl Shared {
         for turn in 0..dsm.size() {
             let part = (dsm.rank() + turn) % dsm.size();
             let mut section = self.buckets[set].object(part)?.acquire()?;
-            let mut sums = section.read()?.into_vec();
             let mine = &counts[share(counts.len(), dsm.size(), part)];
-            for (sum, count) in sums.iter_mut().zip(mine) {
+            for (sum, count) in section.values_mut()?.iter_mut().zip(mine) {
                 *sum += count;
             }
-            section.write(&sums)?;
             section.release()?;
         }
         Ok(())

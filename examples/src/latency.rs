@@ -12,8 +12,8 @@ use dsm_lib::{Dsm, Object};
 use hdrhistogram::Histogram;
 use serde_json::json;
 
-use crate::app::{Program, patient};
 use crate::error::Result;
+use crate::program::{Program, patient};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]

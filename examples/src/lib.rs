@@ -31,8 +31,10 @@ mod app;
 mod common;
 mod counts;
 mod error;
+mod figures;
 mod output;
 mod picture;
+mod program;
 
 pub mod barnes;
 pub mod edge;
@@ -56,5 +58,7 @@ pub mod suite;
 pub mod water;
 pub mod workpile;
 
-pub use app::{App, catalog, run, run_on};
+pub use app::{App, alone, catalog, input, run, run_on};
 pub use error::Error;
+pub use figures::{Checksum, Figures};
+pub use program::Input;

@@ -9,8 +9,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use dsm_lib::{CopyPolicy, Dsm, ErrorCode, Vector};
 
-use crate::app::{Program, needs, patient, run_on, wrong};
 use crate::error::{Error, Result};
+use crate::program::{Program, needs, parse, patient, wrong};
+use crate::{groups, ping_pong};
 
 /// The arguments.
 #[derive(Args, Debug, Clone)]
@@ -45,11 +46,9 @@ enum Kind {
 impl Program for Pathology {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         needs(dsm, "pathology", 2)?;
-        let rounds = ["--rounds".to_owned(), self.rounds.to_string()];
-        let shown = |bad, good| run_on(dsm, if self.healthy { good } else { bad }, &rounds);
         match self.kind {
-            Kind::BadGroup => return shown("bad-group", "good-group"),
-            Kind::PingPong => return shown("ping-pong", "ping-pong-split"),
+            Kind::BadGroup => return self.show::<groups::Bad, groups::Good>(dsm),
+            Kind::PingPong => return self.show::<ping_pong::Shared, ping_pong::Split>(dsm),
             Kind::Bottleneck => self.bottleneck(dsm)?,
             Kind::NoSharing => self.no_sharing(dsm)?,
             Kind::PolicyMismatch => self.policy_mismatch(dsm)?,
@@ -69,7 +68,16 @@ fn work(micros: u64) {
 }
 
 impl Pathology {
-    /// All count under one lock, and work while they have it; cured: a lock each.
+    /// What another program shows, or its cure.
+    fn show<Bad: Program, Cured: Program>(&self, dsm: &Dsm) -> Result<String> {
+        let rounds = ["--rounds".to_owned(), self.rounds.to_string()];
+        match self.healthy {
+            true => parse::<Cured>("pathology", "", &rounds)?.run(dsm),
+            false => parse::<Bad>("pathology", "", &rounds)?.run(dsm),
+        }
+    }
+
+    /// All count under one lock, and work while they have it; cured: one lock per process.
     fn bottleneck(&self, dsm: &Dsm) -> Result<()> {
         let locks = if self.healthy { dsm.size() } else { 1 };
         let counter = dsm.vector::<u64>("counter", dsm.size());

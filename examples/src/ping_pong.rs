@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dsm_lib::{Dsm, Object};
 
-use crate::app::{Program, needs, patient, wrong};
 use crate::error::{Error, Result};
+use crate::program::{Program, needs, patient, wrong};
 
 /// The arguments of both programs.
 #[derive(Args, Debug, Clone)]

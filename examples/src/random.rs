@@ -10,8 +10,8 @@ use dsm_lib::{CopyPolicy, Dsm, Element, Handle, Object, Variable, Vector};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::app::{Program, wrong};
 use crate::error::Result;
+use crate::program::{Program, wrong};
 
 /// Barriers during the run, at the same places for all.
 const PHASES: usize = 8;

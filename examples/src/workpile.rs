@@ -14,12 +14,13 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Dsm, Matrix, Object, Vector};
+use dsm_lib::{Call, Dsm, Matrix, Object, Vector};
 use rand::RngExt;
 
-use crate::app::{Program, patient, wrong};
-use crate::common::{dice, seconds, unit};
+use crate::common::{Dice, dice, seconds, unit};
 use crate::error::{Error, Result};
+use crate::figures::{Checksum, Figures};
+use crate::program::{Program, Sequential, patient, wrong};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -40,9 +41,24 @@ pub struct Workpile {
     /// Take chunks in a section instead of by fetch-add.
     #[arg(long)]
     locks: bool,
+    /// Ask for the next chunk before working on this one (not with --locks).
+    #[arg(long, conflicts_with = "locks")]
+    ahead: bool,
     /// Seed of the work.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Print the time of the computation and a checksum of the result, as a line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Sequential for Workpile {
+    fn alone(&self) -> Result<Figures> {
+        let started = Instant::now();
+        let piles = self.servers.unwrap_or(0).max(1);
+        let sum = self.sequential(&vec![self.limit(); piles]);
+        Ok(Figures::new(started.elapsed(), Checksum::of(&[sum])))
+    }
 }
 
 impl Program for Workpile {
@@ -58,13 +74,15 @@ impl Program for Workpile {
         let shared = Shared::declare(dsm, servers)?;
         shared.clear(dsm.rank())?;
         patient(dsm).barrier()?;
+        let started = Instant::now();
         if dsm.rank() < clients {
             let done = Client::new(self, dsm, &shared)?.work()?;
             shared.results.object(dsm.rank())?.write(&done)?;
         }
         patient(dsm).barrier()?;
+        let took = started.elapsed();
         match dsm.rank() {
-            0 => self.verify(dsm, &shared, servers),
+            0 => self.verify(dsm, &shared, (servers, took)),
             _ => Ok(String::new()),
         }
     }
@@ -95,7 +113,12 @@ impl Workpile {
         results.fold(0, u64::wrapping_add)
     }
 
-    fn verify(&self, dsm: &Dsm, shared: &Shared, servers: usize) -> Result<String> {
+    fn verify(
+        &self,
+        dsm: &Dsm,
+        shared: &Shared,
+        (servers, took): (usize, Duration),
+    ) -> Result<String> {
         let mut taken = Vec::new();
         for pile in shared.piles.objects() {
             // Whoever finds a pile empty has counted it up.
@@ -115,6 +138,9 @@ impl Workpile {
                 "{chunks} chunks were done with sum {sum}, {should} were taken, and a sequential run gives {expected}"
             );
             return Err(wrong(dsm, "workpile", what));
+        }
+        if self.json {
+            return Ok(Figures::new(took, Checksum::of(&[sum])).line());
         }
         Ok(format!(
             "workpile: {chunks} chunks by clients {} and servers {servers}, {:.0} chunks/s, {:.1} us a request; sum equal to that of a sequential run",
@@ -189,28 +215,68 @@ impl<'a> Client<'a> {
         let mut dice = dice(!self.workpile.seed, self.rank);
         let (start, mut waited) = (Instant::now(), Duration::ZERO);
         let mut done = [0_u64; WAITED + 1];
-        while !self.piles.is_empty() && limit.is_none_or(|limit| start.elapsed() < limit) {
-            let which = dice.random_range(0..self.piles.len());
-            let (pile, counter) = &self.piles[which];
-            let asked = Instant::now();
-            let chunk = self.take(counter)?;
-            waited += asked.elapsed();
-            if chunk < self.workpile.limit() {
-                let result = self.workpile.result(*pile, chunk);
-                done[CHUNKS] += 1;
-                done[SUM] = done[SUM].wrapping_add(result);
-            } else {
+        let mut next = self.choose(&mut dice);
+        while let Some((which, asked)) = next {
+            let (pile, _) = self.piles[which];
+            let waits = Instant::now();
+            let chunk = asked.wait(self.workpile)?;
+            waited += waits.elapsed();
+            let goes_on = limit.is_none_or(|limit| start.elapsed() < limit);
+            if chunk >= self.workpile.limit() {
                 self.piles.swap_remove(which);
+                next = if goes_on {
+                    self.choose(&mut dice)
+                } else {
+                    None
+                };
+                continue;
             }
+            let ahead = match self.workpile.ahead && goes_on {
+                true => self.choose(&mut dice),
+                false => None,
+            };
+            let result = self.workpile.result(pile, chunk);
+            done[CHUNKS] += 1;
+            done[SUM] = done[SUM].wrapping_add(result);
+            next = match ahead {
+                None if goes_on => self.choose(&mut dice),
+                ahead => ahead,
+            };
         }
         done[NANOS] = start.elapsed().as_nanos() as u64;
         done[WAITED] = waited.as_nanos() as u64;
         Ok(done)
     }
 
-    /// The number of the next chunk.
-    fn take(&self, pile: &Object<u64>) -> Result<u64> {
-        if !self.workpile.locks {
+    /// Asks a pile for its next chunk; none if all are empty.
+    fn choose(&self, dice: &mut Dice) -> Option<(usize, Asked)> {
+        if self.piles.is_empty() {
+            return None;
+        }
+        let which = dice.random_range(0..self.piles.len());
+        let pile = &self.piles[which].1;
+        let asked = match self.workpile.ahead {
+            true => Asked::Already(pile.fetch_add_async(0, 1)),
+            false => Asked::Not(pile.clone()),
+        };
+        Some((which, asked))
+    }
+}
+
+/// A request for a chunk.
+enum Asked {
+    Already(Call<u64>),
+    Not(Object<u64>),
+}
+
+impl Asked {
+    /// The number of the chunk.
+    fn wait(self, workpile: &Workpile) -> Result<u64> {
+        let pile = match self {
+            Self::Already(call) => return Ok(call.wait()?),
+            Self::Not(pile) => pile,
+        };
+        if !workpile.locks {
             return Ok(pile.fetch_add(0, 1)?);
         }
         let mut section = pile.acquire()?;
@@ -232,7 +298,9 @@ mod tests {
             servers: None,
             work: 50,
             locks: false,
+            ahead: false,
             seed: 3,
+            json: false,
         }
     }
 

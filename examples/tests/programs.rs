@@ -63,7 +63,7 @@ fn applications_verify_whatever_their_options() {
         ("edge", "--rows 32 --columns 1 --threshold 1"),
         ("edge", "--rows 40 --columns 30 --seconds 0.1"),
     ] {
-        // A cluster each: variables stay, and another size would be another declaration.
+        // One cluster per size: variables stay, and another size would be another declaration.
         let said = nested().run(name, args);
         assert!(said[0].contains("equal to"), "{}", said[0]);
         assert!(said[1..].iter().all(String::is_empty), "{said:?}");

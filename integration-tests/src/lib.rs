@@ -226,6 +226,21 @@ pub const OPS: [&str; 4] = ["reads", "writes", "acquires", "releases"];
 /// Number of operations by (variable, object, operation); none is zero.
 pub type Counts = BTreeMap<(String, u64, &'static str), u64>;
 
+/// Arguments that run a shell script on the cluster.
+pub fn up_args(script: &str) -> [&str; 9] {
+    [
+        "up",
+        "-c",
+        "cluster.toml",
+        "--run-dir",
+        "run",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]
+}
+
 /// Everything a command printed.
 pub fn said(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

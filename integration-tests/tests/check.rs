@@ -150,7 +150,7 @@ fn fails(lab: &Lab, args: &[&str], expected: &str) {
     assert!(said.contains(expected), "{args:?}: {said}");
 }
 
-/// What is cured is not found, however little of it counts; and the exit status is that of the answer.
+/// What is cured is not found, however few accesses count; and the exit status is that of the answer.
 #[test]
 fn cured_programs_do_not_have_the_finding() {
     let size = ["sor", "--rows", "32", "--columns", "32"];

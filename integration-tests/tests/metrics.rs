@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use dosmos_integration_tests::{Lab, NESTED};
+use dosmos_integration_tests::{Lab, NESTED, up_args};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -65,17 +65,7 @@ fn every_process_answers_and_event_managers_come_to_agree_with_memory_processes(
     lab.cluster(NESTED);
     let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
     let program = format!("{binary} app random --seed 5 --operations 200 && exec sleep 1000");
-    let args = [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        &program,
-    ];
+    let args = up_args(&program);
     let mut command = lab.command(&args);
     let _up = Up(command
         .stdout(Stdio::null())

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_integration_tests::{Counts, Lab, NESTED, said};
+use dosmos_integration_tests::{Counts, Lab, NESTED, said, up_args};
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -154,17 +154,7 @@ fn a_bad_group_structure_shows_as_inter_group_reads_and_a_good_one_has_none() {
 #[test]
 fn a_failing_program_is_named_and_everything_ends() {
     let lab = lab();
-    let output = lab.dosmos(&[
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        "echo no luck >&2; exit 3",
-    ]);
+    let output = lab.dosmos(&up_args("echo no luck >&2; exit 3"));
     assert_eq!(output.status.code(), Some(1));
     let said = said(&output);
     assert!(

@@ -157,7 +157,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     });
     terminal.press(&["/"]);
     terminal.types("!.");
-    terminal.sees("The filter lets no variable through");
+    terminal.sees("No variable matches the filter");
     terminal.press(&["Escape"]);
     terminal.sees("1 of");
 
@@ -167,7 +167,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     });
     terminal.press(&["c"]);
     terminal.until("the cursor's figures", |s| {
-        s.contains("accesses:") && s.contains("on copies")
+        s.contains("accesses:") && s.contains("cached reads")
     });
     terminal.press(&["Escape", "+", "Left"]);
     terminal.sees("REWOUND");
@@ -194,7 +194,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     terminal.press(&[":"]);
     terminal.types("record op=write");
     terminal.sees("what to record from now on");
-    terminal.sees("recorded: op=write");
+    terminal.sees("recording: op=write");
     terminal.press(&[":"]);
     terminal.types("save screen.svg");
     terminal.sees("saved screen.svg");
@@ -258,7 +258,7 @@ fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
     terminal.sees("No event manager is running");
     terminal.press(&[":"]);
     terminal.types("record off");
-    terminal.sees("this run is over");
+    terminal.sees("this run has ended");
     terminal.press(&["q"]);
     terminal.ends();
 

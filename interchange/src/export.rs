@@ -22,7 +22,7 @@ pub struct Run {
     pub catalog: Catalog,
     /// Their names.
     pub names: Names,
-    /// Start of the run: where it came from a file, what that said, else the start of its first record.
+    /// Start of the run: that of the imported file, otherwise the start of its first record.
     pub start: Nanos,
     /// End of the run.
     pub end: Nanos,

@@ -56,6 +56,14 @@ pub enum Error {
     /// This start could not be counted.
     #[error(transparent)]
     Incarnation(#[from] IncarnationError),
+    /// It could not tell who belongs to the run.
+    #[error("{name} has no token of its run: {source}")]
+    Token {
+        /// The process.
+        name: String,
+        /// What went wrong.
+        source: std::io::Error,
+    },
     /// Its address could not be published.
     #[error(transparent)]
     Publish(#[from] PublishError),

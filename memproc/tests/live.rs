@@ -15,8 +15,8 @@ use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer}
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::{self as w};
 use dosmos_proto::{
-    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Topology, VarId,
-    VariableSpec,
+    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Token, Topology,
+    VarId, VariableSpec,
 };
 use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, oneshot};
@@ -29,7 +29,7 @@ use tonic::{Request, Response, Status, Streaming};
 #[allow(missing_docs, unreachable_pub, dead_code)]
 mod topology;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until something holds.
 async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -38,7 +38,7 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, wait)
+    timeout(TIMEOUT, wait)
         .await
         .unwrap_or_else(|_| panic!("never: {what}"));
 }
@@ -50,7 +50,7 @@ fn in_runtime<F: Future<Output = ()>>(test: F) {
         .unwrap();
     let local = LocalSet::new();
     local.block_on(&runtime, async {
-        timeout(3 * PATIENCE, test).await.expect("the test hangs");
+        timeout(3 * TIMEOUT, test).await.expect("the test hangs");
     });
 }
 
@@ -62,7 +62,7 @@ struct Process {
 impl Process {
     async fn stop(self) -> Summary {
         let _ = self.stop.send(());
-        timeout(PATIENCE, self.task).await.unwrap().unwrap()
+        timeout(TIMEOUT, self.task).await.unwrap().unwrap()
     }
 }
 
@@ -127,6 +127,27 @@ impl Cluster {
     }
 }
 
+/// Whoever does not show the token of the run is no application process and no neighbour.
+#[test]
+fn strangers_are_refused() {
+    in_runtime(async {
+        let c = Cluster::new(&["/a"], 1, 1);
+        let _processes = c.start_all().await;
+        drop(c.client(0).await);
+        let address = c.book().resolve(&c.topology.mp_name(MpId(0))).unwrap();
+        let other = Token::generate().unwrap();
+        for token in [None, Some(&other)] {
+            let channel = transport::connect(&address, token, TIMEOUT).await.unwrap();
+            let mut client = MemoryClient::new(channel);
+            let nothing = tokio_stream::empty();
+            let said = client.application(nothing).await.unwrap_err();
+            assert_eq!(said.code(), tonic::Code::Unauthenticated, "{said}");
+            let said = client.peer(tokio_stream::empty()).await.unwrap_err();
+            assert_eq!(said.code(), tonic::Code::Unauthenticated, "{said}");
+        }
+    });
+}
+
 /// An application process, raw.
 struct Client {
     out: mpsc::UnboundedSender<w::ApRequest>,
@@ -139,7 +160,9 @@ impl Client {
     async fn connect(book: &AddressBook, mp: &str, name: &str, protocol: u32) -> Self {
         eventually("the address is published", || book.resolve(mp).is_some()).await;
         let address = book.resolve(mp).unwrap();
-        let channel = transport::connect(&address, PATIENCE).await.unwrap();
+        let channel = transport::connect(&address, book.token().as_ref(), TIMEOUT)
+            .await
+            .unwrap();
         let (out, queue) = mpsc::unbounded_channel();
         out.send(w::ApRequest {
             id: 1,
@@ -184,7 +207,7 @@ impl Client {
             if let Some(body) = self.held.remove(&id) {
                 return body;
             }
-            let next = timeout(PATIENCE, self.replies.message()).await.unwrap();
+            let next = timeout(TIMEOUT, self.replies.message()).await.unwrap();
             let reply = next.unwrap().expect("the session ended");
             self.held.insert(reply.id, reply.body.unwrap());
         }
@@ -369,7 +392,7 @@ fn a_memory_process_that_ends_fails_its_objects_only_and_is_found_again() {
                 }
             }
         };
-        let e = timeout(PATIENCE, noticed).await.unwrap();
+        let e = timeout(TIMEOUT, noticed).await.unwrap();
         assert_eq!(e.code(), w::ErrorCode::Unreachable);
         assert!(e.message.contains("mp1"), "{}", e.message);
         assert_eq!(a.read(x).await, [0]);
@@ -385,7 +408,7 @@ fn a_memory_process_that_ends_fails_its_objects_only_and_is_found_again() {
                 }
             }
         };
-        match timeout(PATIENCE, back).await.unwrap() {
+        match timeout(TIMEOUT, back).await.unwrap() {
             Out::Error(e) => assert_eq!(e.code(), w::ErrorCode::ProcessLost),
             other => panic!("{other:?}"),
         }
@@ -420,12 +443,12 @@ impl Ledger {
         all.map(|b| b.records.as_ref().unwrap().kind.len()).sum()
     }
 
-    async fn serve(&self, address: &Address) -> JoinHandle<()> {
+    async fn serve(&self, address: &Address, token: Token) -> JoinHandle<()> {
         let listener = Listener::bind(address).await.unwrap();
         let service = EventManagerServer::new(self.clone())
             .max_decoding_message_size(dosmos_proto::MAX_MESSAGE_BYTES);
         tokio::task::spawn(async move {
-            let _ = transport::server()
+            let _ = transport::server(token)
                 .add_service(service)
                 .serve_with_incoming(listener)
                 .await;
@@ -596,7 +619,9 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
         // It comes late, takes but does not acknowledge, and dies.
         let ledger = Ledger::default();
         ledger.0.lock().unwrap().silent = true;
-        let server = ledger.serve(&address).await;
+        let server = ledger
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         eventually("records arrive", || ledger.records() >= 100).await;
         server.abort();
         let _ = server.await;
@@ -604,7 +629,9 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
             a.read(x).await;
         }
         ledger.0.lock().unwrap().silent = false;
-        let _server = ledger.serve(&address).await;
+        let _server = ledger
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         eventually("all records arrive", || ledger.records() >= 150).await;
         let summary = p.stop().await;
         assert!(summary.drained);
@@ -630,7 +657,9 @@ fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follo
         let mut a = c.client(0).await;
         let x = a.declare(spec("x", "mp0", 8)).await;
         let lost = Ledger::default();
-        let server = lost.serve(&address).await;
+        let server = lost
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         for _ in 0..100 {
             a.read(x).await;
         }
@@ -647,7 +676,9 @@ fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follo
         let _ = server.await;
         // It comes back and knows nothing.
         let ledger = Ledger::default();
-        let _server = ledger.serve(&address).await;
+        let _server = ledger
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         for _ in 0..50 {
             a.read(x).await;
         }
@@ -688,7 +719,9 @@ fn the_event_manager_selects_what_is_recorded() {
             }
             .into(),
         );
-        let _server = ledger.serve(&address).await;
+        let _server = ledger
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         let p = c.start(0).await;
         eventually("the stream is up", || ledger.0.lock().unwrap().probes > 0).await;
         let mut a = c.client(0).await;
@@ -727,7 +760,9 @@ fn the_blocking_policy_stops_requests_until_records_are_durable() {
             answered += 1;
         }
         let ledger = Ledger::default();
-        let _server = ledger.serve(&address).await;
+        let _server = ledger
+            .serve(&address, c.book().require_token().unwrap())
+            .await;
         // The one that waited is answered, and so are others.
         let last = a.next - 1;
         a.reply(last).await;

@@ -5,12 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use dosmos_proto::transport::Listener;
+use dosmos_proto::transport::{Listener, Router};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_stream::Stream;
-use tonic::transport::server::Router;
 
 /// Why a server ended by itself.
 #[derive(Debug, thiserror::Error)]

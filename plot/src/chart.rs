@@ -1,6 +1,6 @@
 //! What is shown.
 
-use crate::{Axis, Color, draw};
+use crate::{Axis, Color};
 
 /// A chart: axes and layers, drawn in their order.
 #[derive(Clone, Debug)]
@@ -186,14 +186,6 @@ impl Chart {
             });
         }
         self
-    }
-
-    /// Draws it.
-    ///
-    /// # Errors
-    /// [`Error::Empty`] if no layer has a point that the axes can place.
-    pub fn svg(&self) -> Result<String, Error> {
-        draw::svg(self)
     }
 }
 

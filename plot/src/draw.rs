@@ -17,26 +17,32 @@ type Drawn = Result<(), Box<dyn StdError>>;
 
 const FONT: &str = "sans-serif";
 
-pub(crate) fn svg(chart: &Chart) -> Result<String, Error> {
-    let placed: Vec<(f64, f64)> = chart
-        .layers
-        .iter()
-        .flat_map(Layer::extremes)
-        .filter_map(|p| place(chart, p))
-        .collect();
-    let x = chart.x.span(placed.iter().map(|p| p.0));
-    let y = chart.y.span(placed.iter().map(|p| p.1));
-    let (Some(x), Some(y), false) = (x, y, placed.is_empty()) else {
-        return Err(Error::Empty {
-            title: chart.title.clone(),
-        });
-    };
-    let mut text = String::new();
-    draw(chart, x, y, &mut text).map_err(|e| Error::Drawing {
-        title: chart.title.clone(),
-        why: e.to_string(),
-    })?;
-    Ok(finished(chart, &text))
+impl Chart {
+    /// Draws the chart.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if no layer has a point that the axes can place.
+    pub fn svg(&self) -> Result<String, Error> {
+        let placed: Vec<(f64, f64)> = self
+            .layers
+            .iter()
+            .flat_map(Layer::extremes)
+            .filter_map(|p| place(self, p))
+            .collect();
+        let x = self.x.span(placed.iter().map(|p| p.0));
+        let y = self.y.span(placed.iter().map(|p| p.1));
+        let (Some(x), Some(y), false) = (x, y, placed.is_empty()) else {
+            return Err(Error::Empty {
+                title: self.title.clone(),
+            });
+        };
+        let mut text = String::new();
+        draw(self, x, y, &mut text).map_err(|e| Error::Drawing {
+            title: self.title.clone(),
+            why: e.to_string(),
+        })?;
+        Ok(finished(self, &text))
+    }
 }
 
 /// Fits any width, follows the page's colours, and says what it is to those who cannot see it.

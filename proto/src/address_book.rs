@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::token::{ENV_TOKEN, Token};
 use crate::transport::Address;
 
 /// Names of processes to addresses.
@@ -62,6 +63,27 @@ impl AddressBook {
             // Whoever still reads it finds nobody listening, which is as true.
             let _ = std::fs::remove_file(path);
         }
+    }
+
+    /// The token that a process of the run requires; made if the run has none.
+    ///
+    /// # Errors
+    /// If it cannot be read or made, or there is no run directory and none in the environment.
+    pub fn require_token(&self) -> io::Result<Token> {
+        match self.run_dir() {
+            Some(dir) => Token::of_run(dir),
+            None => Token::from_env()?.ok_or_else(|| {
+                io::Error::other(format!("there is no run directory: set {ENV_TOKEN}"))
+            }),
+        }
+    }
+
+    /// The token of the run, as far as it is known now: of the run directory, otherwise of the environment.
+    pub fn token(&self) -> Option<Token> {
+        let kept = self
+            .run_dir()
+            .and_then(|dir| Token::read(dir).ok().flatten());
+        kept.or_else(|| Token::from_env().ok().flatten())
     }
 
     /// The run directory, if there is one: where processes publish their addresses and keep what has to

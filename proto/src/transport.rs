@@ -17,8 +17,22 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_stream::Stream;
-use tonic::transport::server::{Connected, Server};
-use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::service::InterceptorLayer;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::{Connected, Router as AnyRouter};
+use tonic::transport::{Endpoint, Uri};
+use tower::layer::util::{Identity, Stack};
+
+use crate::token::{RequireToken, ShowToken, Token};
+
+/// A connection to another process, which shows the token of the run with every call.
+pub type Channel = InterceptedService<tonic::transport::Channel, ShowToken>;
+
+type Layers = Stack<InterceptorLayer<RequireToken>, Identity>;
+/// A gRPC server that requires the token of the run.
+pub type Server = tonic::transport::Server<Layers>;
+/// The services of a [`Server`].
+pub type Router = AnyRouter<Layers>;
 
 /// Where a process listens: `host:port` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -227,22 +241,27 @@ const MOST_STREAMS: u32 = 256;
 /// A peer that does not answer a ping for this long is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// A gRPC server with the settings every dosmos process uses.
-pub fn server() -> Server {
-    Server::builder()
+/// A gRPC server with the settings every dosmos process uses. Whoever does not show `token` is refused.
+pub fn server(token: Token) -> Server {
+    tonic::transport::Server::builder()
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
+        .layer(InterceptorLayer::new(RequireToken::new(token)))
 }
 
-/// Dials `address` once.
+/// Dials `address` once. Calls over the connection show `token`.
 ///
 /// # Errors
 /// What the system says, with the address.
-pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, ConnectError> {
+pub async fn connect(
+    address: &Address,
+    token: Option<&Token>,
+    timeout: Duration,
+) -> Result<Channel, ConnectError> {
     let uri = match address {
         Address::Tcp(text) => format!("http://{text}"),
         Address::Unix(_) => "http://unix.invalid".to_owned(),
@@ -271,7 +290,8 @@ pub async fn connect(address: &Address, timeout: Duration) -> Result<Channel, Co
             endpoint.connect_with_connector(dial).await
         }
     };
-    channel.map_err(failed)
+    let channel = channel.map_err(failed)?;
+    Ok(Channel::new(channel, ShowToken::new(token)))
 }
 
 /// A process that could not be reached.

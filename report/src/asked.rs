@@ -40,7 +40,7 @@ impl<'a> Asked<'a> {
         Nanos(self.extent.from.0 / 2 + self.extent.to.0 / 2)
     }
 
-    /// Where to look at a variable: in the middle of its worst finding, else of the run.
+    /// Where to look at a variable: in the middle of its worst finding, otherwise of the run.
     pub(crate) fn moment_of(&self, variable: &str, analysis: &Analysis) -> Nanos {
         let about = |f: &&dosmos_analysis::Finding| f.variable.as_deref() == Some(variable);
         match analysis.findings.iter().find(about) {
@@ -85,7 +85,7 @@ impl<'a> Asked<'a> {
         self.source.histogram(&query).await
     }
 
-    /// Accesses by variable, those on copies included.
+    /// Accesses by variable, cached reads included.
     pub(crate) fn accesses(&self) -> BTreeMap<VarId, u64> {
         let mut sums = BTreeMap::new();
         for p in &self.meta.primaries {

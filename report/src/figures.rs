@@ -111,7 +111,7 @@ pub(super) fn table(asked: &Asked<'_>) -> Block {
         "variable",
         "layout",
         "reads",
-        "on copies",
+        "cached",
         "writes",
         "acquires",
         "inter-group",

@@ -12,10 +12,8 @@ pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
         ));
     }
     for withheld in &analysis.withheld {
-        let (kind, subject, why) = (withheld.kind, &withheld.subject, &withheld.why);
-        blocks.push(Block::Warning(format!(
-            "Withheld: {kind}, {subject}: {why}"
-        )));
+        let (kind, target, why) = (withheld.kind, &withheld.target, &withheld.why);
+        blocks.push(Block::Warning(format!("Withheld: {kind}, {target}: {why}")));
     }
     blocks
 }
@@ -25,11 +23,11 @@ fn card(finding: &Finding) -> Block {
     let mut badge = format!("{} of process time lost", percent(finding.severity));
     if let Some(gain) = finding.predicted_gain {
         let from = match finding.gain_from {
-            Some(GainFrom::Model) => "by the model of the run",
-            _ => "from what accesses cost",
+            Some(GainFrom::Model) => "predicted by the model of the run",
+            _ => "estimated from the costs of accesses",
         };
         badge += &format!(
-            " · predicted gain {} of the run time, {from}",
+            " · projected gain {} of the run time, {from}",
             percent(gain)
         );
     }
@@ -57,7 +55,7 @@ fn card(finding: &Finding) -> Block {
         });
     }
     Block::Card {
-        heading: format!("{}: {}", finding.kind, finding.subject()),
+        heading: format!("{}: {}", finding.kind, finding.target()),
         badge,
         color: match finding.severity {
             s if s >= 0.2 => Color::Inter,

@@ -12,7 +12,7 @@ use crate::asked::{Asked, seconds};
 use dosmos_client::text;
 
 /// How to read the diagrams.
-pub(super) const LEGEND: &str = "Histories: x read, + read on a copy, * write; green local, yellow intra-group, \
+pub(super) const LEGEND: &str = "Histories: x read, + cached read, * write; green local, yellow intra-group, \
     red inter-group. Full bars: waiting for the lock; half bars: for a release; grey: at a barrier; thin blue: in the \
     section.";
 

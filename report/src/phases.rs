@@ -67,7 +67,7 @@ fn chart(asked: &Asked<'_>, name: &str, p: &Phases) -> Chart {
         })
         .collect();
     let x = Axis::new("").categories(bars.iter().map(|b| b.0.clone()));
-    let y = Axis::new("ms a phase").range(0.0, longest.max(1e-6) * 1.05);
+    let y = Axis::new("ms per phase").range(0.0, longest.max(1e-6) * 1.05);
     let series = [
         (
             "computing",

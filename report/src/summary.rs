@@ -79,7 +79,7 @@ pub(super) async fn blocks(
     tiles.push((
         "Findings".to_owned(),
         findings.to_string(),
-        worst.map_or("nothing to fix".to_owned(), |f| {
+        worst.map_or("nothing found".to_owned(), |f| {
             format!("worst: {:.0} % of the time", f.severity * 100.0)
         }),
     ));

@@ -16,13 +16,8 @@ use dosmos_tidy::modules::modules;
 const FILES_IN_CIRCLES: &[(&str, usize)] = &[
     ("proto", 3),
     ("trace", 8),
-    ("dsm-lib", 9),
+    ("dsm-lib", 10),
     ("memproc", 2),
-    ("plot", 5),
-    ("interchange", 2),
-    ("visualizer", 18),
-    ("cli", 18),
-    ("examples", 31),
 ];
 
 fn roots(folder: &str) -> Vec<PathBuf> {
@@ -34,7 +29,7 @@ fn roots(folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The arrows inside a circle, a line each.
+/// The arrows inside a circle, one line per file.
 fn drawn(circle: &std::collections::BTreeSet<PathBuf>, arrows: &Graph<PathBuf>) -> String {
     let root = root();
     let short = |p: &Path| p.strip_prefix(&root).unwrap_or(p).display().to_string();

@@ -5,6 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
+use dosmos_client::Run;
 use dosmos_proto::Nanos;
 use dosmos_visualizer::tui::{self, Options};
 
@@ -20,5 +21,5 @@ async fn main() -> Result<(), tui::Error> {
         title,
         ..Options::default()
     };
-    tui::run(Arc::new(source), options).await
+    tui::run(Run::of(Arc::new(source), ""), options).await
 }

@@ -125,19 +125,19 @@ fn variables_objects_and_operations_are_chosen() {
     );
     assert!(filter(&state).variables.is_empty());
     assert_eq!(filter(&state).ops, Op::ALL[..4]);
-    state.handle(Action::NextSubject);
+    state.handle(Action::NextTarget);
     assert_eq!(filter(&state).variables, [GRID]);
     state.handle(Action::NextObject);
     assert_eq!(filter(&state).object, Some(0));
     state.handle(Action::PreviousObject);
     state.handle(Action::PreviousObject);
     assert_eq!(filter(&state).object, Some(7));
-    state.handle(Action::NextSubject);
+    state.handle(Action::NextTarget);
     assert_eq!(
         (filter(&state).variables, filter(&state).object),
         (vec![SUM], None)
     );
-    state.handle(Action::NextSubject);
+    state.handle(Action::NextTarget);
     assert!(filter(&state).variables.is_empty());
     state.handle(Action::Writes);
     assert_eq!(filter(&state).ops, [Op::Write]);
@@ -146,7 +146,7 @@ fn variables_objects_and_operations_are_chosen() {
     state.handle(Action::Reads);
     assert_eq!(filter(&state).ops, Op::ALL[..4]);
     state.handle(Action::Show(Screen::ProcessHistory));
-    state.handle(Action::PreviousSubject);
+    state.handle(Action::PreviousTarget);
     assert_eq!(filter(&state).aps, [ApId(3)]);
 }
 
@@ -220,10 +220,10 @@ fn an_answer_to_an_old_question_is_not_shown() {
     let source = support::finished();
     let mut state = after(&source, SIZE, &[Action::Show(Screen::Histogram)]);
     let old = state.request();
-    state.handle(Action::NextSubject);
+    state.handle(Action::NextTarget);
     assert!(state.data.histogram.is_none());
-    let source = std::sync::Arc::new(source);
-    let update = dosmos_visualizer::tui::answer_once(source, old);
+    let run = dosmos_client::Run::of(std::sync::Arc::new(source), "");
+    let update = dosmos_visualizer::tui::answer_once(run, old);
     state.apply(futures::executor::block_on(update));
     assert!(state.data.histogram.is_none());
 }

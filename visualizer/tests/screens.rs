@@ -155,7 +155,7 @@ fn histogram_zoomed_on_a_wide_terminal() {
 fn zoomed_history(screen: Screen) -> Vec<Action> {
     let mut keys = vec![Action::Show(screen)];
     if screen == Screen::VariableHistory {
-        keys.push(Action::PreviousSubject);
+        keys.push(Action::PreviousTarget);
     }
     keys.extend([Action::ZoomIn; 5]);
     keys
@@ -174,7 +174,7 @@ fn variable_history() {
 #[test]
 fn process_history() {
     let mut keys = zoomed_history(Screen::ProcessHistory);
-    keys.extend([Action::NextSubject, Action::Down]);
+    keys.extend([Action::NextTarget, Action::Down]);
     let state = after(&support::finished(), SMALL, &keys);
     insta::assert_snapshot!(picture(&state, COLOUR));
 }

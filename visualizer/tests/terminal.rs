@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use dosmos_client::Run;
 use dosmos_proto::Nanos;
 use dosmos_visualizer::state::Look;
 use dosmos_visualizer::tui::{self, Options};
@@ -100,7 +101,7 @@ fn start(options: Options) -> (User, impl Future<Output = Result<(), tui::Error>
     let source = Arc::new(support::live(Nanos(300_000_000)));
     (
         User { keys, screen },
-        tui::drive(terminal, typed, source, options),
+        tui::drive(terminal, typed, Run::of(source, ""), options),
     )
 }
 
@@ -205,7 +206,9 @@ async fn without_a_terminal_it_says_so() {
         return;
     }
     let source = Arc::new(support::finished());
-    let error = tui::run(source, Options::default()).await.unwrap_err();
+    let error = tui::run(Run::of(source, ""), Options::default())
+        .await
+        .unwrap_err();
     assert!(
         error.to_string().contains("dosmos top needs a terminal"),
         "{error}"

@@ -32,7 +32,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         finding.advice = format!(
             "on average {waiting:.1} processes wait for {}: split it so that they use different objects, \
              or do less between acquire and release (held {:.1} µs on average)",
-            finding.subject(),
+            finding.target(),
             held / 1e3,
         );
         let mut candidate = Candidate::new(finding, [id], counts.acquires, t.time_lost);

@@ -65,7 +65,7 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
 fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {
     let listed = json!({
         "kind": symptom.finding.kind,
-        "subject": symptom.finding.subject(),
+        "target": symptom.finding.target(),
         "severity": symptom.finding.severity,
     });
     let evidence = &mut cause.finding.evidence;

@@ -50,7 +50,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         finding.advice = format!(
             "{} write different elements of {}: split the variable so that each has objects of its own",
             finding.aps.join(" and "),
-            finding.subject(),
+            finding.target(),
         );
         let records = writers.iter().map(|(_, used)| used.counts.total()).sum();
         let floor = profile.fraction(t.time_lost * their_time);

@@ -31,7 +31,7 @@ pub(super) fn judge(
     if let Some(why) = doubt(profile, t, &candidate) {
         return Err(Withheld {
             kind: candidate.finding.kind,
-            subject: candidate.finding.subject(),
+            target: candidate.finding.target(),
             why,
         });
     }

@@ -47,7 +47,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         finding.advice = format!(
             "only {} uses {}: make it a variable of that process's own",
             finding.aps.join(""),
-            finding.subject(),
+            finding.target(),
         );
         let objects = objects.iter().map(|(id, _)| *id);
         let mut candidate = Candidate::new(finding, objects, counts.total(), t.negligible_loss);

@@ -116,7 +116,7 @@ fn describe(
     finding.variable = Some(name);
     finding.advice = format!(
         "let {to_name} own {}: its processes issue most of the accesses",
-        finding.subject()
+        finding.target()
     );
     let mut candidate = Candidate::new(finding, moved, records, t.negligible_loss);
     candidate.ratio = Some(((now - then) / now, t.assignment_gain));

@@ -47,7 +47,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             "{} take {} from each other: give each its own object and combine the results at a barrier, \
              or do several updates in one section",
             finding.aps.join(" and "),
-            finding.subject(),
+            finding.target(),
         );
         let floor = profile.fraction(t.time_lost * their_time);
         let mut candidate = Candidate::new(finding, [id], seen.count, floor);

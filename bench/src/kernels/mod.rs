@@ -35,7 +35,7 @@ pub(crate) async fn run(args: KernelsArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     if args.max_n == 0 || args.time == 0 || args.repeats == 0 {
-        bail!("--max-n, --time and --repeats must be 1 at least");
+        bail!("--max-n, --time and --repeats must be at least 1");
     }
     let known = |name: &String| name == BARRIERS || all.iter().any(|s| s.name == name);
     if let Some(unknown) = args.sweeps.iter().find(|n| !known(n)) {

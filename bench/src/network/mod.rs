@@ -34,7 +34,7 @@ pub(crate) async fn run(args: NetworkArgs) -> anyhow::Result<()> {
         return peer::answer(address).await;
     }
     if args.runs == 0 || args.messages == 0 {
-        bail!("--runs and --messages must be 1 at least");
+        bail!("--runs and --messages must be at least 1");
     }
     let (record, sizes) = measure(&args).await?;
     let document = document(&args, &record, &sizes)?;

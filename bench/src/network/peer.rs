@@ -7,11 +7,12 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, PeerReadDone, peer_message::Body};
-use dosmos_proto::{MAX_MESSAGE_BYTES, Nanos};
+use dosmos_proto::{MAX_MESSAGE_BYTES, Nanos, Token};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -97,7 +98,8 @@ pub(super) async fn answer(address: &str) -> anyhow::Result<()> {
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let parent_ends = dosmos_cli::node::end_of(true)?;
-    let server = transport::server().add_service(service);
+    let token = Token::from_env()?.context("there is no token")?;
+    let server = transport::server(token).add_service(service);
     tokio::select! {
         ended = server.serve_with_incoming(listener) => ended.context("the echo server failed"),
         () = parent_ends => Ok(()),
@@ -123,8 +125,10 @@ pub(super) struct Measured {
 impl Link {
     pub(super) async fn open(address: &Address) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
+        let token = Token::generate()?;
         let mut process = tokio::process::Command::new(program)
             .args(["network", "--answer", &address.to_string()])
+            .env(ENV_TOKEN, token.reveal())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -137,7 +141,8 @@ impl Link {
             .trim()
             .parse()
             .with_context(|| format!("the other end said {line:?}"))?;
-        let channel = transport::connect(&address, std::time::Duration::from_secs(5)).await?;
+        let channel =
+            transport::connect(&address, Some(&token), std::time::Duration::from_secs(5)).await?;
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);

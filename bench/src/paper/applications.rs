@@ -10,113 +10,10 @@ use dosmos_report as report;
 use dosmos_trace::query::Breakdown;
 
 use super::effort::Effort;
-use crate::run::{Ran, run_prepared};
+use crate::applications::{APPLICATIONS, Application};
+use crate::breakdown::{breakdown_of, computing};
+use crate::run::{Ran, one_group, run_prepared};
 use crate::statistics::spread;
-
-/// An application of the DVSM paper with its speed-up there on 8 processors: Fast Ethernet, ATM.
-struct Application {
-    name: &'static str,
-    /// Of which size: the paper's where a run takes long enough to be measured, larger where it would not.
-    size: &'static [&'static str],
-    /// How much of it; with it, the same whatever the number of processes.
-    amount: [&'static str; 2],
-    paper: Option<(f64, f64)>,
-}
-
-impl Application {
-    /// With `quick`: small, and once.
-    fn command(&self, quick: bool) -> Vec<&'static str> {
-        let [option, amount] = self.amount;
-        let mut command = vec![self.name, option];
-        if quick {
-            command.push("1");
-        } else {
-            command.push(amount);
-            command.extend(self.size);
-        }
-        command
-    }
-}
-
-const fn application(
-    name: &'static str,
-    size: &'static [&'static str],
-    amount: [&'static str; 2],
-    paper: Option<(f64, f64)>,
-) -> Application {
-    Application {
-        name,
-        size,
-        amount,
-        paper,
-    }
-}
-
-/// Those of the paper first.
-const APPLICATIONS: [Application; 12] = [
-    application(
-        "sor",
-        &["--rows", "2000", "--columns", "1000"],
-        ["--iterations", "20"],
-        Some((6.9, 6.9)),
-    ),
-    application(
-        "is",
-        &["--keys", "1048576", "--buckets", "512"],
-        ["--iterations", "20"],
-        Some((5.5, 5.5)),
-    ),
-    application(
-        "barnes",
-        &["--bodies", "16384", "--theta", "0.57"],
-        ["--iterations", "4"],
-        Some((3.6, 3.8)),
-    ),
-    application(
-        "sphere",
-        &["--rows", "384", "--columns", "768"],
-        ["--iterations", "40"],
-        Some((3.7, 4.0)),
-    ),
-    application(
-        "water",
-        &["--molecules", "1000"],
-        ["--iterations", "40"],
-        Some((3.1, 3.1)),
-    ),
-    application(
-        "raytrace",
-        &["--rows", "480", "--columns", "640"],
-        ["--iterations", "2"],
-        Some((5.6, 5.7)),
-    ),
-    application(
-        "spmv",
-        &["--rows", "13000", "--per-row", "50"],
-        ["--iterations", "100"],
-        None,
-    ),
-    application("workpile", &["--servers", "0"], ["--chunks", "4000"], None),
-    application("fft", &["--side", "1024"], ["--iterations", "4"], None),
-    application(
-        "lu",
-        &["--n", "1024", "--block", "64"],
-        ["--iterations", "2"],
-        None,
-    ),
-    application(
-        "radix",
-        &["--keys", "1048576", "--bits", "10"],
-        ["--iterations", "5"],
-        None,
-    ),
-    application(
-        "edge",
-        &["--rows", "1024", "--columns", "1024"],
-        ["--iterations", "2"],
-        None,
-    ),
-];
 
 /// Figure 1.
 pub(super) async fn breakdown(effort: Effort) -> anyhow::Result<Vec<Block>> {
@@ -165,8 +62,9 @@ pub(super) async fn speedup(effort: Effort) -> anyhow::Result<Vec<Block>> {
         let mut seconds: [Vec<f64>; 2] = Default::default();
         let mut modelled: [Vec<f64>; 2] = Default::default();
         for _ in 0..effort.runs {
-            let alone = longest(&breakdown_of(&run(app, &cluster(1), effort).await?).await?);
-            let ran = run(app, &cluster(2), effort).await?;
+            let alone =
+                longest(&breakdown_of(&run(app, &one_group(1, true), effort).await?).await?);
+            let ran = run(app, &one_group(2, true), effort).await?;
             let together = longest(&breakdown_of(&ran).await?);
             for (processes, gains) in MODELLED.into_iter().zip(&mut modelled) {
                 gains.push(alone / (together * changed(&ran, processes).await?));
@@ -225,46 +123,9 @@ async fn run(app: &Application, cluster: &str, effort: Effort) -> anyhow::Result
         .context(app.name)
 }
 
-async fn breakdown_of(ran: &Ran) -> anyhow::Result<Breakdown> {
-    let run = Run::open(&Target::run(ran.dir.path())).await?;
-    Ok(run.source().breakdown().await?)
-}
-
-/// Each process's phases but the first and the last: these hold starting and verifying.
-fn computing(breakdown: &Breakdown) -> Vec<PhaseTimes> {
-    let mut processes: Vec<PhaseTimes> = Vec::new();
-    for whole in breakdown.by_process() {
-        let phases: Vec<&PhaseTimes> = breakdown.of(whole.ap).collect();
-        let Some(inner) = phases.get(1..phases.len().saturating_sub(1)) else {
-            continue;
-        };
-        let mut inner = inner.iter();
-        if let Some(first) = inner.next() {
-            let mut sum = **first;
-            inner.for_each(|p| sum.join(p));
-            processes.push(sum);
-        }
-    }
-    processes
-}
-
 fn longest(breakdown: &Breakdown) -> f64 {
     let walls = computing(breakdown).into_iter().map(|p| p.wall.0);
     walls.max().unwrap_or(0) as f64 / 1e9
-}
-
-/// One group, an application process at each memory process.
-fn cluster(processes: usize) -> String {
-    let mut text = "name = \"speedup\"\n[defaults]\nlisten = \"unix\"\n[[group]]\nname = \"all\"\n\
-         [[emp]]\nname = \"emp0\"\n"
-        .to_owned();
-    for i in 0..processes {
-        text += &format!(
-            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n\
-             [[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
-        );
-    }
-    text
 }
 
 #[cfg(test)]
@@ -286,7 +147,7 @@ mod tests {
             }
         }
         assert_eq!(
-            Cluster::parse(&cluster(2))
+            Cluster::parse(&one_group(2, true))
                 .unwrap()
                 .topology
                 .application_processes()

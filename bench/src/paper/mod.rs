@@ -71,7 +71,7 @@ pub(crate) async fn run(args: PaperArgs) -> anyhow::Result<()> {
         bail!("there is no experiment {unknown}; `dosmos-bench paper --list` names them");
     }
     if args.runs == 0 {
-        bail!("--runs must be 1 at least");
+        bail!("--runs must be at least 1");
     }
     let effort = Effort {
         runs: if args.quick { 1 } else { args.runs },

@@ -121,7 +121,7 @@ const FIGURES: [Figure; 9] = [
 
 pub(crate) fn run(args: &StoreArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.records == 0 || args.one_key_records == 0 || args.commit == 0 {
-        bail!("--runs, --records, --one-key-records and --commit must be 1 at least");
+        bail!("--runs, --records, --one-key-records and --commit must be at least 1");
     }
     if let (true, [method]) = (args.one_run, &args.method[..]) {
         let figures = methods::measure(*method, args)?;

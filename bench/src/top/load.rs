@@ -16,7 +16,7 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{
     AddressBook, ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
-    PROTOCOL, Placement, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    PROTOCOL, Placement, Token, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 const IN_GROUP: u32 = 8;
 /// Time between two batches of a memory process, as of a real one.
 const BATCH: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How much of it.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl Load {
         }
         for _ in 0..size.managers {
             all_ready
-                .recv_timeout(PATIENCE)
+                .recv_timeout(TIMEOUT)
                 .context("an event manager did not come up")?;
         }
         Ok(load)
@@ -148,11 +148,12 @@ async fn one(
         retention: Default::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let token = book.require_token()?;
     let server = dosmos_emp::run(config, listener, book, async {
         let _ = stopped.await;
     });
     let client = async {
-        let result = send(me, size, topology, &address, over, ready).await;
+        let result = send(me, size, topology, (&address, &token), over, ready).await;
         let _ = stop.send(());
         result
     };
@@ -165,11 +166,11 @@ async fn send(
     me: u32,
     size: Size,
     topology: &Topology,
-    address: &Address,
+    (address, token): (&Address, &Token),
     over: Arc<AtomicBool>,
     ready: std::sync::mpsc::Sender<()>,
 ) -> anyhow::Result<()> {
-    let channel = transport::connect(address, PATIENCE)
+    let channel = transport::connect(address, Some(token), TIMEOUT)
         .await
         .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
     let mut client = EventManagerClient::new(channel);

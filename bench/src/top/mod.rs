@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
-use dosmos_client::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource, Run};
 use dosmos_visualizer::state::Screen;
 use dosmos_visualizer::tui::{self, Drawn, KeyCode, Options};
 use serde::Serialize;
@@ -46,7 +46,7 @@ struct Measured {
 
 pub(crate) async fn run(args: TopArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.seconds == 0 || args.emps == 0 || args.variables < args.emps {
-        bail!("--runs, --seconds and --emps must be 1 at least, --variables as large as --emps");
+        bail!("--runs, --seconds and --emps must be at least 1, and --variables at least --emps");
     }
     let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
     output::note(&format!(
@@ -106,8 +106,8 @@ async fn measure(
         ..Options::default()
     };
     let began = Instant::now();
-    let source = Arc::new(Fused::new(sources));
-    tui::headless(source, (args.columns, args.rows), keys, options).await?;
+    let run = Run::of(Arc::new(Fused::new(sources)), "");
+    tui::headless(run, (args.columns, args.rows), keys, options).await?;
     let all = drawn.lock().unwrap_or_else(PoisonError::into_inner);
     let counted: Vec<Drawn> = all
         .iter()

@@ -4,37 +4,47 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Format, SourceArgs};
+use super::common::{Format, SourceArgs};
 
-/// The models. All but `inputs` and `predict` read one JSON document and know nothing of traces.
+/// The models. All but `inputs` and `predict` read a JSON document and need no trace.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// LoPC, all threads alike: cycle time and contention of blocking requests
+    /// LoPC, homogeneous threads: cycle time and contention of blocking requests
+    #[command(after_help = super::help::MODEL_LOPC)]
     Lopc(PlottedArgs),
-    /// LoPC of a work pile: throughput with P_s servers; without `Ps`, the best number of servers
+    /// LoPC, clients and servers: throughput with Ps servers, or the best number of servers if Ps is missing
+    #[command(after_help = super::help::MODEL_CLIENT_SERVER)]
     ClientServer(PlottedArgs),
-    /// LoPC for any visit matrix
+    /// LoPC, any visit matrix
+    #[command(after_help = super::help::MODEL_GENERAL)]
     General(DocumentArgs),
     /// Simulate the machine that LoPC describes, event by event
+    #[command(after_help = super::help::MODEL_SIMULATE)]
     Simulate(DocumentArgs),
-    /// Page-based DSM: the cost of an operation, a barrier, or an application of phases
+    /// Page-based DSM: the time of an operation, a barrier, or an application of phases
+    #[command(after_help = super::help::MODEL_DVSM)]
     Dvsm(PlottedArgs),
     /// Memory hierarchy: time per instruction of a program on a machine or cluster
+    #[command(after_help = super::help::MODEL_MEMHIER)]
     Memhier(DocumentArgs),
-    /// Memory hierarchy: the fastest cluster for a budget, or the best upgrade of one
+    /// Memory hierarchy: the fastest cluster for a budget, or the best upgrade of a cluster
+    #[command(after_help = super::help::MODEL_CLUSTER)]
     Cluster(DocumentArgs),
-    /// Locality (alpha, beta) of an address trace or of measured hit rates
+    /// Memory hierarchy: fit the locality (alpha, beta) of an address trace or of measured hit rates
+    #[command(after_help = super::help::MODEL_FIT)]
     Fit(DocumentArgs),
-    /// From a run: the inputs that the other models read
+    /// Derive the inputs of the other models from a run
+    #[command(after_help = super::help::MODEL_INPUTS)]
     Inputs(InputsArgs),
-    /// From a run: where its time went, where the model says it went, and where it would go after a change
+    /// Predict the run time of a recorded run after a change, beside what was measured and modelled
+    #[command(after_help = super::help::MODEL_PREDICT)]
     Predict(PredictArgs),
 }
 
-/// Which document to make of a run.
+/// Which document to derive from a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputsFor {
-    /// Everything
+    /// All of them
     All,
     /// `dosmos model lopc`
     Lopc,
@@ -51,10 +61,10 @@ pub(crate) enum InputsFor {
 pub(crate) struct InputsArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Only the document that this model reads
+    /// Print only the document that this model reads
     #[arg(long = "for", value_enum, default_value = "all", value_name = "MODEL")]
     pub(crate) wanted: InputsFor,
-    /// Whose references (with `--for fit`) [default: the first process]
+    /// With --for fit: application process whose references to use [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) process: Option<String>,
 }
@@ -64,11 +74,11 @@ pub(crate) struct InputsArgs {
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// What to change, e.g. `speed=8,protocol=0.2,prefetch=0.5,groups=proposed.toml,procs=16`; all keys:
-    /// docs/guide/prediction.md
+    /// Changes to predict, such as speed=8,protocol=0.2,prefetch=0.5,groups=proposed.toml,procs=16 (all keys:
+    /// docs/guide/prediction.md)
     #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',')]
     pub(crate) what_if: Vec<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
@@ -78,10 +88,10 @@ pub(crate) struct PredictArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
-    /// What `dosmos-bench network -o` measured [default: a typical machine's]
+    /// Costs of messages as measured by `dosmos-bench network -o FILE.json` [default: those of a typical machine]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
-    /// Operations take what their messages and their service take: use no delays measured in the run
+    /// Compute operation times from messages and service alone, without the delays measured in the run
     #[arg(long)]
     pub(crate) no_delays: bool,
 }
@@ -89,10 +99,10 @@ pub(crate) struct RunArgs {
 /// One document in, one answer out.
 #[derive(Debug, Args)]
 pub(crate) struct DocumentArgs {
-    /// The JSON document (`-`: standard input); its fields: docs/guide/models.md
+    /// JSON document to read; - is standard input (fields: docs/guide/models.md)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) input: PathBuf,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }
@@ -102,7 +112,7 @@ pub(crate) struct DocumentArgs {
 pub(crate) struct PlottedArgs {
     #[command(flatten)]
     pub(crate) document: DocumentArgs,
-    /// Also draw the curve this point lies on, as SVG
+    /// Also draw the curve through this point as SVG
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 }

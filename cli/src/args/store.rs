@@ -1,26 +1,29 @@
-//! The grammar of what concerns trace stores as such: `dosmos store`, and their benchmarks.
+//! The grammar of `dosmos store`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Format;
+use super::common::Format;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// What is in a store: whose it is, how much, which time, what is missing, who writes it
+    /// Print what a store contains: event manager, run, records, time, size, completeness, and its writer if any
+    #[command(after_help = super::help::STORE_INFO)]
     Info(StoreArgs),
-    /// Read all of a store and compare it with its checksums (exit status 1 if anything is damaged)
+    /// Read a whole store and compare it with its checksums; exit status 1 if anything is damaged
+    #[command(after_help = super::help::STORE_VERIFY)]
     Verify(StoreArgs),
-    /// Write a store anew, in full chunks and without wasted space; needs as much space again meanwhile
+    /// Rewrite a store in full chunks to save space; needs free space of the size of the store while it works
+    #[command(after_help = super::help::STORE_COMPACT)]
     Compact(StoreArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// Directory of the trace store
+    /// Trace store directory
     pub(crate) store: PathBuf,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
 }

@@ -34,13 +34,13 @@ impl Baseline {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         serde_json::from_str(&text).with_context(|| {
             format!(
-                "{} is not an answer of `dosmos check --format json`",
+                "{} is not the output of `dosmos check --format json`",
                 file.display()
             )
         })
     }
 
-    /// A finding is known if there was one of its kind about the same thing, and worse if it costs more
+    /// A finding is known if there was one of its kind with the same target, and worse if it costs more
     /// by the thresholds `worse` (as a fraction of what it cost) and `negligible_loss`.
     pub(super) fn change(&self, finding: &Finding, t: &Thresholds) -> Change {
         let same = |k: &&Known| {

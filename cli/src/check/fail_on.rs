@@ -41,7 +41,9 @@ fn fraction(text: &str) -> Result<f64, String> {
     };
     match number.trim().parse::<f64>() {
         Ok(n) if (0.0..=unit).contains(&n) => Ok(n / unit),
-        _ => Err(format!("{text:?} is not a severity; write 0.05 or 5%")),
+        _ => Err(format!(
+            "{text:?} is not a severity between 0 and 1; examples: 0.05, 5%"
+        )),
     }
 }
 

@@ -1,45 +1,26 @@
 //! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
 //!
-//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if it could not say:
-//! the question could not be answered, nothing was recorded, something is missing, or a finding was withheld. 0 only if
-//! everything was looked at and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
+//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if that is not certain: the run
+//! cannot be read, nothing was recorded, something is missing, or a finding was withheld. 0 only if everything was looked at
+//! and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
 //! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one. Documented in
 //! `docs/guide/findings.md`.
 
+mod answer;
 mod baseline;
 mod fail_on;
 mod show;
 
 use std::process::ExitCode;
 
-use dosmos_analysis::Finding;
 use dosmos_client::{Analysed, Run, network_here, read_thresholds, time_range};
-use serde::Serialize;
 
 use crate::args::{CheckArgs, Format};
 use crate::output;
-use crate::query::lacking;
 
+use answer::{Answer, Judged};
 use baseline::{Baseline, Change};
 pub(crate) use fail_on::FailOn;
-
-/// A finding, and what became of it since the baseline.
-#[derive(Debug, Serialize)]
-struct Judged<'a> {
-    #[serde(flatten)]
-    finding: &'a Finding,
-    change: Option<Change>,
-}
-
-/// An answer: that of the analysis, with its findings judged.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    complete: f64,
-    from_ns: u64,
-    to_ns: u64,
-    findings: Vec<Judged<'a>>,
-    withheld: &'a [dosmos_analysis::Withheld],
-}
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let thresholds = read_thresholds(args.thresholds.as_deref())?;
@@ -65,7 +46,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         findings: analysis.findings.iter().map(judge).collect(),
         withheld: &analysis.withheld,
     };
-    for line in lacking(&completeness) {
+    for line in completeness.reasons() {
         output::note(&format!("incomplete: {line}"));
     }
     let recorded = analysis.to_ns > 0;

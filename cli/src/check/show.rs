@@ -1,15 +1,16 @@
-//! Findings for people: a line each, then what to do, on what evidence, and as what change.
+//! Findings as text: a table, then for each finding the advice, the evidence and the change of the cluster file.
 
 use dosmos_analysis::{Finding, GainFrom};
 use serde_json::Value;
 
-use super::{Answer, Change, Judged};
+use super::answer::{Answer, Judged};
+use super::baseline::Change;
 use crate::args::Format;
 use crate::output::Table;
 
-/// One row a finding.
+/// One row per finding.
 pub(super) fn table(answer: &Answer<'_>) -> Table {
-    let mut headers = vec!["lost", "gain", "kind", "what", "who", "complete"];
+    let mut headers = vec!["lost", "gain", "kind", "target", "processes", "complete"];
     let against_baseline = answer.findings.iter().any(|j| j.change.is_some());
     if against_baseline {
         headers.push("change");
@@ -21,7 +22,7 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
             percent(f.severity),
             gain(f).unwrap_or("-".to_owned()),
             f.kind.to_string(),
-            f.subject(),
+            f.target(),
             f.aps.join(" "),
             percent(f.completeness),
         ];
@@ -37,7 +38,7 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
 pub(super) fn report(answer: &Answer<'_>) -> String {
     let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
     let mut text = match answer.findings.len() {
-        0 => format!("nothing found in {seconds:.3} s"),
+        0 => format!("no findings in {seconds:.3} s"),
         1 => format!("1 finding in {seconds:.3} s"),
         n => format!("{n} findings in {seconds:.3} s"),
     };
@@ -53,9 +54,9 @@ pub(super) fn report(answer: &Answer<'_>) -> String {
         text += &in_words(judged);
     }
     if !answer.withheld.is_empty() {
-        text += "\nwithheld, since what was not recorded could explain it:\n";
+        text += "\nwithheld, because records that are missing could explain them:\n";
         for w in answer.withheld {
-            text += &format!("  {} of {}: {}\n", w.kind, w.subject, w.why);
+            text += &format!("  {} of {}: {}\n", w.kind, w.target, w.why);
         }
     }
     text
@@ -66,17 +67,20 @@ fn in_words(judged: &Judged<'_>) -> String {
     let mut text = format!(
         "\n{} of {}: {:.3} s of process time\n",
         f.kind,
-        f.subject(),
+        f.target(),
         f.lost_ns as f64 / 1e9
     );
     text += &format!("  advice    {}\n", f.advice);
     let gained = f.predicted_gain.map(percent);
     match (gained, f.gain_from) {
         (Some(gain), Some(GainFrom::Model)) => {
-            text += &format!("  gain      {gain} of the run time, by the model of the run\n");
+            text +=
+                &format!("  gain      {gain} of the run time, predicted by the model of the run\n");
         }
         (Some(gain), _) => {
-            text += &format!("  gain      about {gain} of the run time, from what accesses cost\n");
+            text += &format!(
+                "  gain      about {gain} of the run time, estimated from the costs of accesses\n"
+            );
         }
         (None, _) => {}
     }
@@ -91,7 +95,7 @@ fn in_words(judged: &Judged<'_>) -> String {
     text
 }
 
-/// A number of the evidence, times in a unit one can read.
+/// A number of the evidence; times in milliseconds.
 fn said(key: &str, value: &Value) -> String {
     let name = |key: &str| key.replace('_', " ");
     match (key.strip_suffix("_ns"), value) {
@@ -130,7 +134,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The predicted gain; one that no model predicted is marked.
+/// The projected gain; `~` marks an estimate without a model.
 fn gain(finding: &Finding) -> Option<String> {
     let gain = percent(finding.predicted_gain?);
     Some(match finding.gain_from {

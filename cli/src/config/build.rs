@@ -1,5 +1,5 @@
-//! From the file to a consistent cluster: names to numbers, missing link processes made up, everything
-//! that does not fit said at once.
+//! From the file to a consistent cluster: names become numbers, missing link processes are added, and all errors are reported
+//! together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,12 +10,14 @@ use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
-use super::{Cluster, Listen, Metrics, file};
+use super::cluster::{Cluster, Listen, Metrics};
+use super::file;
+use super::names::{NAME_RULE, did_you_mean, is_name};
 
 /// Smallest bound of a trace store, in bytes.
 const LEAST_STORE: u64 = 16 << 20;
 
-/// Numbers of things by name, and what is wrong so far.
+/// Numbers by name, and the errors found until now.
 #[derive(Default)]
 struct Builder {
     errors: Vec<String>,
@@ -117,7 +119,7 @@ impl Builder {
         }
         if let Some(at) = chain.iter().position(|n| n == name) {
             let circle = chain[at..].join(" in ");
-            // Told once, by its first member.
+            // Reported once, by its first member.
             if chain[at..]
                 .iter()
                 .min()
@@ -195,7 +197,7 @@ impl Builder {
             let mut mps = self.topology.memory_processes.iter();
             if !mps.any(|mp| mp.event_manager == id) && self.errors.is_empty() {
                 self.error(format!(
-                    "event manager {name} has no memory process; let one report to it (emp = {name:?}) or remove it"
+                    "no memory process reports to event manager {name}; add emp = {name:?} to one, or remove it"
                 ));
             }
         }
@@ -315,8 +317,8 @@ impl Builder {
             && !self.insecure
         {
             self.error(format!(
-                "process {name} would listen at {address}, beyond this machine and without encryption; \
-                 set insecure = true in [defaults] if that network is yours alone"
+                "process {name} would listen at {address}, reachable from other machines without encryption; \
+                 set insecure = true in [defaults] if that network is private"
             ));
         }
         self.listen.insert(name.to_owned(), listen);
@@ -338,8 +340,8 @@ impl Builder {
         match text.parse() {
             Ok(address @ Address::Tcp(_)) if address.is_local() || self.insecure => {}
             Ok(Address::Tcp(_)) => self.error(format!(
-                "{what} would serve metrics at {text}, beyond this machine and without encryption; \
-                 set insecure = true in [defaults] if that network is yours alone"
+                "{what} would serve metrics at {text}, reachable from other machines without encryption; \
+                 set insecure = true in [defaults] if that network is private"
             )),
             _ => self.error(format!(
                 "{what}: metrics = {text:?} is not an address; write host:port (port 0: the system chooses) or \"off\""
@@ -370,7 +372,9 @@ impl Builder {
 
     fn recording(&mut self, r: file::Recording) -> Recording {
         if r.sample_one_in == Some(0) {
-            self.error("recording: sample_one_in = 0; 1 records every access, 10 every tenth");
+            self.error(
+                "recording: sample_one_in must be at least 1 (1: every access, 10: one in ten)",
+            );
         }
         if r.buffer_bytes.is_some_and(|b| b < 1 << 20) {
             self.error("recording: buffer_bytes is below 1 MiB (1048576)");
@@ -395,7 +399,7 @@ impl Builder {
     fn retention(&mut self, s: &file::Store) -> Retention {
         if s.max_bytes.is_some_and(|b| b < LEAST_STORE) {
             self.error(format!(
-                "store: max_bytes is below 16 MiB ({LEAST_STORE}); a store goes a part at a time"
+                "store: max_bytes is below 16 MiB ({LEAST_STORE}); old records are removed in parts of that order"
             ));
         }
         if s.max_age_s.is_some_and(|s| !s.is_finite() || s < 1.0) {
@@ -412,18 +416,18 @@ impl Builder {
         let mut overrides = Vec::new();
         for v in variables {
             if !seen.insert(v.name.clone()) {
-                self.error(format!("variable {} has two entries; join them", v.name));
+                self.error(format!("variable {} has two entries; merge them", v.name));
             }
             if v.owners.is_some() && v.placement.is_some() {
                 self.error(format!(
-                    "variable {}: owners and placement; keep one",
+                    "variable {}: has both owners and placement; keep one",
                     v.name
                 ));
             }
             let placement = match (v.owners, v.placement) {
                 (Some(owners), _) => {
                     self.owners(&v.name, &owners);
-                    // What is wrong with the list was said.
+                    // Errors of the list have been reported.
                     Placement::explicit(owners).ok()
                 }
                 (None, Some(p)) => Some(self.placement(&v.name, p)),
@@ -443,7 +447,7 @@ impl Builder {
     fn owners(&mut self, variable: &str, owners: &[String]) {
         if owners.is_empty() {
             self.error(format!(
-                "variable {variable}: owners is empty; name one at least"
+                "variable {variable}: owners is empty; name at least one memory process"
             ));
         }
         for owner in owners {
@@ -471,48 +475,4 @@ impl Builder {
             }
         }
     }
-}
-
-const NAME_RULE: &str = "a name has 1 to 64 letters, digits, dots, dashes or underscores";
-
-/// Names appear in paths of files and groups.
-fn is_name(name: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
-}
-
-/// `; did you mean x?`, or what there is.
-fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
-    let near = known
-        .clone()
-        .map(|k| (edits(name, k), k))
-        .filter(|(d, _)| *d <= 2)
-        .min();
-    match near {
-        Some((_, k)) => format!("; did you mean {k}?"),
-        None => {
-            let all: Vec<&str> = known.take(8).map(String::as_str).collect();
-            if all.is_empty() {
-                String::new()
-            } else {
-                format!("; there is {}", all.join(", "))
-            }
-        }
-    }
-}
-
-/// Insertions, deletions and substitutions between two words (Levenshtein).
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

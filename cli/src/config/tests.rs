@@ -1,5 +1,7 @@
 //! Each thing that can be wrong with a cluster file, and what is said of it.
 
+use std::path::Path;
+
 use dosmos_proto::transport::Address;
 use dosmos_proto::{CopyPolicy, Placement};
 
@@ -169,11 +171,11 @@ fn unknown_groups_and_event_managers_are_named() {
     let e = replacing("emp = \"emp0\"", "emp = \"boss\"");
     assert_eq!(
         e,
-        "memory process mp0: event manager boss does not exist; there is emp0"
+        "memory process mp0: event manager boss does not exist; known: emp0"
     );
     let e = replacing("parent = \"ocean\"", "parent = \"sea\"");
     assert!(
-        e.starts_with("group north: its parent sea does not exist; there is north, ocean"),
+        e.starts_with("group north: its parent sea does not exist; known: north, ocean"),
         "{e}"
     );
 }

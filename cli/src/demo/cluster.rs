@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use anyhow::bail;
 
-use super::CLUSTER;
+/// Two groups of two memory processes, each with an application process; a link process and an event
+/// manager per group.
+pub const CLUSTER: &str = include_str!("../demo.toml");
 
-/// What `demo.toml` has.
+/// Groups and processes of `demo.toml`.
 const USUAL: (usize, usize) = (2, 4);
-/// More processes than that make no sense as a demonstration on one machine.
+/// Most processes on one machine.
 const MOST: usize = 64;
 
 /// A cluster file of `groups` groups with `processes` application processes dealt out evenly, each with a
@@ -16,7 +18,7 @@ const MOST: usize = 64;
 pub(super) fn text(groups: usize, processes: usize) -> anyhow::Result<String> {
     if groups == 0 || groups > processes || processes > MOST {
         bail!(
-            "no demo of {processes} processes in {groups} groups; give --processes up to {MOST}, and --groups between 1 and that"
+            "cannot run {processes} processes in {groups} groups: --processes must be between 1 and {MOST}, --groups between 1 and the number of processes"
         );
     }
     Ok(match (groups, processes) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use dosmos_client::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource, Run};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
@@ -20,13 +20,11 @@ use crate::args::{DemoArgs, Format, ScreenArgs};
 use crate::config::Cluster;
 use crate::launch::{AppOutcome, RunDir, Running};
 use crate::output::{self, Table};
-use crate::query::{lacking, totals};
+use crate::query::totals;
 use crate::top;
 use crate::up::Signals;
 
-/// Two groups of two memory processes, each with an application process; a link process and an event
-/// manager per group.
-pub const CLUSTER: &str = include_str!("../demo.toml");
+pub use cluster::CLUSTER;
 
 /// Seconds the program computes if nobody says.
 const HEADLESS_SECONDS: u64 = 5;
@@ -39,7 +37,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     else {
         let names: Vec<&str> = dosmos_examples::catalog().iter().map(|a| a.name).collect();
         bail!(
-            "there is no example program {}; there is {}",
+            "there is no example program {}; programs: {}",
             args.app,
             names.join(", ")
         );
@@ -51,12 +49,12 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     } else {
         TERMINAL_SECONDS
     });
-    // Nonsense is told before anything starts.
+    // Invalid arguments are reported before anything starts.
     app.check(&args.args)?;
     let run_dir = RunDir::create(args.run_dir, "demo")?;
     let file = run_dir.path().join("cluster.toml");
     std::fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    let program = std::env::current_exe().context("where is this program?")?;
+    let program = std::env::current_exe().context("cannot find the path of this executable")?;
     let picture = run_dir.path().join(format!("{}.png", app.name));
     let mut command = vec![program.display().to_string(), "app".into(), app.name.into()];
     command.extend(with_defaults(app, args.args, seconds, &picture));
@@ -93,10 +91,10 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         output::error(failure);
     }
     if picture.exists() {
-        output::text(&format!("its picture:       {shown}/{}.png\n", app.name));
+        output::text(&format!("picture written:   {shown}/{}.png\n", app.name));
     }
     output::text(&format!(
-        "look at it again:  dosmos top --run-dir {shown}\nask it:            dosmos query variables --run-dir {shown}\n"
+        "inspect the run:   dosmos top --run-dir {shown}\nfind bad sharing:  dosmos check --run-dir {shown}\n"
     ));
     Ok(if failures.is_empty() {
         ExitCode::SUCCESS
@@ -158,7 +156,7 @@ async fn in_terminal(
         })),
         ..top::options(screen)
     };
-    let terminal = tui::run(source, options);
+    let terminal = tui::run(Run::of(source, ""), options);
     let program = async {
         let outcome = running.run_app(command, false).await;
         let how = match &outcome {
@@ -174,7 +172,7 @@ async fn in_terminal(
     tokio::select! {
         left = &mut terminal => {
             left?;
-            let early = format!("{app} was ended with the terminal, before it had verified its result");
+            let early = format!("{app} was stopped when the terminal view was left, before it had verified its result");
             Ok(AppOutcome { failures: vec![early], incidents: Vec::new() })
         }
         outcome = &mut program => {
@@ -208,15 +206,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         t.event_managers().len(),
     );
     let mut table = Table::new(&[
-        "variable",
-        "reads",
-        "on copies",
-        "intra",
-        "inter",
-        "writes",
-        "intra",
-        "inter",
-        "acquires",
+        "variable", "reads", "cached", "intra", "inter", "writes", "intra", "inter", "acquires",
         "delayed",
     ]);
     for v in &catalog.variables {
@@ -246,7 +236,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         bytes as f64 / 1e6,
         completeness.dropped
     );
-    for line in lacking(&completeness) {
+    for line in completeness.reasons() {
         text += &format!("incomplete: {line}\n");
     }
     Ok(text)

@@ -10,7 +10,6 @@ use dosmos_client::{Phased, Run, Target, read_thresholds};
 
 use crate::args::{DiffArgs, Format};
 use crate::output;
-use crate::query::lacking;
 
 pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
     let thresholds = read_thresholds(args.thresholds.as_deref())?;
@@ -32,7 +31,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
 async fn read(name: &str, thresholds: &Thresholds) -> anyhow::Result<Phased> {
     let run = Run::open(&Target::named(name)).await?;
     let phased = run.phases(thresholds).await?;
-    for line in lacking(&phased.analysed.completeness) {
+    for line in phased.analysed.completeness.reasons() {
         output::note(&format!("{name} is incomplete: {line}"));
     }
     Ok(phased)

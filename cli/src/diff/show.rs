@@ -1,4 +1,4 @@
-//! A comparison for people: the runs, what is done to which variable, the phases that differ most, the findings.
+//! A comparison as text: the runs, the accesses by variable and operation, the phases that differ most, the findings.
 
 use dosmos_analysis::compare::{Comparison, PhaseRow, Row, RunSummary, Sums};
 
@@ -10,7 +10,7 @@ const PHASES: usize = 10;
 
 pub(super) fn report(c: &Comparison) -> String {
     let mut text = runs(c).render(Format::Table);
-    text += "\nby variable and operation\n";
+    text += "\naccesses by variable and operation (2: second run)\n";
     text += &totals(c).render(Format::Table);
     if !c.phases.is_empty() {
         text += &phases(c);
@@ -41,8 +41,22 @@ fn runs(c: &Comparison) -> Table {
 /// One row per variable and operation.
 pub(super) fn totals(c: &Comparison) -> Table {
     let mut table = Table::new(&[
-        "variable", "op", "count", "count'", "change", "time ms", "time' ms", "change", "wait ms",
-        "wait' ms", "local", "local'", "intra", "intra'", "inter", "inter'",
+        "variable",
+        "op",
+        "count",
+        "count 2",
+        "change",
+        "time ms",
+        "time 2 ms",
+        "change",
+        "wait ms",
+        "wait 2 ms",
+        "local",
+        "local 2",
+        "intra",
+        "intra 2",
+        "inter",
+        "inter 2",
     ]);
     for row in &c.totals {
         table.row(cells(row));
@@ -131,27 +145,27 @@ fn findings(c: &Comparison) -> String {
     let percent = |x: f64| format!("{:.1} %", 100.0 * x);
     for f in &c.findings.new {
         text += &format!(
-            "  new   {} of {}: {}; {}\n",
+            "  only second  {} of {}: {}; {}\n",
             f.kind,
-            f.subject(),
+            f.target(),
             percent(f.severity),
             f.advice
         );
     }
     for f in &c.findings.gone {
         text += &format!(
-            "  gone  {} of {}: {}\n",
+            "  only first   {} of {}: {}\n",
             f.kind,
-            f.subject(),
+            f.target(),
             percent(f.severity)
         );
     }
     for k in &c.findings.kept {
         let (a, b) = (percent(k.first), percent(k.second));
-        text += &format!("  both  {} of {}: {a} then {b}\n", k.kind, k.subject);
+        text += &format!("  both         {} of {}: {a}, then {b}\n", k.kind, k.target);
     }
     if c.findings == Default::default() {
-        text += "  none in either\n";
+        text += "  none in either run\n";
     }
     text
 }

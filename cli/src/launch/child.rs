@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
-use dosmos_proto::Nanos;
+use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::Address;
+use dosmos_proto::{Nanos, Token};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
@@ -27,7 +28,7 @@ pub(super) struct Child {
 impl Child {
     /// Starts memory, link or event manager process `name` of a cluster.
     pub(super) fn node(name: &str, cluster: &Path, run_dir: &RunDir) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("where is this program?")?;
+        let program = std::env::current_exe().context("cannot find the path of this executable")?;
         let mut command = Command::new(program);
         command
             .args(["node", "--stdin-is-parent", "--name", name, "--cluster"])
@@ -45,15 +46,16 @@ impl Child {
         name: &str,
         line: &[String],
         memory_process: &Address,
+        token: &Token,
         deadline: Nanos,
         run_dir: &RunDir,
         echo: bool,
     ) -> anyhow::Result<Self> {
         let program = line.first().context("no program to run")?;
         if !is_program(program) {
-            bail!("cannot start {program} for {name}: there is no such program");
+            bail!("cannot start {program} for {name}: no such program");
         }
-        let this = std::env::current_exe().context("where is this program?")?;
+        let this = std::env::current_exe().context("cannot find the path of this executable")?;
         let umask = format!("{:o}", run_dir.umask().bits());
         let mut command = Command::new(this);
         command
@@ -61,6 +63,7 @@ impl Child {
             .args(line)
             .env("DOSMOS_MP", memory_process.to_string())
             .env("DOSMOS_AP", name)
+            .env(ENV_TOKEN, token.reveal())
             .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -125,14 +125,13 @@ impl EventManager {
                     self.state = State::GivenUp;
                     let log = run_dir.tail(name);
                     return Ok(Some(format!(
-                        "event manager {name} ended {} times ({status}) and is not started again: the run goes on, and \
-                         is incomplete; the end of its log:\n{log}",
+                        "event manager {name} ended {} times ({status}) and is not restarted: the run continues, and its trace will be \
+                         incomplete; end of its log:\n{log}",
                         self.ends
                     )));
                 }
-                let said = format!(
-                    "event manager {name} ended ({status}); it is started again on its store"
-                );
+                let said =
+                    format!("event manager {name} ended ({status}); restarting it on its store");
                 let pause = PAUSE * 2u32.pow(self.ends - 1);
                 self.state = State::Restarting {
                     at: Instant::now() + pause,

@@ -92,7 +92,7 @@ impl Metadata {
             // The run goes on without: then it counts as one whose end nobody saw.
             if let Err(e) = self.known.write(store) {
                 output::note(&format!(
-                    "cannot say in {} how the run went: {e}",
+                    "cannot write the outcome of the run to {}: {e}",
                     store.display()
                 ));
             }

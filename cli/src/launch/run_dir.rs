@@ -43,8 +43,10 @@ impl RunDir {
                 .mode(PRIVATE_DIR)
                 .create(&dir)
         };
-        make().with_context(|| format!("cannot make {}", dir.display()))?;
-        let dir = dir.canonicalize().context("the run directory vanished")?;
+        make().with_context(|| format!("cannot create {}", dir.display()))?;
+        let dir = dir
+            .canonicalize()
+            .context("the run directory was removed")?;
         let lock = lock::hold(
             &dir.join(LOCK),
             &format!("{} is in use", dir.display()),
@@ -61,7 +63,7 @@ impl RunDir {
             let made = std::fs::create_dir_all(&path).and_then(|()| {
                 std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
             });
-            made.with_context(|| format!("cannot make {}", path.display()))?;
+            made.with_context(|| format!("cannot create {}", path.display()))?;
         }
         // Addresses of a run that did not come about lead nowhere.
         for old in std::fs::read_dir(dir.join("addr"))?.flatten() {

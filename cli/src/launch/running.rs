@@ -82,7 +82,7 @@ impl Running {
             Err(_) => {
                 let silent = running.first_silent().await;
                 let log = running.run_dir.tail(&silent);
-                bail!("{silent} does not answer after {START:?}; the end of its log:\n{log}");
+                bail!("{silent} does not respond within {START:?}; end of its log:\n{log}");
             }
         }
     }
@@ -134,6 +134,7 @@ impl Running {
     /// # Errors
     /// A program that cannot be started; a process of the cluster that ended.
     pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
+        let token = self.book.require_token()?;
         for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
             let address = self
@@ -145,6 +146,7 @@ impl Running {
                 &ap.name,
                 command,
                 &address,
+                &token,
                 deadline,
                 &self.run_dir,
                 echo,
@@ -182,7 +184,7 @@ impl Running {
             self.apps = left;
             if failed_at.is_some_and(|t| t.elapsed() > AFTER_FAILURE) {
                 for app in &self.apps {
-                    failures.push(format!("{} was ended", app.name));
+                    failures.push(format!("{} was stopped", app.name));
                 }
                 end_all(&mut self.apps).await;
                 break;
@@ -214,11 +216,12 @@ impl Running {
             }
         }
         let names: Vec<String> = self.emps.names().map(str::to_owned).collect();
+        let token = self.book.token();
         for name in names {
             let Some(address) = self.book.resolve(&name) else {
                 continue;
             };
-            if let Ok(channel) = transport::connect(&address, START).await {
+            if let Ok(channel) = transport::connect(&address, token.as_ref(), START).await {
                 let flush = EventManagerClient::new(channel)
                     .flush(FlushRequest {})
                     .await;
@@ -261,7 +264,7 @@ fn none_ended<'a>(
     for child in children {
         if let Some(status) = child.ended()? {
             let (name, log) = (&child.name, run_dir.tail(&child.name));
-            bail!("{name} ended unexpectedly ({status}); the end of its log:\n{log}");
+            bail!("{name} ended unexpectedly ({status}); end of its log:\n{log}");
         }
     }
     Ok(())
@@ -269,7 +272,7 @@ fn none_ended<'a>(
 
 async fn answers(book: &AddressBook, name: &str) -> bool {
     match book.resolve(name) {
-        Some(address) => transport::connect(&address, START).await.is_ok(),
+        Some(address) => transport::connect(&address, None, START).await.is_ok(),
         None => false,
     }
 }

@@ -22,7 +22,8 @@ use dosmos_model::ModelError;
 use serde_json::Value;
 
 use crate::args::{DocumentArgs, Format, ModelCommand};
-use crate::{block_on, output};
+use crate::output;
+use crate::runtime::block_on;
 
 /// Carries a `dosmos model` command out.
 pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
@@ -48,7 +49,7 @@ pub(crate) fn run(command: &ModelCommand) -> anyhow::Result<()> {
     print(&answer, document)
 }
 
-/// What a model says to a document.
+/// The answer of a model to a document.
 ///
 /// # Errors
 /// The document is not JSON, lacks or misspells a field, or a field has a value that the model has no
@@ -75,7 +76,7 @@ fn computed(command: &ModelCommand, text: &str) -> anyhow::Result<Value> {
         ModelCommand::Cluster(_) => memhier::cluster(text),
         ModelCommand::Fit(_) => memhier::locality(text),
         ModelCommand::Inputs(_) | ModelCommand::Predict(_) => {
-            anyhow::bail!("a run is expected, no document")
+            anyhow::bail!("this model reads a run, not a document")
         }
     }
 }
@@ -86,7 +87,7 @@ fn curve(command: &ModelCommand, text: &str) -> anyhow::Result<String> {
         ModelCommand::Lopc(_) => curve::cycle_over_work(text),
         ModelCommand::ClientServer(_) => curve::throughput_over_servers(text),
         ModelCommand::Dvsm(_) => curve::efficiency_over_speed(text),
-        _ => anyhow::bail!("--plot: this model has no curve"),
+        _ => anyhow::bail!("--plot: this model has no curve to draw"),
     }
 }
 

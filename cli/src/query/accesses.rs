@@ -5,7 +5,7 @@ use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, T
 use dosmos_trace::record::{Record, Side};
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::args::QueryArgs;
 use crate::output::{self, Table};
 
@@ -76,8 +76,8 @@ pub(super) async fn history(
     let mut items = Vec::new();
     for p in &h.points {
         let origin = match (p.in_process, p.optimized) {
-            (true, _) => "process",
-            (false, true) => "copy",
+            (true, _) => "cached at ap",
+            (false, true) => "cached",
             (false, false) => p.origin.name(),
         };
         table.row([
@@ -87,7 +87,7 @@ pub(super) async fn history(
             p.op.to_string(),
             origin.to_owned(),
             catalog.topology.ap_name(p.ap),
-            subject(catalog, p.object),
+            object_name(catalog, p.object),
             p.version.to_string(),
             p.count.to_string(),
         ]);
@@ -101,7 +101,7 @@ pub(super) async fn history(
     Ok(Answer::new(table, json, h.completeness))
 }
 
-fn subject(catalog: &Catalog, o: ObjectId) -> String {
+fn object_name(catalog: &Catalog, o: ObjectId) -> String {
     format!("{}[{}]", catalog.name_of(o.var), o.index)
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn events(
             t.ap_name(r.ap),
             t.mp_name(r.mp),
             t.mp_name(r.peer),
-            subject(catalog, r.object),
+            object_name(catalog, r.object),
             r.bytes.to_string(),
             r.version.to_string(),
             side.to_owned(),
@@ -155,7 +155,7 @@ pub(super) async fn events(
     }
     let next = next.map(|n| n.to_string());
     if let Some(next) = &next {
-        output::note(&format!("there is more: --after {next}"));
+        output::note(&format!("more records follow: --after {next}"));
     }
     let json = json!({ "events": items, "next": next });
     Ok(Answer::new(table, json, records.completeness))
@@ -164,7 +164,7 @@ pub(super) async fn events(
 fn flags(r: &Record) -> String {
     let f = r.flags;
     let all = [
-        (f.optimized, "optimized"),
+        (f.optimized, "cached"),
         (f.in_process, "in process"),
         (f.sampled, "sampled"),
         (f.failed, "failed"),

@@ -4,7 +4,7 @@ use dosmos_proto::{Component, PhaseTimes};
 use dosmos_trace::query::{Catalog, TraceSource};
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::args::QueryArgs;
 use crate::output::Table;
 

@@ -5,29 +5,23 @@
 //! the other formats what is missing is said on standard error.
 
 mod accesses;
+mod answer;
 mod breakdown;
 mod objects;
 
 use dosmos_client::Run;
-use dosmos_trace::query::{Completeness, TraceSource};
-use serde_json::json;
+use dosmos_trace::query::TraceSource;
 
 use crate::args::{Format, QueryArgs, Question};
-use crate::output::{self, Table};
+use crate::output;
 
+use answer::Answer;
 pub(crate) use objects::totals;
-
-/// An answer in both forms.
-pub(crate) struct Answer {
-    table: Table,
-    json: serde_json::Value,
-    completeness: Completeness,
-}
 
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     let run = Run::open(&args.sources.target()).await?;
     let answer = answer(run.source(), &args).await?;
-    for line in lacking(&answer.completeness) {
+    for line in answer.completeness.reasons() {
         output::note(&format!("incomplete: {line}"));
     }
     match args.format {
@@ -41,11 +35,6 @@ pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a reader of a table must know, one line per reason.
-pub(crate) fn lacking(c: &Completeness) -> Vec<String> {
-    c.reasons()
-}
-
 async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<Answer> {
     let catalog = source.catalog().await?;
     match args.question {
@@ -57,25 +46,5 @@ async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<An
         Question::History => accesses::history(source, &catalog, args).await,
         Question::Breakdown => breakdown::answer(source, &catalog, args).await,
         Question::Events => accesses::events(source, &catalog, args).await,
-    }
-}
-
-impl Answer {
-    fn new(table: Table, json: serde_json::Value, completeness: Completeness) -> Self {
-        Self {
-            table,
-            json,
-            completeness,
-        }
-    }
-
-    /// An answer that is a list under one key.
-    fn list(
-        table: Table,
-        key: &str,
-        items: &[serde_json::Value],
-        completeness: Completeness,
-    ) -> Self {
-        Self::new(table, json!({ key: items }), completeness)
     }
 }

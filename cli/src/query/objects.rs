@@ -1,4 +1,4 @@
-//! What there is and what it came to: variables, processes, groups, meta-objects.
+//! Variables, processes, groups and meta-objects with their counts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
 use dosmos_trace::record::PerOrigin;
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::args::QueryArgs;
 use crate::output::Table;
 
@@ -18,7 +18,7 @@ use crate::output::Table;
 pub(crate) struct VariableTotals {
     pub(crate) counts: OpCounts,
     pub(crate) by_origin: PerOrigin<OpCounts>,
-    /// Reads on copies, handed over or not.
+    /// Cached reads, handed over or not.
     pub(crate) on_copies: u64,
     pub(crate) copies: u64,
     pub(crate) delayed: u64,
@@ -40,7 +40,7 @@ impl VariableTotals {
         self.wait_sketch.add(&p.wait_sketch);
     }
 
-    /// All reads, on main copies and on copies.
+    /// All reads, cached ones included.
     pub(crate) fn reads(&self) -> u64 {
         self.counts.reads + self.on_copies
     }
@@ -79,19 +79,8 @@ pub(super) async fn variables(
     }
     let (totals, completeness) = totals(source, &query).await?;
     let mut table = Table::new(&[
-        "variable",
-        "layout",
-        "policy",
-        "group",
-        "owners",
-        "copies",
-        "reads",
-        "on copies",
-        "writes",
-        "acquires",
-        "delayed",
-        "wait",
-        "hold",
+        "variable", "layout", "policy", "group", "owners", "copies", "reads", "cached", "writes",
+        "acquires", "delayed", "wait", "hold",
     ]);
     let mut items = Vec::new();
     let none = VariableTotals::default();
@@ -327,7 +316,7 @@ pub(super) async fn meta(
         "group",
         "copies",
         "reads",
-        "on copies",
+        "cached",
         "writes",
         "acquires",
         "releases",

@@ -5,8 +5,8 @@
 use dosmos_documents::texts_for_people;
 use regex::Regex;
 
-/// How many are left. The number only gets smaller; at zero it goes.
-const LEFT: usize = 60;
+/// How many are left: exactly these, so that the number is lowered in the change that lowers it.
+const LEFT: usize = 10;
 
 /// Here the rules themselves stand.
 const THIS: &str = "docs/check/tests/wording.rs";
@@ -34,6 +34,28 @@ impl Rules {
             (r"(?i)\blittle of\b".to_owned(), "a smoke test; few"),
             (r"(?i)\bmatter of\b".to_owned(), "say what it depends on"),
             (r"(?i)\bfrom so far\b|\bonly so far\b".to_owned(), "filter by origin"),
+            (
+                r"(?i)\b(one|two|three|[0-9]+) at least\b".to_owned(),
+                "at least N",
+            ),
+            (
+                r"(?i)\ba (band|byte|cluster|column|group|line|lock|queue|row|total) each\b".to_owned(),
+                "one per",
+            ),
+            (
+                r#"(?i)\b(reads?|those|accesses) on (a copy|copies)\b|"on copies""#.to_owned(),
+                "cached reads",
+            ),
+            (r"(?i)\blately\b".to_owned(), "recently"),
+            (r"(?i)\blets? (none|no [a-z]+) through\b".to_owned(), "matches"),
+            (
+                r"//.*[a-z], else (a|all|at|by|it|of|the|those|to|where)\b".to_owned(),
+                "otherwise",
+            ),
+            (
+                r#""(GIVEN|TAKEN|UNSAVED|SUBJECT|closer)""#.to_owned(),
+                "the name in docs/glossary.md",
+            ),
             (
                 r"(?i)\b(patience|sieve|sighting|givers|worth_saying|oncopy)\b|GIVEN/TAKEN".to_owned(),
                 "the name in docs/glossary.md",
@@ -67,7 +89,7 @@ fn phrases_are_those_of_the_field() {
         }
     }
     assert!(
-        found.len() <= LEFT,
+        found.len() == LEFT,
         "{} phrases, {LEFT} are known:\n{}",
         found.len(),
         found.join("\n")
@@ -85,6 +107,10 @@ fn the_rules_tell_dialect_from_english() {
         "Only accesses from so far: local, intra, inter",
         "Keep one record in so many",
         "Little of everything, to see that it works",
+        "give 3 at least",
+        "a queue each process",
+        "{} of the local ones are reads on copies",
+        "/// The processes if they are few, else the groups",
     ];
     for line in dialect {
         assert!(rules.instead_of(line).is_some(), "{line}");
@@ -96,6 +122,8 @@ fn the_rules_tell_dialect_from_english() {
         "accesses so far",
         "a row of a table",
         "the time of a run",
+        "at least 3 of them",
+        "let x = if a { b } else { the_other };",
     ];
     for line in fine {
         assert!(rules.instead_of(line).is_none(), "{line}");

@@ -37,7 +37,7 @@ impl<C> Held<C> {
         Some((self.content.as_ref()?, self.version))
     }
 
-    /// As [`get`](Self::get), for a read of so many bytes, which is counted; and whether it is the first since
+    /// As [`get`](Self::get), for a read of this size, which is counted; and whether it is the first since
     /// the last [`take_hits`](Self::take_hits).
     #[inline]
     pub(crate) fn read(&mut self, bytes: u64) -> Option<(&C, u64, bool)> {

@@ -19,7 +19,7 @@ use crate::subject::Thing;
 use held::Held;
 pub(crate) use held::Hits;
 
-/// An object of up to so many bytes is kept at its first read, a larger one when as many bytes of it were
+/// An object of up to this many bytes is kept at its first read, a larger one when as many bytes of it were
 /// asked for as it has: so a single element does not fetch a large object.
 const SMALL: u64 = 16 << 10;
 

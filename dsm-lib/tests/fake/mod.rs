@@ -16,7 +16,7 @@ use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{
-    Cache, ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, VarId, Variable, VariableSpec,
+    Cache, ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, Token, VarId, Variable, VariableSpec,
 };
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
@@ -50,7 +50,7 @@ impl Fake {
                 tell.send(listener.address().clone()).unwrap();
                 let (kill, killed) = mpsc::unbounded();
                 let service = MemoryServer::new(Service { log: theirs, kill });
-                let serve = transport::server()
+                let serve = transport::server(token())
                     .add_service(service)
                     .serve_with_incoming(listener);
                 // Ends abruptly: no graceful shutdown, connections just break.
@@ -421,4 +421,9 @@ fn verb(body: &Request) -> &'static str {
         Request::Bye(_) => "bye",
         Request::Report(_) => "report",
     }
+}
+
+/// The token of the run.
+pub(crate) fn token() -> Token {
+    "0123456789abcdef0123456789abcdef".parse().unwrap()
 }

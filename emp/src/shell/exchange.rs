@@ -165,7 +165,7 @@ async fn take_until_end(
         let mut state = shared.lock();
         let last = state.metas.last_received(from);
         let _ = replies.send(Ok(exchange_reply(last)));
-        state.givers.insert(from, replies.clone());
+        state.senders.insert(from, replies.clone());
     }
     while let Ok(Some(request)) = requests.message().await {
         let Some(exchange_request::Body::Content(content)) = request.body else {

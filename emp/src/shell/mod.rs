@@ -18,13 +18,12 @@ use dosmos_node::drain;
 use dosmos_node::metrics::MetricsListener;
 use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::{ServeError, Serving};
-use dosmos_proto::transport::{self, Listener};
+use dosmos_proto::transport::{self, Listener, Router};
 use dosmos_proto::wire::event_manager_server::EventManagerServer;
-use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES};
+use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, Token};
 use dosmos_trace::meta::MetaState;
 use dosmos_trace::store::{Identity, StoreWriter};
 use tokio::task::JoinSet;
-use tonic::transport::server::Router;
 
 use crate::config::{Config, Error, Summary};
 use crate::core::{Ingest, Outbox};
@@ -93,6 +92,10 @@ pub async fn run(
         shared.lock().replay(item);
     });
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
+    let token = book.require_token().map_err(|source| Error::Token {
+        name: name.clone(),
+        source,
+    })?;
     let published = Published::new(&book, &name, listener.address())?;
     let writer = writer::start(shared.clone(), store).map_err(writer_error)?;
     let mut tasks = JoinSet::new();
@@ -108,7 +111,7 @@ pub async fn run(
         let page = move || metrics::page(&shared);
         tasks.spawn(dosmos_node::metrics::serve(listener, page));
     }
-    let served = serve(&shared, listener, shutdown).await;
+    let served = serve(&shared, token, listener, shutdown).await;
     drop(published);
     tasks.shutdown().await;
     shared.lock().closing = true;
@@ -131,10 +134,11 @@ pub async fn run(
 /// something to report, within the grace period.
 async fn serve(
     shared: &Arc<Shared>,
+    token: Token,
     listener: Listener,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let mut server = Serving::start(services(shared).await?, listener);
+    let mut server = Serving::start(services(shared, token).await?, listener);
     tokio::select! {
         ended = server.failed() => return Err(ended),
         () = shutdown => {}
@@ -148,7 +152,7 @@ async fn serve(
     Ok(())
 }
 
-async fn services(shared: &Arc<Shared>) -> Result<Router, ServeError> {
+async fn services(shared: &Arc<Shared>, token: Token) -> Result<Router, ServeError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .build_v1()
@@ -160,7 +164,7 @@ async fn services(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     health
         .set_serving::<EventManagerServer<service::Service>>()
         .await;
-    Ok(transport::server()
+    Ok(transport::server(token)
         .add_service(service)
         .add_service(reflection)
         .add_service(health_service))

@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) accesses: AccessCounts,
     pub(super) outbox: Outbox,
     pub(super) links: BTreeMap<MpId, Link>,
-    pub(super) givers: HashMap<EmpId, Replies<wire::ExchangeReply>>,
+    pub(super) senders: HashMap<EmpId, Replies<wire::ExchangeReply>>,
     /// Answered when all that was pending when they were put here is on disk.
     pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(super) trouble: String,
@@ -101,7 +101,7 @@ impl Shared {
                 accesses: AccessCounts::default(),
                 outbox,
                 links: BTreeMap::new(),
-                givers: HashMap::new(),
+                senders: HashMap::new(),
                 waiters: Vec::new(),
                 trouble: String::new(),
                 closing: false,
@@ -144,7 +144,7 @@ impl Shared {
     pub(super) fn end(&self) {
         self.ended.send_replace(true);
         let mut state = self.lock();
-        state.givers.clear();
+        state.senders.clear();
         state.links.values_mut().for_each(|l| l.replies = None);
     }
 
@@ -312,13 +312,13 @@ impl State {
                 let _ = replies.send(Ok(durable_reply(mark.sequence)));
             }
         }
-        self.acknowledge_givers(commit);
+        self.acknowledge_senders(commit);
     }
 
-    fn acknowledge_givers(&mut self, commit: &Commit) {
+    fn acknowledge_senders(&mut self, commit: &Commit) {
         for (_, event) in &commit.events {
             if let Event::Received { from, .. } = event
-                && let Some(replies) = self.givers.get(from)
+                && let Some(replies) = self.senders.get(from)
             {
                 let sequence = self.metas.last_received(*from);
                 let _ = replies.send(Ok(exchange_reply(sequence)));

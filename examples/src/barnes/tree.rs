@@ -4,6 +4,8 @@
 //! depends on the bodies only, and the pull is summed in the order of the tree: whoever computes the
 //! pull on a body gets the same, to the last bit.
 
+use std::ops::Range;
+
 /// A place, a velocity, a pull.
 pub(crate) type Vector = [f64; 3];
 
@@ -24,81 +26,107 @@ const SOFTENING: f64 = 0.05;
 /// A cube of space with bodies in it.
 #[derive(Debug)]
 struct Cell {
-    width: f64,
+    width_squared: f64,
     /// All its bodies as one: centre and sum of mass.
     whole: Body,
-    inside: Inside,
+    /// Its bodies in the tree's, if it is not divided; empty otherwise.
+    bodies: Range<usize>,
+    /// The cell after it and all that it is divided into.
+    next: usize,
 }
 
+/// The octree of some bodies: each cell is followed by those that it is divided into.
 #[derive(Debug)]
-enum Inside {
-    Bodies(Vec<Body>),
-    /// Those of the eight octants in which there is something.
-    Cells(Vec<Cell>),
+pub(crate) struct Tree {
+    cells: Vec<Cell>,
+    bodies: Vec<Body>,
 }
-
-/// The octree of some bodies.
-#[derive(Debug)]
-pub(crate) struct Tree(Option<Cell>);
 
 impl Tree {
     pub(crate) fn new(bodies: Vec<Body>) -> Self {
         let coordinates = || bodies.iter().flat_map(|b| b.at);
         let low = coordinates().fold(f64::INFINITY, f64::min);
         let high = coordinates().fold(f64::NEG_INFINITY, f64::max);
-        Self((!bodies.is_empty()).then(|| Cell::new([low; 3], high - low, bodies, 0)))
+        let (count, mut room) = (bodies.len(), bodies.clone());
+        let mut tree = Self {
+            cells: Vec::with_capacity(bodies.len()),
+            bodies,
+        };
+        if count > 0 {
+            tree.grow([low; 3], high - low, 0..count, 0, &mut room);
+        }
+        tree
+    }
+
+    /// Adds the cell from `low` on with bodies `bodies`; there is `room` to sort them by octant.
+    fn grow(
+        &mut self,
+        low: Vector,
+        width: f64,
+        bodies: Range<usize>,
+        depth: usize,
+        room: &mut [Body],
+    ) {
+        let this = self.cells.len();
+        let here = &mut self.bodies[bodies.clone()];
+        let divided = here.len() > LEAF && depth < DEPTH;
+        self.cells.push(Cell {
+            width_squared: width * width,
+            whole: together(here),
+            bodies: if divided { 0..0 } else { bodies.clone() },
+            next: 0,
+        });
+        if divided {
+            let half = width / 2.0;
+            let middle = low.map(|x| x + half);
+            let octant = |body: &Body| {
+                let bits = (0..3).map(|k| usize::from(body.at[k] >= middle[k]) << k);
+                bits.sum::<usize>()
+            };
+            let mut ends = [0; 8];
+            here.iter().for_each(|body| ends[octant(body)] += 1);
+            let mut start = 0;
+            for end in &mut ends {
+                (*end, start) = (start, start + *end);
+            }
+            // The end of each octant is where its next body goes.
+            for body in here.iter() {
+                let end = &mut ends[octant(body)];
+                room[*end] = *body;
+                *end += 1;
+            }
+            here.copy_from_slice(&room[..here.len()]);
+            let mut start = bodies.start;
+            for (octant, end) in ends.into_iter().enumerate() {
+                let end = bodies.start + end;
+                if start < end {
+                    let upper = |k: usize| octant >> k & 1 == 1;
+                    let low = std::array::from_fn(|k| if upper(k) { middle[k] } else { low[k] });
+                    self.grow(low, half, start..end, depth + 1, room);
+                }
+                start = end;
+            }
+        }
+        self.cells[this].next = self.cells.len();
     }
 
     /// The pull on a body at `at`. Cells seen under an angle (width by distance) less than `theta` are not
     /// opened. A body does not pull itself: its distance is zero.
     pub(crate) fn pull(&self, at: &Vector, theta: f64) -> Vector {
-        let mut sum = [0.0; 3];
-        if let Some(root) = &self.0 {
-            root.add_pull(at, theta * theta, &mut sum);
+        let (theta_squared, mut sum) = (theta * theta, [0.0; 3]);
+        let mut this = 0;
+        while let Some(cell) = self.cells.get(this) {
+            let (_, square) = towards(at, &cell.whole.at);
+            if cell.width_squared < theta_squared * square {
+                add_pull(at, &cell.whole, &mut sum);
+                this = cell.next;
+            } else {
+                let bodies = &self.bodies[cell.bodies.clone()];
+                bodies.iter().for_each(|b| add_pull(at, b, &mut sum));
+                this += 1;
+            }
         }
         sum
-    }
-}
-
-impl Cell {
-    fn new(low: Vector, width: f64, bodies: Vec<Body>, depth: usize) -> Self {
-        let whole = together(&bodies);
-        let inside = if bodies.len() <= LEAF || depth == DEPTH {
-            Inside::Bodies(bodies)
-        } else {
-            let half = width / 2.0;
-            let middle = low.map(|x| x + half);
-            let mut octants: [Vec<Body>; 8] = Default::default();
-            for body in bodies {
-                let bits = (0..3).map(|k| usize::from(body.at[k] >= middle[k]) << k);
-                octants[bits.sum::<usize>()].push(body);
-            }
-            let full = octants.into_iter().enumerate().filter(|o| !o.1.is_empty());
-            let cell = |(octant, bodies): (usize, Vec<Body>)| {
-                let upper = |k: usize| octant >> k & 1 == 1;
-                let low = std::array::from_fn(|k| if upper(k) { middle[k] } else { low[k] });
-                Self::new(low, half, bodies, depth + 1)
-            };
-            Inside::Cells(full.map(cell).collect())
-        };
-        Self {
-            width,
-            whole,
-            inside,
-        }
-    }
-
-    fn add_pull(&self, at: &Vector, theta_squared: f64, sum: &mut Vector) {
-        let (_, square) = towards(at, &self.whole.at);
-        if self.width * self.width < theta_squared * square {
-            return add_pull(at, &self.whole, sum);
-        }
-        match &self.inside {
-            Inside::Bodies(bodies) => bodies.iter().for_each(|b| add_pull(at, b, sum)),
-            Inside::Cells(cells) => cells
-                .iter()
-                .for_each(|c| c.add_pull(at, theta_squared, sum)),
-        }
     }
 }
 

@@ -14,6 +14,14 @@ pub(crate) fn dice(seed: u64, item: usize) -> Dice {
     dice
 }
 
+/// The random numbers of item `item` from its 32-bit word `first` on: for items of which each process makes a
+/// part, without an initialisation for each number.
+pub(crate) fn dice_from(seed: u64, item: usize, first: usize) -> Dice {
+    let mut dice = dice(seed, item);
+    dice.set_word_pos(first as u128);
+    dice
+}
+
 /// A number of [0, 1).
 pub(crate) fn unit(dice: &mut Dice) -> f64 {
     dice.random()
@@ -29,6 +37,9 @@ mod tests {
         assert_eq!(draw(1, 7), draw(1, 7));
         assert_ne!(draw(1, 7), draw(1, 8));
         assert_ne!(draw(1, 7), draw(2, 7));
+        let (mut all, mut part) = (dice(1, 7), dice_from(1, 7, 10));
+        let all: [u64; 9] = std::array::from_fn(|_| all.random());
+        assert_eq!(all[5..], [(); 4].map(|()| -> u64 { part.random() }));
         assert!((0..100).all(|i| (0.0..1.0).contains(&unit(&mut dice(3, i)))));
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Nobody reads a whole band for one row: each process writes its first and its last rows into objects of
 //! their own, at its own memory process, where exactly one neighbour reads them. Since that one always
-//! comes back, their copies should be updated, not invalidated.
+//! comes back, their copies should be updated, not invalidated. An edge that has no neighbour is not written.
 
-use dsm_lib::{Call, CopyPolicy, Dsm, Element, Matrix, Object, View};
+use dsm_lib::{Call, CopyPolicy, Dsm, Element, Matrix, View};
 
 use crate::error::Result;
 
@@ -14,6 +14,30 @@ pub(crate) struct Edges<T> {
     rows: Matrix<T>,
     rank: usize,
     processes: usize,
+}
+
+/// The nearest edges of the processes before and after this one, where there are such.
+pub(crate) type Neighbours<T> = [Option<View<T>>; 2];
+
+/// Requests for edges, under way.
+pub(crate) struct Asked<T>([Option<Call<View<T>>>; 2]);
+
+impl<T: Element> Asked<T> {
+    /// The last edge of the process before this one and the first of the one after it.
+    pub(crate) fn wait(self) -> Result<Neighbours<T>> {
+        let [before, after] = self.0.map(|call| call.map(Call::wait).transpose());
+        Ok([before?, after?])
+    }
+}
+
+/// Edges being written.
+pub(crate) struct Told(Vec<Call<()>>);
+
+impl Told {
+    /// Waits until they are written; the neighbours may read them after a barrier.
+    pub(crate) fn wait(self) -> Result<()> {
+        self.0.into_iter().try_for_each(|call| Ok(call.wait()?))
+    }
 }
 
 impl<T: Element> Edges<T> {
@@ -36,32 +60,37 @@ impl<T: Element> Edges<T> {
         })
     }
 
-    /// Writes this process's edges, the first and the last elements of its `band`; the neighbours may read them after a barrier.
-    pub(crate) fn tell(&self, band: &[T]) -> Result<()> {
+    /// Writes this process's edges, the first and the last elements of its `band`.
+    pub(crate) fn tell(&self, band: &[T]) -> Result<Told> {
         let length = self.rows.columns();
-        let (first, last) = (&band[..length], &band[band.len() - length..]);
-        self.tell_both(first, last)
+        self.tell_both(&band[..length], &band[band.len() - length..])
     }
 
     /// As [`tell`](Self::tell), for edges that do not stand in one band.
-    pub(crate) fn tell_both(&self, first: &[T], last: &[T]) -> Result<()> {
-        let told = self.rows.object(2 * self.rank)?.write_async(first);
-        self.rows.object(2 * self.rank + 1)?.write(last)?;
-        Ok(told.wait()?)
+    pub(crate) fn tell_both(&self, first: &[T], last: &[T]) -> Result<Told> {
+        let mut told = Vec::with_capacity(2);
+        if self.rank > 0 {
+            told.push(self.rows.object(2 * self.rank)?.write_async(first));
+        }
+        if self.rank + 1 < self.processes {
+            told.push(self.rows.object(2 * self.rank + 1)?.write_async(last));
+        }
+        Ok(Told(told))
     }
 
-    /// The last edge of the process before this one and the first of the one after it, where there are such; both
-    /// requests are under way at once.
-    pub(crate) fn neighbours(&self) -> Result<[Option<Vec<T>>; 2]> {
+    /// Asks for the neighbours' edges; both requests are under way at once.
+    pub(crate) fn ask(&self) -> Result<Asked<T>> {
         let before = self.rank.checked_sub(1).map(|r| 2 * r + 1);
         let after = Some(2 * self.rank + 2).filter(|_| self.rank + 1 < self.processes);
-        let [before, after] = [self.ask(before)?, self.ask(after)?];
-        let arrived = |call: Option<Call<View<T>>>| call.map(Call::wait).transpose();
-        Ok([arrived(before)?, arrived(after)?].map(|edge| edge.map(View::into_vec)))
+        let read = |row: usize| -> Result<_> { Ok(self.rows.object(row)?.read_async()) };
+        Ok(Asked([
+            before.map(read).transpose()?,
+            after.map(read).transpose()?,
+        ]))
     }
 
-    fn ask(&self, row: Option<usize>) -> Result<Option<Call<View<T>>>> {
-        let object: Option<Object<T>> = row.map(|r| self.rows.object(r)).transpose()?;
-        Ok(object.map(|o| o.read_async()))
+    /// The neighbours' edges.
+    pub(crate) fn neighbours(&self) -> Result<Neighbours<T>> {
+        self.ask()?.wait()
     }
 }

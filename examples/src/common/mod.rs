@@ -7,8 +7,8 @@ mod pace;
 mod shares;
 mod verify;
 
-pub(crate) use dice::{dice, unit};
+pub(crate) use dice::{Dice, dice, dice_from, unit};
 pub(crate) use edges::Edges;
-pub(crate) use pace::{Pace, seconds};
+pub(crate) use pace::{Clock, Pace, seconds};
 pub(crate) use shares::{enough, share};
-pub(crate) use verify::same_bits;
+pub(crate) use verify::{first_difference, same_bits};

@@ -2,38 +2,12 @@
 
 use dsm_lib::{Dsm, Element, Variable};
 
-use crate::app::wrong;
 use crate::error::Result;
-
-/// A number that is compared bit by bit: NaN equals itself, and 0 is not -0.
-pub(crate) trait Bits: Element + std::fmt::Debug {
-    /// Its bits.
-    fn bits(self) -> u64;
-}
-
-impl Bits for f64 {
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-}
-impl Bits for u8 {
-    fn bits(self) -> u64 {
-        u64::from(self)
-    }
-}
-impl Bits for u32 {
-    fn bits(self) -> u64 {
-        u64::from(self)
-    }
-}
-impl Bits for u64 {
-    fn bits(self) -> u64 {
-        self
-    }
-}
+use crate::figures::Bits;
+use crate::program::wrong;
 
 /// Fails unless the elements of `variable`, row by row, are those of `expected`.
-pub(crate) fn same_bits<T: Bits>(
+pub(crate) fn same_bits<T: Bits + Element>(
     dsm: &Dsm,
     program: &'static str,
     variable: &Variable<T>,
@@ -57,7 +31,7 @@ pub(crate) fn same_bits<T: Bits>(
 }
 
 /// Position of the first element that differs by a bit, or that only one of them has.
-fn first_difference<T: Bits>(is: &[T], expected: &[T]) -> Option<usize> {
+pub(crate) fn first_difference<T: Bits>(is: &[T], expected: &[T]) -> Option<usize> {
     let mut pairs = is.iter().zip(expected);
     pairs
         .position(|(a, b)| a.bits() != b.bits())

@@ -29,73 +29,122 @@ impl<T: Copy> Rows<T> {
         self.first + self.values.len() / self.width
     }
 
-    /// The value at a place that may be one pixel beyond the whole.
-    fn at(&self, row: isize, column: isize) -> T {
-        let row = row.clamp(0, self.height as isize - 1) as usize;
-        let column = column.clamp(0, self.width as isize - 1) as usize;
-        self.values[(row - self.first) * self.width + column]
-    }
-
     /// Rows `range` of the whole.
     pub(crate) fn rows(&self, range: Range<usize>) -> &[T] {
         &self.values[(range.start - self.first) * self.width..(range.end - self.first) * self.width]
     }
 
-    /// Something new, made of what is around each pixel: all rows whose neighbours are here.
-    fn map<U>(&self, make: impl Fn(isize, isize) -> U) -> Rows<U> {
+    /// Something new, made of what is around each pixel: all rows whose neighbours are here. `make` makes a row of the three
+    /// around it, which have a pixel more at each end.
+    fn map<U: Copy + Default>(&self, make: impl Fn([&[T]; 3], &mut [U])) -> Rows<U> {
         let first = self.first + usize::from(self.first > 0);
         let end = self.end() - usize::from(self.end() < self.height);
-        let places = (first..end).flat_map(|i| (0..self.width).map(move |j| (i, j)));
+        let bordered = Bordered::new(self);
+        let mut values = vec![U::default(); (end - first) * self.width];
+        for (row, line) in values.chunks_exact_mut(self.width).enumerate() {
+            make(bordered.around(first + row), line);
+        }
         Rows {
             height: self.height,
             width: self.width,
             first,
-            values: places.map(|(i, j)| make(i as isize, j as isize)).collect(),
+            values,
         }
+    }
+}
+
+/// Rows with the pixel at each end repeated.
+struct Bordered<T> {
+    height: usize,
+    width: usize,
+    first: usize,
+    values: Vec<T>,
+}
+
+impl<T: Copy> Bordered<T> {
+    fn new(rows: &Rows<T>) -> Self {
+        let width = rows.width;
+        let mut values = Vec::with_capacity(rows.values.len() / width * (width + 2));
+        for row in rows.values.chunks_exact(width) {
+            values.push(row[0]);
+            values.extend_from_slice(row);
+            values.push(row[width - 1]);
+        }
+        Self {
+            height: rows.height,
+            width: width + 2,
+            first: rows.first,
+            values,
+        }
+    }
+
+    /// The rows around row `row` of the whole; beyond the border lies the border's row again.
+    fn around(&self, row: usize) -> [&[T]; 3] {
+        [row.saturating_sub(1), row, (row + 1).min(self.height - 1)]
+            .map(|row| &self.values[(row - self.first) * self.width..][..self.width])
     }
 }
 
 /// Weighted mean of 3 × 3 pixels, weights 1 2 1 in both directions.
 fn blur(picture: &Rows<u8>) -> Rows<u8> {
-    picture.map(|i, j| {
-        let line = |i| {
-            let at = |j| u32::from(picture.at(i, j));
-            at(j - 1) + 2 * at(j) + at(j + 1)
-        };
-        ((line(i - 1) + 2 * line(i) + line(i + 1) + 8) / 16) as u8
+    picture.map(|[above, here, below], blurred| {
+        let down = above.iter().zip(here).zip(below);
+        let down = down.map(|((a, h), b)| u16::from(*a) + 2 * u16::from(*h) + u16::from(*b));
+        let down: Vec<u16> = down.collect();
+        let around = down.iter().zip(&down[1..]).zip(&down[2..]);
+        for (pixel, ((left, middle), right)) in blurred.iter_mut().zip(around) {
+            *pixel = ((left + 2 * middle + right + 8) / 16) as u8;
+        }
     })
 }
 
-/// The gradient after Sobel: down, and to the right.
-fn gradient(picture: &Rows<u8>) -> Rows<(i32, i32)> {
-    picture.map(|i, j| {
-        let at = |di, dj| i32::from(picture.at(i + di, j + dj));
-        let down = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1);
-        let right = at(-1, 1) + 2 * at(0, 1) + at(1, 1) - at(-1, -1) - 2 * at(0, -1) - at(1, -1);
-        (down, right)
+/// A gradient: down, and to the right.
+type Gradient = [i16; 2];
+
+/// The gradient after Sobel.
+fn gradient(picture: &Rows<u8>) -> Rows<Gradient> {
+    picture.map(|[above, here, below], gradients| {
+        let lines = above.iter().zip(here).zip(below);
+        let wide = lines.map(|((a, h), b)| [*a, *h, *b].map(i16::from));
+        let (change, sum): (Vec<i16>, Vec<i16>) =
+            wide.map(|[a, h, b]| (b - a, a + 2 * h + b)).unzip();
+        let change = change.iter().zip(&change[1..]).zip(&change[2..]);
+        let sums = sum.iter().zip(&sum[2..]);
+        for ((gradient, ((left, middle), right)), (before, after)) in
+            gradients.iter_mut().zip(change).zip(sums)
+        {
+            *gradient = [left + 2 * middle + right, after - before];
+        }
     })
 }
 
 /// Where the gradient is at least `threshold` long and not shorter than before and after it in its
 /// direction (one of four); of two equal ones the first counts.
-fn register(gradient: &Rows<(i32, i32)>, threshold: i32) -> Rows<bool> {
-    let length = |(down, right): (i32, i32)| down * down + right * right;
-    gradient.map(|i, j| {
-        let here = gradient.at(i, j);
-        let (down, right) = (here.0.abs(), here.1.abs());
-        // tan 22.5° is about 5 / 12.
-        let (di, dj) = if 12 * down < 5 * right {
-            (0, 1)
-        } else if 12 * right < 5 * down {
-            (1, 0)
-        } else if (here.0 > 0) == (here.1 > 0) {
-            (1, 1)
-        } else {
-            (1, -1)
-        };
-        length(here) >= threshold * threshold
-            && length(here) > length(gradient.at(i - di, j - dj))
-            && length(here) >= length(gradient.at(i + di, j + dj))
+fn register(gradient: &Rows<Gradient>, threshold: i32) -> Rows<bool> {
+    let length = |gradient: Gradient| {
+        let [down, right] = gradient.map(i32::from);
+        down * down + right * right
+    };
+    gradient.map(|[above, here, below], edges| {
+        let lines = above.windows(3).zip(here.windows(3).zip(below.windows(3)));
+        for (edge, (above, (here, below))) in edges.iter_mut().zip(lines) {
+            let this = length(here[1]);
+            if this < threshold * threshold {
+                continue;
+            }
+            let [down, right] = here[1].map(|part| i32::from(part).abs());
+            // tan 22.5° is about 5 / 12.
+            let (before, after) = if 12 * down < 5 * right {
+                (here[0], here[2])
+            } else if 12 * right < 5 * down {
+                (above[1], below[1])
+            } else if (here[1][0] > 0) == (here[1][1] > 0) {
+                (above[0], below[2])
+            } else {
+                (above[2], below[0])
+            };
+            *edge = this > length(before) && this >= length(after);
+        }
     })
 }
 
@@ -116,12 +165,14 @@ pub(crate) fn refine(
         return (next, edges.values.iter().filter(|e| **e).count() as u64);
     }
     let mut lost = 0;
-    for (at, edge) in edges.values.iter_mut().enumerate() {
-        let (i, j) = (edges.first + at / edges.width, at % edges.width);
-        let mut around = (-1..=1).flat_map(|di| (-1..=1).map(move |dj| (di, dj)));
-        if *edge && !around.any(|(di, dj)| registered.at(i as isize + di, j as isize + dj)) {
-            *edge = false;
-            lost += 1;
+    let registered = Bordered::new(&registered);
+    for (row, line) in edges.values.chunks_exact_mut(edges.width).enumerate() {
+        let around = registered.around(edges.first + row);
+        for (at, edge) in line.iter_mut().enumerate().filter(|(_, edge)| **edge) {
+            if !around.iter().any(|line| line[at..at + 3].contains(&true)) {
+                *edge = false;
+                lost += 1;
+            }
         }
     }
     (next, lost)

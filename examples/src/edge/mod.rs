@@ -1,12 +1,13 @@
 //! Edge detection on a picture (EDGE: docs/bibliography.md#memory-hierarchies, section 5.2): blur, register, match, repeat or halt.
 //!
-//! The picture is split by rows: a band each process, at its own memory process. A process keeps its
+//! The picture is split by rows: one band per process, at its own memory process. A process keeps its
 //! band in private memory and tells its neighbours its first and last rows, as many as one level of blur needs,
 //! so that one barrier per level is enough; there are two variables of such rows, written in turns. How
 //! many edges did not survive is added up by atomic additions, a counter for each level: when some
 //! levels in a row lose none, all halt. At the end the edges must equal those of a sequential run.
 //!
-//! The picture is generated, another one each iteration, or it is a PNG file that process 0 reads. With
+//! The picture is generated, another one each iteration and each process its band, or it is a PNG file that process 0 reads
+//! and hands out. With
 //! `--output` the edges become a PNG file.
 
 mod kernel;
@@ -14,14 +15,16 @@ mod scene;
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
 
-use crate::app::{Program, patient, wrong};
-use crate::common::{Edges, Pace, same_bits};
+use crate::common::{Clock, Edges, Pace, same_bits};
 use crate::error::{Error, Result};
+use crate::figures::{Checksum, Figures};
 use crate::picture::Grey;
+use crate::program::{Program, Sequential, patient, wrong};
 use kernel::{Decision, HALO, Rows, refine, sequential, shown};
 
 /// The arguments of the program.
@@ -59,30 +62,61 @@ impl Program for Edge {
             _ => None,
         };
         let worker = Worker::new(self, dsm, given.as_ref())?;
-        let mut clock = self.pace.start(dsm, "edge", 1)?;
-        let mut last = None;
+        let mut clock = self.pace.start(dsm, "edge", ITERATIONS)?;
+        let mut levels = 0;
         while clock.runs() {
-            let picture = worker.hand_out(given.as_ref(), clock.done())?;
-            let levels = worker.find_edges()?;
-            last = picture.map(|picture| (picture, levels));
+            let own = worker.picture(given.as_ref(), clock.done())?;
+            levels = worker.find_edges(own)?;
             if !clock.next()? {
                 break;
             }
         }
-        match last {
-            Some((picture, levels)) => self.verify(&worker, &picture, levels, clock.done()),
-            None => Ok(String::new()),
+        match (dsm.rank(), clock.done().checked_sub(1)) {
+            (0, Some(last)) => {
+                let picture = given.unwrap_or_else(|| Grey {
+                    width: worker.width,
+                    pixels: self.generate((worker.height, worker.width), 0..worker.height, last),
+                });
+                self.verify(&worker, &picture, levels, &clock)
+            }
+            _ => Ok(String::new()),
         }
     }
 }
 
+/// Iterations if nothing is said.
+const ITERATIONS: usize = 1;
+
+impl Sequential for Edge {
+    fn alone(&self) -> Result<Figures> {
+        let given = self.input.as_ref().map(|path| Grey::read(path));
+        let given = given.transpose()?;
+        let mut edges = Vec::new();
+        let started = Instant::now();
+        for i in 0..self.pace.iterations(ITERATIONS) {
+            let picture = given.clone().unwrap_or_else(|| Grey {
+                width: self.columns,
+                pixels: self.generate((self.rows, self.columns), 0..self.rows, i),
+            });
+            let levels = self.levels as usize;
+            (edges, _) = sequential(picture.width, &picture.pixels, self.threshold, levels);
+        }
+        Ok(Figures::new(started.elapsed(), Checksum::of(&edges)))
+    }
+}
+
 impl Edge {
+    /// Some rows of the generated picture of an iteration.
+    fn generate(&self, size: (usize, usize), rows: Range<usize>, iteration: usize) -> Vec<u8> {
+        scene::generate(size, rows, self.seed.wrapping_add(iteration as u64))
+    }
+
     fn verify(
         &self,
         worker: &Worker<'_>,
         picture: &Grey,
         levels: usize,
-        iterations: usize,
+        clock: &Clock,
     ) -> Result<String> {
         let width = picture.width;
         let most = self.levels as usize;
@@ -92,6 +126,7 @@ impl Edge {
             return Err(wrong(worker.dsm, "edge", what));
         }
         same_bits(worker.dsm, "edge", &worker.shared.edges, &expected)?;
+        let (iterations, checksum) = (clock.done(), Checksum::of(&expected));
         let edges = expected.iter().filter(|e| **e == 255).count();
         let found = Grey {
             width,
@@ -100,11 +135,12 @@ impl Edge {
         if let Some(path) = &self.output {
             found.write(path)?;
         }
-        Ok(format!(
+        let text = format!(
             "edge: {} x {width} pixels by {} processes, {iterations} iterations; {edges} on edges after {levels} levels, equal to a sequential run",
             found.height(),
             worker.dsm.size()
-        ))
+        );
+        Ok(clock.report(text, checksum))
     }
 }
 
@@ -182,32 +218,32 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Process 0 writes the picture of an iteration, a band to each process, and returns it.
-    fn hand_out(&self, given: Option<&Grey>, iteration: usize) -> Result<Option<Grey>> {
-        let mut made = None;
+    /// This process's rows of the picture of an iteration: generated, or handed out by process 0.
+    fn picture(&self, given: Option<&Grey>, iteration: usize) -> Result<Vec<u8>> {
         if self.dsm.rank() == 0 {
-            let picture = given.cloned().unwrap_or_else(|| {
-                let seed = self.edge.seed.wrapping_add(iteration as u64);
-                scene::generate(self.height, self.width, seed)
-            });
+            let lost = self.shared.lost.object(0)?;
+            lost.write(&vec![0; lost.len()])?;
+        }
+        if self.edge.input.is_none() {
+            let size = (self.height, self.width);
+            return Ok(self.edge.generate(size, self.band.clone(), iteration));
+        }
+        if let Some(picture) = given {
             let bands = self.shared.picture.objects().map(|band| {
                 let first = band.region().row as usize * self.width;
                 band.write_async(&picture.pixels[first..first + band.len()])
             });
             let bands: Vec<Call<()>> = bands.collect();
-            let lost = self.shared.lost.object(0)?;
-            lost.write(&vec![0; lost.len()])?;
             bands.into_iter().try_for_each(Call::wait)?;
-            made = Some(picture);
         }
         patient(self.dsm).barrier()?;
-        Ok(made)
+        let own = self.shared.picture.object(self.dsm.rank())?;
+        Ok(own.read()?.into_vec())
     }
 
     /// The four steps; returns the levels it took.
-    fn find_edges(&self) -> Result<usize> {
+    fn find_edges(&self, mut own: Vec<u8>) -> Result<usize> {
         let rank = self.dsm.rank();
-        let mut own = self.shared.picture.object(rank)?.read()?.into_vec();
         let mut edges = Rows {
             height: self.height,
             width: self.width,
@@ -216,16 +252,16 @@ impl<'a> Worker<'a> {
         };
         let lost = self.shared.lost.object(0)?;
         let (mut level, mut decision) = (0, Decision::default());
-        self.shared.halos[level % 2].tell(&own)?;
+        self.shared.halos[level % 2].tell(&own)?.wait()?;
         patient(self.dsm).barrier()?;
         loop {
-            let picture = self.with_halos(level, own)?;
+            let picture = self.with_halos(level, &own)?;
             let (next, changed) = refine(&picture, &mut edges, level, self.edge.threshold);
             own = next.rows(self.band.clone()).to_vec();
             if changed > 0 {
                 lost.fetch_add(level, changed)?;
             }
-            self.shared.halos[(level + 1) % 2].tell(&own)?;
+            self.shared.halos[(level + 1) % 2].tell(&own)?.wait()?;
             patient(self.dsm).barrier()?;
             let halts = decision.halts(level, lost.get(level)?);
             level += 1;
@@ -238,14 +274,14 @@ impl<'a> Worker<'a> {
     }
 
     /// The band with the neighbours' nearest rows.
-    fn with_halos(&self, level: usize, own: Vec<u8>) -> Result<Rows<u8>> {
-        let [above, below] = self.shared.halos[level % 2].neighbours()?;
-        let above = above.unwrap_or_default();
+    fn with_halos(&self, level: usize, own: &[u8]) -> Result<Rows<u8>> {
+        let around = self.shared.halos[level % 2].neighbours()?;
+        let [above, below] = [0, 1].map(|side| around[side].as_deref().unwrap_or_default());
         Ok(Rows {
             height: self.height,
             width: self.width,
             first: self.band.start - above.len() / self.width,
-            values: [above, own, below.unwrap_or_default()].concat(),
+            values: [above, own, below].concat(),
         })
     }
 }

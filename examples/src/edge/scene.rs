@@ -1,29 +1,30 @@
 //! A picture to find edges in: a disc, a frame and a wedge on a slope of greys, and noise on all.
 
+use std::ops::Range;
+
 use rand::RngExt;
 
 use crate::common::dice;
-use crate::picture::Grey;
 
 /// Greys that noise adds at most, plus one.
 const NOISE: u8 = 16;
 
-/// The picture of `seed`.
-pub(crate) fn generate(rows: usize, columns: usize, seed: u64) -> Grey {
-    let mut dice = dice(seed, 0);
-    let places = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
-    let pixels = places.map(|(i, j)| {
-        let noise: u8 = dice.random_range(0..NOISE);
-        // One pixel in 256 is a speck.
-        match dice.random::<u8>() {
-            0 => 255,
-            _ => clean((i, rows), (j, columns)) + noise,
-        }
-    });
-    Grey {
-        width: columns,
-        pixels: pixels.collect(),
+/// The pixels of the picture of `seed` in some of its rows.
+pub(crate) fn generate((height, width): (usize, usize), rows: Range<usize>, seed: u64) -> Vec<u8> {
+    let mut pixels = Vec::with_capacity(rows.len() * width);
+    for row in rows {
+        // The noise of a row does not depend on those before it, so each process can make its own rows.
+        let mut dice = dice(seed, row);
+        pixels.extend((0..width).map(|column| {
+            let noise: u8 = dice.random_range(0..NOISE);
+            // One pixel in 256 is a speck.
+            match dice.random::<u8>() {
+                0 => 255,
+                _ => clean((row, height), (column, width)) + noise,
+            }
+        }));
     }
+    pixels
 }
 
 /// A pixel without noise, where a camera would see it: the mean of 4 x 4 places in it. (Between pixels that differ in a

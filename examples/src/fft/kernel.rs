@@ -9,6 +9,7 @@
 //! sequential one bit for bit.
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 /// A complex number: real part, imaginary part.
 pub(crate) type Complex = [f64; 2];
@@ -30,73 +31,124 @@ fn root(n: usize, k: usize, inverse: bool) -> Complex {
 pub(crate) struct Transform {
     m: usize,
     inverse: bool,
-    /// ω_m^k for k < m/2.
-    roots: Vec<Complex>,
+    /// The pairs of positions that a row's order in time exchanges.
+    swaps: Vec<(usize, usize)>,
+    /// For each step but the first, which needs none: its factors, one after another.
+    roots: Vec<Vec<Complex>>,
+    /// ω_n^k for k < m, and ω_m^k = ω_n^(m k).
+    fine: Vec<Complex>,
+    coarse: Vec<Complex>,
 }
 
 impl Transform {
     pub(crate) fn new(m: usize, inverse: bool) -> Self {
-        let roots = (0..m / 2).map(|k| root(m, k, inverse)).collect();
-        Self { m, inverse, roots }
+        let bits = m.trailing_zeros();
+        let reversed = |i: usize| {
+            i.reverse_bits()
+                .checked_shr(usize::BITS - bits)
+                .unwrap_or(0)
+        };
+        let steps = (1..bits).map(|step| 1_usize << step);
+        let roots = |half| (0..half).map(|k| root(2 * half, k, inverse)).collect();
+        Self {
+            m,
+            inverse,
+            swaps: (0..m)
+                .map(|i| (i, reversed(i)))
+                .filter(|(i, j)| i < j)
+                .collect(),
+            roots: steps.map(roots).collect(),
+            fine: (0..m).map(|k| root(m * m, k, inverse)).collect(),
+            coarse: (0..m).map(|k| root(m, k, inverse)).collect(),
+        }
     }
 
     /// Transforms one row in place: decimation in time, radix 2. The inverse divides by √n = m, which
     /// two of them make n.
     pub(crate) fn row(&self, row: &mut [Complex]) {
-        let bits = self.m.trailing_zeros();
-        for i in 0..self.m {
-            let j = i
-                .reverse_bits()
-                .checked_shr(usize::BITS - bits)
-                .unwrap_or(0);
-            if i < j {
-                row.swap(i, j);
-            }
+        for (i, j) in &self.swaps {
+            row.swap(*i, *j);
         }
-        let mut half = 1;
-        while half < self.m {
-            let stride = self.m / (2 * half);
-            for pair in row.chunks_exact_mut(2 * half) {
-                let (even, odd) = pair.split_at_mut(half);
-                for (k, (a, b)) in even.iter_mut().zip(odd).enumerate() {
-                    let t = times(self.roots[k * stride], *b);
+        for [a, b] in row.as_chunks_mut::<2>().0 {
+            (*a, *b) = ([a[0] + b[0], a[1] + b[1]], [a[0] - b[0], a[1] - b[1]]);
+        }
+        for roots in &self.roots {
+            for pair in row.chunks_exact_mut(2 * roots.len()) {
+                let (even, odd) = pair.split_at_mut(roots.len());
+                for ((a, b), root) in even.iter_mut().zip(odd).zip(roots) {
+                    let t = times(*root, *b);
                     (*a, *b) = ([a[0] + t[0], a[1] + t[1]], [a[0] - t[0], a[1] - t[1]]);
                 }
             }
-            half *= 2;
         }
         if self.inverse {
             let scale = 1.0 / self.m as f64;
-            row.iter_mut().flatten().for_each(|part| *part *= scale);
+            row.as_flattened_mut().iter_mut().for_each(|x| *x *= scale);
         }
     }
 
     /// Multiplies row `i` of the matrix by the twiddle factors ω_n^(i j).
     pub(crate) fn twiddle(&self, i: usize, row: &mut [Complex]) {
-        for (j, value) in row.iter_mut().enumerate() {
-            *value = times(*value, root(self.m * self.m, i * j, self.inverse));
+        let (bits, mask) = (self.m.trailing_zeros(), self.m - 1);
+        let mut exponent = 0;
+        for value in row {
+            let factor = times(self.coarse[exponent >> bits], self.fine[exponent & mask]);
+            *value = times(*value, factor);
+            exponent += i;
         }
     }
 }
 
-/// The transposed `m × m` matrix.
-fn transposed(m: usize, a: &[Complex]) -> Vec<Complex> {
-    (0..m * m).map(|at| a[at % m * m + at / m]).collect()
+/// Columns `columns` of `source`, whose rows are `width` long, become rows of `target`, whose rows are `target_width` long,
+/// from column `at` on.
+pub(crate) fn transpose(
+    (source, width): (&[Complex], usize),
+    columns: Range<usize>,
+    (target, target_width): (&mut [Complex], usize),
+    at: usize,
+) {
+    /// Columns at once: what one row has of them fills cache lines.
+    const TILE: usize = 8;
+    let columns = columns.step_by(TILE);
+    for (column, lines) in columns.zip(target.chunks_mut(TILE * target_width)) {
+        let several = lines.len() / target_width;
+        for (i, row) in source.chunks_exact(width).enumerate() {
+            let row = &row[column..column + several];
+            for (line, value) in lines.chunks_exact_mut(target_width).zip(row) {
+                line[at + i] = *value;
+            }
+        }
+    }
 }
 
-/// The whole transform by one process, of `m²` points.
-pub(crate) fn sequential(m: usize, points: &[Complex], inverse: bool) -> Vec<Complex> {
-    let transform = Transform::new(m, inverse);
-    let mut a = transposed(m, points);
-    for (i, row) in a.chunks_exact_mut(m).enumerate() {
+/// The whole transform by one process, of `m²` points in place; `other` is as large.
+pub(crate) fn transform(
+    transform: &Transform,
+    points: &mut Vec<Complex>,
+    other: &mut Vec<Complex>,
+) {
+    let m = transform.m;
+    transpose((points, m), 0..m, (other, m), 0);
+    for (i, row) in other.chunks_exact_mut(m).enumerate() {
         transform.row(row);
         transform.twiddle(i, row);
     }
-    a = transposed(m, &a);
-    for row in a.chunks_exact_mut(m) {
+    transpose((other, m), 0..m, (points, m), 0);
+    for row in points.chunks_exact_mut(m) {
         transform.row(row);
     }
-    transposed(m, &a)
+    transpose((points, m), 0..m, (other, m), 0);
+    std::mem::swap(points, other);
+}
+
+/// Transforms forward and back in turn, `iterations` in all, by one process.
+pub(crate) fn sequential(m: usize, mut points: Vec<Complex>, iterations: usize) -> Vec<Complex> {
+    let transforms = [Transform::new(m, false), Transform::new(m, true)];
+    let mut other = vec![[0.0, 0.0]; points.len()];
+    for i in 0..iterations {
+        transform(&transforms[i % 2], &mut points, &mut other);
+    }
+    points
 }
 
 #[cfg(test)]
@@ -116,11 +168,11 @@ mod tests {
             let wave: Vec<Complex> = (0..n).map(|t| root(n, k * t, true)).collect();
             let mut line = vec![[0.0, 0.0]; n];
             line[k] = [n as f64, 0.0];
-            assert!(near(&sequential(m, &wave, false), &line), "{m}");
+            assert!(near(&sequential(m, wave, 1), &line), "{m}");
 
             let mut impulse = vec![[0.0, 0.0]; n];
             impulse[0] = [1.0, 0.0];
-            assert!(near(&sequential(m, &impulse, false), &vec![[1.0, 0.0]; n]));
+            assert!(near(&sequential(m, impulse, 1), &vec![[1.0, 0.0]; n]));
         }
     }
 
@@ -138,8 +190,7 @@ mod tests {
                 })
             })
             .collect();
-        let transformed = sequential(m, &points, false);
-        assert!(near(&transformed, &by_definition));
-        assert!(near(&sequential(m, &transformed, true), &points));
+        assert!(near(&sequential(m, points.clone(), 1), &by_definition));
+        assert!(near(&sequential(m, points.clone(), 2), &points));
     }
 }

@@ -10,8 +10,8 @@ use dsm_lib::{Dsm, Scalar, Vector};
 use serde::{Deserialize, Serialize};
 
 use super::grain::Delay;
-use crate::app::patient;
 use crate::error::Result;
+use crate::program::patient;
 
 /// How processes wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]

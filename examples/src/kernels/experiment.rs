@@ -9,8 +9,8 @@ use dsm_lib::{Call, Dsm, LockKind, Vector};
 use serde::{Deserialize, Serialize};
 
 use super::grain::{Delay, Grain, Shared, Worker};
-use crate::app::patient;
 use crate::error::{Error, Result};
+use crate::program::patient;
 
 /// Elements in an object of the shared data: 64 bytes, as in a cache line.
 const WORDS_AN_OBJECT: usize = 16;
@@ -151,7 +151,7 @@ fn rate(tallies: &Vector<f64>, n: usize) -> Result<f64> {
 
 fn declare(dsm: &Dsm, experiment: &Experiment) -> Result<Shared> {
     if experiment.words == 0 {
-        let why = format!("{}: words is 0; there must be 1 at least", experiment.name);
+        let why = format!("{}: words is 0; there must be at least 1", experiment.name);
         return Err(Error::Usage(why));
     }
     let words = dsm

@@ -14,8 +14,8 @@ use clap::Args;
 use dsm_lib::Dsm;
 use serde::Serialize;
 
-use crate::app::{Program, patient};
 use crate::error::{Error, Result};
+use crate::program::{Program, patient};
 
 pub use barriers::{BarrierKind, BarrierOutcome};
 pub use experiment::{Experiment, Outcome, Place};

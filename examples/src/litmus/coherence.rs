@@ -7,16 +7,16 @@
 //! * a value, or a version, before one that the same process has read already: writes of one object
 //!   have one order, and nobody sees it run backwards.
 
-use super::{Seen, Trial, count};
-use crate::app::patient;
+use super::trial::{Seen, Trial, count};
 use crate::error::Result;
+use crate::program::patient;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let object = trial.wide("coherence", 0)?;
     trial.dsm.barrier()?;
     let mut seen = Seen::new();
     let (mut newest, mut newest_version) = (0, 0);
-    for _ in 0..trial.options.rounds {
+    for _ in 0..trial.rounds {
         let mut section = object.acquire()?;
         let now = section.get(0)?;
         if now < newest {
@@ -55,7 +55,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     }
     patient(trial.dsm).barrier()?;
     // Every increment counted: they were exclusive (rule 1).
-    let expected = trial.options.rounds * trial.dsm.size() as u64;
+    let expected = trial.rounds * trial.dsm.size() as u64;
     let sum = trial.read_whole(&object)?;
     if sum != expected {
         return Err(trial.forbidden(format!("{expected} increments gave {sum} (rule 1)")));

@@ -8,9 +8,9 @@
 //! Permitted, and counted, with racy reads: while a release is under way it may have reached one
 //! reader's copy and not yet another's.
 
-use super::{Seen, Trial, count};
-use crate::app::needs;
+use super::trial::{Seen, Trial, count};
 use crate::error::Result;
+use crate::program::needs;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let dsm = trial.dsm;
@@ -18,7 +18,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let xy = trial.one_each("iriw.xy")?;
     let found = trial.one_each("iriw.found")?;
     let mut seen = Seen::new();
-    for round in 1..=trial.options.rounds {
+    for round in 1..=trial.rounds {
         let synchronised = round % 2 == 0;
         dsm.barrier()?;
         match dsm.rank() {

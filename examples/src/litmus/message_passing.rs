@@ -10,16 +10,16 @@
 //!
 //! Permitted: data newer than the flag.
 
-use super::{Seen, Trial, count};
-use crate::app::{needs, patient};
+use super::trial::{Seen, Trial, count};
 use crate::error::Result;
+use crate::program::{needs, patient};
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     needs(trial.dsm, "litmus", 2)?;
     let data = trial.wide("mp.data", 0)?;
     let last = trial.dsm.size() - 1;
     let flag = trial.one_each("mp.flag")?.object(last)?;
-    let rounds = trial.options.rounds;
+    let rounds = trial.rounds;
     trial.dsm.barrier()?;
     let mut seen = Seen::new();
     if trial.dsm.rank() == 0 {

@@ -9,14 +9,14 @@ mod iriw;
 mod message_passing;
 mod mutex;
 mod store_buffering;
-
-use std::collections::BTreeMap;
+mod trial;
 
 use clap::{Args, ValueEnum};
-use dsm_lib::{CopyPolicy, Dsm, LockKind, Object, Vector};
+use dsm_lib::{CopyPolicy, Dsm, LockKind};
 
-use crate::app::{Program, wrong};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::program::Program;
+use trial::Trial;
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -65,7 +65,17 @@ impl Program for Litmus {
             Test::Coherence => coherence::run,
             Test::Mutex => mutex::run,
         };
-        let trial = Trial { options: self, dsm };
+        let trial = Trial {
+            dsm,
+            rounds: self.rounds,
+            elements: self.elements,
+            policy: match self.update {
+                true => CopyPolicy::Update,
+                false => CopyPolicy::Invalidate,
+            },
+            lock: self.lock,
+            sloppy: self.sloppy,
+        };
         let seen = run(&trial)?;
         let name = self.test.to_possible_value();
         let name = name.as_ref().map_or("?", |n| n.get_name());
@@ -77,87 +87,4 @@ impl Program for Litmus {
             counts.join(", ")
         ))
     }
-}
-
-/// How often each permitted outcome was seen.
-type Seen = BTreeMap<&'static str, u64>;
-
-/// One test under way.
-struct Trial<'a> {
-    options: &'a Litmus,
-    dsm: &'a Dsm,
-}
-
-impl Trial<'_> {
-    fn policy(&self) -> CopyPolicy {
-        match self.options.update {
-            true => CopyPolicy::Update,
-            false => CopyPolicy::Invalidate,
-        }
-    }
-
-    /// A vector with one element at the memory process of each application process.
-    fn one_each(&self, name: &str) -> Result<Vector<u64>> {
-        Ok(self
-            .dsm
-            .vector(name, self.dsm.size())
-            .split(self.dsm.size())
-            .owner_per_rank()
-            .policy(self.policy())
-            .declare()?)
-    }
-
-    /// An object of many elements, at the memory process of the application process of rank `at`.
-    fn wide(&self, name: &str, at: usize) -> Result<Object<u64>> {
-        let owner = self.dsm.homes().get(at).map_or("", |h| h);
-        let wide = self
-            .dsm
-            .vector(name, self.options.elements)
-            .owner(owner)
-            .policy(self.policy())
-            .declare()?;
-        Ok(wide.object(0)?)
-    }
-
-    /// Writes `value` in a section of `object`, in all its elements.
-    fn publish(&self, object: &Object<u64>, value: u64) -> Result<()> {
-        if self.options.sloppy {
-            for at in 0..object.len() {
-                object.set(at, value)?;
-            }
-            return Ok(());
-        }
-        let mut section = object.acquire()?;
-        section.write(&vec![value; object.len()])?;
-        section.release()?;
-        Ok(())
-    }
-
-    /// Reads the one value in all elements of `object`, without synchronisation.
-    fn read_whole(&self, object: &Object<u64>) -> Result<u64> {
-        let view = object.read()?;
-        match view.iter().find(|v| **v != view[0]) {
-            None => Ok(view[0]),
-            Some(other) => Err(self.forbidden(format!(
-                "a read of {object:?} has elements {} and {other}: a mixture of two releases (rule 4)",
-                view[0]
-            ))),
-        }
-    }
-
-    /// Reads `object` in a section of its own.
-    fn read_synchronised(&self, object: &Object<u64>) -> Result<u64> {
-        let section = object.acquire()?;
-        let value = section.get(0)?;
-        section.release()?;
-        Ok(value)
-    }
-
-    fn forbidden(&self, what: impl Into<String>) -> Error {
-        wrong(self.dsm, "litmus", what)
-    }
-}
-
-fn count(seen: &mut Seen, outcome: &'static str) {
-    *seen.entry(outcome).or_default() += 1;
 }

@@ -3,23 +3,23 @@
 //!
 //! Forbidden: a lost increment, or an epoch that is not one higher for each grant: rule 1.
 
-use super::{Seen, Trial};
-use crate::app::patient;
+use super::trial::{Seen, Trial};
 use crate::error::Result;
+use crate::program::patient;
 use dsm_lib::LockKind;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let dsm = trial.dsm;
     let counter = dsm
         .scalar::<u64>("mutex")
-        .policy(trial.policy())
-        .lock(trial.options.lock)
+        .policy(trial.policy)
+        .lock(trial.lock)
         .declare()?;
     dsm.barrier()?;
     // Grants so far are increments so far, but for a constant: nothing else takes this lock.
     let mut offset = None;
-    for _ in 0..trial.options.rounds {
-        if trial.options.sloppy {
+    for _ in 0..trial.rounds {
+        if trial.sloppy {
             counter.write(counter.read()? + 1)?;
             continue;
         }
@@ -27,7 +27,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
         let (now, epoch) = (section.read()?, section.epoch());
         section.write(now + 1)?;
         section.release()?;
-        if trial.options.lock != LockKind::Queue {
+        if trial.lock != LockKind::Queue {
             continue; // no epochs
         }
         let is = epoch.wrapping_sub(now);
@@ -39,10 +39,10 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
         }
     }
     patient(dsm).barrier()?;
-    let expected = trial.options.rounds * dsm.size() as u64;
+    let expected = trial.rounds * dsm.size() as u64;
     let sum = counter.read()?;
     if sum != expected {
         return Err(trial.forbidden(format!("{expected} increments gave {sum} (rule 1)")));
     }
-    Ok(Seen::from([("increments", trial.options.rounds)]))
+    Ok(Seen::from([("increments", trial.rounds)]))
 }

@@ -8,9 +8,9 @@
 //! What each found is told by writes outside sections, to be seen after the next barrier (rules 5
 //! and 6).
 
-use super::{Seen, Trial, count};
-use crate::app::needs;
+use super::trial::{Seen, Trial, count};
 use crate::error::Result;
+use crate::program::needs;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let dsm = trial.dsm;
@@ -19,7 +19,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
     let x = trial.one_each("sb.x")?;
     let found = trial.one_each("sb.found")?;
     let mut seen = Seen::new();
-    for round in 1..=trial.options.rounds {
+    for round in 1..=trial.rounds {
         dsm.barrier()?;
         // The last of an odd number of processes has no partner.
         if theirs < dsm.size() {
@@ -31,7 +31,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
                     _ => Ok(other.get(0)?),
                 }
             };
-            let value = if trial.options.sloppy {
+            let value = if trial.sloppy {
                 let early = read()?;
                 write()?;
                 early

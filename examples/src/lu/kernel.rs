@@ -3,7 +3,9 @@
 //! Element (i, j) becomes a_ij − l_i0 u_0j − l_i1 u_1j − …, subtracted one by one in this order, whatever
 //! the blocks: so the blocked result equals the sequential one bit for bit.
 
-use crate::common::{dice, unit};
+use std::ops::Range;
+
+use crate::common::{dice_from, share, unit};
 
 /// A rectangle of a matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +25,10 @@ impl Block {
     ) -> Self {
         let mut values = Vec::with_capacity(rows * columns);
         for i in row..row + rows {
+            // A number is two words.
+            let mut dice = dice_from(seed, i, 2 * column);
             values.extend((column..column + columns).map(|j| {
-                let random = unit(&mut dice(seed, i * n + j));
+                let random = unit(&mut dice);
                 2.0 * random - 1.0 + if i == j { n as f64 } else { 0.0 }
             }));
         }
@@ -80,12 +84,66 @@ impl Block {
 
     /// Subtracts the product of a block of L, left of this one, and a block of U, above it.
     pub(crate) fn update(&mut self, left: &Self, above: &Self) {
-        for (i, row) in self.values.chunks_exact_mut(self.columns).enumerate() {
-            for (k, factor) in left.row(i).iter().enumerate() {
-                subtract(row, *factor, above.row(k));
-            }
+        let several = self.values.chunks_mut(TILE * self.columns);
+        for (rows, left) in several.zip(left.values.chunks(TILE * left.columns)) {
+            subtract_product(rows, left, &above.values, self.columns);
         }
     }
+}
+
+/// Rows and columns of a tile of a block, which is kept in registers.
+const TILE: usize = 4;
+
+/// Subtracts the product of `left`, which has as many rows as `rows`, and `above`; their rows have `columns` columns.
+fn subtract_product(rows: &mut [f64], left: &[f64], above: &[f64], columns: usize) {
+    let height = rows.len() / columns;
+    let width = left.len() / height;
+    let mut lines = rows.chunks_exact_mut(columns);
+    let factors: [_; TILE] = std::array::from_fn(|i| left.chunks_exact(width).nth(i));
+    if let ([Some(a), Some(b), Some(c), Some(d)], [Some(p), Some(q), Some(r), Some(s)]) =
+        (std::array::from_fn(|_| lines.next()), factors)
+    {
+        let tiles = columns / TILE * TILE;
+        for at in (0..tiles).step_by(TILE) {
+            let Some(mut tile) = tile([&*a, b, c, d], at) else {
+                return;
+            };
+            let factors = p.iter().zip(q).zip(r.iter().zip(s));
+            for (((p, q), (r, s)), pivot) in factors.zip(above[at..].chunks(columns)) {
+                let Some(pivot) = pivot.first_chunk::<TILE>() else {
+                    return;
+                };
+                for (line, factor) in tile.iter_mut().zip([p, q, r, s]) {
+                    for (value, pivot) in line.iter_mut().zip(pivot) {
+                        *value -= factor * pivot;
+                    }
+                }
+            }
+            for (line, tile) in [&mut *a, b, c, d].into_iter().zip(tile) {
+                line[at..at + TILE].copy_from_slice(&tile);
+            }
+        }
+        for (line, factors) in [a, b, c, d].into_iter().zip([p, q, r, s]) {
+            for (factor, pivot) in factors.iter().zip(above.chunks_exact(columns)) {
+                subtract(&mut line[tiles..], *factor, &pivot[tiles..]);
+            }
+        }
+        return;
+    }
+    for (line, factors) in rows.chunks_exact_mut(columns).zip(left.chunks_exact(width)) {
+        for (factor, pivot) in factors.iter().zip(above.chunks_exact(columns)) {
+            subtract(line, *factor, pivot);
+        }
+    }
+}
+
+/// The tile at column `at` of four rows.
+fn tile(rows: [&[f64]; TILE], at: usize) -> Option<[[f64; TILE]; TILE]> {
+    let mut tile = [[0.0; TILE]; TILE];
+    for (tile, row) in tile.iter_mut().zip(rows) {
+        *tile = *row[at..].first_chunk()?;
+    }
+    Some(tile)
 }
 
 fn subtract(row: &mut [f64], factor: f64, pivot: &[f64]) {
@@ -94,11 +152,43 @@ fn subtract(row: &mut [f64], factor: f64, pivot: &[f64]) {
     }
 }
 
-/// The whole computation by one process: the factors of the `n × n` matrix of `seed`, row by row.
-pub fn sequential(seed: u64, n: usize) -> Vec<f64> {
-    let mut whole = Block::of_matrix(seed, n, (0, 0), (n, n));
-    whole.factor();
-    whole.values
+/// The whole computation by one process, in blocks: the factors of the `n × n` matrix of `seed`, block by block.
+pub(crate) fn factorise(seed: u64, n: usize, blocks: usize) -> Vec<Vec<Block>> {
+    let part = |k| share(n, blocks, k);
+    let block = |i, j| {
+        let (rows, columns): (Range<usize>, Range<usize>) = (part(i), part(j));
+        let size = (rows.len(), columns.len());
+        Block::of_matrix(seed, n, (rows.start, columns.start), size)
+    };
+    let line = |i| (0..blocks).map(|j| block(i, j)).collect();
+    let mut m: Vec<Vec<Block>> = (0..blocks).map(line).collect();
+    for k in 0..blocks {
+        let (head, below) = m.split_at_mut(k + 1);
+        let (diagonal, above) = head[k][k..].split_at_mut(1);
+        let diagonal = &mut diagonal[0];
+        diagonal.factor();
+        above.iter_mut().for_each(|b| b.solve_lower(diagonal));
+        for line in below {
+            let (left, rest) = line[k..].split_at_mut(1);
+            left[0].solve_upper(diagonal);
+            for (block, above) in rest.iter_mut().zip(&*above) {
+                block.update(&left[0], above);
+            }
+        }
+    }
+    m
+}
+
+/// The matrix that blocks make, row by row.
+pub(crate) fn whole(blocks: &[Vec<Block>]) -> Vec<f64> {
+    let mut all = Vec::new();
+    for line in blocks {
+        let rows = line.first().map_or(0, |b| b.values.len() / b.columns);
+        for row in 0..rows {
+            line.iter().for_each(|b| all.extend(b.row(row)));
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -119,7 +209,7 @@ mod tests {
     fn the_product_of_the_factors_is_the_matrix() {
         let n = 40;
         let a = Block::of_matrix(3, n, (0, 0), (n, n)).values;
-        let f = sequential(3, n);
+        let f = whole(&factorise(3, n, 1));
         for i in 0..n {
             for j in 0..n {
                 let l = |k| if k == i { 1.0 } else { f[i * n + k] };
@@ -130,43 +220,19 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_any_size_give_the_sequential_result_bit_for_bit() {
-        let n = 13;
-        let expected = sequential(5, n);
-        for cuts in [vec![0, 13], vec![0, 5, 9, 13], (0..=13).collect()] {
-            let parts: Vec<(usize, usize)> = cuts.windows(2).map(|w| (w[0], w[1] - w[0])).collect();
-            let blocks = parts.len();
-            let mut m: Vec<Vec<Block>> = parts
-                .iter()
-                .map(|(row, rows)| {
-                    let one = |(column, columns): &(usize, usize)| {
-                        Block::of_matrix(5, n, (*row, *column), (*rows, *columns))
-                    };
-                    parts.iter().map(one).collect()
-                })
-                .collect();
-            for k in 0..blocks {
-                m[k][k].factor();
-                let diagonal = m[k][k].clone();
-                let (head, below) = m.split_at_mut(k + 1);
-                let above = &mut head[k][k + 1..];
-                above.iter_mut().for_each(|b| b.solve_lower(&diagonal));
-                for line in below {
-                    line[k].solve_upper(&diagonal);
-                    let (left, rest) = line.split_at_mut(k + 1);
-                    for (block, above) in rest.iter_mut().zip(&*above) {
-                        block.update(&left[k], above);
-                    }
-                }
+    fn blocks_of_any_size_give_the_same_bit_for_bit() {
+        let n = 29;
+        let mut unblocked = Block::of_matrix(5, n, (0, 0), (n, n));
+        for k in 0..n {
+            let (pivot, below) = unblocked.split_after(k);
+            for row in below {
+                row[k] /= pivot[k];
+                let factor = row[k];
+                (k + 1..n).for_each(|j| row[j] -= factor * pivot[j]);
             }
-            for ((row, _), line) in parts.iter().zip(&m) {
-                for ((column, columns), block) in parts.iter().zip(line) {
-                    for (i, values) in block.values.chunks_exact(*columns).enumerate() {
-                        let at = (row + i) * n + column;
-                        assert_eq!(values, &expected[at..at + columns]);
-                    }
-                }
-            }
+        }
+        for blocks in [1, 2, 3, 5, 29] {
+            assert_eq!(whole(&factorise(5, n, blocks)), unblocked.values);
         }
     }
 }

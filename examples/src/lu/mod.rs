@@ -4,21 +4,23 @@
 //! processes (2-D scatter decomposition: docs/bibliography.md#memory-hierarchies, section 5.2), each at its process's memory process.
 //! A process works on its blocks in private memory and writes each one once, when it is final; from then
 //! on it is only read. So no copy is ever invalidated, and a block comes to a memory process once. Each
-//! step has two barriers: the diagonal block is known, its row and column are known. At the end the
+//! step has two barriers: the diagonal block is known, its row and column are known. What the next step needs is computed
+//! first, and the rest while the barriers are under way. At the end the
 //! factors must equal those of a sequential run bit for bit.
 
 mod kernel;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use clap::Args;
 use dsm_lib::{Call, Dsm, Matrix, View};
 
-use crate::app::{Program, patient};
-use crate::common::{Pace, same_bits};
+use crate::common::{Clock, Pace, same_bits};
 use crate::error::{Error, Result};
-use kernel::Block;
-pub use kernel::sequential;
+use crate::figures::{Checksum, Figures};
+use crate::program::{Program, Sequential, patient};
+use kernel::{Block, factorise, whole};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -36,16 +38,14 @@ pub struct Lu {
     pace: Pace,
 }
 
+/// Iterations if nothing is said.
+const ITERATIONS: usize = 1;
+
 impl Program for Lu {
     fn run(&self, dsm: &Dsm) -> Result<String> {
-        if self.n == 0 || self.block == 0 || self.block > self.n {
-            return Err(Error::Usage(format!(
-                "lu: blocks of {} in a matrix of {}; give --n of 1 at least, and --block from 1 to that",
-                self.block, self.n
-            )));
-        }
+        self.check()?;
         let worker = Worker::new(self, dsm)?;
-        let mut clock = self.pace.start(dsm, "lu", 1)?;
+        let mut clock = self.pace.start(dsm, "lu", ITERATIONS)?;
         while clock.runs() {
             worker.factorise(self.seed_of(clock.done()))?;
             if !clock.next()? {
@@ -53,31 +53,61 @@ impl Program for Lu {
             }
         }
         match dsm.rank() {
-            0 => self.verify(&worker, clock.done()),
+            0 => self.verify(&worker, &clock),
             _ => Ok(String::new()),
         }
     }
 }
 
+impl Sequential for Lu {
+    fn alone(&self) -> Result<Figures> {
+        self.check()?;
+        let mut factors = Vec::new();
+        let started = Instant::now();
+        for i in 0..self.pace.iterations(ITERATIONS) {
+            factors = factorise(self.seed_of(i), self.n, self.blocks());
+        }
+        let took = started.elapsed();
+        Ok(Figures::new(took, Checksum::of(&whole(&factors))))
+    }
+}
+
 impl Lu {
+    fn check(&self) -> Result<()> {
+        if self.n == 0 || self.block == 0 || self.block > self.n {
+            return Err(Error::Usage(format!(
+                "lu: blocks of {} in a matrix of {}; give --n of at least 1, and --block between 1 and that",
+                self.block, self.n
+            )));
+        }
+        Ok(())
+    }
+
+    /// Blocks a row and a column.
+    fn blocks(&self) -> usize {
+        self.n.div_ceil(self.block)
+    }
+
     /// The seed of the matrix of an iteration.
     fn seed_of(&self, iteration: usize) -> u64 {
         self.seed.wrapping_add(iteration as u64)
     }
 
-    fn verify(&self, worker: &Worker<'_>, iterations: usize) -> Result<String> {
+    fn verify(&self, worker: &Worker<'_>, clock: &Clock) -> Result<String> {
+        let (iterations, mut expected) = (clock.done(), Vec::new());
         if let Some(last) = iterations.checked_sub(1) {
-            let expected = sequential(self.seed_of(last), self.n);
+            expected = whole(&factorise(self.seed_of(last), self.n, self.blocks()));
             same_bits(worker.dsm, "lu", &worker.matrix, &expected)?;
         }
-        Ok(format!(
+        let text = format!(
             "lu: {} x {} in {} x {} blocks by {} processes, {iterations} iterations; equal to a sequential run bit for bit",
             self.n,
             self.n,
             worker.blocks,
             worker.blocks,
             worker.dsm.size()
-        ))
+        );
+        Ok(clock.report(text, Checksum::of(&expected)))
     }
 }
 
@@ -114,7 +144,7 @@ impl Grid {
 
 impl<'a> Worker<'a> {
     fn new(lu: &'a Lu, dsm: &'a Dsm) -> Result<Self> {
-        let blocks = lu.n.div_ceil(lu.block);
+        let blocks = lu.blocks();
         let grid = Grid::of(dsm.size());
         let owners = (0..blocks * blocks).map(|at| grid.owner(at / blocks, at % blocks));
         Ok(Self {
@@ -133,21 +163,31 @@ impl<'a> Worker<'a> {
     fn factorise(&self, seed: u64) -> Result<()> {
         let dsm = patient(self.dsm);
         let mut mine = self.initial(seed)?;
-        for k in 0..self.blocks {
-            if let Some(mut diagonal) = mine.remove(&(k, k)) {
-                diagonal.factor();
-                self.publish((k, k), &diagonal)?.wait()?;
-            }
-            dsm.barrier()?;
-            self.solve_panels(k, &mut mine)?;
-            dsm.barrier()?;
-            self.update_rest(k, &mut mine)?;
+        self.factor_diagonal(0, &mut mine)?;
+        dsm.barrier()?;
+        self.solve_panels(0, &mut mine)?;
+        dsm.barrier()?;
+        for k in 0..self.blocks - 1 {
+            let panels = self.panels(k, &mine)?;
+            let rest = mine.keys().filter(|(i, j)| *i > k && *j > k);
+            let (next, rest): (Vec<Place>, Vec<Place>) =
+                rest.partition(|(i, j)| *i == k + 1 || *j == k + 1);
+            panels.update(&mut mine, &next);
+            self.factor_diagonal(k + 1, &mut mine)?;
+            let (first, second) = rest.split_at(rest.len() / 2);
+            let barrier = dsm.barrier_async();
+            panels.update(&mut mine, first);
+            barrier.wait()?;
+            self.solve_panels(k + 1, &mut mine)?;
+            let barrier = dsm.barrier_async();
+            panels.update(&mut mine, second);
+            barrier.wait()?;
         }
         Ok(())
     }
 
     /// This process's blocks, before the first step.
-    fn initial(&self, seed: u64) -> Result<BTreeMap<(usize, usize), Block>> {
+    fn initial(&self, seed: u64) -> Result<Blocks> {
         let all = (0..self.blocks).flat_map(|i| (0..self.blocks).map(move |j| (i, j)));
         all.filter(|(i, j)| self.grid.owner(*i, *j) == self.dsm.rank())
             .map(|(i, j)| {
@@ -159,51 +199,88 @@ impl<'a> Worker<'a> {
             .collect()
     }
 
+    /// Block (k, k), if it is this process's: final after this, and written.
+    fn factor_diagonal(&self, k: usize, mine: &mut Blocks) -> Result<()> {
+        if let Some(diagonal) = mine.get_mut(&(k, k)) {
+            diagonal.factor();
+            self.publish((k, k), diagonal)?.wait()?;
+        }
+        Ok(())
+    }
+
     /// Row and column `k`: final after this, and written.
-    fn solve_panels(&self, k: usize, mine: &mut BTreeMap<(usize, usize), Block>) -> Result<()> {
-        let panels = mine.extract_if(.., |(i, j), _| *i == k || *j == k);
-        let panels: Vec<_> = panels.collect();
-        if panels.is_empty() {
+    fn solve_panels(&self, k: usize, mine: &mut Blocks) -> Result<()> {
+        let in_panel = |(i, j): &Place| (*i == k) != (*j == k) && *i >= k && *j >= k;
+        if !mine.keys().any(in_panel) {
             return Ok(());
         }
-        let diagonal = block(self.fetch(k, k)?)?;
-        let mut written = Vec::with_capacity(panels.len());
-        for ((i, j), mut panel) in panels {
-            match i == k {
+        let diagonal = match mine.get(&(k, k)) {
+            Some(own) => own.clone(),
+            None => block(self.fetch(k, k)?)?,
+        };
+        let mut written = Vec::new();
+        for ((i, j), panel) in mine.iter_mut().filter(|(place, _)| in_panel(place)) {
+            match *i == k {
                 true => panel.solve_lower(&diagonal),
                 false => panel.solve_upper(&diagonal),
             }
-            written.push(self.publish((i, j), &panel)?);
+            written.push(self.publish((*i, *j), panel)?);
         }
         written.into_iter().try_for_each(|w| Ok(w.wait()?))
     }
 
-    /// The blocks right of and below row and column `k`: all that is needed is asked for at once.
-    fn update_rest(&self, k: usize, mine: &mut BTreeMap<(usize, usize), Block>) -> Result<()> {
-        let rows: BTreeSet<usize> = mine.keys().map(|(i, _)| *i).collect();
-        let columns: BTreeSet<usize> = mine.keys().map(|(_, j)| *j).collect();
-        let left = rows.iter().map(|i| Ok((*i, self.fetch(*i, k)?)));
-        let left = left.collect::<Result<Vec<_>>>()?;
-        let above = columns.iter().map(|j| Ok((*j, self.fetch(k, *j)?)));
-        let above = above.collect::<Result<Vec<_>>>()?;
-        let arrived = |calls: Vec<(usize, Call<View<f64>>)>| -> Result<BTreeMap<usize, Block>> {
-            let blocks = calls.into_iter().map(|(at, call)| Ok((at, block(call)?)));
-            blocks.collect()
-        };
-        let (left, above) = (arrived(left)?, arrived(above)?);
-        for ((i, j), rest) in mine {
-            rest.update(&left[i], &above[j]);
+    /// What this process's blocks right of and below row and column `k` need of those. All that others have is asked for
+    /// at once.
+    fn panels(&self, k: usize, mine: &Blocks) -> Result<Panels> {
+        let rest = mine.keys().filter(|(i, j)| *i > k && *j > k);
+        let (rows, columns): (BTreeSet<usize>, BTreeSet<usize>) = rest.copied().unzip();
+        let needed = rows
+            .iter()
+            .map(|i| (*i, k))
+            .chain(columns.iter().map(|j| (k, *j)));
+        let mut found = Blocks::new();
+        let mut asked = Vec::new();
+        for (i, j) in needed {
+            match mine.get(&(i, j)) {
+                Some(own) => drop(found.insert((i, j), own.clone())),
+                None => asked.push(((i, j), self.fetch(i, j)?)),
+            }
         }
-        Ok(())
+        for (place, call) in asked {
+            found.insert(place, block(call)?);
+        }
+        Ok(Panels { k, blocks: found })
     }
 
     fn fetch(&self, i: usize, j: usize) -> Result<Call<View<f64>>> {
         Ok(self.matrix.object(i * self.blocks + j)?.read_async())
     }
 
-    fn publish(&self, (i, j): (usize, usize), block: &Block) -> Result<Call<()>> {
+    fn publish(&self, (i, j): Place, block: &Block) -> Result<Call<()>> {
         let object = self.matrix.object(i * self.blocks + j)?;
         Ok(object.write_async(&block.values))
+    }
+}
+
+/// Row and column of a block.
+type Place = (usize, usize);
+
+type Blocks = BTreeMap<Place, Block>;
+
+/// Blocks of row and column `k`.
+struct Panels {
+    k: usize,
+    blocks: Blocks,
+}
+
+impl Panels {
+    /// Updates the blocks at `places`.
+    fn update(&self, mine: &mut Blocks, places: &[Place]) {
+        for (i, j) in places {
+            if let Some(block) = mine.get_mut(&(*i, *j)) {
+                block.update(&self.blocks[&(*i, self.k)], &self.blocks[&(self.k, *j)]);
+            }
+        }
     }
 }
 

@@ -22,20 +22,32 @@ impl Digit {
     }
 }
 
-/// Sorts `keys` by one digit, equal ones in their order; also how many keys there are of each value.
-pub(crate) fn sort_by_digit(keys: &[u32], digit: Digit) -> (Vec<u32>, Vec<u32>) {
-    let mut histogram = vec![0u32; 1 << digit.bits];
+/// How many of `keys` there are of each value of a digit.
+pub(crate) fn histogram(keys: &[u32], digit: Digit) -> Vec<u32> {
+    let mut counts = vec![0; 1 << digit.bits];
     for key in keys {
-        histogram[digit.of(*key)] += 1;
+        counts[digit.of(*key)] += 1;
     }
-    let mut next: Vec<usize> = starts(&histogram);
-    let mut sorted = vec![0; keys.len()];
+    counts
+}
+
+/// Puts `keys`, which have this `histogram`, into `sorted` by one digit, equal ones in their order.
+pub(crate) fn sort_by_digit(keys: &[u32], digit: Digit, histogram: &[u32], sorted: &mut [u32]) {
+    let mut next = starts(histogram);
     for key in keys {
         let place = &mut next[digit.of(*key)];
         sorted[*place] = *key;
         *place += 1;
     }
-    (sorted, histogram)
+}
+
+/// The whole computation by one process: sorts `keys` by digits of `bits` bits.
+pub(crate) fn sort(keys: &mut Vec<u32>, bits: u32) {
+    let mut sorted = vec![0; keys.len()];
+    for digit in Digit::all(bits) {
+        sort_by_digit(keys, digit, &histogram(keys, digit), &mut sorted);
+        std::mem::swap(keys, &mut sorted);
+    }
 }
 
 /// The prefix sums of a histogram: where the keys of each value start.
@@ -90,14 +102,22 @@ pub(crate) fn spans(pieces: &[Piece], processes: usize) -> Vec<Range<usize>> {
     spans
 }
 
-/// Puts the pieces together; `parts` hold the `spans` of each process.
-pub(crate) fn assemble(pieces: &[Piece], spans: &[Range<usize>], parts: &[Vec<u32>]) -> Vec<u32> {
-    let mut whole = Vec::with_capacity(pieces.iter().map(|p| p.keys.len()).sum());
-    for Piece { process, keys } in pieces {
-        let base = spans[*process].start;
-        whole.extend_from_slice(&parts[*process][keys.start - base..keys.end - base]);
+/// Puts those pieces that are of `process` into their places in `whole`; `part` holds its `span`.
+pub(crate) fn place(
+    pieces: &[Piece],
+    (process, span): (usize, &Range<usize>),
+    part: &[u32],
+    whole: &mut [u32],
+) {
+    let mut at = 0;
+    for piece in pieces {
+        let end = at + piece.keys.len();
+        if piece.process == process {
+            let keys = piece.keys.start - span.start..piece.keys.end - span.start;
+            whole[at..end].copy_from_slice(&part[keys]);
+        }
+        at = end;
     }
-    whole
 }
 
 #[cfg(test)]
@@ -110,7 +130,9 @@ mod tests {
     fn a_digit_is_sorted_and_equal_ones_keep_their_order() {
         let keys = [0x21, 0x11, 0x30, 0x12, 0x01];
         let digit = Digit { shift: 0, bits: 4 };
-        let (sorted, histogram) = sort_by_digit(&keys, digit);
+        let histogram = histogram(&keys, digit);
+        let mut sorted = [0; 5];
+        sort_by_digit(&keys, digit, &histogram, &mut sorted);
         assert_eq!(sorted, [0x30, 0x21, 0x11, 0x01, 0x12]);
         assert_eq!(histogram[..4], [1, 3, 1, 0]);
     }
@@ -137,19 +159,24 @@ mod tests {
         ) {
             let mut expected = parts.concat();
             expected.sort_unstable();
+            let mut alone = parts.concat();
+            sort(&mut alone, bits);
+            prop_assert_eq!(&alone, &expected);
             let mut parts = parts;
             for digit in Digit::all(bits) {
-                let (sorted, histograms): (Vec<_>, Vec<_>) =
-                    parts.iter().map(|p| sort_by_digit(p, digit)).unzip();
+                let histograms: Vec<Vec<u32>> = parts.iter().map(|p| histogram(p, digit)).collect();
+                let mut sorted = parts.clone();
+                for ((part, histogram), sorted) in parts.iter().zip(&histograms).zip(&mut sorted) {
+                    sort_by_digit(part, digit, histogram, sorted);
+                }
                 let mut start = 0;
                 for part in &mut parts {
                     let wanted = start..start + part.len();
                     start = wanted.end;
                     let pieces = pieces(&histograms.concat(), 1 << bits, &wanted);
-                    let spans = spans(&pieces, sorted.len());
-                    let read: Vec<Vec<u32>> =
-                        sorted.iter().zip(&spans).map(|(s, r)| s[r.clone()].to_vec()).collect();
-                    *part = assemble(&pieces, &spans, &read);
+                    for (process, span) in spans(&pieces, sorted.len()).iter().enumerate() {
+                        place(&pieces, (process, span), &sorted[process][span.clone()], part);
+                    }
                 }
             }
             prop_assert_eq!(parts.concat(), expected);

@@ -19,6 +19,8 @@ pub(crate) struct World {
     pub(crate) eye: Vec3,
     /// Pixels of the picture: rows and columns.
     pub(crate) size: (usize, usize),
+    /// Where the light comes from: a direction of length 1.
+    light: Vec3,
 }
 
 struct Ray {
@@ -37,44 +39,47 @@ struct Hit {
 }
 
 /// From where the scene is seen in frame number `frame`: round about it.
-pub(crate) fn eye(frame: u64) -> Vec3 {
+fn eye(frame: u64) -> Vec3 {
     let angle = 0.6 + 0.1 * frame as f64;
     [5.5 * angle.sin(), 2.0, -5.5 * angle.cos()]
 }
 
 impl World {
+    /// A scene seen from the place of the first frame.
+    pub(crate) fn new(balls: Vec<Ball>, size: (usize, usize)) -> Self {
+        Self {
+            balls,
+            eye: eye(0),
+            size,
+            light: unit([1.0, 2.0, -1.5]),
+        }
+    }
+
+    /// Sees the scene from the place of another frame.
+    pub(crate) fn see(&mut self, frame: usize) {
+        self.eye = eye(frame as u64);
+    }
+
     /// Some rows of some columns of the picture, row by row: `0x00RRGGBB`.
     pub(crate) fn render(&self, first: (usize, usize), size: (usize, usize)) -> Vec<u32> {
+        let camera = Camera::new(self);
         let rows = first.0..first.0 + size.0;
-        rows.flat_map(|i| (first.1..first.1 + size.1).map(move |j| self.pixel(i, j)))
+        let pixel = |i| (first.1..first.1 + size.1).map(move |j| (i, j));
+        rows.flat_map(pixel)
+            .map(|(i, j)| self.pixel(&camera, i, j))
             .collect()
     }
 
     /// The mean of four places in a pixel.
-    fn pixel(&self, row: usize, column: usize) -> u32 {
+    fn pixel(&self, camera: &Camera, row: usize, column: usize) -> u32 {
         let mut sum = [0.0; 3];
         for (down, right) in [(0.25, 0.25), (0.25, 0.75), (0.75, 0.25), (0.75, 0.75)] {
-            let seen = self.seen_at(row as f64 + down, column as f64 + right);
+            let ray = camera.ray(row as f64 + down, column as f64 + right);
+            let seen = self.trace(&ray, BOUNCES);
             sum = add(sum, seen.map(|c| c.clamp(0.0, 1.0)));
         }
         let [r, g, b] = sum.map(|c| (c / 4.0 * 255.0) as u32);
         r << 16 | g << 8 | b
-    }
-
-    /// The colour at a place of the picture, in pixels from its upper left corner.
-    fn seen_at(&self, down: f64, right_of: f64) -> Vec3 {
-        let (rows, columns) = (self.size.0 as f64, self.size.1 as f64);
-        let x = (right_of - columns / 2.0) / rows;
-        let y = (rows / 2.0 - down) / rows;
-        let forward = unit(scale(-1.0, self.eye));
-        let right = unit([forward[2], 0.0, -forward[0]]);
-        let up = cross(forward, right);
-        let to = add(forward, add(scale(x, right), scale(y, up)));
-        let ray = Ray {
-            from: self.eye,
-            to: unit(to),
-        };
-        self.trace(&ray, BOUNCES)
     }
 
     /// The colour that comes along a ray.
@@ -82,12 +87,11 @@ impl World {
         let Some(hit) = self.first_hit(ray) else {
             return sky(ray.to);
         };
-        let light = unit([1.0, 2.0, -1.5]);
-        let lit = dot(hit.normal, light).max(0.0);
+        let lit = dot(hit.normal, self.light).max(0.0);
         let shadow = lit > 0.0 && {
             let to_light = Ray {
                 from: hit.at,
-                to: light,
+                to: self.light,
             };
             self.balls.iter().any(|ball| to_light.meets(ball).is_some())
         };
@@ -106,12 +110,17 @@ impl World {
     }
 
     fn first_hit(&self, ray: &Ray) -> Option<Hit> {
-        let met = self.balls.iter().filter_map(|b| Some((ray.meets(b)?, b)));
-        let ball = met.min_by(|a, b| a.0.total_cmp(&b.0));
-        let floor = ray.meets_floor();
-        match (ball, floor) {
-            (Some((distance, ball)), _) if floor.is_none_or(|f| distance < f) => {
-                let at = ray.at(distance);
+        let (mut nearest, mut met) = (f64::INFINITY, None);
+        for ball in &self.balls {
+            if let Some(distance) = ray.meets(ball)
+                && distance < nearest
+            {
+                (nearest, met) = (distance, Some(ball));
+            }
+        }
+        match (met, ray.meets_floor()) {
+            (Some(ball), floor) if floor.is_none_or(|f| nearest < f) => {
+                let at = ray.at(nearest);
                 Some(Hit {
                     at,
                     normal: unit(subtract(at, ball.centre)),
@@ -125,6 +134,42 @@ impl World {
     }
 }
 
+/// Where the scene is seen from, and the directions of its picture.
+struct Camera {
+    eye: Vec3,
+    forward: Vec3,
+    right: Vec3,
+    up: Vec3,
+    rows: f64,
+    columns: f64,
+}
+
+impl Camera {
+    fn new(world: &World) -> Self {
+        let forward = unit(scale(-1.0, world.eye));
+        let right = unit([forward[2], 0.0, -forward[0]]);
+        Self {
+            eye: world.eye,
+            forward,
+            right,
+            up: cross(forward, right),
+            rows: world.size.0 as f64,
+            columns: world.size.1 as f64,
+        }
+    }
+
+    /// To a place of the picture, in pixels from its upper left corner.
+    fn ray(&self, down: f64, right_of: f64) -> Ray {
+        let x = (right_of - self.columns / 2.0) / self.rows;
+        let y = (self.rows / 2.0 - down) / self.rows;
+        let aside = add(scale(x, self.right), scale(y, self.up));
+        Ray {
+            from: self.eye,
+            to: unit(add(self.forward, aside)),
+        }
+    }
+}
+
 impl Ray {
     fn at(&self, distance: f64) -> Vec3 {
         add(self.from, scale(distance, self.to))
@@ -134,8 +179,10 @@ impl Ray {
     fn meets(&self, ball: &Ball) -> Option<f64> {
         let towards = subtract(ball.centre, self.from);
         let along = dot(towards, self.to);
-        let inside = ball.radius * ball.radius - dot(towards, towards) + along * along;
-        if inside < 0.0 {
+        let away = dot(towards, towards) - ball.radius * ball.radius;
+        let inside = along * along - away;
+        // It passes by, or the ball is behind it.
+        if inside < 0.0 || (along < 0.0 && away > 0.0) {
             return None;
         }
         let half = inside.sqrt();
@@ -208,34 +255,29 @@ mod tests {
 
     #[test]
     fn known_pixels() {
-        let mut world = World {
-            balls: vec![ball([0.0; 3], 0.0)],
-            eye: [0.0, 0.0, -5.0],
-            size: (31, 31),
-        };
+        let mut world = World::new(vec![ball([0.0; 3], 0.0)], (31, 31));
+        world.eye = [0.0, 0.0, -5.0];
+        let camera = Camera::new(&world);
         // Straight ahead is the ball, lit at an angle: 1.5 / |(1, 2, -1.5)|.
         let brightness = 0.15 + 0.85 * 1.5 / 7.25_f64.sqrt();
         let red = (brightness * 255.0) as u32;
-        let centre = world.pixel(15, 15);
+        let centre = world.pixel(&camera, 15, 15);
         assert!((centre >> 16).abs_diff(red) <= 1, "{centre:x}");
         assert_eq!(centre & 0xffff, 0);
         // The upper corner is sky, the lower one floor.
-        let corner = world.pixel(0, 0);
+        let corner = world.pixel(&camera, 0, 0);
         world.balls.clear();
-        assert_eq!(world.pixel(0, 0), corner);
+        assert_eq!(world.pixel(&camera, 0, 0), corner);
         assert!(corner & 0xff > corner >> 16, "{corner:x} is not blue");
-        let floor = world.pixel(30, 15);
-        assert_ne!(floor, world.pixel(15, 15));
+        let floor = world.pixel(&camera, 30, 15);
+        assert_ne!(floor, world.pixel(&camera, 15, 15));
     }
 
     #[test]
     fn there_is_shadow_behind_a_ball_and_an_image_in_a_mirror() {
         let light = unit([1.0, 2.0, -1.5]);
-        let mut world = World {
-            balls: vec![ball(scale(4.0, light), 0.0)],
-            eye: [0.0; 3],
-            size: (1, 1),
-        };
+        let mut world = World::new(vec![ball(scale(4.0, light), 0.0)], (1, 1));
+        world.eye = [0.0; 3];
         let below = |w: &World| {
             let spot = [0.0, FLOOR + 1.0, 0.0];
             let shift = scale(-1.0 / light[1], light);
@@ -253,11 +295,7 @@ mod tests {
 
     #[test]
     fn tiles_make_the_picture() {
-        let world = World {
-            balls: balls(1),
-            eye: eye(0),
-            size: (6, 8),
-        };
+        let world = World::new(balls(1), (6, 8));
         let whole = world.render((0, 0), (6, 8));
         let tile = world.render((2, 3), (3, 4));
         for (i, row) in tile.chunks_exact(4).enumerate() {

@@ -12,15 +12,17 @@ mod queue;
 mod scene;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use dsm_lib::{Dsm, Matrix, Scalar};
 
-use crate::app::{Program, wrong};
-use crate::common::{Pace, same_bits, share};
+use crate::common::{Clock, Pace, same_bits, share};
 use crate::error::{Error, Result};
+use crate::figures::{Checksum, Figures};
 use crate::picture::write_colours;
-use kernel::{World, eye};
+use crate::program::{Program, Sequential, wrong};
+use kernel::World;
 use queue::Queues;
 use scene::{Ball, NUMBERS, balls};
 
@@ -48,12 +50,7 @@ pub struct Raytrace {
 
 impl Program for Raytrace {
     fn run(&self, dsm: &Dsm) -> Result<String> {
-        if self.tile.min(self.rows).min(self.columns) == 0 {
-            return Err(Error::Usage(format!(
-                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of 1 at least",
-                self.tile, self.rows, self.columns
-            )));
-        }
+        self.check()?;
         let shared = Shared::declare(self, dsm)?;
         let mut queues = Queues::declare(dsm)?;
         if dsm.rank() == 0 {
@@ -63,16 +60,13 @@ impl Program for Raytrace {
                 .object(0)?
                 .write(&numbers.collect::<Vec<f64>>())?;
         }
-        let mut clock = self.pace.start(dsm, "raytrace", 1)?;
+        let mut clock = self.pace.start(dsm, "raytrace", ITERATIONS)?;
         let view = shared.scene.object(0)?.read()?;
-        let mut world = World {
-            balls: view.rows().filter_map(Ball::from_numbers).collect(),
-            eye: eye(0),
-            size: (self.rows, self.columns),
-        };
+        let scene = view.rows().filter_map(Ball::from_numbers).collect();
+        let mut world = World::new(scene, (self.rows, self.columns));
         let tiles = share(shared.picture.object_count(), dsm.size(), dsm.rank());
         while clock.runs() {
-            world.eye = eye(clock.done() as u64);
+            world.see(clock.done());
             queues.fill(&tiles)?;
             clock.barrier()?;
             shared.render(&world, &mut queues)?;
@@ -81,14 +75,42 @@ impl Program for Raytrace {
             }
         }
         match dsm.rank() {
-            0 => self.verify(dsm, &shared, &world, clock.done()),
+            0 => self.verify(dsm, &shared, &world, &clock),
             _ => Ok(String::new()),
         }
     }
 }
 
+/// Frames if nothing is said.
+const ITERATIONS: usize = 1;
+
+impl Sequential for Raytrace {
+    fn alone(&self) -> Result<Figures> {
+        self.check()?;
+        let mut world = World::new(balls(self.depth), (self.rows, self.columns));
+        let mut picture = Vec::new();
+        let started = Instant::now();
+        for frame in 0..self.pace.iterations(ITERATIONS) {
+            world.see(frame);
+            picture = world.render((0, 0), world.size);
+        }
+        Ok(Figures::new(started.elapsed(), Checksum::of(&picture)))
+    }
+}
+
 impl Raytrace {
-    fn verify(&self, dsm: &Dsm, shared: &Shared, world: &World, frames: usize) -> Result<String> {
+    fn check(&self) -> Result<()> {
+        if self.tile.min(self.rows).min(self.columns) == 0 {
+            return Err(Error::Usage(format!(
+                "raytrace: tiles of {} in {} x {} pixels; give --rows, --columns and --tile of at least 1",
+                self.tile, self.rows, self.columns
+            )));
+        }
+        Ok(())
+    }
+
+    fn verify(&self, dsm: &Dsm, shared: &Shared, world: &World, clock: &Clock) -> Result<String> {
+        let frames = clock.done();
         if world.balls != balls(self.depth) {
             return Err(wrong(dsm, "raytrace", "the scene is not what was written"));
         }
@@ -100,13 +122,14 @@ impl Raytrace {
             write_colours(path, self.columns, &expected)?;
         }
         let tiles = shared.picture.object_count();
-        Ok(format!(
+        let text = format!(
             "raytrace: {} x {} pixels in {tiles} tiles by {} processes, {frames} frames, {} tiles stolen; equal to a sequential run bit for bit",
             self.rows,
             self.columns,
             dsm.size(),
             shared.stolen.read()?
-        ))
+        );
+        Ok(clock.report(text, Checksum::of(&expected)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who computes which tile: a queue each process, from which others steal.
+//! Who computes which tile: one queue per process, from which others steal.
 //!
 //! The tiles that a process has still to do are a range, and a range is one number: the first in the
 //! upper half, the end in the lower. So a tile is taken, and half of a range stolen, by one

@@ -4,6 +4,9 @@
 //! colour: within a half sweep the order of the points does not matter, so the parallel result equals
 //! the sequential one bit for bit.
 
+use std::cell::Cell;
+use std::ops::Range;
+
 /// The two half sweeps of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
@@ -12,8 +15,9 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    fn is_of(self, row: usize, column: usize) -> bool {
-        (row + column).is_multiple_of(2) == (self == Self::Red)
+    /// The first column of this colour inside the border.
+    fn first_column(self, row: usize) -> usize {
+        1 + usize::from(row.is_multiple_of(2) == (self == Self::Red))
     }
 }
 
@@ -27,29 +31,40 @@ pub(crate) fn initial(row: usize, column: usize, rows: usize) -> f64 {
     }
 }
 
-fn relax(omega: f64, old: f64, up: f64, down: f64, left: f64, right: f64) -> f64 {
-    old + omega * ((up + down + left + right) / 4.0 - old)
+/// The points of one colour in a row, from column `first` on; the largest change if `MEASURE` is set, else 0.
+fn relax<const MEASURE: bool>(
+    omega: f64,
+    first: usize,
+    above: &[f64],
+    row: &mut [f64],
+    below: &[f64],
+) -> f64 {
+    let row = Cell::from_mut(&mut row[first - 1..]).as_slice_of_cells();
+    let around = above[first..].chunks(2).zip(below[first..].chunks(2));
+    let mut change: f64 = 0.0;
+    for (here, (up, down)) in row.windows(3).step_by(2).zip(around) {
+        let old = here[1].get();
+        let mean = (up[0] + down[0] + here[0].get() + here[2].get()) / 4.0;
+        let new = old + omega * (mean - old);
+        if MEASURE {
+            change = change.max((new - old).abs());
+        }
+        here[1].set(new);
+    }
+    change
 }
 
 /// The whole computation by one process: the matrix after `iterations`, row by row.
-pub fn sequential(rows: usize, columns: usize, iterations: usize, omega: f64) -> Vec<f64> {
-    let mut m: Vec<f64> = (0..rows * columns)
-        .map(|at| initial(at / columns, at % columns, rows))
-        .collect();
-    for _ in 0..iterations {
-        for colour in [Colour::Red, Colour::Black] {
-            for i in 1..rows.saturating_sub(1) {
-                for j in 1..columns.saturating_sub(1) {
-                    if colour.is_of(i, j) {
-                        let at = i * columns + j;
-                        let (up, down) = (m[at - columns], m[at + columns]);
-                        m[at] = relax(omega, m[at], up, down, m[at - 1], m[at + 1]);
-                    }
-                }
-            }
-        }
-    }
-    m
+pub(crate) fn sequential(rows: usize, columns: usize, iterations: usize, omega: f64) -> Vec<f64> {
+    let band = Band {
+        first_row: 0,
+        rows,
+        columns,
+        total_rows: rows,
+    };
+    let mut values = band.initial();
+    band.iterate(iterations, omega, &mut values);
+    values
 }
 
 /// The rows of one process, and where they lie in the matrix.
@@ -61,49 +76,66 @@ pub(crate) struct Band {
     pub(crate) total_rows: usize,
 }
 
+/// What there is to do in a half sweep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Half {
+    pub(crate) colour: Colour,
+    pub(crate) omega: f64,
+    /// Whether the largest change is wanted.
+    pub(crate) measured: bool,
+}
+
 impl Band {
     pub(crate) fn initial(&self) -> Vec<f64> {
-        (0..self.rows * self.columns)
-            .map(|at| {
-                let (row, column) = (at / self.columns, at % self.columns);
-                initial(self.first_row + row, column, self.total_rows)
+        (0..self.rows)
+            .flat_map(|row| {
+                let row = self.first_row + row;
+                (0..self.columns).map(move |column| initial(row, column, self.total_rows))
             })
             .collect()
     }
 
-    /// One half sweep over `values`; `above` and `below` are the rows next to the band, empty at the
-    /// border of the matrix. Returns the largest change.
+    /// Iterations on a band that is the whole matrix.
+    pub(crate) fn iterate(&self, iterations: usize, omega: f64, values: &mut [f64]) {
+        for _ in 0..iterations {
+            for colour in [Colour::Red, Colour::Black] {
+                let half = Half {
+                    colour,
+                    omega,
+                    measured: false,
+                };
+                self.sweep(0..self.rows, half, values, [&[], &[]]);
+            }
+        }
+    }
+
+    /// A half sweep over some rows of `values`; `around` are the rows above and below the band, which only the band's first
+    /// and last row need, and which are empty at the border of the matrix. Returns the largest change, if wanted.
     pub(crate) fn sweep(
         &self,
-        colour: Colour,
-        omega: f64,
+        rows: Range<usize>,
+        half: Half,
         values: &mut [f64],
-        above: &[f64],
-        below: &[f64],
+        around: [&[f64]; 2],
     ) -> f64 {
         let columns = self.columns;
         let mut change: f64 = 0.0;
-        for i in 0..self.rows {
+        for i in rows {
             let row = self.first_row + i;
             if row == 0 || row + 1 == self.total_rows {
                 continue;
             }
-            for j in (1..columns.saturating_sub(1)).filter(|j| colour.is_of(row, *j)) {
-                let at = i * columns + j;
-                let up = if i == 0 {
-                    above[j]
-                } else {
-                    values[at - columns]
-                };
-                let down = if i + 1 == self.rows {
-                    below[j]
-                } else {
-                    values[at + columns]
-                };
-                let new = relax(omega, values[at], up, down, values[at - 1], values[at + 1]);
-                change = change.max((new - values[at]).abs());
-                values[at] = new;
-            }
+            let (before, rest) = values.split_at_mut(i * columns);
+            let (here, after) = rest.split_at_mut(columns);
+            let above = before.rchunks(columns).next().unwrap_or(around[0]);
+            let below = after.chunks(columns).next().unwrap_or(around[1]);
+            let (omega, first) = (half.omega, half.colour.first_column(row));
+            let relax = if half.measured {
+                relax::<true>
+            } else {
+                relax::<false>
+            };
+            change = change.max(relax(omega, first, above, here, below));
         }
         change
     }
@@ -130,13 +162,23 @@ mod tests {
                 first_row += rows_here;
             }
             for half in 0..2 * iterations {
-                let colour = [Colour::Red, Colour::Black][half % 2];
+                let half = Half {
+                    colour: [Colour::Red, Colour::Black][half % 2],
+                    omega,
+                    measured: half % 4 == 0,
+                };
                 let before = bands.clone();
                 for (k, (band, values)) in bands.iter_mut().enumerate() {
                     let above = k.checked_sub(1).map(|k| &before[k].1);
                     let above = above.map_or(&[][..], |v| &v[v.len() - columns..]);
                     let below = before.get(k + 1).map_or(&[][..], |b| &b.1[..columns]);
-                    band.sweep(colour, omega, values, above, below);
+                    // In any order: no point of a half sweep depends on another one.
+                    let inner = 1..band.rows.max(2) - 1;
+                    let around = [above, below];
+                    let edges = [band.rows.max(2) - 1..band.rows, 0..1];
+                    for rows in [inner].into_iter().chain(edges) {
+                        band.sweep(rows, half, values, around);
+                    }
                 }
             }
             let all: Vec<f64> = bands.into_iter().flat_map(|(_, v)| v).collect();

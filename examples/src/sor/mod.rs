@@ -3,21 +3,24 @@
 //! Shows how a kernel with neighbours is written: each process has a band of rows in an object of its
 //! own memory process, computes on a native slice of it, and tells its neighbours its edge rows
 //! through objects of their own, so that nobody reads a whole band for one row. A barrier ends each
-//! half sweep. There is one variable of edges for each colour: it is written in the half sweep of that
+//! half sweep. Half of the band is computed while the neighbours' edges travel, and half while the barrier is under
+//! way. There is one variable of edges for each colour: it is written in the half sweep of that
 //! colour and read in the other, so the program has no data race. The largest change is gathered in a
 //! section. At the end the result must equal the sequential one bit for bit. The size of the DVSM paper, table 1, is
 //! `--rows 2000 --columns 1000`.
 
 mod kernel;
 
-use clap::Args;
-use dsm_lib::{CopyPolicy, Dsm, Matrix, Object, Vector};
+use std::time::Instant;
 
-use crate::app::Program;
-use crate::common::{Edges, Pace, same_bits};
+use clap::Args;
+use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
+
+use crate::common::{Clock, Edges, Pace, same_bits};
 use crate::error::{Error, Result};
-pub use kernel::sequential;
-use kernel::{Band, Colour};
+use crate::figures::{Checksum, Figures};
+use crate::program::{Input, Program, Sequential};
+use kernel::{Band, Colour, Half, sequential};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -45,24 +48,52 @@ impl Program for Sor {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         if self.rows < dsm.size().max(3) || self.columns < 3 {
             return Err(Error::Usage(format!(
-                "sor: {} x {} is too small for {} processes; give --rows and --columns of 3 at least, and a row for each process",
+                "sor: {} x {} is too small for {} processes; give --rows and --columns of at least 3, and at least one row per process",
                 self.rows,
                 self.columns,
                 dsm.size()
             )));
         }
         let shared = Shared::declare(self, dsm)?;
-        let done = Worker::new(self, dsm, &shared)?.iterate()?;
+        let clock = Worker::new(self, dsm, &shared)?.iterate()?;
         if dsm.rank() == 0 {
-            self.verify(dsm, &shared, done)
+            self.verify(dsm, &shared, &clock)
         } else {
             Ok(String::new())
         }
     }
 }
 
+/// Iterations if nothing is said.
+const ITERATIONS: usize = 100;
+
+impl Sequential for Sor {
+    fn alone(&self) -> Result<Figures> {
+        let band = Band {
+            first_row: 0,
+            rows: self.rows,
+            columns: self.columns,
+            total_rows: self.rows,
+        };
+        let mut values = band.initial();
+        let started = Instant::now();
+        band.iterate(self.pace.iterations(ITERATIONS), self.omega, &mut values);
+        Ok(Figures::new(started.elapsed(), Checksum::of(&values)))
+    }
+
+    fn input(&self) -> Option<Input> {
+        let iterations = self.pace.iterations(ITERATIONS);
+        let sizes = [self.rows, self.columns, iterations].map(|n| n.to_string());
+        Some(Input {
+            parameters: sizes.into_iter().chain([self.omega.to_string()]).collect(),
+            data: Vec::new(),
+        })
+    }
+}
+
 impl Sor {
-    fn verify(&self, dsm: &Dsm, shared: &Shared, iterations: usize) -> Result<String> {
+    fn verify(&self, dsm: &Dsm, shared: &Shared, clock: &Clock) -> Result<String> {
+        let iterations = clock.done();
         let expected = sequential(self.rows, self.columns, iterations, self.omega);
         same_bits(dsm, "sor", &shared.grid, &expected)?;
         let last = shared.change.object(0)?.read()?;
@@ -70,12 +101,13 @@ impl Sor {
             0.0 => String::new(),
             at => format!(", largest change {:.3e} in iteration {at}", last[1]),
         };
-        Ok(format!(
+        let text = format!(
             "sor: {} x {} by {} processes, {iterations} iterations{change}; equal to a sequential run bit for bit",
             self.rows,
             self.columns,
             dsm.size()
-        ))
+        );
+        Ok(clock.report(text, Checksum::of(&expected)))
     }
 }
 
@@ -113,13 +145,12 @@ struct Worker<'a> {
     dsm: &'a Dsm,
     shared: &'a Shared,
     band: Band,
-    values: Object<f64>,
+    values: Vec<f64>,
 }
 
 impl<'a> Worker<'a> {
     fn new(sor: &'a Sor, dsm: &'a Dsm, shared: &'a Shared) -> Result<Self> {
-        let values = shared.grid.object(dsm.rank())?;
-        let region = values.region();
+        let region = shared.grid.object(dsm.rank())?.region();
         let band = Band {
             first_row: region.row as usize,
             rows: region.rows as usize,
@@ -130,53 +161,76 @@ impl<'a> Worker<'a> {
             sor,
             dsm,
             shared,
+            values: band.initial(),
             band,
-            values,
         })
     }
 
-    /// Iterates until all stop, in the same iteration; returns how many there were.
-    fn iterate(&self) -> Result<usize> {
-        let initial = self.band.initial();
-        self.values.write(&initial)?;
-        self.shared.edges[Colour::Black as usize].tell(&initial)?;
-        let mut clock = self.sor.pace.start(self.dsm, "sor", 100)?;
+    /// Iterates until all stop, in the same iteration.
+    fn iterate(mut self) -> Result<Clock> {
+        self.shared.edges[Colour::Black as usize]
+            .tell(&self.values)?
+            .wait()?;
+        let mut clock = self.sor.pace.start(self.dsm, "sor", ITERATIONS)?;
         while clock.runs() {
-            let red = self.half_sweep(Colour::Red)?;
-            clock.barrier()?;
-            let black = self.half_sweep(Colour::Black)?;
-            self.gather_change(clock.done() + 1, red.max(black))?;
-            if !clock.next()? {
+            let measured = self.is_measured(clock.done() + 1);
+            let red = self.half_sweep(Colour::Red, measured, || Ok(clock.barrier_async()))?;
+            red.arrived.wait()?;
+            let black = self.half_sweep(Colour::Black, measured, || clock.arrive())?;
+            if measured {
+                self.gather_change(clock.done() + 1, red.change.max(black.change))?;
+            }
+            if !clock.pass(black.arrived)? {
                 break;
             }
         }
-        Ok(clock.done())
+        self.shared
+            .grid
+            .object(self.dsm.rank())?
+            .write(&self.values)?;
+        clock.finish()?;
+        Ok(clock)
     }
 
-    fn half_sweep(&self, colour: Colour) -> Result<f64> {
+    /// One half sweep; `arrive` tells the others that this process's edges are written.
+    fn half_sweep(
+        &mut self,
+        colour: Colour,
+        measured: bool,
+        arrive: impl FnOnce() -> Result<Call<()>>,
+    ) -> Result<Swept> {
         let other = match colour {
             Colour::Red => Colour::Black,
             Colour::Black => Colour::Red,
         };
-        // All three requests are under way at once.
-        let values = self.values.read_async();
-        let [above, below] = self.shared.edges[other as usize].neighbours()?;
-        let (above, below) = (above.unwrap_or_default(), below.unwrap_or_default());
-        let mut values = values.wait()?.into_vec();
+        let half = Half {
+            colour,
+            omega: self.sor.omega,
+            measured,
+        };
+        let (band, values) = (self.band, &mut self.values);
+        let last = band.rows - 1;
+        let middle = (band.rows / 2).clamp(1, last.max(1));
+        let asked = self.shared.edges[other as usize].ask()?;
+        let mut change = band.sweep(1..middle, half, values, [&[], &[]]);
+        let [above, below] = asked.wait()?;
+        let around = [above.as_deref(), below.as_deref()].map(Option::unwrap_or_default);
+        change = change.max(band.sweep(0..1, half, values, around));
+        if last > 0 {
+            change = change.max(band.sweep(last..band.rows, half, values, around));
+        }
+        self.shared.edges[colour as usize].tell(values)?.wait()?;
+        let arrived = arrive()?;
+        change = change.max(band.sweep(middle..last, half, values, [&[], &[]]));
+        Ok(Swept { change, arrived })
+    }
 
-        let change = self
-            .band
-            .sweep(colour, self.sor.omega, &mut values, &above, &below);
-        self.values.write(&values)?;
-        self.shared.edges[colour as usize].tell(&values)?;
-        Ok(change)
+    fn is_measured(&self, iteration: usize) -> bool {
+        self.sor.check > 0 && iteration.is_multiple_of(self.sor.check)
     }
 
     /// The largest change in this iteration, over all processes: whoever comes first starts afresh.
     fn gather_change(&self, iteration: usize, change: f64) -> Result<()> {
-        if self.sor.check == 0 || !iteration.is_multiple_of(self.sor.check) {
-            return Ok(());
-        }
         let mut section = self.shared.change.object(0)?.acquire()?;
         let now = section.read()?;
         let largest = match now[0] == iteration as f64 {
@@ -187,4 +241,12 @@ impl<'a> Worker<'a> {
         section.release()?;
         Ok(())
     }
+}
+
+/// A half sweep done.
+struct Swept {
+    /// The largest change, if it was wanted.
+    change: f64,
+    /// The barrier that ends it, under way.
+    arrived: Call<()>,
 }

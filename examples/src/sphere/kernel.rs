@@ -72,17 +72,45 @@ impl Grid {
     }
 }
 
-/// Some rows of the grid, and one more on each side: the neighbours', or what stands for the wall.
+/// A field on some rows of the grid. There is a row more on each side: the neighbours', or what stands for the wall; and a
+/// column more on each side, which repeats the column that follows it round the earth.
+type Field = Vec<f64>;
+
+/// Row `r` of a field whose rows are `width` long, with what is around it.
+fn line(field: &[f64], width: usize, r: usize) -> &[f64] {
+    &field[r * width..][..width]
+}
+
+fn line_mut(field: &mut [f64], width: usize, r: usize) -> &mut [f64] {
+    &mut field[r * width..][..width]
+}
+
+/// Makes the columns around a row those that follow it round the earth.
+fn close(line: &mut [f64]) {
+    let n = line.len() - 2;
+    line[0] = line[n];
+    line[n + 1] = line[1];
+}
+
+/// Some rows of the grid.
 #[derive(Clone, Debug)]
 pub(crate) struct Band {
     grid: Grid,
     first_row: usize,
     rows: usize,
-    depth: Vec<f64>,
-    east: Vec<f64>,
-    north: Vec<f64>,
-    /// What drove the velocities in the last step.
-    driven: Option<(Vec<f64>, Vec<f64>)>,
+    /// Of a row with what is around it.
+    width: usize,
+    depth: Field,
+    east: Field,
+    north: Field,
+    /// What drives the velocities eastward and northward: in the last step, and in this one.
+    driven: [Field; 2],
+    drive: [Field; 2],
+    /// Whether there was a last step.
+    started: bool,
+    /// Vorticity at the north-eastern corners of the cells, and kinetic energy at their centres.
+    spin: Field,
+    energy: Field,
 }
 
 /// The two sides of a band.
@@ -95,65 +123,87 @@ pub(crate) enum Side {
 impl Band {
     /// Rows `first_row` and so on, at the start; what is around it, too.
     pub(crate) fn new(grid: Grid, first_row: usize, rows: usize) -> Self {
-        let around = (0..rows + 2).map(|r| (first_row + r).saturating_sub(1).min(grid.rows - 1));
-        let depth =
-            around.flat_map(|row| (0..grid.columns).map(move |i| grid.initial_depth(row, i)));
-        let depth: Vec<f64> = depth.collect();
+        let width = grid.columns + 2;
+        let zero = vec![0.0; (rows + 2) * width];
+        let mut depth = zero.clone();
+        for (r, line) in depth.chunks_exact_mut(width).enumerate() {
+            let row = (first_row + r).saturating_sub(1).min(grid.rows - 1);
+            for (column, h) in line[1..=grid.columns].iter_mut().enumerate() {
+                *h = grid.initial_depth(row, column);
+            }
+            close(line);
+        }
         Self {
             grid,
             first_row,
             rows,
-            east: vec![0.0; depth.len()],
-            north: vec![0.0; depth.len()],
+            width,
             depth,
-            driven: None,
+            east: zero.clone(),
+            north: zero.clone(),
+            driven: [zero.clone(), zero.clone()],
+            drive: [zero.clone(), zero.clone()],
+            started: false,
+            spin: zero.clone(),
+            energy: zero,
         }
     }
 
     /// The depth of the band's own rows, row by row.
-    pub(crate) fn depth(&self) -> &[f64] {
-        own(&self.depth, self.grid.columns)
+    pub(crate) fn depth(&self) -> Vec<f64> {
+        self.own(&self.depth)
     }
     /// The eastward velocity, likewise.
-    pub(crate) fn east(&self) -> &[f64] {
-        own(&self.east, self.grid.columns)
+    pub(crate) fn east(&self) -> Vec<f64> {
+        self.own(&self.east)
     }
     /// The northward velocity, likewise.
-    pub(crate) fn north(&self) -> &[f64] {
-        own(&self.north, self.grid.columns)
+    pub(crate) fn north(&self) -> Vec<f64> {
+        self.own(&self.north)
+    }
+
+    fn own(&self, field: &[f64]) -> Vec<f64> {
+        let rows = 1..=self.rows;
+        rows.flat_map(|r| self.inside(field, r)).copied().collect()
+    }
+
+    fn inside<'a>(&self, field: &'a [f64], r: usize) -> &'a [f64] {
+        &line(field, self.width, r)[1..=self.grid.columns]
+    }
+
+    /// The depth in the band's own row at a side.
+    pub(crate) fn edge_depth(&self, side: Side) -> &[f64] {
+        self.inside(&self.depth, self.around(side).1)
+    }
+
+    /// The velocities in the band's own row at a side, eastward, then northward.
+    pub(crate) fn edge_velocities(&self, side: Side) -> Vec<f64> {
+        let (_, row) = self.around(side);
+        [self.inside(&self.east, row), self.inside(&self.north, row)].concat()
     }
 
     /// Takes the depth of the neighbour's nearest row; without a neighbour there is a wall.
     pub(crate) fn set_depth(&mut self, side: Side, neighbour: Option<&[f64]>) {
         let (beyond, inside) = self.around(side);
-        match neighbour {
-            Some(row) => self.depth[beyond].copy_from_slice(row),
-            None => self.depth.copy_within(inside, beyond.start),
-        }
+        beside(&mut self.depth, self.width, (beyond, inside), neighbour);
     }
 
     /// Takes the velocities in the neighbour's nearest row, eastward and northward. Along a wall
     /// water slides; through it goes none.
     pub(crate) fn set_velocities(&mut self, side: Side, neighbour: Option<(&[f64], &[f64])>) {
-        let (beyond, inside) = self.around(side);
+        let (rows, width) = (self.around(side), self.width);
+        beside(&mut self.east, width, rows, neighbour.map(|n| n.0));
         match neighbour {
-            Some((east, north)) => {
-                self.east[beyond.clone()].copy_from_slice(east);
-                self.north[beyond].copy_from_slice(north);
-            }
-            None => {
-                self.east.copy_within(inside, beyond.start);
-                self.north[beyond].fill(0.0);
-            }
+            Some((_, north)) => beside(&mut self.north, width, rows, Some(north)),
+            None => line_mut(&mut self.north, width, rows.0).fill(0.0),
         }
     }
 
     /// The row beyond a side, and the row inside it.
-    fn around(&self, side: Side) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
-        let row = |r: usize| r * self.grid.columns..(r + 1) * self.grid.columns;
+    fn around(&self, side: Side) -> (usize, usize) {
         match side {
-            Side::South => (row(0), row(1)),
-            Side::North => (row(self.rows + 1), row(self.rows)),
+            Side::South => (0, 1),
+            Side::North => (self.rows + 1, self.rows),
         }
     }
 
@@ -164,140 +214,181 @@ impl Band {
 
     /// First half of a step: the water moves.
     pub(crate) fn move_water(&mut self, dt: f64) {
-        let n = self.grid.columns;
+        let (n, width) = (self.grid.columns, self.width);
         let (dlambda, dtheta) = self.grid.spacing();
-        let (h, u, v) = (&self.depth, &self.east, &self.north);
-        let eastward = |r: usize, i: usize| {
-            let e = (i + 1) % n;
-            u[r * n + i] * 0.5 * (h[r * n + i] + h[r * n + e])
-        };
-        let northward = |r: usize, i: usize| {
-            let side = self.latitude(r as f64 + 0.5).cos();
-            side * v[r * n + i] * 0.5 * (h[r * n + i] + h[(r + 1) * n + i])
-        };
-        let mut moved = Vec::with_capacity(self.rows * n);
+        // From south to north, and each row needs what the row south of it was.
+        let mut south = line(&self.depth, width, 0).to_vec();
+        let mut here = vec![0.0; width];
         for r in 1..=self.rows {
             let area = RADIUS * self.latitude(r as f64).cos();
-            for i in 0..n {
-                let w = (i + n - 1) % n;
-                let out = (eastward(r, i) - eastward(r, w)) / dlambda
-                    + (northward(r, i) - northward(r - 1, i)) / dtheta;
-                moved.push(h[r * n + i] - dt / area * out);
+            let below = self.latitude(r as f64 - 0.5).cos() * 0.5 * dt / (area * dtheta);
+            let above = self.latitude(r as f64 + 0.5).cos() * 0.5 * dt / (area * dtheta);
+            let along = 0.5 * dt / (area * dlambda);
+            let (before, after) = self.depth.split_at_mut((r + 1) * width);
+            let moved = &mut before[r * width..][..width];
+            here.copy_from_slice(moved);
+            let (h, hs, hn) = (&here[..width], &south[..width], &after[..width]);
+            let u = line(&self.east, width, r);
+            let (v, vs) = (line(&self.north, width, r), line(&self.north, width, r - 1));
+            for i in 1..=n {
+                let eastward = u[i] * (h[i] + h[i + 1]) - u[i - 1] * (h[i - 1] + h[i]);
+                let northward = above * v[i] * (h[i] + hn[i]) - below * vs[i] * (hs[i] + h[i]);
+                moved[i] = h[i] - along * eastward - northward;
             }
+            close(moved);
+            std::mem::swap(&mut south, &mut here);
         }
-        self.depth[n..n + moved.len()].copy_from_slice(&moved);
     }
 
     /// Second half of a step: the velocities follow.
     pub(crate) fn accelerate(&mut self, dt: f64) {
-        let n = self.grid.columns;
+        let (n, width) = (self.grid.columns, self.width);
         let (dlambda, dtheta) = self.grid.spacing();
-        let drive = self.drive(dt);
-        let last = self.driven.take();
-        let (last_east, last_north) = last.as_ref().unwrap_or(&drive);
-        for r in 1..=self.rows {
-            let dx = RADIUS * self.latitude(r as f64).cos() * dlambda;
-            let at_wall = self.first_row + r == self.grid.rows;
-            for i in 0..n {
-                let (at, k) = (r * n + i, (r - 1) * n + i);
-                let h = self.depth[at];
-                let slope = GRAVITY * (self.depth[r * n + (i + 1) % n] - h) / dx;
-                self.east[at] += dt * (1.5 * drive.0[k] - 0.5 * last_east[k] - slope);
-                if !at_wall {
-                    let slope = GRAVITY * (self.depth[at + n] - h) / (RADIUS * dtheta);
-                    self.north[at] += dt * (1.5 * drive.1[k] - 0.5 * last_north[k] - slope);
-                }
-            }
+        std::mem::swap(&mut self.drive, &mut self.driven);
+        self.find_drive(dt);
+        if !self.started {
+            self.driven.clone_from(&self.drive);
+            self.started = true;
         }
-        self.driven = Some(drive);
+        let [drive_east, drive_north] = &self.drive;
+        let [last_east, last_north] = &self.driven;
+        for r in 1..=self.rows {
+            let downhill = GRAVITY / (RADIUS * self.latitude(r as f64).cos() * dlambda);
+            let h = line(&self.depth, width, r);
+            let (now, last) = (line(drive_east, width, r), line(last_east, width, r));
+            let u = line_mut(&mut self.east, width, r);
+            for i in 1..=n {
+                let slope = downhill * (h[i + 1] - h[i]);
+                u[i] += dt * (1.5 * now[i] - 0.5 * last[i] - slope);
+            }
+            close(u);
+            if self.first_row + r == self.grid.rows {
+                continue;
+            }
+            let downhill = GRAVITY / (RADIUS * dtheta);
+            let above = line(&self.depth, width, r + 1);
+            let (now, last) = (line(drive_north, width, r), line(last_north, width, r));
+            let v = line_mut(&mut self.north, width, r);
+            for i in 1..=n {
+                let slope = downhill * (above[i] - h[i]);
+                v[i] += dt * (1.5 * now[i] - 0.5 * last[i] - slope);
+            }
+            close(v);
+        }
     }
 
     /// All that accelerates but the slope of the surface: rotation, kinetic energy, diffusion.
-    fn drive(&self, dt: f64) -> (Vec<f64>, Vec<f64>) {
-        let n = self.grid.columns;
+    fn find_drive(&mut self, dt: f64) {
+        let (n, width) = (self.grid.columns, self.width);
         let (dlambda, dtheta) = self.grid.spacing();
-        let (u, v) = (&self.east, &self.north);
-        let (spin, energy) = (self.absolute_vorticity(), self.kinetic_energy());
-        let smooth = |field: &[f64], r: usize, i: usize| {
-            let (e, w) = (field[r * n + (i + 1) % n], field[r * n + (i + n - 1) % n]);
-            let (north, south) = (field[(r + 1) * n + i], field[(r - 1) * n + i]);
-            DIFFUSION / dt * (e + w + north + south - 4.0 * field[r * n + i])
-        };
-        let (mut eastward, mut northward) = (Vec::new(), Vec::new());
+        self.find_spin();
+        self.find_energy();
+        let (smooth, per_dy) = (DIFFUSION / dt, 1.0 / (RADIUS * dtheta));
         for r in 1..=self.rows {
-            let dx = RADIUS * self.latitude(r as f64).cos() * dlambda;
-            for i in 0..n {
-                let (e, w) = ((i + 1) % n, (i + n - 1) % n);
-                let (here, below) = (r * n, (r - 1) * n);
-                let v_there = 0.25 * (v[here + i] + v[here + e] + v[below + i] + v[below + e]);
-                let spin_there = 0.5 * (spin[here + i] + spin[below + i]);
-                let uphill = (energy[here + e] - energy[here + i]) / dx;
-                eastward.push(spin_there * v_there - uphill + smooth(u, r, i));
-                let above = here + n;
-                let u_there = 0.25 * (u[here + i] + u[here + w] + u[above + i] + u[above + w]);
-                let spin_there = 0.5 * (spin[here + i] + spin[here + w]);
-                let uphill = (energy[above + i] - energy[here + i]) / (RADIUS * dtheta);
-                northward.push(-spin_there * u_there - uphill + smooth(v, r, i));
+            let per_dx = 1.0 / (RADIUS * self.latitude(r as f64).cos() * dlambda);
+            let [us, u, un] = [r - 1, r, r + 1].map(|r| line(&self.east, width, r));
+            let [vs, v, vn] = [r - 1, r, r + 1].map(|r| line(&self.north, width, r));
+            let [spin_south, spin] = [r - 1, r].map(|r| line(&self.spin, width, r));
+            let [energy, energy_north] = [r, r + 1].map(|r| line(&self.energy, width, r));
+            let drive = line_mut(&mut self.drive[0], width, r);
+            for i in 1..=n {
+                let v_there = 0.25 * (v[i] + v[i + 1] + vs[i] + vs[i + 1]);
+                let spin_there = 0.5 * (spin[i] + spin_south[i]);
+                let uphill = (energy[i + 1] - energy[i]) * per_dx;
+                let rough = u[i + 1] + u[i - 1] + un[i] + us[i] - 4.0 * u[i];
+                drive[i] = spin_there * v_there - uphill + smooth * rough;
+            }
+            let drive = line_mut(&mut self.drive[1], width, r);
+            for i in 1..=n {
+                let u_there = 0.25 * (u[i] + u[i - 1] + un[i] + un[i - 1]);
+                let spin_there = 0.5 * (spin[i] + spin[i - 1]);
+                let uphill = (energy_north[i] - energy[i]) * per_dy;
+                let rough = v[i + 1] + v[i - 1] + vn[i] + vs[i] - 4.0 * v[i];
+                drive[i] = -spin_there * u_there - uphill + smooth * rough;
             }
         }
-        (eastward, northward)
     }
 
     /// f + ζ at the north-eastern corners of the cells of all rows but the northernmost.
-    fn absolute_vorticity(&self) -> Vec<f64> {
-        let n = self.grid.columns;
+    fn find_spin(&mut self) {
+        let (n, width) = (self.grid.columns, self.width);
         let (dlambda, dtheta) = self.grid.spacing();
-        let (u, v) = (&self.east, &self.north);
-        let mut spin = Vec::with_capacity((self.rows + 1) * n);
         for r in 0..=self.rows {
             let corner = self.latitude(r as f64 + 0.5);
-            let here = self.latitude(r as f64).cos();
-            let above = self.latitude(r as f64 + 1.0).cos();
-            for i in 0..n {
-                let along = (v[r * n + (i + 1) % n] - v[r * n + i]) / dlambda;
-                let across = (above * u[(r + 1) * n + i] - here * u[r * n + i]) / dtheta;
-                let vorticity = (along - across) / (RADIUS * corner.cos());
-                spin.push(2.0 * OMEGA * corner.sin() + vorticity);
+            let rotation = 2.0 * OMEGA * corner.sin();
+            let along = 1.0 / (dlambda * RADIUS * corner.cos());
+            let across = 1.0 / (dtheta * RADIUS * corner.cos());
+            let here = self.latitude(r as f64).cos() * across;
+            let above = self.latitude(r as f64 + 1.0).cos() * across;
+            let (u, un) = (line(&self.east, width, r), line(&self.east, width, r + 1));
+            let v = line(&self.north, width, r);
+            let spin = line_mut(&mut self.spin, width, r);
+            for i in 1..=n {
+                spin[i] = rotation + along * (v[i + 1] - v[i]) - (above * un[i] - here * u[i]);
             }
+            close(spin);
         }
-        spin
     }
 
-    /// Kinetic energy at the centres of the cells; nothing in the row beyond the southern side.
-    fn kinetic_energy(&self) -> Vec<f64> {
-        let n = self.grid.columns;
-        let (u, v) = (&self.east, &self.north);
-        let mut energy = vec![0.0; n];
+    /// Kinetic energy at the centres of the cells of all rows but the southernmost.
+    fn find_energy(&mut self) {
+        let (n, width) = (self.grid.columns, self.width);
         for r in 1..self.rows + 2 {
-            for i in 0..n {
-                let east = 0.5 * (u[r * n + i] + u[r * n + (i + n - 1) % n]);
-                let north = 0.5 * (v[r * n + i] + v[(r - 1) * n + i]);
-                energy.push(0.5 * (east * east + north * north));
+            let u = line(&self.east, width, r);
+            let (v, vs) = (line(&self.north, width, r), line(&self.north, width, r - 1));
+            let energy = line_mut(&mut self.energy, width, r);
+            for i in 1..=n {
+                let (east, north) = (u[i] + u[i - 1], v[i] + vs[i]);
+                energy[i] = 0.125 * (east * east + north * north);
             }
+            close(energy);
         }
-        energy
     }
 
     /// Mass and energy of the band's own rows, per radius² and density.
-    pub(crate) fn totals(&self) -> (f64, f64) {
-        let n = self.grid.columns;
+    pub(crate) fn totals(&mut self) -> (f64, f64) {
+        self.find_energy();
         let (dlambda, dtheta) = self.grid.spacing();
-        let kinetic = self.kinetic_energy();
         let (mut mass, mut energy) = (0.0, 0.0);
         for r in 1..=self.rows {
             let area = self.latitude(r as f64).cos() * dlambda * dtheta;
-            for i in 0..n {
-                let h = self.depth[r * n + i];
+            let kinetic = self.inside(&self.energy, r);
+            for (h, kinetic) in self.inside(&self.depth, r).iter().zip(kinetic) {
                 mass += area * h;
-                energy += area * h * (0.5 * GRAVITY * h + kinetic[r * n + i]);
+                energy += area * h * (0.5 * GRAVITY * h + kinetic);
             }
         }
         (mass, energy)
     }
+
+    /// A step of a band that is the whole grid.
+    pub(crate) fn step(&mut self, dt: f64) {
+        for side in [Side::South, Side::North] {
+            self.set_velocities(side, None);
+        }
+        self.move_water(dt);
+        for side in [Side::South, Side::North] {
+            self.set_depth(side, None);
+        }
+        self.accelerate(dt);
+    }
 }
 
-fn own(field: &[f64], columns: usize) -> &[f64] {
-    &field[columns..field.len() - columns]
+/// Makes row `beyond` of a field that of a neighbour; without one, as row `inside` is.
+fn beside(
+    field: &mut [f64],
+    width: usize,
+    (beyond, inside): (usize, usize),
+    neighbour: Option<&[f64]>,
+) {
+    match neighbour {
+        Some(row) => {
+            let beyond = line_mut(field, width, beyond);
+            beyond[1..=row.len()].copy_from_slice(row);
+            close(beyond);
+        }
+        None => field.copy_within(inside * width..(inside + 1) * width, beyond * width),
+    }
 }
 
 /// The whole computation by one process.
@@ -305,14 +396,7 @@ pub(crate) fn sequential(grid: Grid, steps: usize) -> Band {
     let mut band = Band::new(grid, 0, grid.rows);
     let dt = grid.time_step();
     for _ in 0..steps {
-        for side in [Side::South, Side::North] {
-            band.set_velocities(side, None);
-        }
-        band.move_water(dt);
-        for side in [Side::South, Side::North] {
-            band.set_depth(side, None);
-        }
-        band.accelerate(dt);
+        band.step(dt);
     }
     band
 }
@@ -367,7 +451,7 @@ mod tests {
             band.accelerate(100.0);
         }
         assert!(band.depth().iter().all(|h| *h == DEPTH));
-        assert!(band.east().iter().chain(band.north()).all(|s| *s == 0.0));
+        assert!(band.east().iter().chain(&band.north()).all(|s| *s == 0.0));
     }
 
     #[test]
@@ -379,10 +463,6 @@ mod tests {
                 .windows(2)
                 .map(|w| Band::new(GRID, w[0], w[1] - w[0]))
                 .collect();
-            let edge = |field: &[f64], side| match side {
-                Side::South => field[..GRID.columns].to_vec(),
-                Side::North => field[field.len() - GRID.columns..].to_vec(),
-            };
             for _ in 0..steps {
                 let before = bands.clone();
                 for (k, band) in bands.iter_mut().enumerate() {
@@ -391,8 +471,9 @@ mod tests {
                         (Side::North, Some(k + 1), Side::South),
                     ] {
                         let from = from.and_then(|k| before.get(k));
-                        let rows = from.map(|b| (edge(b.east(), other), edge(b.north(), other)));
-                        band.set_velocities(side, rows.as_ref().map(|(u, v)| (&u[..], &v[..])));
+                        let rows = from.map(|b| b.edge_velocities(other));
+                        let rows = rows.as_deref().map(|r| r.split_at(GRID.columns));
+                        band.set_velocities(side, rows);
                     }
                     band.move_water(dt);
                 }
@@ -402,17 +483,14 @@ mod tests {
                         (Side::South, k.checked_sub(1), Side::North),
                         (Side::North, Some(k + 1), Side::South),
                     ] {
-                        let row = from
-                            .and_then(|k| before.get(k))
-                            .map(|b| edge(b.depth(), other));
-                        band.set_depth(side, row.as_deref());
+                        let from = from.and_then(|k| before.get(k));
+                        band.set_depth(side, from.map(|b| b.edge_depth(other)));
                     }
                     band.accelerate(dt);
                 }
             }
-            let all = |field: fn(&Band) -> &[f64]| {
-                bands.iter().flat_map(field).copied().collect::<Vec<_>>()
-            };
+            let all =
+                |field: fn(&Band) -> Vec<f64>| bands.iter().flat_map(field).collect::<Vec<_>>();
             assert_eq!(all(Band::depth), expected.depth());
             assert_eq!(all(Band::east), expected.east());
             assert_eq!(all(Band::north), expected.north());

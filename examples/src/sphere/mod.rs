@@ -13,14 +13,16 @@ mod kernel;
 mod picture;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use dsm_lib::{CopyPolicy, Dsm, Matrix, Vector};
 
-use crate::app::{Program, wrong};
-use crate::common::{Edges, Pace, enough, same_bits};
+use crate::common::{Clock, Edges, Pace, enough, same_bits};
 use crate::error::{Error, Result};
+use crate::figures::{Checksum, Figures};
 use crate::picture::write_colours;
+use crate::program::{Program, Sequential, wrong};
 use kernel::{Band, DEPTH, Grid, Side, sequential};
 
 /// The arguments of the program.
@@ -45,15 +47,10 @@ pub struct Sphere {
 impl Program for Sphere {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         enough(dsm, "sphere", "--rows", self.rows, 2)?;
-        if self.columns < 3 {
-            return Err(Error::Usage(format!(
-                "sphere: --columns {} is too small; give 3 at least",
-                self.columns
-            )));
-        }
+        self.check()?;
         let shared = Shared::declare(self, dsm)?;
         let mut worker = Worker::new(self, dsm, &shared)?;
-        let mut clock = self.pace.start(dsm, "sphere", 100)?;
+        let mut clock = self.pace.start(dsm, "sphere", ITERATIONS)?;
         worker.tell_velocities()?;
         clock.barrier()?;
         while clock.runs() {
@@ -66,15 +63,46 @@ impl Program for Sphere {
             }
         }
         worker.publish()?;
-        clock.barrier()?;
+        clock.finish()?;
         match dsm.rank() {
-            0 => self.verify(dsm, &shared, clock.done()),
+            0 => self.verify(dsm, &shared, &clock),
             _ => Ok(String::new()),
         }
     }
 }
 
+/// Steps if nothing is said.
+const ITERATIONS: usize = 100;
+
+impl Sequential for Sphere {
+    fn alone(&self) -> Result<Figures> {
+        self.check()?;
+        let mut band = Band::new(self.grid(), 0, self.rows);
+        let dt = self.grid().time_step();
+        let started = Instant::now();
+        for _ in 0..self.pace.iterations(ITERATIONS) {
+            band.step(dt);
+        }
+        Ok(Figures::new(started.elapsed(), checksum(&band)))
+    }
+}
+
+fn checksum(band: &Band) -> Checksum {
+    let depth = Checksum::of(&band.depth());
+    depth.and(&band.east()).and(&band.north())
+}
+
 impl Sphere {
+    fn check(&self) -> Result<()> {
+        if self.columns < 3 {
+            return Err(Error::Usage(format!(
+                "sphere: --columns {} is too small; give at least 3",
+                self.columns
+            )));
+        }
+        Ok(())
+    }
+
     fn grid(&self) -> Grid {
         Grid {
             rows: self.rows,
@@ -82,12 +110,13 @@ impl Sphere {
         }
     }
 
-    fn verify(&self, dsm: &Dsm, shared: &Shared, steps: usize) -> Result<String> {
+    fn verify(&self, dsm: &Dsm, shared: &Shared, clock: &Clock) -> Result<String> {
+        let steps = clock.done();
         let expected = sequential(self.grid(), steps);
         let [depth, east, north] = &shared.solution;
-        same_bits(dsm, "sphere", depth, expected.depth())?;
-        same_bits(dsm, "sphere", east, expected.east())?;
-        same_bits(dsm, "sphere", north, expected.north())?;
+        same_bits(dsm, "sphere", depth, &expected.depth())?;
+        same_bits(dsm, "sphere", east, &expected.east())?;
+        same_bits(dsm, "sphere", north, &expected.north())?;
         let totals = shared.totals.object(0)?.read()?;
         let (mass, _) = sequential(self.grid(), 0).totals();
         let kept = (totals[1] / mass - 1.0).abs() <= 1e-9; // false for NaN
@@ -99,16 +128,17 @@ impl Sphere {
             return Err(wrong(dsm, "sphere", what));
         }
         if let Some(path) = &self.output {
-            let (width, pixels) = picture::of_depth(self.columns, expected.depth(), DEPTH);
+            let (width, pixels) = picture::of_depth(self.columns, &expected.depth(), DEPTH);
             write_colours(path, width, &pixels)?;
         }
-        Ok(format!(
+        let text = format!(
             "sphere: {} x {} by {} processes, {steps} iterations, {:.1} h of water; equal to a sequential run bit for bit",
             self.rows,
             self.columns,
             dsm.size(),
             steps as f64 * self.grid().time_step() / 3600.0
-        ))
+        );
+        Ok(clock.report(text, checksum(&expected)))
     }
 }
 
@@ -175,7 +205,8 @@ impl<'a> Worker<'a> {
         self.band
             .set_velocities(Side::North, north.as_deref().map(|r| r.split_at(columns)));
         self.band.move_water(self.time_step);
-        self.shared.depths.tell(self.band.depth())
+        let [first, last] = [Side::South, Side::North].map(|side| self.band.edge_depth(side));
+        self.shared.depths.tell_both(first, last)?.wait()
     }
 
     /// By the depths at the edges: new velocities.
@@ -188,16 +219,12 @@ impl<'a> Worker<'a> {
     }
 
     fn tell_velocities(&self) -> Result<()> {
-        let columns = self.sphere.columns;
-        let (east_first, east_last) = edges(self.band.east(), columns);
-        let (north_first, north_last) = edges(self.band.north(), columns);
-        let first = [east_first, north_first].concat();
-        let last = [east_last, north_last].concat();
-        self.shared.velocities.tell_both(&first, &last)
+        let [first, last] = [Side::South, Side::North].map(|side| self.band.edge_velocities(side));
+        self.shared.velocities.tell_both(&first, &last)?.wait()
     }
 
     /// Mass and energy over all processes: whoever comes first starts afresh.
-    fn gather_totals(&self, iteration: usize) -> Result<()> {
+    fn gather_totals(&mut self, iteration: usize) -> Result<()> {
         if self.sphere.check == 0 || !iteration.is_multiple_of(self.sphere.check) {
             return Ok(());
         }
@@ -216,13 +243,8 @@ impl<'a> Worker<'a> {
     fn publish(&self) -> Result<()> {
         let fields = [self.band.depth(), self.band.east(), self.band.north()];
         for (variable, values) in self.shared.solution.iter().zip(fields) {
-            variable.object(self.dsm.rank())?.write(values)?;
+            variable.object(self.dsm.rank())?.write(&values)?;
         }
         Ok(())
     }
-}
-
-/// The first and the last row.
-fn edges(field: &[f64], columns: usize) -> (&[f64], &[f64]) {
-    (&field[..columns], &field[field.len() - columns..])
 }

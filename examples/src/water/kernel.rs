@@ -52,18 +52,18 @@ impl Cube {
         (at, [(); 3].map(|()| unit(&mut dice) - 0.5))
     }
 
-    /// From `b` to `a` the short way round.
-    fn between(self, a: &Vector, b: &Vector) -> Vector {
-        let width = self.width();
+    /// From `b` to `a` the short way round, in a cube as wide as `width`; both are in it.
+    fn between(width: f64, a: &Vector, b: &Vector) -> Vector {
         std::array::from_fn(|k| {
             let d = a[k] - b[k];
-            d - width * (d / width).round()
+            let round = if d > 0.0 { d - width } else { d + width };
+            if d.abs() > 0.5 * width { round } else { d }
         })
     }
 
-    /// The force of `b` on `a`; that of `a` on `b` is its opposite.
-    pub(crate) fn force(self, a: &Vector, b: &Vector) -> Option<Force> {
-        let d = self.between(a, b);
+    /// The force of `b` on `a`, in a cube as wide as `width`; that of `a` on `b` is its opposite.
+    fn force(width: f64, a: &Vector, b: &Vector) -> Option<Force> {
+        let d = Self::between(width, a, b);
         let square = d.iter().map(|x| x * x).sum::<f64>();
         if square > CUT_OFF * CUT_OFF {
             return None;
@@ -77,42 +77,57 @@ impl Cube {
     /// Adds to `forces` what the pairs that `mine` are responsible for exert: molecule i for itself and
     /// each of the half of all that follow it, round and round; so each pair has one who is.
     pub(crate) fn pairs(self, mine: Range<usize>, at: &[Vector], forces: &mut [Force]) {
-        let n = self.molecules;
+        let (n, width) = (self.molecules, self.width());
         for i in mine {
-            for step in 1..=n / 2 {
-                // Opposites, of an even number, would be responsible for each other.
-                if 2 * step == n && i >= step {
-                    break;
-                }
-                let j = (i + step) % n;
-                if let Some(force) = self.force(&at[i], &at[j]) {
-                    for k in 0..3 {
-                        forces[i][k] = forces[i][k].wrapping_add(force[k]);
-                        forces[j][k] = forces[j][k].wrapping_sub(force[k]);
+            // Opposites, of an even number, would be responsible for each other.
+            let partners = (n - 1) / 2 + usize::from(n.is_multiple_of(2) && i < n / 2);
+            let end = i + 1 + partners;
+            let mut own = [0; 3];
+            for others in [i + 1..end.min(n), 0..end.saturating_sub(n)] {
+                for (other, theirs) in at[others.clone()].iter().zip(&mut forces[others]) {
+                    if let Some(force) = Self::force(width, &at[i], other) {
+                        for k in 0..3 {
+                            own[k] = force[k].wrapping_add(own[k]);
+                            theirs[k] = theirs[k].wrapping_sub(force[k]);
+                        }
                     }
                 }
+            }
+            for k in 0..3 {
+                forces[i][k] = forces[i][k].wrapping_add(own[k]);
             }
         }
     }
 
     /// Moves a molecule on by a step.
     pub(crate) fn advance(self, at: &mut Vector, speed: &mut Vector, force: &Force) {
+        let width = self.width();
         for k in 0..3 {
             speed[k] += STEP * force[k] as f64 / FIXED;
-            at[k] = (at[k] + STEP * speed[k]).rem_euclid(self.width());
+            at[k] = (at[k] + STEP * speed[k]).rem_euclid(width);
+        }
+    }
+
+    /// All molecules at the start: where they are, and how fast.
+    pub(crate) fn start(self) -> (Vec<Vector>, Vec<Vector>) {
+        (0..self.molecules).map(|i| self.initial(i)).unzip()
+    }
+
+    /// A step of all molecules.
+    pub(crate) fn step(self, at: &mut [Vector], speeds: &mut [Vector], forces: &mut [Force]) {
+        forces.fill([0; 3]);
+        self.pairs(0..self.molecules, at, forces);
+        for ((at, speed), force) in at.iter_mut().zip(speeds).zip(forces) {
+            self.advance(at, speed, force);
         }
     }
 
     /// The whole computation by one process: where the molecules are after `steps`.
     pub(crate) fn sequential(self, steps: usize) -> Vec<Vector> {
-        let all = 0..self.molecules;
-        let (mut at, mut speed): (Vec<_>, Vec<_>) = all.clone().map(|i| self.initial(i)).unzip();
+        let (mut at, mut speeds) = self.start();
+        let mut forces = vec![[0; 3]; self.molecules];
         for _ in 0..steps {
-            let mut forces = vec![[0; 3]; self.molecules];
-            self.pairs(all.clone(), &at, &mut forces);
-            for ((at, speed), force) in at.iter_mut().zip(&mut speed).zip(&forces) {
-                self.advance(at, speed, force);
-            }
+            self.step(&mut at, &mut speeds, &mut forces);
         }
         at
     }
@@ -128,13 +143,14 @@ mod tests {
 
     #[test]
     fn the_near_repel_the_far_attract_and_in_between_is_rest() {
-        let pull = |x: f64| cube(1000).force(&[1.0 + x, 1.0, 1.0], &[1.0; 3]);
+        let width = cube(1000).width();
+        let pull = |x: f64| Cube::force(width, &[1.0 + x, 1.0, 1.0], &[1.0; 3]);
         assert!((pull(1.0).unwrap()[0] as f64 / FIXED - 24.0).abs() < 1e-6);
         assert!(pull(1.0).unwrap()[0] > 0 && pull(1.5).unwrap()[0] < 0);
         let rest = pull(2_f64.powf(1.0 / 6.0)).unwrap()[0];
         assert!((rest as f64 / FIXED).abs() < 1e-9, "{rest}");
         assert!(pull(2.49).is_some() && pull(2.51).is_none());
-        assert!(pull(2.49 + cube(1000).width()).is_some(), "round the cube");
+        assert!(pull(width - 2.49).is_some(), "round the cube");
     }
 
     #[test]
@@ -154,7 +170,7 @@ mod tests {
                     let ahead = (j + n - i) % n;
                     let first = 2 * ahead < n || (2 * ahead == n && i < j);
                     let (a, b, sign) = if first { (i, j, 1) } else { (j, i, -1) };
-                    let force = cube.force(&at[a], &at[b]).unwrap_or_default();
+                    let force = Cube::force(cube.width(), &at[a], &at[b]).unwrap_or_default();
                     for k in 0..3 {
                         sum[k] += sign * force[k];
                     }
@@ -174,7 +190,10 @@ mod tests {
             let mut sum = 0.0;
             for i in 0..n {
                 for j in 0..i {
-                    let square: f64 = cube.between(&at[i], &at[j]).iter().map(|x| x * x).sum();
+                    let square: f64 = Cube::between(cube.width(), &at[i], &at[j])
+                        .iter()
+                        .map(|x| x * x)
+                        .sum();
                     if square <= CUT_OFF * CUT_OFF {
                         sum += 4.0 * (square.powi(-6) - square.powi(-3));
                     }

@@ -3,12 +3,13 @@
 //!
 //! Each process moves a share of the molecules. Each step has two phases, each ended by a barrier:
 //!
-//! * *Forces.* Everyone reads all positions (an object for each process, in its own memory process:
+//! * *Forces.* Everyone reads the positions of the others' molecules (an object for each process, in its own memory process:
 //!   **producer and consumers**, copies are updated), computes its pairs and adds up privately what they
-//!   do to each molecule. Then it adds that to the shared forces, block of molecules by block, in a
-//!   section each: the objects **migrate** from process to process. It begins with its own molecules, so
-//!   all blocks are busy at once. `--blocks` makes them finer (more locks, less waiting) or coarser.
-//! * *Motion.* Each process takes the forces on its molecules, clears them, and writes the new positions.
+//!   do to each molecule. Then it adds what concerns the molecules of others to the shared forces, block of molecules by
+//!   block, in a section each: the objects **migrate** from process to process. It begins with those of the next
+//!   process, so all blocks are busy at once. `--blocks` makes them finer (more locks, less waiting) or coarser.
+//! * *Motion.* Each process takes what others have added to the forces on its molecules, clears it, adds its own, and
+//!   writes the new positions.
 //!
 //! Forces are integers (fixed point), which add up to the same in any order: the result must equal the
 //! sequential one bit for bit. The size of the DVSM paper, table 1, is `--molecules 1000`.
@@ -16,13 +17,15 @@
 mod kernel;
 
 use std::ops::Range;
+use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{CopyPolicy, Dsm, Matrix};
+use dsm_lib::{Call, CopyPolicy, Dsm, Matrix};
 
-use crate::app::Program;
 use crate::common::{Pace, enough, same_bits, share};
 use crate::error::{Error, Result};
+use crate::figures::{Checksum, Figures};
+use crate::program::{Program, Sequential};
 use kernel::{Cube, Force, Vector};
 
 /// The arguments of the program.
@@ -51,7 +54,7 @@ impl Program for Water {
             )));
         }
         let mut worker = Worker::new(self, dsm)?;
-        let mut clock = self.pace.start(dsm, "water", 20)?;
+        let mut clock = self.pace.start(dsm, "water", ITERATIONS)?;
         while clock.runs() {
             worker.add_forces()?;
             clock.barrier()?;
@@ -65,12 +68,34 @@ impl Program for Water {
         }
         let expected = worker.cube.sequential(clock.done());
         same_bits(dsm, "water", &worker.positions, expected.as_flattened())?;
-        Ok(format!(
+        let text = format!(
             "water: {} molecules by {} processes, {} steps; equal to a sequential run bit for bit",
             self.molecules,
             dsm.size(),
             clock.done()
-        ))
+        );
+        let checksum = Checksum::of(expected.as_flattened());
+        Ok(clock.report(text, checksum))
+    }
+}
+
+/// Steps if nothing is said.
+const ITERATIONS: usize = 20;
+
+impl Sequential for Water {
+    fn alone(&self) -> Result<Figures> {
+        let cube = Cube {
+            molecules: self.molecules,
+            seed: self.seed,
+        };
+        let (mut at, mut speeds) = cube.start();
+        let mut forces = vec![[0; 3]; self.molecules];
+        let started = Instant::now();
+        for _ in 0..self.pace.iterations(ITERATIONS) {
+            cube.step(&mut at, &mut speeds, &mut forces);
+        }
+        let took = started.elapsed();
+        Ok(Figures::new(took, Checksum::of(at.as_flattened())))
     }
 }
 
@@ -79,12 +104,17 @@ struct Worker<'a> {
     dsm: &'a Dsm,
     cube: Cube,
     mine: Range<usize>,
+    /// All molecules, those of others as they were read.
+    at: Vec<Vector>,
+    /// Of this process's molecules.
     speeds: Vec<Vector>,
+    /// What this process's pairs do to all molecules.
+    forces: Vec<Force>,
     /// A row a molecule, an object a process.
     positions: Matrix<f64>,
     /// A row a molecule, for each process as many objects as there are blocks. Molecules do not divide
     /// into blocks evenly, so each block has rows for the largest; see [`block`](Self::block).
-    forces: Matrix<i64>,
+    shared_forces: Matrix<i64>,
     blocks: usize,
 }
 
@@ -96,8 +126,8 @@ impl<'a> Worker<'a> {
             seed: water.seed,
         };
         let mine = share(n, size, dsm.rank());
-        let (at, speeds): (Vec<Vector>, Vec<Vector>) =
-            mine.clone().map(|i| cube.initial(i)).unzip();
+        let (at, mut speeds) = cube.start();
+        speeds = speeds.drain(mine.clone()).collect();
         // A block for each molecule at most.
         let blocks = water.blocks.min(share(n, size, size - 1).len());
         let rows = share(share(n, size, 0).len(), blocks, 0).len();
@@ -106,9 +136,11 @@ impl<'a> Worker<'a> {
         let worker = Self {
             dsm,
             cube,
+            at,
             speeds,
+            forces: vec![[0; 3]; n],
             positions: positions.declare()?,
-            forces: dsm
+            shared_forces: dsm
                 .matrix("water.forces", rows * blocks * size, 3)
                 .split_rows(blocks * size)
                 .owner_ranks((0..blocks * size).map(|block| block / blocks))
@@ -116,10 +148,9 @@ impl<'a> Worker<'a> {
             blocks,
             mine,
         };
-        let own = worker.positions.object(dsm.rank())?;
-        own.write(at.as_flattened())?;
+        worker.write_positions()?.wait()?;
         for block in worker.own_blocks() {
-            worker.clear(block)?;
+            worker.clear(block)?.wait()?;
         }
         Ok(worker)
     }
@@ -135,20 +166,39 @@ impl<'a> Worker<'a> {
         self.dsm.rank() * self.blocks..(self.dsm.rank() + 1) * self.blocks
     }
 
-    fn clear(&self, block: usize) -> Result<()> {
-        let block = self.forces.object(block)?;
-        Ok(block.write(&vec![0; block.len()])?)
+    fn clear(&self, block: usize) -> Result<Call<()>> {
+        let block = self.shared_forces.object(block)?;
+        Ok(block.write_async(&vec![0; block.len()]))
     }
 
-    fn add_forces(&self) -> Result<()> {
-        let at = self.positions.read_all()?;
-        let at: &[Vector] = at.as_chunks().0;
-        let mut forces = vec![[0; 3]; self.cube.molecules];
-        self.cube.pairs(self.mine.clone(), at, &mut forces);
-        let (first, blocks) = (self.own_blocks().start, self.forces.object_count());
-        for turn in 0..blocks {
-            let block = (first + turn) % blocks;
-            self.add(block, &forces[self.block(block)])?;
+    fn write_positions(&self) -> Result<Call<()>> {
+        let own = self.positions.object(self.dsm.rank())?;
+        Ok(own.write_async(self.at[self.mine.clone()].as_flattened()))
+    }
+
+    /// Reads where the molecules of others are.
+    fn read_positions(&mut self) -> Result<()> {
+        let rank = self.dsm.rank();
+        let others = self.positions.objects();
+        let others = others.filter(|o| o.index() as usize != rank);
+        let asked: Vec<_> = others.map(|o| (o.region(), o.read_async())).collect();
+        for (region, positions) in asked {
+            let theirs = &mut self.at[region.row as usize..][..region.rows as usize];
+            theirs
+                .as_flattened_mut()
+                .copy_from_slice(&positions.wait()?);
+        }
+        Ok(())
+    }
+
+    fn add_forces(&mut self) -> Result<()> {
+        self.read_positions()?;
+        self.forces.fill([0; 3]);
+        self.cube
+            .pairs(self.mine.clone(), &self.at, &mut self.forces);
+        let own = self.own_blocks();
+        for block in (own.end..self.shared_forces.object_count()).chain(0..own.start) {
+            self.add(block, &self.forces[self.block(block)])?;
         }
         Ok(())
     }
@@ -159,30 +209,43 @@ impl<'a> Worker<'a> {
         if forces.iter().all(|f| *f == 0) {
             return Ok(());
         }
-        let mut section = self.forces.object(block)?.acquire()?;
-        let mut sums = section.read()?.into_vec();
-        for (sum, force) in sums.iter_mut().zip(forces) {
+        let mut section = self.shared_forces.object(block)?.acquire()?;
+        for (sum, force) in section.values_mut()?.iter_mut().zip(forces) {
             *sum = sum.wrapping_add(*force);
         }
-        section.write(&sums)?;
         section.release()?;
         Ok(())
     }
 
     /// Moves own molecules.
     fn advance(&mut self) -> Result<()> {
-        let mut forces: Vec<Force> = Vec::with_capacity(self.speeds.len());
-        for block in self.own_blocks() {
-            let sums = self.forces.object(block)?.read()?;
-            forces.extend(&sums.as_chunks().0[..self.block(block).len()]);
-            self.clear(block)?;
+        if self.dsm.size() > 1 {
+            self.take_forces()?;
         }
-        let own = self.positions.object(self.dsm.rank())?;
-        let mut at = own.read()?.into_vec();
-        let molecules = at.as_chunks_mut().0.iter_mut().zip(&mut self.speeds);
-        for ((at, speed), force) in molecules.zip(&forces) {
+        let own = self.mine.clone();
+        let molecules = self.at[own.clone()].iter_mut().zip(&mut self.speeds);
+        for ((at, speed), force) in molecules.zip(&self.forces[own]) {
             self.cube.advance(at, speed, force);
         }
-        Ok(own.write(&at)?)
+        Ok(self.write_positions()?.wait()?)
+    }
+
+    /// Adds to the forces on own molecules what others have, and clears that.
+    fn take_forces(&mut self) -> Result<()> {
+        let mut asked = Vec::with_capacity(self.blocks);
+        for block in self.own_blocks() {
+            asked.push((block, self.shared_forces.object(block)?.read_async()));
+        }
+        for (block, sums) in asked {
+            let sums = sums.wait()?;
+            let cleared = self.clear(block)?;
+            let molecules = self.block(block);
+            let forces = self.forces[molecules].as_flattened_mut();
+            for (force, sum) in forces.iter_mut().zip(&*sums) {
+                *force = force.wrapping_add(*sum);
+            }
+            cleared.wait()?;
+        }
+        Ok(())
     }
 }

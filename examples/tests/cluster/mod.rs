@@ -171,7 +171,9 @@ impl Cluster {
     pub(crate) fn settings(&self, ap: usize) -> Settings {
         let ap = &self.topology.application_processes()[ap];
         let address = self.addresses[ap.memory_process.index()].clone();
-        Settings::new(address, &ap.name)
+        let mut settings = Settings::new(address, &ap.name);
+        settings.token = Some(self.book.require_token().unwrap());
+        settings
     }
 
     /// Runs a program in all application processes; returns what each said.

@@ -38,7 +38,7 @@ fn a_second_interrupt_does_not_wait_for_a_process_that_hangs() {
     kill(stopped, Signal::SIGSTOP).unwrap();
     let this = Pid::from_raw(up.0.id() as i32);
     kill(this, Signal::SIGINT).unwrap();
-    says(&said, "interrupt again to end it at once");
+    says(&said, "interrupt again to kill");
     kill(this, Signal::SIGINT).unwrap();
     assert_eq!(up.0.wait().unwrap().code(), Some(2));
     says(&said, "interrupted again");

@@ -15,7 +15,7 @@ fn a_second_run_in_a_directory_in_use_or_used_is_refused() {
     let second = lab.dosmos(&up_args("true"));
     assert_eq!(second.status.code(), Some(2));
     assert!(
-        said(&second).contains("is in use by another dosmos"),
+        said(&second).contains("is in use (process"),
         "{}",
         said(&second)
     );
@@ -52,7 +52,7 @@ fn a_second_process_of_one_name_is_refused_and_the_first_stays_reachable() {
         assert_eq!(second.status.code(), Some(2), "{name}");
         let text = said(&second);
         assert!(
-            text.contains(&format!("{name} is run by another dosmos")),
+            text.contains(&format!("{name} is already running (process")),
             "{text}"
         );
         assert_eq!(std::fs::read_to_string(&address).unwrap(), before);

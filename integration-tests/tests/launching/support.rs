@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+pub(crate) use dosmos_integration_tests::up_args;
 use dosmos_integration_tests::{Lab, NESTED};
 use nix::unistd::Pid;
 
@@ -84,21 +85,6 @@ pub(crate) fn relatives(lab: &Lab) -> Vec<String> {
     entries
         .filter_map(|e| std::fs::read_to_string(e.path().join("comm")).ok())
         .collect()
-}
-
-/// Arguments that run a shell script on the cluster.
-pub(crate) fn up_args(script: &str) -> [&str; 9] {
-    [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ]
 }
 
 /// Runs a shell script on the nested cluster, and waits until every process has printed `running`.

@@ -5,6 +5,7 @@
 //! format says they may be; unknown fields are ignored.
 
 mod dictionary;
+mod error;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may
 mod fuzz_tests;
@@ -13,5 +14,6 @@ mod line;
 mod read;
 mod write;
 
-pub use read::{BadLines, ImportError, Imported, Importing, import};
+pub use error::ImportError;
+pub use read::{BadLines, Imported, Importing, import};
 pub use write::Jsonl;

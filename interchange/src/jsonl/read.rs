@@ -2,10 +2,9 @@
 
 use std::io::{self, BufRead, Read};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dosmos_trace::store::StoreError;
-
+use super::error::ImportError;
 use super::importer::Importer;
 
 /// Longest line, in bytes: room for a variable with a list of a million owners.
@@ -45,32 +44,6 @@ pub struct Imported {
     pub skipped: u64,
     /// What was wrong with the first of those.
     pub first_skipped: Option<String>,
-}
-
-/// Why there is no import. No store is left behind.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ImportError {
-    /// A line is not as it should be.
-    #[error("line {line}: {why}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// There is something already.
-    #[error("{0} exists; an import makes a new store: name another directory")]
-    Exists(PathBuf),
-    /// The file cannot be read, or the directory not be made.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The store cannot be written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// It was asked to stop.
-    #[error("stopped; no store was made")]
-    Stopped,
 }
 
 /// Makes the store `dir` of the lines of `input`. It is made beside `dir` and gets its name when it is

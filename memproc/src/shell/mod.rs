@@ -77,6 +77,11 @@ pub async fn run(
         Some(address) => Some(MetricsListener::publish(&name, &address, &shared.book).await?),
         None => None,
     };
+    let token = shared.book.require_token();
+    let token = token.map_err(|source| Error::Token {
+        name: name.clone(),
+        source,
+    })?;
     let published = Published::new(&shared.book, &name, listener.address())?;
     info!("{name} listens at {}", published.address());
 
@@ -100,7 +105,7 @@ pub async fn run(
     let service = MemoryServer::new(serve::Service::new(Arc::clone(&shared)))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let mut server = Serving::start(transport::server().add_service(service), listener);
+    let mut server = Serving::start(transport::server(token).add_service(service), listener);
     tokio::select! {
         () = shutdown => {}
         source = server.failed() => return Err(Error::Serve { name, source }),

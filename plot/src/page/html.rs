@@ -2,12 +2,19 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Block, Cell, Page, Table};
+use super::content::{Block, Cell, Page, Table};
 use crate::{Chart, theme};
 
 const STYLE: &str = include_str!("page.css");
 
-pub(super) fn document(page: &Page) -> Markup {
+impl Page {
+    /// The whole document. A chart that cannot be drawn is replaced by a line that says why.
+    pub fn html(&self) -> String {
+        document(self).into_string()
+    }
+}
+
+fn document(page: &Page) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

@@ -2,9 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{Block, Page, Table};
+use super::content::{Block, Page, Table};
 
-pub(super) fn document(page: &Page, picture: &mut dyn FnMut(usize, &str) -> String) -> String {
+impl Page {
+    /// The same as Markdown. `picture` gets the number (from 1) and the SVG of each chart, keeps it, and returns the link
+    /// to write.
+    pub fn markdown(&self, mut picture: impl FnMut(usize, &str) -> String) -> String {
+        document(self, &mut picture)
+    }
+}
+
+fn document(page: &Page, picture: &mut dyn FnMut(usize, &str) -> String) -> String {
     let mut out = format!("# {}\n", page.title);
     let mut add = Writer {
         out: &mut out,

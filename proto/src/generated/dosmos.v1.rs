@@ -32,7 +32,7 @@ pub mod placement {
         /// object i at the i-th memory process (of the group, if one is named)
         #[prost(message, tag = "3")]
         RoundRobin(RoundRobin),
-        /// named, one entry an object; a shorter list repeats
+        /// named, one entry per object; a shorter list repeats
         #[prost(message, tag = "4")]
         Explicit(Explicit),
     }
@@ -2016,7 +2016,7 @@ pub struct HistogramRequest {
 pub struct Histogram {
     #[prost(message, optional, tag = "1")]
     pub range: ::core::option::Option<Range>,
-    /// one entry a bucket
+    /// one entry per bucket
     #[prost(uint64, repeated, tag = "2")]
     pub local: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "3")]
@@ -2097,7 +2097,7 @@ pub struct RecordsPart {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BreakdownRequest {}
-/// Where the application processes' time went: one entry a process and phase.
+/// Where the application processes' time went: one entry per process and phase.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Breakdown {
     #[prost(message, repeated, tag = "1")]

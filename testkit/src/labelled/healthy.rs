@@ -24,7 +24,7 @@ pub(super) fn healthy(which: usize, world: &mut World, recipe: &Recipe<'_>) -> P
     }
 }
 
-/// A band of a matrix each, edges exchanged with the neighbours once an iteration.
+/// One band of a matrix per process, edges exchanged with the neighbours once an iteration.
 fn stencil(world: &mut World, recipe: &Recipe<'_>) -> Part {
     let n = world.size();
     let owners: Vec<usize> = (0..n).collect();

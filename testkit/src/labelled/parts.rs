@@ -85,7 +85,7 @@ fn rounds(recipe: &Recipe<'_>, cost: f64, random: &mut StdRng) -> usize {
     ((time / cost) as usize).clamp(3, 60)
 }
 
-/// One lock that everybody needs, and most of the work done under it. Cured: a lock each.
+/// One lock that everybody needs, and most of the work done under it. Cured: one lock per process.
 fn bottleneck(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
     // A team of one group, or everybody.
     let all: Vec<usize> = (0..world.size()).collect();
@@ -120,7 +120,7 @@ fn bottleneck(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut S
     })
 }
 
-/// Two processes that add to one total in turn, each addition its own section. Cured: a total each.
+/// Two processes that add to one total in turn, each addition its own section. Cured: one total per process.
 fn ping_pong(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
     let aps = some(&world.team(2, random), 2, random);
     let think = world.speed.trip[0] * random.random_range(0.0..2.0);

@@ -121,7 +121,7 @@ impl Score {
                 let what = format!(
                     "not there: {} of {} ({:.1} %)",
                     finding.kind,
-                    finding.subject(),
+                    finding.target(),
                     100.0 * finding.severity
                 );
                 self.mistake(trace.seed, what);

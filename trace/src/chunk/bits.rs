@@ -5,7 +5,7 @@
 //! zero (the others, each after its distance from the one before), split (`split.rs`), or blocks of [`BLOCK`] values,
 //! whichever is shortest. A block:
 //! its minimum, the width of the packed part (0 to 32 bits), the number of exceptions, the packed part,
-//! the exceptions' positions (a byte each), and what of each exception lies above the width. Integers outside
+//! the exceptions' positions (one byte each), and what of each exception lies above the width. Integers outside
 //! the packed part are LEB128.
 
 use bitpacking::{BitPacker, BitPacker4x};

@@ -84,7 +84,7 @@ proptest! {
             prop_assert_eq!(a.accesses_at(MpId(i)), b.accesses_at(MpId(i)));
         }
         let done: u64 = records.iter().map(Record::accesses).sum();
-        let counted: u64 = [0, 1].map(|i| a.accesses_of(ApId(i)).map(|c| c.total()).total()).iter().sum();
+        let counted: u64 = [0, 1].map(|i| a.accesses_of(ApId(i)).map(super::objects::OpCounts::total).total()).iter().sum();
         prop_assert_eq!(counted, done);
     }
 }

@@ -76,7 +76,7 @@ pub struct PrimaryMeta {
     pub copies_at: Vec<MpId>,
     /// Accesses to the main copy.
     pub counts: OpCounts,
-    /// Reads on copies, handed over by the secondary meta-objects so far.
+    /// Cached reads, handed over by the secondary meta-objects so far.
     pub reads_on_copies: u64,
     /// The last granted acquires, newest last.
     pub last_acquires: Vec<Access>,
@@ -86,10 +86,10 @@ pub struct PrimaryMeta {
     pub delayed_acquires: Vec<Access>,
     /// Number of acquires that had to wait.
     pub delayed: u64,
-    /// Accesses to the main copy by origin. Reads on copies (`reads_on_copies`)
+    /// Accesses to the main copy by origin. Cached reads (`reads_on_copies`)
     /// are not among them; they are local to their readers.
     pub by_origin: PerOrigin<OpCounts>,
-    /// Accesses by application process; reads on copies included once handed over.
+    /// Accesses by application process; cached reads included once handed over.
     pub by_ap: BTreeMap<ApId, OpCounts>,
     /// Time spent waiting for the lock.
     pub wait: Nanos,

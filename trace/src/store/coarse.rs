@@ -17,7 +17,7 @@ use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
 const DECODED: u64 = 1 << 18;
-/// Kinds a slice can have: operations, origins, reads on copies, and what application processes served themselves.
+/// Kinds a slice can have: operations, origins, cached reads, and what application processes served themselves.
 const KINDS: u32 = 20;
 
 /// A history under way.

@@ -115,7 +115,7 @@ pub(super) enum Found {
     Frame(Header, u64, Vec<u8>),
     /// A frame whose body is damaged or cut.
     Broken(Header),
-    /// Bytes that are no frame, up to the next one or to the end of the file.
+    /// Bytes that do not form a frame, up to the next one or to the end of the file.
     Garbage,
 }
 

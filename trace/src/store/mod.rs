@@ -4,7 +4,7 @@
 //! * `manifest.json`: format, run, event manager, topology, and where the event manager that writes it
 //!   answers (`manifest.rs`).
 //! * `log.000`, `log.001` …: files of a few hundred MB, made of frames with checksums (`frame.rs`); only the last is written.
-//!   What is no longer wanted goes a whole file at a time.
+//!   What is not needed any more is removed one whole file at a time.
 //! * `ledger`: how far the log goes (`ledger.rs`).
 //! * `engine/`: what the writer looks up by key (`engine.rs`); readers never open it.
 //! * `state`: what the log came to when that was last saved (`snapshot.rs`).

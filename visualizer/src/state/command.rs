@@ -1,11 +1,11 @@
-//! The commands one types after `:`. One table behind parsing, completion and help.
+//! The commands typed after `:`. One table behind parsing, completion and help.
 
 use dosmos_trace::Op;
 use dosmos_trace::query::table::SortKey;
 use dosmos_trace::selection::{Mode, Selection};
 
 use super::look::Palette;
-use super::{Screen, State};
+use super::screen::Screen;
 
 /// A command as it is typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,95 +48,95 @@ pub const COMMANDS: &[Entry] = &[
     Entry {
         name: "filter",
         takes: "[!]REGEX",
-        does: "names that match (! : do not); nothing: all",
+        does: "show matching names (!: others); empty: all",
         parse: |rest| Ok(Command::Filter(rest.to_owned())),
     },
     Entry {
         name: "sort",
         takes: "COLUMN [reverse]",
-        does: "order of the table of variables",
+        does: "sort the table of variables",
         parse: sort,
     },
     Entry {
         name: "view",
         takes: "NAME",
-        does: "another screen",
+        does: "open a view",
         parse: view,
     },
     Entry {
         name: "variable",
         takes: "NAME[OBJECT]",
-        does: "its history; in the histogram, its histogram",
+        does: "open its history; in view 3 its histogram",
         parse: variable,
     },
     Entry {
         name: "process",
         takes: "NAME",
-        does: "its history",
+        does: "open its history",
         parse: |rest| Ok(Command::Process(required(rest, "the name of a process")?)),
     },
     Entry {
         name: "only",
         takes: "OPERATION|all",
-        does: "read, write, acquire, release or barrier in charts",
+        does: "charts: read, write, acquire, release, barrier",
         parse: only,
     },
     Entry {
         name: "goto",
         takes: "SECONDS",
-        does: "puts the time cursor there, counted from the start",
+        does: "put the cursor there; 0 is the start of the run",
         parse: |rest| Ok(Command::GoTo(seconds(rest)?)),
     },
     Entry {
         name: "window",
         takes: "SECONDS",
-        does: "so much time on the screen",
+        does: "show this much time",
         parse: |rest| Ok(Command::Window(seconds(rest)?)),
     },
     Entry {
         name: "whole",
         takes: "",
-        does: "the whole run",
+        does: "show the whole run",
         parse: |_| Ok(Command::Whole),
     },
     Entry {
         name: "follow",
         takes: "",
-        does: "the end of a running program",
+        does: "follow the end of a running program",
         parse: |_| Ok(Command::Follow),
     },
     Entry {
         name: "pause",
         takes: "",
-        does: "pause the display; again: go on",
+        does: "pause the display; again: continue",
         parse: |_| Ok(Command::Pause),
     },
     Entry {
         name: "record",
         takes: "[all|off|op=…|…]",
-        does: "what the running system records; nothing: say it",
+        does: "set what is recorded; empty: show it",
         parse: record,
     },
     Entry {
         name: "save",
         takes: "FILE.svg|FILE.csv",
-        does: "what is shown, as a picture or as figures",
+        does: "save the screen as a picture or its numbers",
         parse: |rest| Ok(Command::Save(required(rest, "the name of a file")?)),
     },
     Entry {
         name: "palette",
         takes: "classic|safe|mono",
-        does: "colours; safe: also for colour-blind people",
+        does: "colours; safe: for colour-blind people",
         parse: |rest| Ok(Command::Palette(rest.parse()?)),
     },
     Entry {
         name: "ascii",
         takes: "on|off",
-        does: "only ASCII characters",
+        does: "draw with ASCII characters only",
         parse: |rest| match rest {
             "" | "on" => Ok(Command::Ascii(true)),
             "off" => Ok(Command::Ascii(false)),
-            other => Err(format!("{other:?}: write on or off")),
+            other => Err(format!("{other:?}: expected on or off")),
         },
     },
     Entry {
@@ -148,7 +148,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry {
         name: "quit",
         takes: "",
-        does: "leave",
+        does: "quit",
         parse: |_| Ok(Command::Quit),
     },
 ];
@@ -168,10 +168,10 @@ pub fn parse(text: &str) -> Result<Command, String> {
     let entry = match (exact, &begun[..]) {
         (Some(entry), _) => entry,
         (None, [entry]) => entry,
-        (None, []) => return Err(format!("no command {name:?}; :help lists them")),
+        (None, []) => return Err(format!("there is no command {name:?}; :help lists all")),
         (None, several) => {
             let names: Vec<&str> = several.iter().map(|e| e.name).collect();
-            return Err(format!("{name:?} could be {}", names.join(", ")));
+            return Err(format!("{name:?} is ambiguous: {}", names.join(", ")));
         }
     };
     (entry.parse)(rest.trim())
@@ -190,7 +190,7 @@ fn sort(rest: &str) -> Result<Command, String> {
     match words.next() {
         None => Ok(Command::Sort(key, false)),
         Some("reverse") => Ok(Command::Sort(key, true)),
-        Some(other) => Err(format!("{other:?}: write reverse or nothing")),
+        Some(other) => Err(format!("{other:?}: expected reverse or nothing")),
     }
 }
 
@@ -204,7 +204,7 @@ fn view(rest: &str) -> Result<Command, String> {
         .map(|(_, screen)| Command::View(screen))
         .ok_or_else(|| {
             let names = Screen::ALL.map(|s| s.short().to_lowercase());
-            format!("no view {rest:?}; there is {}", names.join(", "))
+            format!("there is no view {rest:?}; views: {}", names.join(", "))
         })
 }
 
@@ -231,7 +231,10 @@ fn op(name: &str) -> Result<Op, String> {
     let known = Op::ALL.into_iter().find(|op| op.to_string() == name);
     known.ok_or_else(|| {
         let names = Op::ALL.map(|op| op.to_string());
-        format!("no operation {name:?}; there is {}", names.join(", "))
+        format!(
+            "there is no operation {name:?}; operations: {}",
+            names.join(", ")
+        )
     })
 }
 
@@ -245,7 +248,9 @@ fn seconds(rest: &str) -> Result<f64, String> {
         .unwrap_or((text, 1.0));
     match number.trim().parse::<f64>() {
         Ok(n) if n.is_finite() && n >= 0.0 => Ok(n * unit),
-        _ => Err(format!("{rest:?} is not a time; write 1.5, 1.5s, 300ms")),
+        _ => Err(format!(
+            "{rest:?} is not a time; examples: 1.5, 1.5s, 300ms"
+        )),
     }
 }
 
@@ -272,13 +277,13 @@ fn record(rest: &str) -> Result<Command, String> {
             Some(("every", n)) => {
                 let n: u32 = n.parse().unwrap_or(0);
                 if n == 0 {
-                    return Err("every=N needs a whole number from 1 on".to_owned());
+                    return Err("every=N: N must be a whole number, at least 1".to_owned());
                 }
                 selection.sample_one_in = n;
             }
             _ => {
                 return Err(format!(
-                    "{word:?}: write all, counters, off, op=read,write, var=grid*, ap=ap0 or every=10"
+                    "{word:?}: expected all, counters, off, op=read,write, var=grid*, ap=ap0 or every=10"
                 ));
             }
         }
@@ -311,63 +316,6 @@ pub fn typed(selection: &Selection) -> String {
         words.remove(0);
     }
     words.join(" ")
-}
-
-/// The whole lines that `text` may go on to.
-pub(super) fn completions(text: &str, state: &State) -> Vec<String> {
-    let Some((name, rest)) = text.split_once(' ') else {
-        let names = COMMANDS.iter().filter(|e| e.name.starts_with(text));
-        let space = |e: &Entry| if e.takes.is_empty() { "" } else { " " };
-        return names.map(|e| format!("{}{}", e.name, space(e))).collect();
-    };
-    let begun: Vec<&Entry> = COMMANDS
-        .iter()
-        .filter(|e| e.name.starts_with(name))
-        .collect();
-    let [entry] = &begun[..] else {
-        return Vec::new();
-    };
-    // Only the last word goes on, and in it what comes after its last comma.
-    let cut = rest.rfind([' ', '=', ',']).map_or(0, |at| at + 1);
-    let (kept, word) = rest.split_at(cut);
-    let mut words: Vec<String> = arguments(entry.name, kept, state);
-    words.retain(|w| w.starts_with(word) && w != word);
-    words.sort();
-    words.dedup();
-    words
-        .into_iter()
-        .map(|w| format!("{} {kept}{w}", entry.name))
-        .collect()
-}
-
-/// What may stand after `kept` in a command.
-fn arguments(command: &str, kept: &str, state: &State) -> Vec<String> {
-    let variables = || state.variables.iter().map(|v| v.name.clone()).collect();
-    let aps = state.data.catalog.topology.application_processes();
-    let processes = || aps.iter().map(|ap| ap.name.clone()).collect();
-    let ops = || Op::ALL.map(|op| op.to_string()).to_vec();
-    let fixed = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
-    match command {
-        "sort" if kept.is_empty() => SortKey::ALL.map(|k| k.name().to_owned()).to_vec(),
-        "sort" => fixed(&["reverse"]),
-        "view" => Screen::ALL.map(|s| s.short().to_lowercase()).to_vec(),
-        "variable" | "filter" => variables(),
-        "process" => processes(),
-        "only" => [ops(), fixed(&["all"])].concat(),
-        "palette" => fixed(&["classic", "safe", "mono"]),
-        "ascii" => fixed(&["on", "off"]),
-        "save" => fixed(&["dosmos.svg", "dosmos.csv"]),
-        "record" => {
-            let list = kept.rsplit(' ').next().unwrap_or_default();
-            match list.split_once('=') {
-                Some(("op", _)) => ops(),
-                Some(("var", _)) => variables(),
-                Some(("ap", _)) => processes(),
-                _ => fixed(&["all", "counters", "off", "op=", "var=", "ap=", "every="]),
-            }
-        }
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]
@@ -426,17 +374,5 @@ mod tests {
         for bad in ["record every=0", "record op=jump", "record grid"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn completion_goes_on_with_names_columns_and_operations() {
-        let state = State::default();
-        assert_eq!(completions("re", &state), ["record "]);
-        assert_eq!(completions("sort w", &state), ["sort wait", "sort writes"]);
-        assert_eq!(
-            completions("record op=read,w", &state),
-            ["record op=read,write"]
-        );
-        assert_eq!(completions("nonsense x", &state), Vec::<String>::new());
     }
 }

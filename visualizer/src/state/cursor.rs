@@ -1,4 +1,4 @@
-//! The time cursor: an instant one points at in the charts. It stays where it is from chart to chart,
+//! The time cursor: a marked instant in the charts. It stays where it is from chart to chart,
 //! and zooming goes to it.
 
 use dosmos_proto::Nanos;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dosmos_analysis::Analysis;
+use dosmos_client::Part;
 use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{Table, TableQuery};
@@ -24,7 +24,7 @@ pub enum Question {
     Histogram(HistogramQuery),
     /// Points enough for the columns.
     History(HistoryQuery),
-    /// What is wrong in this range; none: lately if the run is live, else all of it.
+    /// What is wrong in this range; none: the recent part of a live run, all of a finished one.
     Analysis(Option<TimeRange>),
 }
 
@@ -53,12 +53,12 @@ impl Request {
         self.moving
             && shape(self) == shape(old)
             && (&self.page, &self.find) == (&old.page, &old.find)
-            && same_subject(&self.question, &old.question)
+            && same_target(&self.question, &old.question)
     }
 }
 
 /// Whether two questions are about the same, whatever the time.
-pub(super) fn same_subject(a: &Question, b: &Question) -> bool {
+pub(super) fn same_target(a: &Question, b: &Question) -> bool {
     let timeless = |f: &Filter| Filter {
         range: None,
         ..f.clone()
@@ -81,19 +81,6 @@ pub struct ApFigures {
     pub origins: [u64; 3],
 }
 
-/// What an analysis found, and of what.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Analysed {
-    /// Findings and groups.
-    pub analysis: Analysis,
-    /// The records of this range.
-    pub range: TimeRange,
-    /// Number of records read.
-    pub records: u64,
-    /// The range asked for was longer, and too much to read.
-    pub cut: bool,
-}
-
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -106,7 +93,7 @@ pub enum Answer {
     /// To [`Question::History`].
     History(History),
     /// To [`Question::Analysis`].
-    Analysis(Box<Analysed>),
+    Analysis(Box<Part>),
 }
 
 /// What one round of asking brought.
@@ -186,7 +173,7 @@ struct Sample {
     received: u64,
 }
 
-/// What a process costs, lately.
+/// What a process costs, recently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Costs {
     /// Share of a processor that it takes.
@@ -217,7 +204,7 @@ pub struct Data {
     /// The history shown.
     pub history: Option<Charted<History>>,
     /// The last analysis.
-    pub analysed: Option<Box<Analysed>>,
+    pub analysed: Option<Box<Part>>,
     /// Why the last round brought nothing; none if it did.
     pub error: Option<String>,
     /// A round has brought something.
@@ -388,17 +375,17 @@ impl Data {
         self.samples.clear();
     }
 
-    /// Accesses per second of a memory process's applications, lately.
+    /// Accesses per second of a memory process's applications, recently.
     pub fn rate_of_mp(&self, mp: MpId) -> Option<f64> {
         self.rate(|s| s.processes.get(&mp).map(|c| (c.now, c.accesses)))
     }
 
-    /// Accesses per second of an application process, lately.
+    /// Accesses per second of an application process, recently.
     pub fn rate_of_ap(&self, ap: ApId) -> Option<f64> {
         self.rate(|s| Some((s.now, *s.aps.get(&ap)?)))
     }
 
-    /// What a memory process costs, lately.
+    /// What a memory process costs, recently.
     pub fn costs_of_mp(&self, mp: MpId) -> Option<Costs> {
         let rate =
             |of: fn(&Counters) -> u64| self.rate(|s| s.processes.get(&mp).map(|c| (c.now, of(c))));
@@ -409,13 +396,13 @@ impl Data {
         })
     }
 
-    /// Share of a processor that an event manager takes, lately.
+    /// Share of a processor that an event manager takes, recently.
     pub fn cpu_of_manager(&self, name: &str) -> Option<f64> {
         let known = |s: &Sample| s.managers.get(name).map(|(now, cpu)| (*now, cpu.0));
         Some(self.rate(known)? / 1e9)
     }
 
-    /// Bytes per second that this terminal receives, lately.
+    /// Bytes per second that this terminal receives, recently.
     pub fn traffic(&self) -> Option<f64> {
         self.rate(|s| Some((s.now, s.received)))
     }

@@ -30,7 +30,7 @@ pub struct Manager {
     pub lost: u64,
     /// The oldest of its processes' last records is so old.
     pub lag: Option<Nanos>,
-    /// Share of a processor, lately.
+    /// Share of a processor, recently.
     pub cpu: Option<f64>,
     /// What is wrong; empty if nothing.
     pub trouble: String,
@@ -57,7 +57,7 @@ pub struct Process {
     pub cpu: Nanos,
     /// Of that, for monitoring.
     pub monitor: Nanos,
-    /// What it costs lately.
+    /// Its recent costs.
     pub costs: Option<Costs>,
     /// Its clock against cluster time, in nanoseconds.
     pub offset: i64,

@@ -26,8 +26,8 @@ pub enum Action {
     Later,
     Follow,
     Pause,
-    NextSubject,
-    PreviousSubject,
+    NextTarget,
+    PreviousTarget,
     NextObject,
     PreviousObject,
     Reads,
@@ -72,7 +72,7 @@ const fn c(key: char) -> KeyCode {
 pub const BINDINGS: &[Binding] = &[
     Binding {
         keys: "1 … 8, Tab",
-        does: "the screens above; the next one",
+        does: "open a view; the next view",
         actions: &[
             (c('1'), Action::Show(Screen::Overview)),
             (c('2'), Action::Show(Screen::Variables)),
@@ -110,12 +110,12 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "Enter",
-        does: "look closer; fold a group; 7: as proposed",
+        does: "details; fold a group; 7: proposed groups",
         actions: &[(KeyCode::Enter, Action::Enter)],
     },
     Binding {
         keys: "Esc",
-        does: "back; takes cursor and filter away",
+        does: "back; remove cursor or filter",
         actions: &[
             (KeyCode::Esc, Action::Back),
             (KeyCode::Backspace, Action::Back),
@@ -123,7 +123,7 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "+ -",
-        does: "zoom in, out (time), to the cursor if there is one",
+        does: "zoom in, out (in time); at the cursor if there is one",
         actions: &[
             (c('+'), Action::ZoomIn),
             (c('='), Action::ZoomIn),
@@ -133,7 +133,7 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "← → (h l)",
-        does: "earlier, later (live: rewinds, f returns); 7: columns",
+        does: "earlier, later (live: f returns to the end); 7: columns",
         actions: &[
             (KeyCode::Left, Action::Earlier),
             (c('h'), Action::Earlier),
@@ -153,15 +153,15 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "p, Space",
-        does: "pause the display; again: go on",
+        does: "pause the display; again: continue",
         actions: &[(c('p'), Action::Pause), (c(' '), Action::Pause)],
     },
     Binding {
         keys: "v V",
         does: "next, previous variable (5: process)",
         actions: &[
-            (c('v'), Action::NextSubject),
-            (c('V'), Action::PreviousSubject),
+            (c('v'), Action::NextTarget),
+            (c('V'), Action::PreviousTarget),
         ],
     },
     Binding {
@@ -188,7 +188,7 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "c, < > { }",
-        does: "time cursor; by one column, by ten",
+        does: "time cursor; move it by one column, by ten",
         actions: &[
             (c('c'), Action::Cursor),
             (c('<'), Action::CursorLeft),
@@ -201,12 +201,12 @@ pub const BINDINGS: &[Binding] = &[
     },
     Binding {
         keys: "/",
-        does: "filter names by a regular expression; !… for all others",
+        does: "filter names by a regular expression; ! negates it",
         actions: &[(c('/'), Action::Filter)],
     },
     Binding {
         keys: ":",
-        does: "command; Tab completes, :help lists them",
+        does: "command; Tab completes, :help lists all",
         actions: &[(c(':'), Action::Command)],
     },
     Binding {

@@ -55,9 +55,9 @@ pub struct Cell {
 /// What a lane sums up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Reads, those on copies among them.
+    /// Reads, cached ones included.
     pub reads: u64,
-    /// Reads on copies.
+    /// Cached reads.
     pub optimized: u64,
     /// Writes.
     pub writes: u64,

@@ -30,7 +30,7 @@ impl std::str::FromStr for Palette {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|p| p.name() == text);
-        known.ok_or_else(|| format!("no palette {text:?}; there is classic, safe, mono"))
+        known.ok_or_else(|| format!("there is no palette {text:?}; palettes: classic, safe, mono"))
     }
 }
 

@@ -19,7 +19,7 @@ impl State {
         });
     }
 
-    /// Goes to `place`; answers about another subject are forgotten.
+    /// Goes to `place`; answers about another target are forgotten.
     pub(super) fn go(&mut self, place: Place) {
         if place != self.place {
             self.place = place;
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// To the history of what the selected finding is about, at its time: of the variable if it names
-    /// one, else of the first process it names; the group view for findings about groups alone.
+    /// one, otherwise of the first process it names; the group view for findings about groups alone.
     fn enter_finding(&mut self) {
         let Some(finding) = self.selected_finding().cloned() else {
             return;

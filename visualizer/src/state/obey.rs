@@ -51,7 +51,7 @@ impl State {
                 let at = extent.from + nanos(seconds);
                 self.point_at(at.min((extent.to - Nanos(1)).max(extent.from)));
             }
-            Command::Window(seconds) => self.show_so_much(nanos(seconds)),
+            Command::Window(seconds) => self.show_span(nanos(seconds)),
             Command::Whole => self.window = Window::Whole,
             Command::Follow => self.window = self.window.following(),
             Command::Pause => self.pause(),
@@ -75,17 +75,17 @@ impl State {
         told.sort();
         told.dedup();
         match told.is_empty() {
-            true => "no event manager is running: nothing is recorded".to_owned(),
-            false => format!("recorded: {}", told.join(" / ")),
+            true => "no event manager is running: nothing is being recorded".to_owned(),
+            false => format!("recording: {}", told.join(" / ")),
         }
     }
 
     fn record(&mut self, selection: dosmos_trace::selection::Selection) {
         if !self.data.catalog.live {
-            return self.complain("this run is over: nothing is recorded any more");
+            return self.complain("this run has ended: nothing is being recorded");
         }
         self.say(format!(
-            "telling all: record {}",
+            "changing the selection to: {}",
             command::typed(&selection)
         ));
         self.effects.push(Effect::Record(selection));
@@ -96,12 +96,12 @@ impl State {
         if known.iter().any(|end| file.ends_with(end)) {
             self.effects.push(Effect::Save(file.into()));
         } else {
-            self.complain(format!("{file}: the name must end in .svg or .csv"));
+            self.complain(format!("{file}: the file name must end in .svg or .csv"));
         }
     }
 
-    /// A window of this length: about the cursor, else at the end of a live run, else where it is.
-    fn show_so_much(&mut self, span: Nanos) {
+    /// A window of this length: around the cursor, or at the end of a live run, or where it is.
+    fn show_span(&mut self, span: Nanos) {
         let extent = self.data.extent();
         if span == Nanos::ZERO || span >= extent.length() {
             return self.window = Window::Whole;

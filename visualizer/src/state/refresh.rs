@@ -60,11 +60,11 @@ impl State {
     }
 
     fn refresh_findings(&mut self) {
-        let selected = self.selected_finding().map(|f| (f.kind, f.subject()));
+        let selected = self.selected_finding().map(|f| (f.kind, f.target()));
         let all = self.data.analysed.as_ref();
         let all = all.map_or(&[][..], |a| &a.analysis.findings);
         let shown = findings::shown(all, self.passes());
-        let same = |at: &usize| Some((all[*at].kind, all[*at].subject())) == selected;
+        let same = |at: &usize| Some((all[*at].kind, all[*at].target())) == selected;
         let selected = shown.iter().position(same);
         self.findings = shown;
         if let Some(at) = selected {

@@ -1,4 +1,4 @@
-//! The screens, and where one is.
+//! The views, and the place in them.
 
 use dosmos_proto::{ApId, VarId};
 
@@ -76,7 +76,7 @@ impl Screen {
     }
 }
 
-/// Where one is: the screen and what it is about. What Esc goes back to.
+/// A place: the view and what it shows. Esc goes back to the place before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The screen.

@@ -41,7 +41,7 @@ pub struct Row {
 pub struct Figures {
     /// Accesses so far (of a link process: messages passed on).
     pub accesses: u64,
-    /// Accesses per second: lately if live, else on average.
+    /// Accesses per second: recently if live, on average of a finished run.
     pub rate: Option<f64>,
     /// Accesses by origin; none of link processes.
     pub origins: Option<[u64; 3]>,
@@ -229,10 +229,10 @@ fn ap_figures(data: &Data, ap: ApId) -> Figures {
     }
 }
 
-/// Lately if the run goes on, on average if it is over.
-fn rate(data: &Data, accesses: u64, lately: Option<f64>) -> Option<f64> {
+/// The recent rate of a live run, the mean rate of a finished one.
+fn rate(data: &Data, accesses: u64, recent: Option<f64>) -> Option<f64> {
     if data.catalog.live {
-        return lately;
+        return recent;
     }
     let seconds = data.extent().length().as_secs_f64();
     (seconds > 0.0).then(|| accesses as f64 / seconds)

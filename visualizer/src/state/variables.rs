@@ -42,7 +42,7 @@ pub struct VariableRow {
     pub wait: Option<Nanos>,
     /// Mean time from grant to release.
     pub hold: Option<Nanos>,
-    /// Accesses by origin, reads on copies among the local ones.
+    /// Accesses by origin; cached reads are local.
     pub origins: [u64; 3],
     /// The newest acquires, newest first.
     pub last_acquires: Vec<Access>,

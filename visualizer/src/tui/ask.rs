@@ -1,11 +1,11 @@
 //! One round of asking: what does not change is asked once, what grows without bound only in part.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dosmos_analysis::{Input, ProfileBuilder, Thresholds, analyse, conclude};
-use dosmos_proto::{ApId, Nanos, Topology, VarId, Variable};
+use dosmos_analysis::Thresholds;
+use dosmos_client::{Error, Part, Run, Variables};
+use dosmos_proto::{ApId, Topology, Variable};
 use dosmos_trace::Op;
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{NamePattern, TableQuery};
@@ -16,53 +16,47 @@ use dosmos_trace::query::{
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use crate::state::{Analysed, Answer, ApFigures, Question, Reply, Request, Update};
+use crate::state::{Answer, ApFigures, Question, Reply, Request, Update};
 
 /// Processes whose accesses are counted from the records, where no status tells them.
 const COUNTED: usize = 256;
-/// What an analysis looks at of a live run: this much time, and at most this many accesses of it.
-const LATELY: Nanos = Nanos(10_000_000_000);
-const ACCESSES_LIVE: u64 = 20_000;
-/// Of a finished run.
-const ACCESSES_FINISHED: u64 = 2_000_000;
-/// Time slices from which the part that is read is chosen.
-const SLICES: u32 = 50;
 /// Where the time went grows with every barrier passed: it is asked for so often at most.
 const BREAKDOWNS: Duration = Duration::from_secs(2);
-/// Variables remembered.
-const REMEMBERED: usize = 20_000;
 
 /// Asks, and remembers what does not change.
 pub(super) struct Asker {
-    source: Arc<dyn TraceSource>,
+    run: Run,
     topology: Option<Topology>,
     /// What the first catalog said against the sources; later ones are told less.
     notes: Vec<String>,
-    known: HashMap<VarId, Variable>,
+    known: Variables,
     /// Accesses of a finished run by process, counted once.
     aps: Option<BTreeMap<ApId, ApFigures>>,
     breakdown: Option<(Instant, bool)>,
     /// What the last analysis knew of it.
     times: Option<(Instant, Breakdown)>,
     thresholds: Thresholds,
+    /// The last analysis of a finished run, and of which range.
+    analysed: Option<(Option<TimeRange>, Part)>,
 }
 
 impl Asker {
-    pub(super) fn new(source: Arc<dyn TraceSource>) -> Self {
+    pub(super) fn new(run: Run) -> Self {
         Self {
-            source,
+            run,
             topology: None,
             notes: Vec::new(),
-            known: HashMap::new(),
+            known: Variables::default(),
             aps: None,
             breakdown: None,
             times: None,
             thresholds: Thresholds::default(),
+            analysed: None,
         }
     }
 
     pub(super) fn source(&self) -> &dyn TraceSource {
-        self.source.as_ref()
+        self.run.source()
     }
 
     pub(super) async fn round(&mut self, request: Request) -> Update {
@@ -71,8 +65,9 @@ impl Asker {
         Update { request, result }
     }
 
-    async fn ask(&mut self, request: &Request) -> Result<Reply, QueryError> {
-        let source = self.source.clone();
+    async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
+        let run = self.run.clone();
+        let source = run.source();
         let first = self.topology.is_none();
         let base = async { futures::try_join!(source.outline(first), source.status()) };
         let table = async {
@@ -82,7 +77,7 @@ impl Asker {
             }
         };
         let question = &request.question;
-        let answer = answer(source.as_ref(), question);
+        let answer = answer(source, question);
         let ((base, table), answer) =
             futures::future::join(futures::future::join(base, table), answer).await;
         let (mut catalog, status) = base?;
@@ -99,7 +94,7 @@ impl Asker {
         }
         if let Some(table) = &table {
             let rows = table.rows.iter();
-            self.remember(rows.map(|r| r.variable.clone()).collect());
+            self.known.remember(rows.map(|r| r.variable.clone()));
         }
         let variables = self.spoken_of(&answer).await?;
         let found = match &request.find {
@@ -115,7 +110,7 @@ impl Asker {
             variables,
             found,
             breakdown,
-            received: self.source.received_bytes(),
+            received: self.run.source().received_bytes(),
         })
     }
 
@@ -135,40 +130,17 @@ impl Asker {
         }
     }
 
-    fn remember(&mut self, variables: Vec<Variable>) {
-        if self.known.len() > REMEMBERED {
-            self.known.clear();
-        }
-        let numbered = variables.into_iter().map(|v| (v.id(), v));
-        self.known.extend(numbered);
-    }
-
-    /// The variables of these numbers, asked for where they are not known.
-    async fn variables(&mut self, ids: BTreeSet<VarId>) -> Result<Vec<Variable>, QueryError> {
-        let unknown = ids.iter().filter(|id| !self.known.contains_key(id));
-        // A barrier's number names no variable.
-        let unknown: Vec<VarId> = unknown.filter(|id| id.0 >> 31 == 0).copied().collect();
-        if !unknown.is_empty() {
-            let described = self.source.describe(&unknown).await?;
-            self.remember(described.rows.into_iter().map(|r| r.variable).collect());
-        }
-        let known = ids.iter().filter_map(|id| self.known.get(id));
-        Ok(known.cloned().collect())
-    }
-
     async fn spoken_of(&mut self, answer: &Answer) -> Result<Vec<Variable>, QueryError> {
         match answer {
             Answer::History(history) => {
                 let ids = history.points.iter().map(|p| p.object.var).collect();
-                self.variables(ids).await
+                self.known.get(self.run.source(), &ids).await
             }
             Answer::Analysis(analysed) => {
                 let findings = analysed.analysis.findings.iter();
                 let named: BTreeSet<&str> =
                     findings.filter_map(|f| f.variable.as_deref()).collect();
-                let all = self.known.values();
-                let all = all.filter(|v| named.contains(v.spec().name()));
-                Ok(all.cloned().collect())
+                Ok(self.known.named(&named))
             }
             _ => Ok(Vec::new()),
         }
@@ -180,7 +152,7 @@ impl Asker {
             limit: 1,
             ..TableQuery::default()
         };
-        let table = self.source.table(&query).await?;
+        let table = self.run.source().table(&query).await?;
         Ok(table.rows.into_iter().next().map(|row| row.variable))
     }
 
@@ -202,11 +174,11 @@ impl Asker {
             return Ok(None);
         }
         self.breakdown = Some((Instant::now(), catalog.live));
-        self.source.breakdown().await.map(Some)
+        self.run.source().breakdown().await.map(Some)
     }
 
     /// Every process's accesses, from the records: what the status of a running event manager tells
-    /// for nothing.
+    /// without extra cost.
     async fn count_accesses(
         &mut self,
         catalog: &Catalog,
@@ -217,7 +189,7 @@ impl Asker {
         let aps = (0u32..)
             .map(ApId)
             .zip(catalog.topology.application_processes());
-        let source = self.source.as_ref();
+        let source = self.run.source();
         let asked = aps.take(COUNTED).map(|(ap, _)| async move {
             let query = HistogramQuery {
                 filter: Filter {
@@ -252,102 +224,37 @@ impl Asker {
         Ok(counted)
     }
 
-    /// Findings and groups of `range`, of as much of its end as may be read.
+    /// Findings and groups of `range`. Those of a finished run stay what they are.
     async fn analyse(
         &mut self,
         catalog: &Catalog,
         range: Option<TimeRange>,
-    ) -> Result<Analysed, QueryError> {
-        let Some(extent) = catalog.extent else {
-            return Ok(Analysed {
-                analysis: analyse(
-                    Input {
-                        catalog: catalog.clone(),
-                        records: &mut std::iter::empty(),
-                        window: None,
-                    },
-                    &self.thresholds,
-                ),
-                range: TimeRange {
-                    from: Nanos::ZERO,
-                    to: Nanos::ZERO,
-                },
-                records: 0,
-                cut: false,
-            });
-        };
-        let wanted = range.unwrap_or(match catalog.live {
-            true => TimeRange {
-                from: (extent.to - LATELY).max(extent.from),
-                to: extent.to,
-            },
-            false => extent,
-        });
-        let most = match catalog.live {
-            true => ACCESSES_LIVE,
-            false => ACCESSES_FINISHED,
-        };
-        let read = self.affordable(wanted, most).await?;
-        let filter = Filter {
-            range: Some(read),
-            everything: true,
-            ..Filter::default()
-        };
-        let records = self.source.records(&filter, 0).await?;
-        let mut catalog = catalog.clone();
-        let ids = records.iter().map(|r| r.object.var).collect();
-        catalog.variables = self.variables(ids).await?;
-        let count = records.len() as u64;
-        let mut builder = ProfileBuilder::new(catalog);
-        builder.times(self.times().await?);
-        records.iter().for_each(|record| builder.add(record));
-        let analysis = conclude(&builder.finish(Some(read)), &self.thresholds);
-        Ok(Analysed {
-            analysis,
-            range: read,
-            records: count,
-            cut: read != wanted,
-        })
+    ) -> Result<Part, Error> {
+        if let Some((of, part)) = &self.analysed
+            && !catalog.live
+            && *of == range
+        {
+            return Ok(part.clone());
+        }
+        let times = self.times().await?;
+        let (variables, thresholds) = (&mut self.known, &self.thresholds);
+        let run = &self.run;
+        let part = run.analyse_end(catalog.clone(), variables, times, range, thresholds);
+        let part = part.await?;
+        self.analysed = (!catalog.live).then(|| (range, part.clone()));
+        Ok(part)
     }
 
-    /// Where the time went, as it was lately.
+    /// Where the time went, at most two seconds ago.
     async fn times(&mut self) -> Result<Breakdown, QueryError> {
         if let Some((at, known)) = &self.times
             && at.elapsed() < BREAKDOWNS
         {
             return Ok(known.clone());
         }
-        let times = self.source.breakdown().await?;
+        let times = self.run.source().breakdown().await?;
         self.times = Some((Instant::now(), times.clone()));
         Ok(times)
-    }
-
-    /// The end of `range` with at most this many accesses, by whole slices; one slice at least.
-    async fn affordable(&self, range: TimeRange, most: u64) -> Result<TimeRange, QueryError> {
-        let query = HistogramQuery {
-            filter: Filter {
-                range: Some(range),
-                ..Filter::default()
-            },
-            buckets: SLICES,
-        };
-        let histogram = self.source.histogram(&query).await?;
-        let mut left = most;
-        let mut slices = 0;
-        for bucket in histogram.buckets.iter().rev() {
-            let n = bucket.total();
-            if n > left && slices > 0 {
-                break;
-            }
-            left = left.saturating_sub(n);
-            slices += 1;
-        }
-        if slices >= u64::from(SLICES) {
-            return Ok(range);
-        }
-        let length = u128::from(range.length().0) * u128::from(slices) / u128::from(SLICES);
-        let from = range.to - Nanos(u64::try_from(length).unwrap_or(u64::MAX));
-        Ok(TimeRange { from, ..range })
     }
 }
 

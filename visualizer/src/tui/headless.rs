@@ -2,25 +2,25 @@
 //! away. For measurements.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
-use dosmos_trace::query::TraceSource;
+use dosmos_client::Run;
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 
-use super::{Error, Options, drive};
+use super::options::{Error, Options};
+use super::run::drive;
 
 /// The loop of [`super::run`] on a screen of `size` columns and rows that nobody sees.
 ///
 /// # Errors
 /// If the input fails.
 pub async fn headless<S>(
-    source: Arc<dyn TraceSource>,
+    run: Run,
     size: (u16, u16),
     input: S,
     options: Options,
@@ -32,7 +32,7 @@ where
         inner: CrosstermBackend::new(Discard),
         size: Size::new(size.0, size.1),
     };
-    drive(Terminal::new(backend)?, input, source, options).await
+    drive(Terminal::new(backend)?, input, run, options).await
 }
 
 /// A user who presses some keys, then one again and again with a pause before each, for so long.

@@ -1,19 +1,18 @@
-//! Asking the source, on a thread of its own: at once when something else is wanted, else at a slow
-//! beat while the run is live. One round at a time; a slow source is asked less often, and so is one
+//! Asking the source, on a thread of its own: at once when something else is wanted, otherwise
+//! periodically while the run is live. One round at a time; a slow source is asked less often, and so is one
 //! whose answers are large: traffic stays below [`TRAFFIC`].
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_trace::query::TraceSource;
+use dosmos_client::Run;
 use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::ask::Asker;
-use super::{Error, FASTEST};
+use super::options::{Error, FASTEST};
 use crate::state::{Question, Request, Update};
 
 /// Time between two rounds where nothing is expected to change: a finished run, or no answer.
@@ -43,12 +42,8 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    /// Starts asking `source` for what is in `request`.
-    pub(super) fn start(
-        source: Arc<dyn TraceSource>,
-        request: Request,
-        refresh: Duration,
-    ) -> Result<Self, Error> {
+    /// Starts asking the sources of `run` for what is in `request`.
+    pub(super) fn start(run: Run, request: Request, refresh: Duration) -> Result<Self, Error> {
         let (wanted, wanted_there) = watch::channel(request);
         let (orders, orders_there) = mpsc::unbounded_channel();
         // One answer waits at most: the thread asks again only when the last one was taken.
@@ -58,7 +53,7 @@ impl Poller {
             .build()
             .map_err(Error::Thread)?;
         let mut thread = Thread {
-            asker: Asker::new(source),
+            asker: Asker::new(run),
             wanted: wanted_there,
             orders: orders_there,
             ordered: VecDeque::new(),
@@ -190,6 +185,6 @@ impl Thread {
 }
 
 /// Answers one request: a round of asking, as the thread does it.
-pub async fn answer_once(source: Arc<dyn TraceSource>, request: Request) -> Update {
-    Asker::new(source).round(request).await
+pub async fn answer_once(run: Run, request: Request) -> Update {
+    Asker::new(run).round(request).await
 }

@@ -5,30 +5,19 @@ use std::fmt;
 use std::future::pending;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::{Event as Input, MouseButton, MouseEvent, MouseEventKind};
-use dosmos_trace::query::TraceSource;
+use dosmos_client::Run;
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 
+use super::options::{Drawn, Error, Event, Options};
 use super::poll::{News, Poller};
-use super::{Error, Event, Options, save};
+use super::{figures, save};
 use crate::state::{Effect, State};
 use crate::view::{self, Theme};
-
-/// What drawing a screen took.
-#[derive(Clone, Copy, Debug)]
-pub struct Drawn {
-    /// From the state to the bytes written to the terminal.
-    pub took: Duration,
-    /// Bytes received from event managers so far.
-    pub received: u64,
-    /// Answers taken so far.
-    pub answers: u64,
-}
 
 /// The loop of [`super::run`] with any terminal and any input. It ends when the user quits, when the
 /// input ends, or when `options.cancel` fires.
@@ -38,7 +27,7 @@ pub struct Drawn {
 pub async fn drive<B, S>(
     mut terminal: Terminal<B>,
     mut input: S,
-    source: Arc<dyn TraceSource>,
+    run: Run,
     options: Options,
 ) -> Result<(), Error>
 where
@@ -49,7 +38,7 @@ where
     let size = terminal.size().map_err(failed)?;
     let mut state = State::new(options.title, (size.width, size.height));
     state.look = options.look;
-    let mut poller = Poller::start(source.clone(), state.request(), options.refresh)?;
+    let mut poller = Poller::start(run.clone(), state.request(), options.refresh)?;
     let mut finished = options.finished.unwrap_or_else(never);
     let mut running = true;
     let mut cancel = options.cancel.unwrap_or_else(never);
@@ -63,7 +52,7 @@ where
             .draw(|frame| view::render(frame, &state, theme))
             .map_err(failed)?;
         if let Some(drawn) = &mut drawn {
-            let received = source.received_bytes();
+            let received = run.source().received_bytes();
             drawn(Drawn {
                 took: begun.elapsed(),
                 received,
@@ -101,8 +90,8 @@ where
 /// Says what became of an order to record something else.
 fn tell(state: &mut State, told: Result<u32, String>) {
     match told {
-        Ok(1) => state.say("told 1 process what to record from now on"),
-        Ok(n) => state.say(format!("told {n} processes what to record from now on")),
+        Ok(1) => state.say("1 process records the new selection"),
+        Ok(n) => state.say(format!("{n} processes record the new selection")),
         Err(why) => state.complain(why),
     }
 }
@@ -113,7 +102,7 @@ fn write(state: &mut State, file: &Path) {
     let content = if is_svg {
         save::svg(state)
     } else {
-        save::csv(state)
+        figures::csv(state)
     };
     match std::fs::write(file, content) {
         Ok(()) => state.say(format!("saved {}", file.display())),

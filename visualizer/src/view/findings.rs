@@ -9,13 +9,12 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
-use super::message;
+use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
-use crate::state::data::Analysed;
 use crate::state::findings::time_lost;
-use dosmos_client::text;
+use dosmos_client::{Part, text};
 
 /// Heading, table, detail.
 pub(super) fn layout(area: Rect) -> [Rect; 3] {
@@ -32,7 +31,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     let Some(analysed) = &state.data.analysed else {
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
-            Some(_) => "Reading what was recorded …",
+            Some(_) => "Reading the records …",
         };
         return message(frame, area, text);
     };
@@ -41,9 +40,9 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     if state.findings.is_empty() {
         let text = match analysed.analysis.findings.len() {
             0 => {
-                "Nothing found that costs time here.\nA chart (3 to 5) zoomed with + - ← → chooses another time."
+                "Nothing found that costs time in this part of the run.\nTo choose another part, zoom or move a chart (views 3 to 5) with + - ← →."
             }
-            _ => "The filter lets none through.",
+            _ => "No finding matches the filter.",
         };
         return message(frame, list, text);
     }
@@ -51,16 +50,19 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(detail(state, theme, below)), below);
 }
 
-/// What was looked at: how many findings, of when, of how much.
-pub(super) fn heading(state: &State, analysed: &Analysed, theme: Theme) -> Line<'static> {
+/// What was analysed: number of findings, time range, number of records.
+pub(super) fn heading(state: &State, analysed: &Part, theme: Theme) -> Line<'static> {
     let shown = state.findings.len() as u64;
     let start = state.data.extent().from;
     let at = |t: dosmos_proto::Nanos| format!("{:.1}", (t - start).as_secs_f64());
     let (from, to) = (at(analysed.range.from), at(analysed.range.to));
-    let cut = if analysed.cut { ", its end only" } else { "" };
+    let cut = match analysed.cut {
+        true => format!(" (last {})", text::time(analysed.range.length())),
+        false => String::new(),
+    };
     let complete = match analysed.analysis.complete {
         c if c >= 1.0 => String::new(),
-        c => format!(" · from {:.0}% of the accesses", 100.0 * c),
+        c => format!(" · based on {:.0}% of the accesses", 100.0 * c),
     };
     let words = format!(
         " {} by time lost · {from}–{to} s{cut} · {}{complete}",
@@ -70,17 +72,17 @@ pub(super) fn heading(state: &State, analysed: &Analysed, theme: Theme) -> Line<
     Line::styled(text::fit(&words, usize::from(state.size.0)), theme.title())
 }
 
-fn rows(state: &State, analysed: &Analysed, theme: Theme, area: Rect) -> Vec<Line<'static>> {
+fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let left = width.saturating_sub(5 + 8 + 6 + 16 + 6);
-    let subject = (left / 2).clamp(10, 40);
+    let target = (left / 2).clamp(10, 40);
     let columns = [
         Column::figures("LOST", 5),
         Column::figures("TIME", 8),
         Column::figures("GAIN", 6),
         Column::names("KIND", 16),
-        Column::names("SUBJECT", subject),
-        Column::names("WHO", left.saturating_sub(subject)),
+        Column::names("TARGET", target),
+        Column::names("WHO", left.saturating_sub(target)),
     ];
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
@@ -101,7 +103,7 @@ fn rows(state: &State, analysed: &Analysed, theme: Theme, area: Rect) -> Vec<Lin
             (text::time(lost), Style::new()),
             (gain, theme.good()),
             (finding.kind.name().to_owned(), theme.wait()),
-            (finding.subject(), theme.title()),
+            (finding.target(), theme.title()),
             (who(finding), Style::new()),
         ];
         lines.push(table::row(&columns, cells, marker, base));
@@ -116,7 +118,7 @@ fn share(fraction: f64) -> String {
     }
 }
 
-/// The processes if they are few, else the groups.
+/// The processes if they are few, otherwise the groups.
 fn who(finding: &Finding) -> String {
     match finding.aps.len() {
         0 => finding.groups.join(" "),
@@ -132,13 +134,16 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     };
     let width = usize::from(area.width).saturating_sub(2);
     let mut lines = vec![Line::raw("")];
-    let title = format!(" {} · {}", finding.kind, finding.subject());
+    let title = format!(" {} · {}", finding.kind, finding.target());
     lines.push(Line::styled(text::fit(&title, width), theme.title()));
     for line in text::wrap(&finding.advice, width) {
         lines.push(Line::raw(format!(" {line}")));
     }
     if finding.completeness < 1.0 {
-        let from = format!(" from {:.0}% of the accesses", 100.0 * finding.completeness);
+        let from = format!(
+            " based on {:.0}% of the accesses",
+            100.0 * finding.completeness
+        );
         lines.push(Line::styled(from, theme.faint()));
     }
     for line in finding.patch.iter().flat_map(|p| p.lines()) {
@@ -163,7 +168,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// A piece of evidence as people read it: times of names that end in `_ns` with their unit.
+/// A number of the evidence; one whose name ends in `_ns` is a time.
 fn figure(name: &str, value: &Value) -> String {
     match (value, value.as_f64()) {
         (_, Some(n)) if name.ends_with("_ns") && n >= 0.0 => {

@@ -1,6 +1,5 @@
-//! Who uses what: application processes × variables, in the groups of today and in those proposed.
-//! Accesses within a group are drawn as near ones, those that cross groups as far ones; so a good
-//! assignment has few inter-group accesses.
+//! Accesses of application processes (rows) to variables (columns), with the current and the proposed groups. Accesses
+//! within a group are drawn like local ones, the others like inter-group ones: a good assignment has few of those.
 
 use dosmos_analysis::groups::{GroupMatrix, MatrixAp, MatrixVariable};
 use dosmos_trace::Origin;
@@ -10,7 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::message;
+use super::message::message;
 use super::table;
 use super::theme::Theme;
 use crate::state::State;
@@ -39,7 +38,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     let Some(analysed) = &state.data.analysed else {
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
-            Some(_) => "Reading what was recorded …",
+            Some(_) => "Reading the records …",
         };
         return message(frame, area, text);
     };
@@ -56,22 +55,25 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 
 fn heading(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let shown = match (matrix.proposes_a_change(), state.proposed) {
-        (false, _) => "groups of today; no better ones found".to_owned(),
-        (true, false) => "groups of TODAY; Enter: as proposed".to_owned(),
-        (true, true) => "groups as PROPOSED; Enter: of today".to_owned(),
+        (false, _) => "current groups; no better ones found".to_owned(),
+        (true, false) => "CURRENT groups; Enter: proposed groups".to_owned(),
+        (true, true) => "PROPOSED groups; Enter: current groups".to_owned(),
     };
     let (today, proposed) = (matrix.cost_today_ns, matrix.cost_proposed_ns);
     let time = |ns: f64| text::time(dosmos_proto::Nanos(ns.max(0.0) as u64));
     let saved = if matrix.proposes_a_change() && today > 0.0 {
         format!(
-            ", {} as proposed ({:.0}% less)",
+            ", {} with the proposed groups ({:.0}% less)",
             time(proposed),
             100.0 * (1.0 - proposed / today)
         )
     } else {
         String::new()
     };
-    let costs = format!(" accesses cost {} today{saved}", time(today));
+    let costs = format!(
+        " accesses cost {} with the current groups{saved}",
+        time(today)
+    );
     vec![
         Line::styled(text::fit(&format!(" {shown}"), width), theme.title()),
         Line::raw(text::fit(&costs, width)),
@@ -214,7 +216,7 @@ fn cell(n: u64, near: bool, theme: Theme) -> Span<'static> {
     Span::styled(format!("{words} "), theme.origin(origin))
 }
 
-/// Where the selected process stands and would stand, and how to read the matrix.
+/// The current and the proposed group of the selected process, and the legend.
 fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let order = order(matrix, state.proposed);
     let selected = order.get(state.group_list.selected);
@@ -222,7 +224,7 @@ fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Ve
         let its = &matrix.aps[ap];
         let today = group_name(matrix, its.today);
         match its.today == its.proposed {
-            true => format!(" {} stays in {today}", its.name),
+            true => format!(" {}: stays in {today}", its.name),
             false => {
                 let proposed = group_name(matrix, its.proposed);
                 format!(" {}: {today} → {proposed}", its.name)
@@ -231,10 +233,10 @@ fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Ve
     });
     let legend = Line::from(vec![
         Span::raw(" accesses: "),
-        Span::styled("an owner in the same group", theme.origin(Origin::Local)),
+        Span::styled("owner in the same group", theme.origin(Origin::Local)),
         Span::raw("  "),
         Span::styled(
-            "only in other groups",
+            "all owners in other groups",
             theme.origin(Origin::Inter).patch(Style::new()),
         ),
         Span::raw("   ← → more variables"),

@@ -15,7 +15,7 @@ pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static
     let width = usize::from(width);
     let mut lines = vec![title(state, theme, width), tabs(state, theme, width)];
     if let Some(error) = &state.data.error {
-        let error = format!(" No answer: {error}");
+        let error = format!(" No response: {error}");
         lines.push(Line::styled(text::left(&error, width), theme.bad()));
     }
     let lacking = lacking(state);
@@ -69,7 +69,7 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
     ])
 }
 
-/// That what is shown is not the present.
+/// Says so if what is shown is not the present.
 fn held_back(state: &State) -> String {
     let live = state.data.catalog.live && state.finished.is_none();
     if state.paused {
@@ -139,18 +139,18 @@ pub(super) fn tab_at(width: u16, here: Screen, x: u16) -> Option<Screen> {
         .map(|(screen, _)| screen)
 }
 
-/// What a reader must know to judge what is shown, the worst first.
+/// What is missing from what is shown, the worst first.
 fn lacking(state: &State) -> Vec<String> {
     let c = state.data.completeness();
     let mut items = Vec::new();
     if !c.missing.is_empty() {
         let verb = if c.missing.len() == 1 { "does" } else { "do" };
-        items.push(format!("{} {verb} not answer", c.missing.join(", ")));
+        items.push(format!("{} {verb} not respond", c.missing.join(", ")));
     }
     if c.dropped > 0 {
         let share = text::percent(c.dropped, c.recorded.max(c.dropped));
         items.push(format!(
-            "{} lost ({share})",
+            "{} dropped ({share})",
             text::plural(c.dropped, "record")
         ));
     }
@@ -160,7 +160,7 @@ fn lacking(state: &State) -> Vec<String> {
         } else {
             0.0
         };
-        items.push(format!("1 access in {every:.0} recorded"));
+        items.push(format!("1 in {every:.0} accesses recorded"));
     }
     if c.removed > 0 {
         let removed = text::plural(c.removed, "old record");
@@ -253,7 +253,9 @@ fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
         }
     } else {
         let hint = match prompt.asked {
-            Asked::Filter => "  regular expression, ! in front: all others · Enter keeps it",
+            Asked::Filter => {
+                "  regular expression; ! in front: names that do not match · Enter: keep"
+            }
             Asked::Command => hint(&prompt.text),
         };
         spans.push(Span::styled(text::fit(hint, room), theme.faint()));
@@ -265,15 +267,15 @@ fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
 fn hint(typed: &str) -> &'static str {
     let name = typed.split_whitespace().next().unwrap_or_default();
     let entry = COMMANDS.iter().find(|e| e.name == name);
-    entry.map_or("  Tab completes", |e| e.takes)
+    entry.map_or("  Tab: complete", |e| e.takes)
 }
 
 fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
     let keys: &[(&str, &str)] = match state.place.screen {
-        Screen::Overview => &[("↑↓", "select"), ("Enter", "closer")],
+        Screen::Overview => &[("↑↓", "select"), ("Enter", "details")],
         Screen::Variables => &[
             ("↑↓", "select"),
-            ("Enter", "closer"),
+            ("Enter", "details"),
             ("s", "sort"),
             ("/", "filter"),
         ],
@@ -291,7 +293,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
             ("v", "variable"),
             ("o", "object"),
             ("rwa", "op"),
-            ("Enter", "closer"),
+            ("Enter", "details"),
             ("c", "cursor"),
         ],
         Screen::ProcessHistory => &[
@@ -299,12 +301,12 @@ fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
             ("←→", "move"),
             ("v", "process"),
             ("rwa", "operation"),
-            ("Enter", "closer"),
+            ("Enter", "details"),
             ("c", "cursor"),
         ],
-        Screen::Findings => &[("↑↓", "select"), ("Enter", "its history"), ("7", "groups")],
+        Screen::Findings => &[("↑↓", "select"), ("Enter", "history"), ("7", "groups")],
         Screen::Groups => &[
-            ("Enter", "today/proposed"),
+            ("Enter", "current/proposed"),
             ("←→", "variables"),
             ("6", "findings"),
         ],

@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 
 use dosmos_proto::Nanos;
 
-use super::message;
+use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
@@ -28,8 +28,8 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.health.is_empty() {
         let text = match state.filter {
-            Some(_) => "The filter lets none through.",
-            None => "No event manager is running: this is a finished run, told from its stores.",
+            Some(_) => "No process matches the filter.",
+            None => "No event manager is running: this is a finished run, read from its stores.",
         };
         return message(frame, area, text);
     }
@@ -39,7 +39,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(detail(state, theme, below)), below);
 }
 
-/// What is recorded, and what this terminal takes.
+/// What is recorded, and how much data this terminal receives.
 fn heading(state: &State, theme: Theme) -> Line<'static> {
     let traffic = match state.data.traffic() {
         Some(rate) if rate > 0.0 => format!(" · this terminal: {}/s", text::bytes(rate as u64)),
@@ -52,15 +52,15 @@ fn heading(state: &State, theme: Theme) -> Line<'static> {
 fn rows(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let name = width
-        .saturating_sub(7 + 6 + 6 + 7 + 8 + 5 + 7 + 8 + 8 + 1)
+        .saturating_sub(7 + 5 + 7 + 7 + 8 + 5 + 7 + 8 + 8 + 1)
         .clamp(10, 36);
     let columns = [
         Column::names("MANAGER, PROCESS", name),
         Column::figures("RECORDS", 7),
-        Column::figures("NOW/s", 6),
-        Column::figures("LOST", 6),
+        Column::figures("NOW/s", 5),
+        Column::figures("DROPPED", 7),
         Column::figures("LAG", 7),
-        Column::figures("UNSAVED", 8),
+        Column::figures("PENDING", 8),
         Column::figures("CPU", 5),
         Column::figures("MONITOR", 7),
         Column::figures("CLOCK", 8),
@@ -148,7 +148,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             let each = m.stored.checked_div(m.records);
             let each = each.map_or_else(String::new, |b| format!(", {b} bytes per record"));
             let mut lines = vec![format!(
-                "{}: {} on disk in {}{each} · {} received and not on disk yet",
+                "{}: {} on disk in {}{each} · {} received but not on disk yet",
                 m.name,
                 text::plural(m.records, "record"),
                 text::bytes(m.stored),
@@ -161,14 +161,14 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         }
         Some(Row::Process(p)) => vec![
             format!(
-                "{}: monitoring took {} of {} CPU since its start ({})",
+                "{}: {} of {} CPU time since its start was used for monitoring ({})",
                 p.name,
                 text::time(p.monitor),
                 text::time(p.cpu),
                 text::percent(p.monitor.0, p.cpu.0),
             ),
             format!(
-                "its clock differs from cluster time by {}, ±{} · {} of records not acknowledged",
+                "clock offset {} ± {} · {} of records not acknowledged",
                 signed(p.offset),
                 text::time(p.clock_error),
                 text::bytes(p.unsent),

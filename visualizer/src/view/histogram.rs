@@ -7,8 +7,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::message::message;
 use super::theme::Theme;
-use super::{axis, message, stacked};
+use super::{axis, stacked};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, State};
 use dosmos_client::text;
@@ -30,7 +31,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         frame.render_widget(heading(state, None, theme), top);
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
-            Some(_) => "Asking …",
+            Some(_) => "Loading …",
         };
         return message(frame, chart, text);
     };
@@ -66,7 +67,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 fn at_cursor(state: &State, bucket: &OriginCounts) -> String {
     let at = state.cursor.unwrap_or_default() - state.data.extent().from;
     format!(
-        " at {:.4} s: {} accesses: {} local ({} on copies), {} intra, {} inter",
+        " at {:.4} s: {} accesses: {} local ({} cached reads), {} intra, {} inter",
         at.as_secs_f64(),
         text::count(bucket.total()),
         text::count(bucket.local),
@@ -76,20 +77,20 @@ fn at_cursor(state: &State, bucket: &OriginCounts) -> String {
     )
 }
 
-/// What is shown: of what, which operations, when.
+/// What is shown: which variable, which operations, which time.
 fn heading(state: &State, scale: Option<Scale>, theme: Theme) -> Paragraph<'static> {
     let catalog = &state.data.catalog;
-    let subject = match (state.variable(), state.place.object) {
+    let target = match (state.variable(), state.place.object) {
         (None, _) => "All variables".to_owned(),
         (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
         (Some(v), None) => catalog.name_of(v),
     };
-    Paragraph::new(title_line(&subject, state, scale, theme))
+    Paragraph::new(title_line(&target, state, scale, theme))
 }
 
-/// `subject: operations · times · length of a column`, cut in the subject if too long.
+/// `target: operations · times · length of a column`; the target is cut if the line is too long.
 pub(super) fn title_line(
-    subject: &str,
+    target: &str,
     state: &State,
     scale: Option<Scale>,
     theme: Theme,
@@ -110,7 +111,7 @@ pub(super) fn title_line(
     let room = usize::from(state.size.0).saturating_sub(text::width(&rest) + 1);
     Line::from(vec![
         Span::styled(
-            format!(" {}", text::fit(subject, room.max(8))),
+            format!(" {}", text::fit(target, room.max(8))),
             theme.title(),
         ),
         Span::raw(rest),
@@ -191,7 +192,7 @@ fn legend_lines(sum: &OriginCounts, pointed: Option<String>, theme: Theme) -> Ve
         )));
     }
     let totals = format!(
-        " {} in all · {} of the local ones are reads on copies",
+        " {} in total · {} of the local ones are cached reads",
         text::count(all),
         text::count(sum.optimized)
     );

@@ -10,9 +10,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::axis;
 use super::histogram::title_line;
+use super::message::message;
 use super::theme::Theme;
-use super::{axis, message};
 use crate::state::lanes::{Cell, Lane};
 use crate::state::window::Scale;
 use crate::state::{Screen, State, lane_label};
@@ -20,7 +21,7 @@ use dosmos_client::text;
 
 /// Rows of a lane.
 const LANE: u16 = 3;
-/// A wait shows where it takes at least this share of a column.
+/// A wait is shown where it takes at least this share of a column.
 const SHOWN: f64 = 0.25;
 
 /// Heading, lanes, time axis, detail, legend.
@@ -46,7 +47,7 @@ pub(super) fn lane_at(state: &State, lanes: Rect, y: u16) -> Option<usize> {
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let [top, body, times, detail, legend] = layout(area);
     let scale = state.data.history.as_ref().map(|h| h.scale);
-    let heading = title_line(&subject(state), state, scale, theme);
+    let heading = title_line(&target(state), state, scale, theme);
     frame.render_widget(Paragraph::new(heading), top);
     let (Some(scale), false) = (scale, state.lanes.is_empty()) else {
         return message(frame, body, &why_empty(state));
@@ -70,8 +71,8 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(legend_lines(theme)), legend);
 }
 
-/// Whose history.
-fn subject(state: &State) -> String {
+/// Whose history is shown.
+fn target(state: &State) -> String {
     let catalog = &state.data.catalog;
     if state.place.screen == Screen::ProcessHistory {
         return match state.process() {
@@ -99,13 +100,13 @@ fn why_empty(state: &State) -> String {
     if catalog.extent.is_none() {
         "No access has been recorded yet.".into()
     } else if state.data.history.is_some() {
-        "No access in this time (or the filter lets none through). 0 shows the whole run.".into()
+        "No access in this time, or none matches the filter. Press 0 for the whole run.".into()
     } else if !of_process && state.variable().is_none() {
         "No variable has been declared yet.".into()
     } else if of_process && state.process().is_none() {
         "No application process is known yet.".into()
     } else {
-        "Asking …".into()
+        "Loading …".into()
     }
 }
 
@@ -189,7 +190,7 @@ fn on_the_line(cell: &Cell, theme: Theme) -> (char, Style) {
     }
 }
 
-/// What the selected lane sums up to.
+/// The sums of the selected lane.
 fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
     let Some(lane) = state.lanes.get(state.lane_list.selected) else {
         return Line::default();
@@ -200,7 +201,7 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
         parts.push(text::plural(t.barriers, "barrier"));
     } else {
         parts.push(format!(
-            "{} ({} on copies)",
+            "{} ({} cached)",
             text::plural(t.reads, "read"),
             text::count(t.optimized)
         ));
@@ -222,17 +223,17 @@ fn legend_lines(theme: Theme) -> Vec<Line<'static>> {
     let marks = vec![
         Span::raw(" x read  "),
         Span::styled("+", theme.mark(Origin::Local, false)),
-        Span::raw(" read on a copy  * write  "),
+        Span::raw(" cached read  * write  "),
         Span::styled("█", theme.wait()),
-        Span::raw(" waits for lock  "),
+        Span::raw(" waiting for lock  "),
         Span::styled("▄", theme.wait()),
-        Span::raw(" for release  "),
+        Span::raw(" release  "),
         Span::styled("▒", theme.wait()),
         Span::raw(" barrier"),
     ];
     let meanings = vec![
         Span::styled(" [──]", theme.section()),
-        Span::raw(" holds  "),
+        Span::raw(" holding  "),
         Span::styled("=", theme.section()),
         Span::raw(" short sections  "),
         Span::styled("local", theme.mark(Origin::Local, false)),

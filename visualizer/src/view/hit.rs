@@ -3,7 +3,8 @@
 use dosmos_proto::Nanos;
 use ratatui::layout::Rect;
 
-use super::{body_of, findings, groups, header, health, histogram, history, overview, variables};
+use super::areas::body_of;
+use super::{findings, groups, header, health, histogram, history, overview, variables};
 use crate::state::list::List;
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};

@@ -3,6 +3,7 @@
 //! Invariant: every terminal size is drawn without a panic; one too small to be of use says so; and
 //! where the data are incomplete, every screen says so.
 
+mod areas;
 mod ascii;
 mod axis;
 mod findings;
@@ -13,6 +14,7 @@ mod help;
 mod histogram;
 mod history;
 mod hit;
+mod message;
 mod overview;
 mod stacked;
 mod table;
@@ -20,16 +22,15 @@ mod theme;
 mod variables;
 
 use ratatui::Frame;
-use ratatui::layout::{Alignment, Constraint, Layout, Rect};
-use ratatui::text::{Line, Text};
+use ratatui::layout::Rect;
 use ratatui::widgets::{Paragraph, Wrap};
 
 use crate::state::{Screen, State};
+pub use areas::SMALLEST;
+use areas::parts;
 pub use hit::hit;
+use message::message;
 pub use theme::Theme;
-
-/// The smallest terminal that shows anything of use.
-pub const SMALLEST: (u16, u16) = (60, 16);
 
 /// Draws `state`.
 pub fn render(frame: &mut Frame<'_>, state: &State, theme: Theme) {
@@ -66,26 +67,6 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     }
 }
 
-/// Header, body, footer.
-fn parts(head: usize, area: Rect) -> [Rect; 3] {
-    let rows = [
-        Constraint::Length(head as u16),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ];
-    Layout::vertical(rows).areas(area)
-}
-
-/// Where the screen itself is drawn; none if the terminal is too small for it.
-fn body_of(state: &State, area: Rect) -> Option<Rect> {
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        return None;
-    }
-    let head = header::lines(state, Theme::from(state.look), area.width).len();
-    let [_, body, _] = parts(head, area);
-    Some(body)
-}
-
 fn too_small(frame: &mut Frame<'_>, area: Rect) {
     let text = format!(
         "This terminal has {}×{} characters; dosmos needs {}×{}. Make it larger, or press q.",
@@ -97,21 +78,8 @@ fn too_small(frame: &mut Frame<'_>, area: Rect) {
 /// Before the first answer. Why there is none stands in the header.
 fn waiting(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let text = match state.data.error {
-        None => "Asking the event managers …",
-        Some(_) => "No answer yet; asking again.",
+        None => "Waiting for the event managers …",
+        Some(_) => "No response yet; trying again.",
     };
     message(frame, area, text);
-}
-
-/// A message in the middle of `area`, in place of what cannot be shown.
-fn message(frame: &mut Frame<'_>, area: Rect, text: &str) {
-    let lines: Vec<Line<'_>> = text.lines().map(Line::from).collect();
-    let height = (lines.len() as u16).min(area.height);
-    let middle = Rect {
-        y: area.y + (area.height - height) / 2,
-        height,
-        ..area
-    };
-    let text = Text::from(lines);
-    frame.render_widget(Paragraph::new(text).alignment(Alignment::Center), middle);
 }

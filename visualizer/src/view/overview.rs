@@ -9,9 +9,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::message::message;
+use super::stacked;
 use super::table::{self, Column};
 use super::theme::Theme;
-use super::{message, stacked};
 use crate::state::State;
 use crate::state::tree::{Node, Row};
 use dosmos_client::text;
@@ -44,10 +45,9 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     frame.render_widget(Paragraph::new(managers), bottom);
 }
 
-/// From this many columns on, where the processes' time went is shown beside their accesses.
+/// A terminal with at least this many columns shows where the processes' time went.
 const WITH_TIMES: usize = 120;
-/// Of what, by title. The rest of the time went into local accesses, declarations and waiting for a
-/// processor.
+/// Columns of time by title. The rest of the time went into local accesses, declarations and waiting for a processor.
 const TIMES: [(&str, &[Component]); 4] = [
     ("BUSY", &[Component::Busy]),
     ("FAULT", &[Component::Fault, Component::Cold]),
@@ -58,7 +58,7 @@ const TIMES: [(&str, &[Component]); 4] = [
 fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let times = width >= WITH_TIMES;
-    // Accesses, rate, three shares, records lost, where the time went, with gaps and marker.
+    // Accesses, rate, three shares, records dropped, where the time went, with gaps and marker.
     let figures = 8 + 7 + 3 * 5 + 7 + 7 + if times { TIMES.len() * 6 } else { 0 };
     let flexible = width.saturating_sub(figures + 1);
     let bar = (flexible * 2 / 5).clamp(4, 40);
@@ -76,7 +76,7 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         Column::figures("LOCAL", 5),
         Column::figures("INTRA", 5),
         Column::figures("INTER", 5),
-        Column::figures("LOST", 7),
+        Column::figures("DROPPED", 7),
     ];
     if times {
         let titled = TIMES.iter();
@@ -173,7 +173,7 @@ fn tree_line(
     line
 }
 
-/// The share of its time that a process spent on some components; `–` if it never told.
+/// The share of its time that a process spent on some components; `–` if unknown.
 fn time_share(state: &State, ap: ApId, parts: &[Component]) -> String {
     let Some(times) = state.data.times.get(&ap) else {
         return "–".to_owned();
@@ -186,7 +186,7 @@ fn share(times: &PhaseTimes, parts: &[Component]) -> String {
     text::percent(spent, times.wall.0)
 }
 
-/// Every component that took time.
+/// Each component that took time, with its share.
 fn shares(times: &PhaseTimes) -> String {
     let took = |c: &Component| times.spent.time(*c) > Nanos::ZERO;
     let parts = Component::ALL.into_iter().filter(took);
@@ -229,7 +229,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         }
     }
     if !state.data.times.is_empty() {
-        // As many for every row, so that nothing jumps.
+        // The same number of lines for every row, so that nothing jumps.
         lines.resize(3, String::new());
     }
     let width = usize::from(area.width).saturating_sub(1);
@@ -244,7 +244,7 @@ fn about(state: &State, row: &Row) -> String {
             let mps = topology.owners_in(Some(group)).count() as u64;
             let aps = topology.aps_in(Some(group)).count() as u64;
             format!(
-                "{}: {}, {} · Enter: fold",
+                "{}: {}, {} · Enter: fold or unfold",
                 topology.group_name(group),
                 mps_text(mps),
                 aps_text(aps),
@@ -253,7 +253,7 @@ fn about(state: &State, row: &Row) -> String {
         Node::Mp(mp) => {
             let status = state.data.processes().find(|p| p.mp == mp);
             let details = status.map_or_else(
-                || "no status: its event manager is not running".to_owned(),
+                || "status unknown: its event manager is not running".to_owned(),
                 |s| process_details(s, row.link),
             );
             format!("{}: {details}", row.label)
@@ -290,19 +290,19 @@ fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String
     );
     if link {
         return format!(
-            "passed on {} · {tail}",
+            "forwarded {} · {tail}",
             text::plural(s.counters.forwarded, "message")
         );
     }
     format!(
-        "{}, {} copies · {} requests of others · {tail}",
+        "{}, {} copies · {} remote requests · {tail}",
         text::plural(s.counters.objects, "object"),
         text::count(s.counters.copies),
         text::count(s.counters.served),
     )
 }
 
-/// The event managers: those in trouble first, as many as a third of the screen holds.
+/// The event managers, those with an error first, in at most a third of the screen.
 fn managers(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let managers = &state.data.status.event_managers;
@@ -320,8 +320,8 @@ fn managers(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         Column::figures("PENDING", 8),
         Column::figures("STORED", 9),
         Column::figures("CHUNKS", 7),
-        Column::figures("GIVEN", 9),
-        Column::figures("TAKEN", 9),
+        Column::figures("SENT", 9),
+        Column::figures("RECEIVED", 9),
         Column::figures("CPU", 8),
     ];
     let mut sorted: Vec<&EmpStatus> = managers.iter().collect();

@@ -11,7 +11,7 @@ use dosmos_trace::Origin;
 use dosmos_trace::meta::Access;
 use dosmos_trace::query::table::SortKey;
 
-use super::message;
+use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
@@ -101,7 +101,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     let table = &state.data.table;
     if table.matched == 0 {
         let text = match (&state.filter, table.known) {
-            (Some(_), 1..) => "The filter lets no variable through.",
+            (Some(_), 1..) => "No variable matches the filter.",
             _ => "No variable has been declared yet.",
         };
         return message(frame, area, text);
@@ -196,7 +196,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             text::plural(table.known, "variable")
         ),
         false => format!(
-            "{} of {} that match, of {}",
+            "{} of {} matching, of {}",
             text::count(state.variable_list.selected as u64 + 1),
             text::count(table.matched),
             text::plural(table.known, "variable")
@@ -210,9 +210,12 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let [local, intra, inter] = row.origins;
     let all = row.accesses();
     let lines = [
-        format!("{}: {} · {} copies", row.name, row.layout, row.policy),
         format!(
-            "group {} · {}, {} copies now · owned by {}",
+            "{}: {} · release: {} copies",
+            row.name, row.layout, row.policy
+        ),
+        format!(
+            "group {} · {}, {} copies now · owners {}",
             row.group,
             text::plural(row.objects, "object"),
             text::count(row.copies),

@@ -7,7 +7,7 @@ mod run;
 
 use std::sync::Arc;
 
-use dosmos_client::Memory;
+use dosmos_client::{Memory, Run};
 use dosmos_visualizer::state::{Action, State};
 use dosmos_visualizer::tui::answer_once;
 
@@ -16,8 +16,8 @@ pub use run::*;
 
 /// Answers what `state` wants, as the polling thread does.
 pub fn answer(state: &mut State, source: &Memory) {
-    let source = Arc::new(source.clone());
-    let update = futures::executor::block_on(answer_once(source, state.request()));
+    let run = Run::of(Arc::new(source.clone()), "");
+    let update = futures::executor::block_on(answer_once(run, state.request()));
     state.apply(update);
 }
 

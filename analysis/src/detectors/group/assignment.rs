@@ -3,7 +3,7 @@
 //!
 //! A *part* is a set of objects of one variable with the same owner's group and the same users. For
 //! fixed places of the processes the best group of each part is found alone, so only the processes'
-//! places are searched: exactly (every distinct distribution) where that is at most [`EXACT`] steps, else by
+//! places are searched: exactly (every distinct distribution) where that is at most [`EXACT`] steps, otherwise by
 //! descent over exchanges of two processes. Each group keeps as many processes as it has today.
 
 /// Additions an exact search may need.

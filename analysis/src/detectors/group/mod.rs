@@ -115,7 +115,7 @@ fn users_in(profile: &Profile, part: &Part, g: usize) -> Vec<(MpId, u64)> {
     used.filter(|(mp, _)| of(*mp) == Some(g)).collect()
 }
 
-/// The memory process of group `g` that uses the part most, else the first there.
+/// The memory process of group `g` that uses the part most, or the first there.
 fn best_owner(profile: &Profile, part: &Part, g: usize) -> Option<MpId> {
     let users = users_in(profile, part, g);
     let most = users.into_iter().max_by_key(|u| u.1).map(|u| u.0);

@@ -43,7 +43,7 @@ pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
     };
     anyhow::ensure!(
         !document.is_null(),
-        "one thread has no contention: the homogeneous model is of two at least"
+        "one thread has no contention: the homogeneous model needs at least two"
     );
     output::text(&(serde_json::to_string_pretty(&document)? + "\n"));
     Ok(())

@@ -30,7 +30,7 @@ fn set(change: &mut Change, key: &str, value: &str, catalog: &Catalog) -> anyhow
     let number = || value.parse::<f64>().context("a number is expected");
     let count = || match value.parse::<u32>() {
         Ok(n) if n > 0 => Ok(n),
-        _ => bail!("a whole number of 1 at least is expected"),
+        _ => bail!("expected a whole number, at least 1"),
     };
     let technology = &mut change.technology;
     match key {

@@ -226,7 +226,7 @@ impl Requester {
 fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
     let place = cx.variables.place(cx.cluster, reads.object).ok()?;
     let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
-    // The library reports more often than so many reads take.
+    // Not reached: the library reports more often.
     record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
     record.bytes = reads.bytes;
     record.duration = reads.last - reads.first;

@@ -53,7 +53,7 @@ impl SortKey {
             Self::Objects => "objects",
             Self::Copies => "copies",
             Self::ReadsMain => "reads",
-            Self::ReadsCopies => "oncopy",
+            Self::ReadsCopies => "cached",
             Self::Writes => "writes",
             Self::Acquires => "acquires",
             Self::Delayed => "delayed",
@@ -85,7 +85,7 @@ impl std::str::FromStr for SortKey {
         let known = Self::ALL.into_iter();
         known.clone().find(|k| k.name() == text).ok_or_else(|| {
             let names: Vec<&str> = known.map(Self::name).collect();
-            format!("no column {text:?}; there is {}", names.join(", "))
+            format!("there is no column {text:?}; columns: {}", names.join(", "))
         })
     }
 }

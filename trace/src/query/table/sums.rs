@@ -18,7 +18,7 @@ pub struct Sums {
     pub copies_listed: u64,
     /// Accesses to the main copies.
     pub counts: OpCounts,
-    /// Reads on copies, handed over or not.
+    /// Cached reads, handed over or not.
     pub reads_on_copies: u64,
     /// Acquires that had to wait.
     pub delayed: u64,
@@ -74,7 +74,7 @@ impl Sums {
         }
     }
 
-    /// All accesses, those on copies too.
+    /// All accesses, cached reads included.
     pub fn accesses(&self) -> u64 {
         self.origins.total() + self.reads_on_copies
     }

@@ -115,7 +115,7 @@ fn counted(n: u64) -> Vec<Record> {
             duration: Nanos(r.version % 13 * 31),
             bytes: 8 * (2 + r.version % 40),
             flags: Flags {
-                in_process: r.version % 2 == 0,
+                in_process: r.version.is_multiple_of(2),
                 ..r.flags
             },
             ..r

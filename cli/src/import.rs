@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Context;
 use dosmos_interchange::jsonl::{self, BadLines};
 
-use super::Work;
 use crate::args::ImportArgs;
+use crate::progress::Work;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
     let (input, size): (Box<dyn BufRead>, Option<u64>) = if args.file == Path::new("-") {

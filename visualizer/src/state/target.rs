@@ -25,7 +25,7 @@ impl State {
         self.place.process.or(any.then_some(ApId(0)))
     }
 
-    pub(super) fn step_subject(&mut self, by: isize) {
+    pub(super) fn step_target(&mut self, by: isize) {
         match self.place.screen {
             Screen::ProcessHistory => {
                 let aps = self.data.catalog.topology.application_processes().len();

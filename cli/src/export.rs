@@ -13,10 +13,9 @@ use dosmos_interchange::{Export, Exported, Run};
 use dosmos_trace::store::StoreSource;
 use tempfile::NamedTempFile;
 
-use super::Work;
 use crate::args::{ExportArgs, ExportFormat};
 use crate::output;
-use crate::query::lacking;
+use crate::progress::Work;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let stores = dosmos_client::stores(&args.store, args.run_dir.as_deref())?;
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let n = exported.records;
     let path = args.output.display();
     work.done(&format!("{n} records to {path}: {}", work.rate(n)));
-    for line in lacking(&exported.lacking) {
+    for line in exported.lacking.reasons() {
         output::note(&format!("incomplete: {line}"));
     }
     Ok(())

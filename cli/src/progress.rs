@@ -1,9 +1,4 @@
-//! Traces to and from other tools: `dosmos export`, `dosmos import`.
-//!
-//! Long work: it shows how far it is, and Ctrl-C ends it with nothing half-written left behind.
-
-pub mod export;
-pub(crate) mod import;
+//! Progress of long work, and Ctrl-C: the work is told to stop, so that it leaves nothing half-written behind.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,14 +13,14 @@ const SHOWN_EVERY: Duration = Duration::from_millis(200);
 const INTERRUPTED: i32 = 130;
 
 /// What long work reports to.
-struct Work {
+pub(crate) struct Work {
     started: Instant,
     shown: Instant,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Work {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let interrupted = Arc::new(AtomicBool::new(false));
         let flag = interrupted.clone();
         // Not joined: it ends with the process.
@@ -38,7 +33,7 @@ impl Work {
     }
 
     /// Shows `text` if it is time; breaks if it was asked to.
-    fn at(&mut self, text: impl FnOnce() -> String) -> ControlFlow<()> {
+    pub(crate) fn at(&mut self, text: impl FnOnce() -> String) -> ControlFlow<()> {
         if self.interrupted.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
@@ -50,13 +45,13 @@ impl Work {
     }
 
     /// How it went, as a phrase.
-    fn rate(&self, records: u64) -> String {
+    pub(crate) fn rate(&self, records: u64) -> String {
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = records as f64 / seconds.max(1e-9) / 1e3;
         format!("{seconds:.1} s, {rate:.0} k records/s")
     }
 
-    fn done(&self, text: &str) {
+    pub(crate) fn done(&self, text: &str) {
         output::progress("");
         output::note(text);
     }

@@ -1,0 +1,236 @@
+//! What stands below the options of each command's help: an example, and the exit status.
+
+pub(crate) const FIRST_STEPS: &str = "\
+First steps:
+  dosmos demo                                  run a program and watch it in the terminal
+  dosmos demo --headless --app bad-group       run a program whose processes are in the wrong groups
+  dosmos check                                 find out what was wrong with the last run
+  dosmos report -o report.html                 write a page about the last run
+
+Commands that read a run use the latest one (dosmos-run/latest) unless told otherwise.
+Results go to standard output, messages to standard error.
+
+Exit status: 0 success; 1 the program failed, or `check` or `verify` found something; 2 the command could not be \
+carried out.";
+
+pub(crate) const DEMO: &str = "\
+Examples:
+  dosmos demo
+  dosmos demo --headless --app sor --processes 8 --groups 4 --seconds 10
+  dosmos demo --app fft -- --size 256
+
+Exit status: 0 the program has verified its result; 1 it failed or was interrupted by leaving the terminal; 2 the \
+cluster could not be started.";
+
+pub(crate) const UP: &str = "\
+Examples:
+  dosmos up --cluster cluster.toml -- ./my-program --size 1000
+  dosmos up --cluster cluster.toml -- dosmos app sor --seconds 10
+
+Exit status: 0 every application process ended with 0; 1 one of them failed; 2 the cluster could not be started.";
+
+pub(crate) const NODE: &str = "\
+Examples:
+  dosmos node --cluster cluster.toml --name mp0 --run-dir /shared/run
+  srun dosmos node --cluster cluster.toml --run-dir /shared/run
+
+Ranks count the event managers first, then the memory and link processes, in the order of `dosmos config check`.
+The process runs until SIGTERM or SIGINT. Exit status: 0 it ended when asked to; 2 it could not run.";
+
+pub(crate) const TOP: &str = "\
+Examples:
+  dosmos top
+  dosmos top --run-dir dosmos-run/latest --palette safe
+  dosmos top --emp 127.0.0.1:7100 --emp 127.0.0.1:7101
+
+Press ? for the keys, q to leave. Exit status: 0, or 2 if the run cannot be read.";
+
+pub(crate) const QUERY: &str = "\
+Examples:
+  dosmos query variables --sort inter --top 10
+  dosmos query histogram --var grid --from +1s --to +2s --buckets 50
+  dosmos query events --var 'grid[3]' --op write --limit 20 --format json
+
+Times in tables have their unit; in JSON and in columns named _ns they are nanoseconds.
+What an answer lacks is printed on standard error, and in JSON under the key completeness.
+Exit status: 0, or 2 if the run cannot be read.";
+
+pub(crate) const CHECK: &str = "\
+Examples:
+  dosmos check
+  dosmos check --run-dir dosmos-run/latest --fail-on deadlock,bottleneck:10%
+  dosmos check --format json > before.json
+  dosmos check --baseline before.json
+
+The kinds of findings and their advice: docs/guide/findings.md.
+Exit status: 0 everything was looked at and nothing was found; 1 something was found (that --fail-on and --baseline \
+ask for); 2 nothing was found but something is missing, or the run cannot be read.";
+
+pub(crate) const DIFF: &str = "\
+Example:
+  dosmos diff dosmos-run/before dosmos-run/after
+
+Exit status: 0, or 2 if a run cannot be read.";
+
+pub(crate) const REPORT: &str = "\
+Example:
+  dosmos report --run-dir dosmos-run/latest -o report.html
+
+The page is one file without scripts, fonts or links to other hosts. Exit status: 0, or 2 if it cannot be written.";
+
+pub(crate) const EXPORT: &str = "\
+Examples:
+  dosmos export --format perfetto -o run.pftrace
+  dosmos export --format csv --var grid --accesses -o grid.csv
+  dosmos export --format jsonl -o - | gzip > run.jsonl.gz
+
+A run that is still recorded cannot be exported. Exit status: 0, or 2 if the file cannot be written.";
+
+pub(crate) const IMPORT: &str = "\
+Example:
+  dosmos import run.jsonl --store imported
+  dosmos check --store imported
+
+Exit status: 0, or 2 if a line is invalid (no store is created then).";
+
+pub(crate) const MODEL: &str = "\
+Examples:
+  echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6}' | dosmos model lopc --input -
+  dosmos model predict --what-if procs=16
+
+Questions, fields and units of each model: docs/guide/models.md.";
+
+pub(crate) const MODEL_LOPC: &str = "\
+Example:
+  echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6}' | dosmos model lopc --input - --plot lopc.svg
+
+Times are in any unit, the same for all fields.";
+
+pub(crate) const MODEL_CLIENT_SERVER: &str = "\
+Example:
+  echo '{\"P\": 32, \"W\": 1000, \"So\": 131, \"Sl\": 40}' | dosmos model client-server --input -
+
+Times are in any unit, the same for all fields.";
+
+pub(crate) const MODEL_GENERAL: &str = "\
+Example:
+  echo '{\"V\": [[0, 1], [1, 0]], \"W\": [300, 300], \"So\": 100, \"Sl\": 7}' | dosmos model general --input -
+
+Times are in any unit, the same for all fields.";
+
+pub(crate) const MODEL_SIMULATE: &str = "\
+Example:
+  echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6, \"cycles\": 20000}' | dosmos model simulate --input -
+
+Times are in any unit, the same for all fields.";
+
+pub(crate) const MODEL_DVSM: &str = "\
+Example:
+  dosmos model inputs --for dvsm > run.json && dosmos model dvsm --input run.json
+
+Times are in microseconds, sizes in bytes.";
+
+pub(crate) const MODEL_MEMHIER: &str = "\
+Example:
+  echo '{\"config\": \"C8\", \"program\": \"EDGE\", \"x_max\": 1048576}' | dosmos model memhier --input -
+
+Times are in seconds, sizes in bytes.";
+
+pub(crate) const MODEL_CLUSTER: &str = "\
+Example:
+  dosmos model cluster --input budget.json
+
+Times are in seconds, sizes in bytes.";
+
+pub(crate) const MODEL_FIT: &str = "\
+Example:
+  dosmos model inputs --for fit > trace.json && dosmos model fit --input trace.json
+
+Sizes are in bytes.";
+
+pub(crate) const MODEL_INPUTS: &str = "\
+Examples:
+  dosmos model inputs
+  dosmos model inputs --run-dir dosmos-run/latest --for lopc > lopc.json";
+
+pub(crate) const MODEL_PREDICT: &str = "\
+Examples:
+  dosmos model predict
+  dosmos model predict --run-dir dosmos-run/latest --what-if speed=8,procs=16";
+
+pub(crate) const STORE: &str = "\
+Example:
+  dosmos store info dosmos-run/latest/store/emp-north";
+
+pub(crate) const STORE_INFO: &str = STORE;
+
+pub(crate) const STORE_VERIFY: &str = "\
+Example:
+  dosmos store verify dosmos-run/latest/store/emp-north
+
+Exit status: 0 the store is intact; 1 something is damaged; 2 the store cannot be read.";
+
+pub(crate) const STORE_COMPACT: &str = "\
+Example:
+  dosmos store compact dosmos-run/latest/store/emp-north
+
+Exit status: 0, or 2 if the store cannot be rewritten; it is unchanged then.";
+
+pub(crate) const CONFIG: &str = "\
+Example:
+  dosmos config check cluster.toml
+
+Exit status: 0 the file is valid; 2 it is not, and every error is printed. Keys: docs/guide/cluster-file.md.";
+
+pub(crate) const COMPLETIONS: &str = "\
+Example:
+  dosmos completions bash > ~/.local/share/bash-completion/completions/dosmos";
+
+pub(crate) const APP: &str = "\
+Examples:
+  dosmos app --list
+  dosmos app sor --help
+  dosmos up --cluster cluster.toml -- dosmos app sor --seconds 10
+
+Exit status: 0 the process has verified its result; 1 it has not.";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+    use dosmos_documents::commands;
+
+    use crate::args::Cli;
+
+    /// Every command that has no subcommands, by its words.
+    fn leaves(command: &clap::Command, above: &str) -> Vec<(String, String)> {
+        let name = format!("{above}{} ", command.get_name());
+        let below = command.get_subcommands().filter(|c| !c.is_hide_set());
+        let below: Vec<_> = below.flat_map(|c| leaves(c, &name)).collect();
+        if !below.is_empty() {
+            return below;
+        }
+        let help = command.get_after_help().map(ToString::to_string);
+        vec![(name, help.unwrap_or_default())]
+    }
+
+    #[test]
+    fn every_command_has_an_example_that_is_understood() {
+        for (name, help) in leaves(&Cli::command(), "") {
+            let (_, examples) = help.split_once("Example").unwrap_or_default();
+            let (_, examples) = examples.split_once('\n').unwrap_or_default();
+            let examples = examples.split("\n\n").next().unwrap_or_default();
+            let mut own = 0;
+            for (line, words) in commands(&format!("```\n{examples}\n```"), &["dosmos "]) {
+                let all = std::iter::once("dosmos".to_owned()).chain(words.clone());
+                let parsed = Cli::try_parse_from(all);
+                let shown = |e: &clap::Error| e.kind() == clap::error::ErrorKind::DisplayHelp;
+                assert!(
+                    parsed.is_ok() || parsed.as_ref().is_err_and(shown),
+                    "{name}: {line}"
+                );
+                own += usize::from(format!("dosmos {} ", words.join(" ")).starts_with(&name));
+            }
+            assert!(own > 0, "{name}has no example");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The grammar of `dosmos export` and `dosmos import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::common::SelectArgs;
+
+/// A format that other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object per line; `dosmos import` reads it back
+    Jsonl,
+    /// Comma-separated values, one row per record
+    Csv,
+    /// Timelines for <https://ui.perfetto.dev>
+    Perfetto,
+    /// Apache Parquet, for data frames and SQL (needs a build with --features parquet)
+    Parquet,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Read a trace store directory; may be repeated for the stores of one run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Vec<PathBuf>,
+    /// Read all stores of a run directory [default: dosmos-run/latest]
+    #[arg(long, value_name = "DIR", conflicts_with = "store")]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// Format to write
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// File to write; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// Only completed accesses, each once: no records made by owners, failed operations or waiting notices
+    #[arg(long)]
+    pub(crate) accesses: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// JSONL file to read; - is standard input
+    pub(crate) file: PathBuf,
+    /// Directory of the trace store to create; must not exist
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: PathBuf,
+    /// Skip invalid lines instead of stopping at the first; they are counted as dropped records
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+}

@@ -1,0 +1,24 @@
+//! What `dosmos check` answers.
+
+use dosmos_analysis::{Finding, Withheld};
+use serde::Serialize;
+
+use super::baseline::Change;
+
+/// A finding, and what became of it since the baseline.
+#[derive(Debug, Serialize)]
+pub(super) struct Judged<'a> {
+    #[serde(flatten)]
+    pub(super) finding: &'a Finding,
+    pub(super) change: Option<Change>,
+}
+
+/// An answer: that of the analysis, with its findings judged.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer<'a> {
+    pub(super) complete: f64,
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    pub(super) findings: Vec<Judged<'a>>,
+    pub(super) withheld: &'a [Withheld],
+}

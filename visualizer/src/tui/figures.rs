@@ -1,0 +1,244 @@
+//! The numbers on the screen as a table.
+
+use dosmos_client::text;
+
+use crate::state::health::Row as HealthRow;
+use crate::state::{Screen, State};
+
+/// The numbers on the screen as CSV, with a header line; times in nanoseconds since the start of the run.
+pub fn csv(state: &State) -> String {
+    let mut table = Table::default();
+    match state.place.screen {
+        Screen::Overview => overview(&mut table, state),
+        Screen::Variables => variables(&mut table, state),
+        Screen::Histogram => histogram(&mut table, state),
+        Screen::VariableHistory | Screen::ProcessHistory => history(&mut table, state),
+        Screen::Findings => findings(&mut table, state),
+        Screen::Groups => groups(&mut table, state),
+        Screen::Health => health(&mut table, state),
+    }
+    text::csv(table.0)
+}
+
+#[derive(Default)]
+struct Table(Vec<Vec<String>>);
+
+impl Table {
+    fn row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
+        let cells = cells.into_iter().map(|c| c.to_string());
+        self.0.push(cells.collect());
+    }
+}
+
+fn overview(table: &mut Table, state: &State) {
+    table.row([
+        "name",
+        "depth",
+        "accesses",
+        "rate_per_s",
+        "local",
+        "intra",
+        "inter",
+        "dropped",
+    ]);
+    for row in &state.tree {
+        let f = &row.figures;
+        let origins = f.origins.unwrap_or_default().map(|n| n.to_string());
+        let [local, intra, inter] = origins;
+        let rate = f.rate.map_or_else(String::new, |r| format!("{r:.1}"));
+        let (depth, accesses) = (row.depth.to_string(), f.accesses.to_string());
+        let lost = f.dropped.to_string();
+        table.row([
+            row.label.clone(),
+            depth,
+            accesses,
+            rate,
+            local,
+            intra,
+            inter,
+            lost,
+        ]);
+    }
+}
+
+fn variables(table: &mut Table, state: &State) {
+    table.row([
+        "variable",
+        "type",
+        "group",
+        "owners",
+        "objects",
+        "copies",
+        "reads",
+        "cached_reads",
+        "writes",
+        "acquires",
+        "delayed",
+        "mean_wait_ns",
+        "mean_hold_ns",
+        "local",
+        "intra",
+        "inter",
+    ]);
+    for v in &state.variables {
+        let words = [&v.name, &v.layout, &v.group, &v.owners];
+        let mut cells: Vec<String> = words.into_iter().cloned().collect();
+        let counts = [
+            v.objects,
+            v.copies,
+            v.reads_main,
+            v.reads_copies,
+            v.writes,
+            v.acquires,
+            v.delayed,
+        ];
+        cells.extend(counts.iter().map(u64::to_string));
+        let mean = |t: Option<dosmos_proto::Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
+        cells.extend([mean(v.wait), mean(v.hold)]);
+        cells.extend(v.origins.iter().map(u64::to_string));
+        table.row(cells);
+    }
+}
+
+fn histogram(table: &mut Table, state: &State) {
+    table.row(["from_ns", "to_ns", "local", "intra", "inter", "cached"]);
+    let Some(charted) = &state.data.histogram else {
+        return;
+    };
+    let per = charted.scale.per_column.0;
+    for (i, b) in (0u64..).zip(&charted.answer.buckets) {
+        let first = (charted.scale.from - charted.scale.start).0;
+        let from = first.saturating_add(i.saturating_mul(per));
+        let to = from.saturating_add(per);
+        table.row([from, to, b.local, b.intra, b.inter, b.optimized]);
+    }
+}
+
+fn history(table: &mut Table, state: &State) {
+    table.row([
+        "start_ns",
+        "duration_ns",
+        "wait_ns",
+        "op",
+        "origin",
+        "cached",
+        "process",
+        "variable",
+        "object",
+        "count",
+    ]);
+    let Some(charted) = &state.data.history else {
+        return;
+    };
+    let catalog = &state.data.catalog;
+    let start = state.data.extent().from;
+    for p in &charted.answer.points {
+        table.row([
+            (p.start - start).0.to_string(),
+            p.duration.0.to_string(),
+            p.wait.0.to_string(),
+            p.op.to_string(),
+            p.origin.to_string(),
+            p.optimized.to_string(),
+            catalog.topology.ap_name(p.ap),
+            catalog.name_of(p.object.var),
+            p.object.index.to_string(),
+            p.count.to_string(),
+        ]);
+    }
+}
+
+fn findings(table: &mut Table, state: &State) {
+    table.row([
+        "kind",
+        "target",
+        "severity",
+        "projected_gain",
+        "completeness",
+        "processes",
+        "groups",
+        "from_ns",
+        "to_ns",
+        "advice",
+    ]);
+    let Some(analysed) = &state.data.analysed else {
+        return;
+    };
+    let start = state.data.extent().from.0;
+    for f in state
+        .findings
+        .iter()
+        .map(|&i| &analysed.analysis.findings[i])
+    {
+        let gain = f
+            .predicted_gain
+            .map_or_else(String::new, |g| format!("{g:.4}"));
+        table.row([
+            f.kind.to_string(),
+            f.target(),
+            format!("{:.4}", f.severity),
+            gain,
+            format!("{:.4}", f.completeness),
+            f.aps.join(" "),
+            f.groups.join(" "),
+            f.from_ns.saturating_sub(start).to_string(),
+            f.to_ns.saturating_sub(start).to_string(),
+            f.advice.clone(),
+        ]);
+    }
+}
+
+fn groups(table: &mut Table, state: &State) {
+    let Some(analysed) = &state.data.analysed else {
+        return;
+    };
+    let m = &analysed.analysis.groups;
+    let name = |g: usize| m.groups.get(g).cloned().unwrap_or_default();
+    let titles = ["process", "group_current", "group_proposed"].map(str::to_owned);
+    table.row(
+        titles
+            .into_iter()
+            .chain(m.variables.iter().map(|v| v.name.clone())),
+    );
+    for (ap, accesses) in m.aps.iter().zip(&m.accesses) {
+        let head = [ap.name.clone(), name(ap.today), name(ap.proposed)];
+        table.row(head.into_iter().chain(accesses.iter().map(u64::to_string)));
+    }
+}
+
+fn health(table: &mut Table, state: &State) {
+    table.row([
+        "name",
+        "records",
+        "dropped",
+        "lag_ns",
+        "pending",
+        "cpu_ns",
+        "monitor_ns",
+        "clock_offset_ns",
+        "clock_error_ns",
+    ]);
+    let lag = |t: Option<dosmos_proto::Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
+    for row in &state.health {
+        match row {
+            HealthRow::Manager(m) => {
+                let (records, lost) = (m.records.to_string(), m.lost.to_string());
+                let pending = m.pending.to_string();
+                let none = String::new;
+                let head = [m.name.clone(), records, lost, lag(m.lag), pending];
+                table.row(head.into_iter().chain([none(), none(), none(), none()]));
+            }
+            HealthRow::Process(p) => table.row([
+                p.name.clone(),
+                p.recorded.to_string(),
+                p.lost.to_string(),
+                lag(p.lag),
+                p.unsent.to_string(),
+                p.cpu.0.to_string(),
+                p.monitor.0.to_string(),
+                p.offset.to_string(),
+                p.clock_error.0.to_string(),
+            ]),
+        }
+    }
+}
