@@ -179,7 +179,7 @@ impl Lab {
                 let variable = event["variable"].as_str().unwrap().to_owned();
                 *counts
                     .entry((variable, event["object"].as_u64().unwrap(), op))
-                    .or_default() += 1;
+                    .or_default() += event["count"].as_u64().unwrap();
             }
         }
         counts

@@ -202,7 +202,7 @@ fn what_is_not_there_is_said_by_name() {
         &["demo", "--app", "chess", "--headless"],
         "no example program chess",
     );
-    fails(&["query", "variables"], "name what to look at");
+    fails(&["query", "variables"], "name the run with");
     fails(
         &["query", "variables", "--store", "."],
         "is not a trace store",

@@ -173,7 +173,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     terminal.sees("REWOUND");
     terminal.press(&["f", "0"]);
     terminal.press(&["4"]);
-    terminal.sees("waits for lock");
+    terminal.sees("waiting for lock");
     terminal.press(&["5"]);
     terminal.sees("ap0 in");
     terminal.press(&["6"]);
@@ -193,7 +193,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     // From now on only writes are recorded, by every process.
     terminal.press(&[":"]);
     terminal.types("record op=write");
-    terminal.sees("what to record from now on");
+    terminal.sees("record the new selection");
     terminal.sees("recording: op=write");
     terminal.press(&[":"]);
     terminal.types("save screen.svg");
@@ -202,7 +202,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     terminal.types("save screen.csv");
     terminal.sees("saved screen.csv");
     assert!(file(&lab, "screen.svg").contains("</svg>"));
-    assert!(file(&lab, "screen.csv").starts_with("name,records,lost"));
+    assert!(file(&lab, "screen.csv").starts_with("name,records,dropped"));
 
     terminal.tmux(&["resize-window", "-x", "160", "-y", "50"]);
     terminal.press(&["1"]);
@@ -251,7 +251,7 @@ fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
     let found = terminal.sees("bad-group · ");
     assert!(found.contains("LOST"), "{found}");
     terminal.press(&["7"]);
-    terminal.sees("as proposed");
+    terminal.sees("with the proposed groups");
     terminal.press(&["Enter"]);
     terminal.sees("PROPOSED");
     terminal.press(&["8"]);

@@ -70,7 +70,7 @@ async fn what_the_data_lack_stands_at_the_top() {
     };
     let html = page(&source, &Options::default()).await;
     let warning = html.find("12 of").unwrap();
-    assert!(html.contains("no response from emp1") && html.contains("1 chunk could not be read"));
+    assert!(html.contains("emp1 did not answer") && html.contains("1 chunk cannot be read"));
     assert!(warning < html.find("<h2>Findings</h2>").unwrap());
 }
 

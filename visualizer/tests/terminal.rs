@@ -124,7 +124,7 @@ async fn keys_change_the_screen_and_q_ends() {
         user.press('3');
         user.sees("inter-group").await;
         user.press('4');
-        user.sees("waits for lock").await;
+        user.sees("waiting for lock").await;
         user.press('?');
         user.sees("? commands").await;
         user.press('?');

@@ -149,7 +149,11 @@ impl Completeness {
         ));
         lines.extend(named(&self.silent, "did not report to its end"));
         if self.corrupt_chunks > 0 {
-            lines.push(format!("{} chunks cannot be read", self.corrupt_chunks));
+            let chunks = match self.corrupt_chunks {
+                1 => "1 chunk".to_owned(),
+                n => format!("{n} chunks"),
+            };
+            lines.push(format!("{chunks} cannot be read"));
         }
         lines.extend(self.notes.iter().cloned());
         lines

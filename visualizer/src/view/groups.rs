@@ -239,7 +239,7 @@ fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Ve
             "all owners in other groups",
             theme.origin(Origin::Inter).patch(Style::new()),
         ),
-        Span::raw("   ← → more variables"),
+        Span::raw("   ← → others"),
     ]);
     vec![
         Line::styled(text::fit(&words, width), theme.section()),
