@@ -331,6 +331,30 @@ async fn one_that_lost_its_store_goes_on_and_says_what_is_gone() {
 }
 
 #[tokio::test]
+async fn a_store_names_the_memory_processes_that_did_not_report_to_their_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let lacking = async |last: Option<u64>, store: &str| {
+        let store = dir.path().join(store);
+        let emp = Emp::start(dir.path(), 0, store.clone()).await;
+        let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+        mp.batch(1, &records(0..10), &[]);
+        mp.durable(1).await;
+        if let Some(last) = last {
+            let bye = wire::IngestBye { last };
+            post(&mp.send, ingest_request::Body::Bye(bye));
+            // The event manager ends the stream when it has heard it.
+            while let Ok(Some(_)) = mp.replies.message().await {}
+        }
+        drop(mp);
+        emp.stop().await;
+        StoreSource::open(&store).unwrap().completeness().silent
+    };
+    assert_eq!(lacking(Some(1), "all").await, [""; 0]);
+    assert_eq!(lacking(Some(2), "one batch is missing").await, ["mp0"]);
+    assert_eq!(lacking(None, "killed").await, ["mp0"]);
+}
+
+#[tokio::test]
 async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock() {
     let dir = tempfile::tempdir().unwrap();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;

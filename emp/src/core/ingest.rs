@@ -121,6 +121,12 @@ impl Ingest {
         }
     }
 
+    /// Whether everything up to batch `last` of this start of the process was received.
+    pub fn has_all(&self, mp: MpId, incarnation: Incarnation, last: u64) -> bool {
+        let known = self.by_mp.get(&mp);
+        known.is_some_and(|k| k.incarnation == incarnation && k.received >= last)
+    }
+
     /// The mark of a batch that was just received.
     pub fn mark(&self, mp: MpId, sequence: u64) -> BatchMark {
         BatchMark {
@@ -164,6 +170,8 @@ mod tests {
         let mut batch = |n| ingest.batch(MP, FIRST, n);
         assert_eq!(batch(2), Verdict::Duplicate, "… which is known");
         assert_eq!(batch(3), Verdict::New);
+        assert!(ingest.has_all(MP, FIRST, 3));
+        assert!(!ingest.has_all(MP, FIRST, 4) && !ingest.has_all(MP, SECOND, 3));
     }
 
     #[test]

@@ -89,7 +89,21 @@ async fn hello(
     if let Some(told) = state.selection_reply() {
         let _ = replies.send(Ok(told));
     }
+    drop(state);
+    report(shared, mp, incarnation, false);
     Ok((mp, incarnation))
+}
+
+/// Puts into the log that a start of a memory process reports here, or has `ended` with all it made in
+/// the log: a reader of the store knows who did not report to the end.
+fn report(shared: &Shared, mp: MpId, incarnation: Incarnation, ended: bool) {
+    let report = Event::Report {
+        mp,
+        incarnation: incarnation.to_wire(),
+        ended,
+    };
+    shared.lock().pending.event(report);
+    shared.work.notify_one();
 }
 
 async fn read(
@@ -131,7 +145,11 @@ async fn read(
                      they count as dropped"
                 );
             }
-            Some(Body::Bye(_)) => return Ok(()),
+            Some(Body::Bye(bye)) => {
+                let ended = shared.lock().ingest.has_all(mp, incarnation, bye.last);
+                report(shared, mp, incarnation, ended);
+                return Ok(());
+            }
             Some(Body::Hello(_)) => return Err(Status::invalid_argument("a second hello")),
             None => return Err(Status::invalid_argument("an empty message")),
         }

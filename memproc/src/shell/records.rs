@@ -177,7 +177,9 @@ async fn converse(shared: &Shared, mut c: Connection) -> Result<(), LinkError> {
                 clock_known = true;
             }
             () = shared.farewell.notified() => {
-                let _ = c.out.send(request(ingest_request::Body::Bye(wire::IngestBye {})));
+                let last = shared.lock().recorder.outbox().next_number() - 1;
+                let bye = wire::IngestBye { last };
+                let _ = c.out.send(request(ingest_request::Body::Bye(bye)));
                 drop(c.out);
                 // It answers the end of our side with the end of its own.
                 while let Ok(Some(_)) = c.replies.message().await {}
