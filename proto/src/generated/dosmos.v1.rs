@@ -1346,8 +1346,13 @@ pub mod ingest_request {
         Skip(super::Skip),
     }
 }
+/// The sender ends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct IngestBye {}
+pub struct IngestBye {
+    /// number of the last batch it made; a receiver that has it has everything
+    #[prost(uint64, tag = "1")]
+    pub last: u64,
+}
 /// The event manager has lost batches that it had acknowledged, and the sender does not hold them any
 /// more: they are counted as dropped, and what follows goes on behind them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
