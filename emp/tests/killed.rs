@@ -17,7 +17,7 @@ use dosmos_proto::{
     AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
     VarId,
 };
-use dosmos_trace::query::{Filter, MetaQuery, TraceSource};
+use dosmos_trace::query::{Completeness, Filter, MetaQuery, TraceSource};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use dosmos_trace::store::{Retention, StoreSource};
 use tokio::sync::mpsc;
@@ -298,7 +298,13 @@ fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
         let expected: Vec<Record> = (0..sender.records).map(record).collect();
         assert_eq!(found.len(), expected.len());
         assert!(found.records == expected);
-        assert!(found.completeness.is_complete(), "{:?}", found.completeness);
+        // Nothing is lost; and it is known that the memory process, which never said so, may not have reported everything.
+        assert_eq!(found.completeness.silent, ["mp0"]);
+        let rest = Completeness {
+            silent: Vec::new(),
+            ..found.completeness
+        };
+        assert!(rest.is_complete(), "{rest:?}");
         let metas = source.meta_objects(&MetaQuery::default()).await.unwrap();
         let counted: u64 = metas.primaries.iter().map(|p| p.counts.writes).sum();
         assert_eq!(counted, sender.records);

@@ -20,9 +20,9 @@ use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::{ServeError, Serving};
 use dosmos_proto::transport::{self, Listener, Router};
 use dosmos_proto::wire::event_manager_server::EventManagerServer;
-use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, Token};
+use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, MpId, Token};
 use dosmos_trace::meta::MetaState;
-use dosmos_trace::store::{Identity, StoreWriter};
+use dosmos_trace::store::{Commit, Event, Identity, StoreWriter};
 use tokio::task::JoinSet;
 
 use crate::config::{Config, Error, Summary};
@@ -76,6 +76,9 @@ pub async fn run(
     store.retain(config.retention);
     let address = listener.address().to_string();
     store.answers_at(&address).map_err(store_error)?;
+    store
+        .commit(&expected_reports(&config))
+        .map_err(store_error)?;
     let shared = Arc::new(Shared::new(
         &config,
         store.view(),
@@ -128,6 +131,24 @@ pub async fn run(
         records: usage.records,
         bytes: usage.bytes,
     })
+}
+
+/// Who is to report here. It stands in the log before anybody can reach this process: a memory process that never came
+/// to speak is missing all the same.
+fn expected_reports(config: &Config) -> Commit {
+    let processes = (0..)
+        .map(MpId)
+        .zip(config.topology.memory_processes())
+        .filter(|(_, process)| process.event_manager == config.me);
+    let expected = processes.map(|(mp, _)| Event::Report {
+        mp,
+        incarnation: 0,
+        ended: false,
+    });
+    Commit {
+        events: expected.map(|event| (0, event)).collect(),
+        ..Commit::default()
+    }
 }
 
 /// Serves until `shutdown`, then as long as memory processes and other event managers still have

@@ -61,4 +61,18 @@ fn a_run_goes_on_without_an_event_manager_that_cannot_be_started_again() {
         said.lock().unwrap()
     );
     assert!(!lab.done().is_empty(), "the program has done its work");
+
+    // Its store, which looks whole, does not have all: every memory process that reported to it is named, and nobody
+    // is told that nothing was found.
+    std::fs::remove_file(&store).unwrap();
+    std::fs::rename(lab.path().join("elsewhere"), &store).unwrap();
+    let output = lab.dosmos(&["check", "--run-dir", "run"]);
+    let said = dosmos_integration_tests::said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for mp in ["mp0", "mp3"] {
+        assert!(
+            said.contains(&format!("{mp} did not report to its end")),
+            "{said}"
+        );
+    }
 }
