@@ -233,7 +233,7 @@ fn reads_of_copies_are_recorded_as_cached_reads() {
     let [r] = records[..] else {
         panic!("{records:?}")
     };
-    assert!(r.flags.optimized && r.is_access());
+    assert!(r.flags.optimized && r.flags.in_process && r.is_access());
     assert_eq!((r.count, r.bytes, r.version), (3, 24, 2));
     assert_eq!((r.start, r.end()), (Nanos(10), Nanos(40)));
     assert_eq!((r.mp, r.peer), (MpId(1), MpId(0)));

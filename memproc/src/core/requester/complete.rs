@@ -226,12 +226,13 @@ impl Requester {
 fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
     let place = cx.variables.place(cx.cluster, reads.object).ok()?;
     let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
-    // Not reached: the library reports more often.
+    // The library reports every 50 ms, long before a count could exceed this.
     record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
     record.bytes = reads.bytes;
     record.duration = reads.last - reads.first;
     record.peer = place.owner;
     record.flags.optimized = place.owner != cx.me();
+    record.flags.in_process = true;
     record.version = reads.version;
     Some(record)
 }
