@@ -124,7 +124,7 @@ impl Cache {
             (Some(slot), Body::Read(done)) if done.keep => {
                 slot.keep(request, done.version, &done.data);
             }
-            // What is held is of that version too, else it would be void by now.
+            // What is held is of that version too; otherwise it would be void.
             (Some(slot), Body::Read(done)) => slot.confirm(done.version),
             (Some(slot), Body::Granted(granted)) => slot.confirm(granted.version),
             (Some(slot), Body::Released(released)) => slot.confirm(released.version),

@@ -17,7 +17,7 @@ use crate::subject::Thing;
 /// object.
 const SMALL: u64 = 16 << 10;
 
-/// After so many changes in a row an object is asked for, to change it here.
+/// Number of consecutive changes by message after which the object itself is asked for.
 const CHANGES: u32 = 2;
 
 /// Objects that something is to be done about.

@@ -243,7 +243,7 @@ impl Session {
             body: Some(Reply::Recall(wire::Recall {
                 object: *object,
                 delegation: *number,
-                wanted: Some(wanted.clone()),
+                wanted: Some(wanted),
             })),
             ..wire::ApReply::default()
         };
