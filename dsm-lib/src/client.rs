@@ -14,7 +14,7 @@ use dosmos_proto::{Component, Malformed, Nanos, ObjectId};
 use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
-use crate::cache::{Cache, Slot};
+use crate::cache::{Cache, Hits, Slot};
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
@@ -173,7 +173,7 @@ impl Shared {
             Ok(mut request) => {
                 answer.id = Some(request.id);
                 request.times = times.into_iter().map(Into::into).collect();
-                if state.cache.is_used() {
+                if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
                 self.dispatch(state, request);
@@ -333,7 +333,7 @@ impl Shared {
     /// Publishes what others read and reports accesses that were served here, if it is time; when to look
     /// again.
     fn report(&self, state: &mut State) -> Option<Nanos> {
-        if !state.cache.is_used() {
+        if !state.cache.is_used() && !state.cache.has_reports() {
             return None;
         }
         let now = self.now();
@@ -346,6 +346,18 @@ impl Shared {
             state.send_beside();
         }
         Some(state.cache.next_look(now))
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        let now = self.now();
+        let (writes, sent) = writes;
+        let mut guard = self.lock();
+        guard.session.count_local(thing, reads.count, writes.count);
+        guard.cache.add(thing, reads, false, now);
+        if !sent {
+            guard.cache.add(thing, writes, true, now);
+        }
     }
 
     /// An object that was edited is back in its place; others wait for it.
@@ -453,6 +465,11 @@ impl Client {
     /// What this process holds of an object.
     pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
         self.shared.slot(thing, elements)
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        self.shared.count_section(thing, reads, writes);
     }
 
     /// An object that was edited is back in its place; others wait for it.

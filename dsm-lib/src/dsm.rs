@@ -6,7 +6,7 @@ use std::time::Duration;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, MpId, ObjectId, PROTOCOL};
 
-use crate::cache::Slot;
+use crate::cache::{Hits, Slot};
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
@@ -325,6 +325,11 @@ impl Dsm {
     /// What this process holds of an object.
     pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
         self.client.slot(thing, elements)
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        self.client.count_section(thing, reads, writes);
     }
 
     /// An object that was edited is back in its place; others wait for it.

@@ -2,10 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use dosmos_proto::Runs;
+use dosmos_proto::{Runs, wire};
 
 use crate::cache::Taken;
 use crate::element::Element;
+use crate::object::write_of;
 use crate::{Call, Object, Result, drive};
 
 /// Most ranges of elements in one write: a message with the lengths of more could be too long.
@@ -33,7 +34,7 @@ impl<T: Element> Draft<T> {
     }
 
     /// The elements that are not, bit for bit, what they were.
-    pub(crate) fn changed(&self) -> Option<Runs> {
+    fn changed(&self) -> Option<Runs> {
         let width = size_of::<T>();
         let (now, before) = (T::bytes_of(&self.values), T::bytes_of(&self.before));
         let of = |at: usize| at * width..(at + 1) * width;
@@ -42,14 +43,27 @@ impl<T: Element> Draft<T> {
     }
 
     /// Writes that make the object what the draft is, none if nothing changed. Usually one.
-    pub(crate) fn writes(&self, object: &Object<T>, epoch: Option<u64>) -> Vec<Call<()>> {
+    pub(crate) fn writes(&self, object: &Object<T>) -> Vec<Call<()>> {
         let Some(runs) = self.changed() else {
             return Vec::new();
         };
         let parts = runs.parts(MOST_RUNS);
         parts
-            .map(|part| object.write_runs(epoch, &part, &self.values))
+            .map(|part| object.write_runs(None, &part, &self.values))
             .collect()
+    }
+
+    /// The write that makes the object what the draft is, if nobody else writes to it; none if nothing changed.
+    pub(crate) fn write(&self) -> Option<wire::Write> {
+        let runs = self.changed()?;
+        let (first, end) = runs.hull();
+        let hull = || Runs::one(first, end);
+        let runs = if runs.count() > MOST_RUNS {
+            hull()?
+        } else {
+            runs
+        };
+        Some(write_of(&runs, &self.values))
     }
 
     /// What is there now has been written.
@@ -172,11 +186,11 @@ impl<T: Element> Edit<T> {
             Values::Own(taken) => self.object.put(taken),
             Values::Draft(draft) if drive::is_driving() => {
                 // A thread that carries a session cannot wait for one; the write is on its way.
-                drop(draft.writes(&self.object, None));
+                drop(draft.writes(&self.object));
                 Ok(())
             }
             Values::Draft(draft) => {
-                let calls = drive::about_to_block(|| draft.writes(&self.object, None));
+                let calls = drive::about_to_block(|| draft.writes(&self.object));
                 calls.into_iter().try_for_each(Call::wait)
             }
             Values::Finished => Ok(()),

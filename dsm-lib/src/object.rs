@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Cache, Malformed, ObjectId, Region, Runs, Variable as Declared};
 
-use crate::cache::{Slot, Taken};
+use crate::cache::{Hits, Slot, Taken};
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
@@ -17,6 +17,9 @@ use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
+
+/// The content of an object of up to this many bytes comes with the grant of a section.
+const GRANTED_VALUE: usize = 64 << 10;
 
 /// What this process would keep of an object that it reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -309,9 +312,16 @@ impl<T: Element> Object<T> {
             });
         }
         let object = self.clone();
-        let body = self.access(wire::object_access::Kind::Acquire(wire::Acquire {}));
+        let want_value = self.len() * size_of::<T>() <= GRANTED_VALUE;
+        let acquire = wire::Acquire { want_value };
+        let body = self.access(wire::object_access::Kind::Acquire(acquire));
         self.call(Op::Acquire, body, move |reply| match reply {
-            Reply::Granted(grant) => Ok(wrap(Section::new(object, grant.epoch, grant.version))),
+            Reply::Granted(grant) => {
+                let values = grant.value.map(|v| values_of::<T>(&v, object.len()));
+                let (epoch, version) = (grant.epoch, grant.version);
+                let section = Section::new(object, epoch, version, values.transpose()?);
+                Ok(wrap(section))
+            }
             _ => Err(Malformed::new("reply", "not a grant")),
         })
     }
@@ -320,9 +330,11 @@ impl<T: Element> Object<T> {
         self.dsm.deadline()
     }
 
-    pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
+    /// Releases a section, with what it wrote and was not sent before.
+    pub(crate) fn release_call(&self, epoch: u64, write: Option<wire::Write>) -> Call<u64> {
         let body = self.access(wire::object_access::Kind::Release(wire::Release {
             epoch: Some(epoch),
+            write,
         }));
         self.call(Op::Release, body, |reply| match reply {
             Reply::Released(done) => Ok(done.version),
@@ -353,7 +365,7 @@ impl<T: Element> Object<T> {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
             epoch,
-            lengths: Vec::new(),
+            ..wire::Write::default()
         })
     }
 
@@ -372,16 +384,15 @@ impl<T: Element> Object<T> {
         if let Some(()) = self.change_here(epoch, runs.elements() as usize, change) {
             return Call::done(Ok(()));
         }
-        let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
-        for (first, end) in runs.iter() {
-            data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
-        }
         self.send_write(wire::Write {
-            first,
-            data: data.freeze(),
             epoch,
-            lengths: runs.to_wire(),
+            ..write_of(runs, values)
         })
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, reads: Hits, writes: (Hits, bool)) {
+        self.dsm.count_section(&self.thing, reads, writes);
     }
 
     /// Changes elements of an object that this process has to itself, outside a section.
@@ -527,14 +538,7 @@ impl<T: Element> Object<T> {
         expected: T,
         new: T,
     ) -> Call<Exchange<T>> {
-        let here = self.atomic_here(epoch, at, |value| {
-            let previous = *value;
-            let stored = previous.to_bits() == expected.to_bits();
-            if stored {
-                *value = new;
-            }
-            Exchange { previous, stored }
-        });
+        let here = self.atomic_here(epoch, at, |value| exchange(value, expected, new));
         if let Some(exchange) = here {
             return Call::done(Ok(exchange));
         }
@@ -593,7 +597,7 @@ impl<T: Element> Object<T> {
         })
     }
 
-    fn check(&self, range: Range<usize>) -> Result<()> {
+    pub(crate) fn check(&self, range: Range<usize>) -> Result<()> {
         if range.start < range.end && range.end <= self.len() {
             return Ok(());
         }
@@ -628,11 +632,7 @@ impl<T: Number> Object<T> {
     }
 
     pub(crate) fn add(&self, epoch: InSection, at: usize, delta: T) -> Call<T> {
-        let here = self.atomic_here(epoch, at, |value| {
-            let previous = *value;
-            *value = previous.plus(delta);
-            previous
-        });
+        let here = self.atomic_here(epoch, at, |value| add(value, delta));
         if let Some(previous) = here {
             return Call::done(Ok(previous));
         }
@@ -641,11 +641,50 @@ impl<T: Number> Object<T> {
     }
 }
 
+/// Stores `new` in the place of `expected`, as an owner does.
+pub(crate) fn exchange<T: Element>(value: &mut T, expected: T, new: T) -> Exchange<T> {
+    let previous = *value;
+    let stored = previous.to_bits() == expected.to_bits();
+    if stored {
+        *value = new;
+    }
+    Exchange { previous, stored }
+}
+
+/// Adds as an owner does; the value before.
+pub(crate) fn add<T: Number>(value: &mut T, delta: T) -> T {
+    let previous = *value;
+    *value = previous.plus(delta);
+    previous
+}
+
+/// A write of the elements of `runs`, which has them in their places in `values`.
+pub(crate) fn write_of<T: Element>(runs: &Runs, values: &[T]) -> wire::Write {
+    let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
+    for (first, end) in runs.iter() {
+        data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
+    }
+    wire::Write {
+        first: runs.hull().0,
+        data: data.freeze(),
+        lengths: if runs.is_one() {
+            Vec::new()
+        } else {
+            runs.to_wire()
+        },
+        ..wire::Write::default()
+    }
+}
+
 /// The values in a reply, if they are as many as were asked for.
 fn elements<T: Element>(done: &wire::ReadDone, length: usize) -> Result<Vec<T>, Malformed> {
-    let values = T::from_bytes(&done.data).filter(|v| v.len() == length);
+    values_of(&done.data, length)
+}
+
+fn values_of<T: Element>(data: &[u8], length: usize) -> Result<Vec<T>, Malformed> {
+    let values = T::from_bytes(data).filter(|v| v.len() == length);
     values.ok_or_else(|| {
-        let bytes = done.data.len();
+        let bytes = data.len();
         Malformed::new(
             "value",
             format!("{bytes} bytes are not {length} elements of {}", T::TYPE),

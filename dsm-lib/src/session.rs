@@ -196,6 +196,7 @@ impl<K> Session<K> {
             object,
             kind: Some(wire::object_access::Kind::Release(wire::Release {
                 epoch: Some(epoch),
+                write: None,
             })),
         });
         let subject = Op::Release.on(&acquire.thing);

@@ -11,12 +11,13 @@ mod slot;
 
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dosmos_proto::{Nanos, ObjectId, wire};
 
 use crate::element::Element;
 use crate::subject::Thing;
+pub(crate) use held::Hits;
 use slot::{AnySlot, Marks};
 pub(crate) use slot::{Slot, Taken};
 
@@ -28,11 +29,6 @@ pub(crate) const PUBLISH_EVERY: Nanos = Nanos::from_millis(5);
 
 /// While others wait for an object that is being edited, the memory process hears of this process so often.
 const SIGN_EVERY: Nanos = Nanos::from_millis(500);
-
-/// No user code runs under these locks.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The slots of a session.
 pub(crate) struct Cache {
@@ -209,18 +205,21 @@ impl Cache {
             let count = |hits: Option<held::Hits>| hits.map_or(0, |h| h.count);
             each(slot.thing(), count(reads), count(writes));
             for (hits, writes) in [(reads, false), (writes, true)] {
-                self.local.extend(hits.map(|hits| wire::LocalAccesses {
-                    object: object.to_wire(),
-                    count: hits.count,
-                    first_ns: self.collected.0,
-                    last_ns: now.0,
-                    bytes: hits.bytes,
-                    version: hits.version,
-                    writes,
-                }));
+                let times = (self.collected, now);
+                self.local
+                    .extend(hits.map(|hits| accesses(object, hits, writes, times)));
             }
         }
         self.collected = now;
+    }
+
+    /// Adds accesses that a section served.
+    pub(crate) fn add(&mut self, thing: &Thing, hits: Hits, writes: bool, now: Nanos) {
+        if let Some(object) = thing.object.filter(|_| hits.count > 0) {
+            let since = self.collected;
+            self.local
+                .push(accesses(object, hits, writes, (since, now)));
+        }
     }
 
     /// Whether it is time to report.
@@ -260,5 +259,23 @@ impl Cache {
         } else {
             REPORT_EVERY
         }
+    }
+}
+
+/// Accesses between two times, as they are reported.
+fn accesses(
+    object: ObjectId,
+    hits: Hits,
+    writes: bool,
+    (first, last): (Nanos, Nanos),
+) -> wire::LocalAccesses {
+    wire::LocalAccesses {
+        object: object.to_wire(),
+        count: hits.count,
+        first_ns: first.0,
+        last_ns: last.0,
+        bytes: hits.bytes,
+        version: hits.version,
+        writes,
     }
 }

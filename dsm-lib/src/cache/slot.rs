@@ -2,13 +2,12 @@
 
 use std::any::Any;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use dosmos_proto::{ObjectId, wire};
 
 use super::held::{Answer, Back, Held, Hits, Parts, Wanted};
-use super::lock;
 use crate::element::Element;
 use crate::subject::Thing;
 
@@ -19,6 +18,11 @@ const SMALL: u64 = 16 << 10;
 
 /// Number of consecutive changes by message after which the object itself is asked for.
 const CHANGES: u32 = 2;
+
+/// No code of the program runs under these locks.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Objects that something is to be done about.
 #[derive(Default)]

@@ -6,7 +6,8 @@
 //! `lose` takes all locks away. Of variables declared with copies in application processes it gives copies to
 //! keep; a barrier called `change` adds one to their first bytes and takes the copies back. Of those whose
 //! names start with `own` it gives the objects themselves; barriers called `part`, `recall` and `steal` ask
-//! for their elements 1 to 3, ask for all, and take them away.
+//! for their elements 1 to 3, ask for all, and take them away. The content of those whose names start with
+//! `near` comes with the grant of a section, if it is wanted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
@@ -266,10 +267,28 @@ impl Session {
         self.log.lock().unwrap().push(line);
     }
 
-    fn gives(&self, object: u64) -> bool {
+    fn is_called(&self, object: u64, prefix: &str) -> bool {
         let id = ObjectId::from_wire(object).var;
         let variable = self.variables.values().find(|v| v.id() == id).unwrap();
-        variable.spec().name().starts_with("own")
+        variable.spec().name().starts_with(prefix)
+    }
+
+    fn write(&mut self, object: u64, w: &wire::Write) -> Result<(), Refusal> {
+        let width = self.width(object);
+        let whole = [(w.data.len() / width) as u32];
+        let lengths = match w.lengths.as_slice() {
+            [] => &whole[..],
+            lengths => lengths,
+        };
+        let all = self.data.get_mut(&object).unwrap();
+        let mut rest = &w.data[..];
+        for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
+            let bytes = first as usize * width..end as usize * width;
+            let (now, later) = rest.split_at(bytes.len());
+            all[bytes].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(())
     }
 
     fn caches(&self, object: u64) -> bool {
@@ -350,7 +369,8 @@ impl Session {
                 if keep {
                     self.kept.insert(object);
                 }
-                let delegation = (keep && r.exclusive && self.gives(object)).then_some(7);
+                let delegation =
+                    (keep && r.exclusive && self.is_called(object, "own")).then_some(7);
                 self.given.extend(delegation.map(|number| (object, number)));
                 Reply::Read(wire::ReadDone {
                     version: self.version(object),
@@ -361,39 +381,34 @@ impl Session {
                 })
             }
             Kind::Write(w) => {
-                let width = self.width(object);
-                let whole = [(w.data.len() / width) as u32];
-                let lengths = match w.lengths.as_slice() {
-                    [] => &whole[..],
-                    lengths => lengths,
-                };
-                let all = self.data.get_mut(&object).unwrap();
-                let mut rest = &w.data[..];
-                for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
-                    let bytes = first as usize * width..end as usize * width;
-                    let (now, later) = rest.split_at(bytes.len());
-                    all[bytes].copy_from_slice(now);
-                    rest = later;
-                }
+                self.write(object, &w)?;
                 Reply::Write(wire::WriteDone::default())
             }
             Kind::Atomic(a) => self.atomic(object, &a),
-            Kind::Acquire(_) => {
+            Kind::Acquire(a) => {
                 if self.held.contains_key(&object) {
                     let why = "you hold it already; release it first";
                     return Err(Refusal::new(ErrorCode::AlreadyHeld, why));
                 }
                 self.epochs += 1;
                 self.held.insert(object, self.epochs);
+                let near = a.want_value && self.is_called(object, "near");
                 Reply::Granted(wire::Granted {
                     epoch: self.epochs,
                     version: self.version(object),
+                    value: near.then(|| self.data[&object].clone().into()),
                 })
             }
             Kind::Release(r) => {
                 if self.held.get(&object).copied() != r.epoch {
                     let why = "you do not hold it";
                     return Err(Refusal::new(ErrorCode::NotHeld, why));
+                }
+                if let Some(write) = r.write {
+                    let accesses = write.accesses();
+                    self.write(object, &write)?;
+                    let line = format!("{accesses} writes with the release");
+                    self.log.lock().unwrap().push(line);
                 }
                 self.held.remove(&object);
                 *self.versions.entry(object).or_default() += 1;

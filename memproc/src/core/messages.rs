@@ -170,12 +170,8 @@ pub enum AccessKind {
     },
     /// Write elements.
     Write {
-        /// First element.
-        first: u32,
-        /// Which elements from there on, if they are not one range.
-        runs: Option<Runs>,
-        /// Whole elements, little-endian.
-        data: Bytes,
+        /// Which, and what.
+        write: WriteData,
         /// Its section.
         epoch: Option<u64>,
     },
@@ -191,12 +187,30 @@ pub enum AccessKind {
         epoch: Option<u64>,
     },
     /// Enter an exclusive section.
-    Acquire,
+    Acquire {
+        /// The content is to come with the grant.
+        want_value: bool,
+    },
     /// Leave it: what it wrote becomes visible to all.
     Release {
         /// The section; the current one if the application process does not say.
         epoch: Option<u64>,
+        /// What it wrote and was not sent before.
+        write: Option<WriteData>,
     },
+}
+
+/// Elements that are written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteData {
+    /// First element.
+    pub first: u32,
+    /// Which elements from there on, if they are not one range.
+    pub runs: Option<Runs>,
+    /// Whole elements, little-endian.
+    pub data: Bytes,
+    /// Writes of the application that it stands for.
+    pub accesses: u32,
 }
 
 /// Whom a barrier is of.
@@ -312,6 +326,8 @@ pub enum Reply {
     Granted {
         epoch: u64,
         version: u64,
+        /// All of the object, if it was wanted.
+        value: Option<Bytes>,
     },
     Released {
         version: u64,
@@ -482,6 +498,8 @@ pub enum Response {
     Granted {
         epoch: u64,
         version: u64,
+        /// All of the object, if it was wanted.
+        value: Option<Bytes>,
     },
     Released {
         version: u64,

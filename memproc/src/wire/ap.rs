@@ -124,7 +124,15 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
             stored,
             version,
         }),
-        Reply::Granted { epoch, version } => Out::Granted(w::Granted { epoch, version }),
+        Reply::Granted {
+            epoch,
+            version,
+            value,
+        } => Out::Granted(w::Granted {
+            epoch,
+            version,
+            value,
+        }),
         Reply::Released { version } => Out::Released(w::Released { version }),
         Reply::Passed { generation } => Out::Barrier(w::BarrierDone { generation }),
         Reply::Published => Out::Published(w::Published {}),

@@ -121,6 +121,7 @@ fn response(body: W) -> Result<Response, Malformed> {
         W::Granted(d) => Response::Granted {
             epoch: d.epoch,
             version: d.version,
+            value: d.value,
         },
         W::Released(d) => Response::Released { version: d.version },
         W::Renewed(_) => Response::Renewed,
@@ -280,7 +281,15 @@ fn response_out(response: Response) -> W {
             stored,
             version,
         }),
-        Response::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
+        Response::Granted {
+            epoch,
+            version,
+            value,
+        } => W::Granted(w::Granted {
+            epoch,
+            version,
+            value,
+        }),
         Response::Released { version } => W::Released(w::Released { version }),
         Response::Renewed => W::Renewed(w::Renewed {}),
         Response::Flushed => W::FlushDone(w::FlushDone {}),
@@ -353,7 +362,7 @@ fn notice_out(notice: Notice) -> W {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep};
+    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, WriteData};
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -414,22 +423,39 @@ mod tests {
                 want_copy: true,
             },
             access(AccessKind::Write {
-                first: 1,
-                runs: None,
-                data: data.clone(),
+                write: WriteData {
+                    first: 1,
+                    runs: None,
+                    data: data.clone(),
+                    accesses: 7,
+                },
                 epoch: Some(4),
             }),
             access(AccessKind::Write {
-                first: 1,
-                runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
-                data: data.clone(),
+                write: WriteData {
+                    first: 1,
+                    runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
+                    data: data.clone(),
+                    accesses: 1,
+                },
                 epoch: None,
             }),
             atomic(AtomicOp::FetchAdd(3)),
             atomic(swap),
-            access(AccessKind::Acquire),
-            access(AccessKind::Release { epoch: Some(4) }),
-            access(AccessKind::Release { epoch: None }),
+            access(AccessKind::Acquire { want_value: true }),
+            access(AccessKind::Release {
+                epoch: Some(4),
+                write: Some(WriteData {
+                    first: 3,
+                    runs: None,
+                    data: data.clone(),
+                    accesses: 9,
+                }),
+            }),
+            access(AccessKind::Release {
+                epoch: None,
+                write: None,
+            }),
             PeerRequest::Renew,
             PeerRequest::Flush { ap },
             PeerRequest::Declare {
@@ -461,6 +487,7 @@ mod tests {
             Response::Granted {
                 epoch: 2,
                 version: 1,
+                value: Some(Bytes::from_static(b"all of it")),
             },
             Response::Released { version: 1 },
             Response::Renewed,

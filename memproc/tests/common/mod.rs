@@ -504,10 +504,18 @@ impl Cluster {
                 };
                 format!("read {object}{part}{keep}")
             }
-            AccessKind::Write { data, .. } => format!("write {object} = {}", number(data)),
+            AccessKind::Write { write, .. } => {
+                format!("write {object} = {}", number(&write.data))
+            }
             AccessKind::Atomic { .. } => format!("atomic {object}"),
-            AccessKind::Acquire => format!("acquire {object}"),
-            AccessKind::Release { .. } => format!("release {object}"),
+            AccessKind::Acquire { want_value } => match want_value {
+                true => format!("acquire {object} with its value"),
+                false => format!("acquire {object}"),
+            },
+            AccessKind::Release { write, .. } => match write {
+                Some(write) => format!("release {object} = {}", number(&write.data)),
+                None => format!("release {object}"),
+            },
         }
     }
 
@@ -552,7 +560,17 @@ impl Cluster {
             Reply::Atomic {
                 previous, stored, ..
             } => format!("was {previous}{}", if *stored { "" } else { ", kept" }),
-            Reply::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Reply::Granted {
+                epoch,
+                version,
+                value,
+            } => {
+                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
+                format!(
+                    "granted epoch {epoch} v{version}{}",
+                    value.unwrap_or_default()
+                )
+            }
             Reply::Released { version } => format!("released v{version}"),
             Reply::Passed { generation } => format!("passed generation {generation}"),
             Reply::Published => "published".into(),
@@ -622,7 +640,17 @@ impl Cluster {
             ),
             Response::Written { .. } => "written".into(),
             Response::Atomic { previous, .. } => format!("was {previous}"),
-            Response::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Response::Granted {
+                epoch,
+                version,
+                value,
+            } => {
+                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
+                format!(
+                    "granted epoch {epoch} v{version}{}",
+                    value.unwrap_or_default()
+                )
+            }
             Response::Released { version } => format!("released v{version}"),
             Response::Renewed => "renewed".into(),
             Response::Flushed => "flushed".into(),
@@ -733,21 +761,35 @@ pub fn write_bytes(object: ObjectId, first: u32, data: Bytes, epoch: Option<u64>
     access(
         object,
         AccessKind::Write {
-            first,
-            runs: None,
-            data,
+            write: written(first, data, 1),
             epoch,
         },
     )
 }
 pub fn acquire(object: ObjectId) -> Request {
-    access(object, AccessKind::Acquire)
+    access(object, AccessKind::Acquire { want_value: false })
 }
 pub fn release(object: ObjectId) -> Request {
-    access(object, AccessKind::Release { epoch: None })
+    release_with(object, None, None)
 }
 pub fn release_in(object: ObjectId, epoch: u64) -> Request {
-    access(object, AccessKind::Release { epoch: Some(epoch) })
+    release_with(object, Some(epoch), None)
+}
+pub fn release_with(object: ObjectId, epoch: Option<u64>, write: Option<WriteData>) -> Request {
+    access(object, AccessKind::Release { epoch, write })
+}
+/// Elements from `first` on, which stand for `accesses` writes of the application.
+pub fn written(first: u32, data: Bytes, accesses: u32) -> WriteData {
+    WriteData {
+        first,
+        runs: None,
+        data,
+        accesses,
+    }
+}
+/// With the object's value.
+pub fn acquire_with_value(object: ObjectId) -> Request {
+    access(object, AccessKind::Acquire { want_value: true })
 }
 pub fn fetch_add(object: ObjectId, n: u64) -> Request {
     atomic(object, 0, ElementType::U64, AtomicOp::FetchAdd(n))

@@ -32,7 +32,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::common::{
     Cluster, Told, acquire, barrier, fetch_add, number, read, read_range, read_to_have,
-    read_to_keep, release, vector, write, write_bytes,
+    read_to_keep, release_with, vector, write, write_bytes, written,
 };
 use super::held::{self, Answer, Back, Held, Parts};
 use super::monitoring;
@@ -125,6 +125,8 @@ enum Doing {
     Release {
         object: usize,
         number: Option<u64>,
+        /// Its last write travels with it.
+        writes: bool,
     },
     Add {
         object: usize,
@@ -448,6 +450,11 @@ impl Sim {
         let id = self.c.ask_within(a as u32, timeout, request);
         if let Doing::SectionWrite { object }
         | Doing::OwnedWrite { object, .. }
+        | Doing::Release {
+            object,
+            writes: true,
+            ..
+        }
         | Doing::Add { object } = doing
         {
             self.aps[a].held.entry(object).or_default().wrote(id);
@@ -720,11 +727,17 @@ impl Sim {
         let Some(h) = &self.aps[a].holding else {
             return;
         };
-        // A section writes its number everywhere before it ends.
-        if h.wrote.is_some_and(|n| h.working != [n; 4]) {
-            return self.section_write(a, object);
-        }
+        // A section writes its number everywhere before it ends, or as it ends.
         let number = h.wrote;
+        let mut rest = None;
+        if let Some(n) = number.filter(|n| h.working != [*n; 4]) {
+            if self.rng.random_bool(0.5) {
+                return self.section_write(a, object);
+            }
+            let first = if h.working[0] == n { 2 } else { 0 };
+            rest = Some(written(first, elements(&[n; 2]), 1));
+        }
+        let writes = rest.is_some();
         let zombie = h.zombie;
         self.aps[a].holding = None;
         if let Kind::Locked {
@@ -739,7 +752,13 @@ impl Sim {
                 *holder = None;
             }
         }
-        self.ask(a, release(id), Doing::Release { object, number });
+        let request = release_with(id, None, rest);
+        let doing = Doing::Release {
+            object,
+            number,
+            writes,
+        };
+        self.ask(a, request, doing);
     }
 
     /// Everybody has taken everything: what was published is known to all.
@@ -990,12 +1009,29 @@ impl Sim {
                 self.check_version(a, object, *version);
                 self.check_read(a, object, floor, data);
             }
-            (Doing::Acquire { object }, Reply::Granted { epoch, version }) => {
+            (
+                Doing::Acquire { object },
+                Reply::Granted {
+                    epoch,
+                    version,
+                    value: _,
+                },
+            ) => {
                 self.check_version(a, object, *version);
                 self.granted(a, object, *epoch);
             }
-            (Doing::Release { object, number }, Reply::Released { version }) => {
+            (
+                Doing::Release {
+                    object,
+                    number,
+                    writes,
+                },
+                Reply::Released { version },
+            ) => {
                 self.check_version(a, object, *version);
+                if writes {
+                    self.count(Doing::SectionWrite { object });
+                }
                 if let (
                     Some(number),
                     Kind::Locked {

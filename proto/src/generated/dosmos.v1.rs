@@ -542,6 +542,9 @@ pub struct Write {
     /// and so on, in elements. All ranges are written in one step; one access, one record.
     #[prost(uint32, repeated, tag = "4")]
     pub lengths: ::prost::alloc::vec::Vec<u32>,
+    /// Writes of the application that this one stands for; 1 if absent.
+    #[prost(uint32, optional, tag = "5")]
+    pub accesses: ::core::option::Option<u32>,
 }
 /// Served at the owner and recorded as a write. Values are the element's bits, zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -573,11 +576,18 @@ pub struct CompareExchange {
     pub desired: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Acquire {}
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Acquire {
+    /// the content is to come with the grant
+    #[prost(bool, tag = "1")]
+    pub want_value: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Release {
     #[prost(uint64, optional, tag = "1")]
     pub epoch: ::core::option::Option<u64>,
+    /// what the section wrote and was not sent before; its `epoch` is that of the release
+    #[prost(message, optional, tag = "2")]
+    pub write: ::core::option::Option<Write>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Barrier {
@@ -733,12 +743,15 @@ pub struct AtomicDone {
     #[prost(uint64, tag = "3")]
     pub version: u64,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Granted {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
     #[prost(uint64, tag = "2")]
     pub version: u64,
+    /// all of the object
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub value: ::core::option::Option<::prost::bytes::Bytes>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Released {

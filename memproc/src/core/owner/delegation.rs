@@ -8,144 +8,17 @@
 
 use std::collections::VecDeque;
 
-use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
-use rustc_hash::FxHashMap;
+use dosmos_proto::{ApId, CopyPolicy, Nanos, ObjectId};
 
+use super::accessor::Accessor;
+use super::delegations::{Deferred, Delegation, covers, recall};
 use super::object::Object;
-use super::role::{Accessor, Owner};
+use super::role::Owner;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::Effect;
 use crate::core::lease::MAX_SILENCE;
-use crate::core::messages::{Access, AccessKind, Keep, Output, Return, Wanted};
-
-/// Most ranges of elements that are published of one object; asked for more, it is recalled.
-const MOST_WATCHED: usize = 8;
-
-/// A delegation in which the application process served fewer accesses was not worth it.
-const WORTH: u64 = 4;
-
-/// Most requests for a delegation that are not granted after one that was not worth it.
-const MOST_DECLINED: u32 = 64;
-
-/// An object in the hands of an application process.
-#[derive(Debug)]
-struct Delegation {
-    ap: ApId,
-    number: u64,
-    /// Elements that are published: their content here is that of the last publication.
-    watched: Vec<(u32, u32)>,
-    /// Elements asked for.
-    asked: Vec<(u32, u32)>,
-    asked_all: bool,
-    /// Since when something is asked for.
-    since: Nanos,
-    /// Accesses that wait for it, oldest first.
-    waiting: VecDeque<Deferred>,
-}
-
-/// An access that waits for the return of its object.
-#[derive(Debug)]
-struct Deferred {
-    who: Accessor,
-    access: Access,
-    want_copy: bool,
-}
-
-/// Whether an object was delegated to good effect.
-#[derive(Clone, Copy, Debug, Default)]
-struct Experience {
-    /// Requests for a delegation that are declined after the next failure.
-    penalty: u32,
-    /// Requests for a delegation still to be declined.
-    declining: u32,
-}
-
-/// All delegations.
-#[derive(Debug, Default)]
-pub(super) struct Delegations {
-    by_object: FxHashMap<ObjectId, Delegation>,
-    experience: FxHashMap<ObjectId, Experience>,
-    granted: u64,
-    recalled: u64,
-}
-
-impl Delegations {
-    /// Whether experience speaks for granting a request now.
-    fn admit(&mut self, object: ObjectId) -> bool {
-        match self.experience.get_mut(&object) {
-            Some(e) if e.declining > 0 => {
-                e.declining -= 1;
-                false
-            }
-            _ => true,
-        }
-    }
-
-    fn grant(&mut self, object: ObjectId, ap: ApId, now: Nanos) -> u64 {
-        self.granted += 1;
-        let delegation = Delegation {
-            ap,
-            number: self.granted,
-            watched: Vec::new(),
-            asked: Vec::new(),
-            asked_all: false,
-            since: now,
-            waiting: VecDeque::new(),
-        };
-        self.by_object.insert(object, delegation);
-        self.granted
-    }
-
-    /// What a delegation that was recalled teaches.
-    fn learn(&mut self, object: ObjectId, served: u64) {
-        self.recalled += 1;
-        if served >= WORTH {
-            self.experience.remove(&object);
-            return;
-        }
-        let e = self.experience.entry(object).or_default();
-        e.penalty = (2 * e.penalty).clamp(2, MOST_DECLINED);
-        e.declining = e.penalty;
-    }
-
-    /// Objects in the hands of `ap`, in order.
-    fn of(&self, ap: ApId) -> Vec<ObjectId> {
-        let all = self.by_object.iter();
-        let mut list: Vec<ObjectId> = all.filter(|(_, d)| d.ap == ap).map(|(o, _)| *o).collect();
-        list.sort_unstable();
-        list
-    }
-
-    /// An application process takes back what waits: an acquire of one object, or everything.
-    pub(super) fn abandon(&mut self, ap: ApId, object: Option<ObjectId>) {
-        let acquires = |d: &Deferred| matches!(d.access.kind, AccessKind::Acquire);
-        let drops = |d: &Deferred| d.who.ap == ap && (object.is_none() || acquires(d));
-        match object {
-            Some(object) => {
-                let of_object = self.by_object.get_mut(&object);
-                of_object
-                    .into_iter()
-                    .for_each(|d| d.waiting.retain(|w| !drops(w)));
-            }
-            None => {
-                let all = self.by_object.values_mut();
-                all.for_each(|d| d.waiting.retain(|w| !drops(w)));
-            }
-        }
-    }
-
-    /// Nobody waits any more for what a memory process asked.
-    pub(super) fn lose(&mut self, mp: MpId) {
-        let all = self.by_object.values_mut();
-        all.for_each(|d| d.waiting.retain(|w| w.who.caller.mp != mp));
-    }
-
-    /// Who has an object, if it is delegated.
-    pub(super) fn holder(&self, object: ObjectId) -> Option<ApId> {
-        self.by_object.get(&object).map(|d| d.ap)
-    }
-}
+use crate::core::messages::{Access, AccessKind, Keep, Return, Wanted};
 
 impl Owner {
     /// Delegates an object to one of our application processes, if nobody else has anything of it and
@@ -271,66 +144,5 @@ impl Owner {
         list.sort_unstable();
         list.dedup();
         list
-    }
-}
-
-impl Delegation {
-    /// What has to be asked for so that a read of elements `range` can be served; nothing if they are
-    /// published.
-    fn wanted(&self, range: (u32, u32), elements: u32) -> Option<Wanted> {
-        if self.watched.iter().any(|w| covers(*w, range)) {
-            return None;
-        }
-        let part = (range.1 - range.0) <= elements / 2;
-        let few = self.watched.len() + self.asked.len() < MOST_WATCHED;
-        Some(match part && few && !self.asked_all {
-            true => Wanted::Elements(range.0, range.1),
-            false => Wanted::Everything,
-        })
-    }
-
-    fn ask(&mut self, cx: &mut Context, object: ObjectId, wanted: Wanted) {
-        let known = match wanted {
-            Wanted::Elements(first, end) => self.asked.contains(&(first, end)),
-            Wanted::Everything | Wanted::Lost => self.asked_all,
-        };
-        if known || self.asked_all {
-            return;
-        }
-        if self.waiting.len() == 1 {
-            self.since = cx.now;
-        }
-        match wanted {
-            Wanted::Elements(first, end) => self.asked.push((first, end)),
-            Wanted::Everything | Wanted::Lost => self.asked_all = true,
-        }
-        cx.output(recall(self, object, wanted));
-    }
-
-    /// Elements are published from now on. Ranges that meet become one.
-    fn watch(&mut self, range: (u32, u32)) {
-        let (mut first, mut end) = range;
-        self.watched.retain(|w| {
-            let apart = w.1 < first || end < w.0;
-            if !apart {
-                first = first.min(w.0);
-                end = end.max(w.1);
-            }
-            apart
-        });
-        self.watched.push((first, end));
-    }
-}
-
-fn covers(whole: (u32, u32), part: (u32, u32)) -> bool {
-    whole.0 <= part.0 && part.1 <= whole.1
-}
-
-fn recall(d: &Delegation, object: ObjectId, wanted: Wanted) -> Output {
-    Output::Recall {
-        ap: d.ap,
-        object,
-        delegation: d.number,
-        wanted,
     }
 }

@@ -12,6 +12,8 @@ use crate::core::effects::Caller;
 pub(super) struct Acquirer {
     pub(super) ap: ApId,
     pub(super) caller: Caller,
+    /// The content is to come with the grant.
+    pub(super) want_value: bool,
 }
 
 /// The lock of one object.
@@ -132,6 +134,7 @@ mod tests {
         Acquirer {
             ap: ApId(ap),
             caller,
+            want_value: false,
         }
     }
 

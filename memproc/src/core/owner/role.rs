@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs};
+use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
+use super::accessor::{Accessor, Served};
 use super::acks::Acks;
-use super::delegation::Delegations;
+use super::delegations::Delegations;
 use super::lock::{Acquired, Acquirer};
 use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
-use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, Response};
+use crate::core::messages::{
+    Access, AccessKind, AtomicOp, ElementRange, Keep, Response, WriteData,
+};
 
 /// The owner's state.
 #[derive(Debug, Default)]
@@ -28,23 +30,7 @@ pub(crate) struct Owner {
     pub(super) leases: FxHashMap<MpId, Nanos>,
 }
 
-/// Who accesses, and where the response goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Accessor {
-    pub(super) ap: ApId,
-    pub(super) caller: Caller,
-}
-
-/// What an owner's record says of an access.
-pub(super) struct Served {
-    pub(super) op: Op,
-    pub(super) object: ObjectId,
-    pub(super) range: (u32, u32),
-    pub(super) bytes: u32,
-    pub(super) version: u64,
-}
-
-type Done = Result<(Response, Served), Refusal>;
+pub(super) type Done = Result<(Response, Served), Refusal>;
 
 impl Owner {
     /// An access of an application process, of this memory process or another.
@@ -64,26 +50,25 @@ impl Owner {
         if !self.admits(cx, who, &place, (&access, &mut want_copy)) {
             return;
         }
-        let Access { object, kind } = access;
+        let kind = access.kind;
         let done = match kind {
             AccessKind::Read { range, epoch, keep } => {
                 let keep = want_copy.then_some(keep);
                 self.read(cx, who, &place, (range, epoch), keep)
             }
-            AccessKind::Write {
-                first,
-                runs,
-                data,
-                epoch,
-            } => self.write(cx, who, &place, (first, runs.as_ref(), &data), epoch),
+            AccessKind::Write { write, epoch } => self.write(cx, who, &place, &write, epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
                 op,
                 epoch,
             } => self.atomic(cx, who, &place, (element, element_type, op), epoch),
-            AccessKind::Acquire => return self.acquire(cx, who, &place),
-            AccessKind::Release { epoch } => return self.release(cx, who, object, epoch),
+            AccessKind::Acquire { want_value } => {
+                return self.acquire(cx, who, &place, want_value);
+            }
+            AccessKind::Release { epoch, write } => {
+                return self.release(cx, who, &place, (epoch, write.as_ref()));
+            }
         };
         match done {
             Ok((response, served)) => {
@@ -143,6 +128,7 @@ impl Owner {
         let served = Served {
             op: Op::Read,
             object: place.object,
+            accesses: 1,
             range,
             bytes: data.len() as u32,
             version,
@@ -167,14 +153,21 @@ impl Owner {
             .ok_or_else(|| Refusal::new(ErrorCode::Invalid, "no such object"))
     }
 
-    fn write(
+    pub(super) fn write(
         &mut self,
         cx: &mut Context,
         who: Accessor,
         place: &Place,
-        (first, runs, data): (u32, Option<&Runs>, &Bytes),
+        write: &WriteData,
         epoch: Option<u64>,
     ) -> Done {
+        let WriteData {
+            first,
+            ref runs,
+            ref data,
+            accesses,
+        } = *write;
+        let runs = runs.as_ref();
         let range = place.check_data(first, runs, data.len())?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let o = self.object(place)?;
@@ -187,6 +180,7 @@ impl Owner {
         let served = Served {
             op: Op::Write,
             object: place.object,
+            accesses,
             range,
             bytes: data.len() as u32,
             version,
@@ -213,6 +207,7 @@ impl Owner {
         let served = Served {
             op: Op::Write,
             object: place.object,
+            accesses: 1,
             range,
             bytes: place.width,
             version,
@@ -280,17 +275,22 @@ impl Owner {
         }
     }
 
-    fn acquire(&mut self, cx: &mut Context, who: Accessor, place: &Place) {
+    fn acquire(&mut self, cx: &mut Context, who: Accessor, place: &Place, want_value: bool) {
         let Accessor { ap, caller } = who;
         let Some(o) = self.objects.get_mut(&place.object) else {
             return;
         };
-        let acquired = o.lock.acquire(Acquirer { ap, caller });
+        let acquirer = Acquirer {
+            ap,
+            caller,
+            want_value,
+        };
+        let acquired = o.lock.acquire(acquirer);
         let version = o.version;
         let name = cx.cluster.ap_name(ap);
         let twice = |how: String| Refusal::new(ErrorCode::AlreadyHeld, how);
         match acquired {
-            Acquired::Now(epoch) => self.granted(cx, who, place.object, epoch),
+            Acquired::Now(epoch) => self.granted(cx, acquirer, place.object, epoch),
             Acquired::Waits => {
                 let mut record = owner_record(cx, ap, caller, Op::Acquire, place.object);
                 record.flags.waiting = true;
@@ -314,14 +314,12 @@ impl Owner {
         }
     }
 
-    pub(super) fn granted(
-        &mut self,
-        cx: &mut Context,
-        who: Accessor,
-        object: ObjectId,
-        epoch: u64,
-    ) {
-        let version = self.objects.get(&object).map_or(0, |o| o.version);
+    pub(super) fn granted(&mut self, cx: &mut Context, to: Acquirer, object: ObjectId, epoch: u64) {
+        let Acquirer { ap, caller, .. } = to;
+        let who = Accessor { ap, caller };
+        let o = self.objects.get(&object);
+        let version = o.map_or(0, |o| o.version);
+        let value = o.filter(|_| to.want_value).map(|o| o.released().clone());
         let wait = cx.now - who.caller.received;
         record_served(
             cx,
@@ -329,7 +327,12 @@ impl Owner {
             &Served::of_lock(Op::Acquire, object, version),
             wait,
         );
-        cx.respond(who.caller, Response::Granted { epoch, version }, wait);
+        let granted = Response::Granted {
+            epoch,
+            version,
+            value,
+        };
+        cx.respond(caller, granted, wait);
     }
 
     /// Who holds an object of ours, for a message.
@@ -346,18 +349,6 @@ impl Owner {
     }
 }
 
-impl Served {
-    pub(super) fn of_lock(op: Op, object: ObjectId, version: u64) -> Self {
-        Self {
-            op,
-            object,
-            range: (0, 0),
-            bytes: 0,
-            version,
-        }
-    }
-}
-
 pub(super) fn refuse(cx: &mut Context, caller: Caller, refusal: Refusal) {
     cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
 }
@@ -370,6 +361,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     }
     let mut record = owner_record(cx, who.ap, who.caller, served.op, served.object);
     record.wait = wait;
+    record.count = served.accesses;
     record.range = served.range;
     record.bytes = served.bytes.into();
     record.version = served.version;

@@ -3,11 +3,11 @@
 
 use bytes::Bytes;
 use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
-use dosmos_trace::{Op, Record};
 
 use super::copies::Copy;
-use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release};
-use super::role::{Requester, hand_over};
+use super::pending::{Acquire, Barrier, Kind, Operation, Read};
+use super::records::{hand_over, local_record, report, report_write};
+use super::role::Requester;
 use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
@@ -61,7 +61,15 @@ impl Requester {
                 stored,
                 version,
             }),
-            Response::Granted { epoch, version } => Ok(Reply::Granted { epoch, version }),
+            Response::Granted {
+                epoch,
+                version,
+                value,
+            } => Ok(Reply::Granted {
+                epoch,
+                version,
+                value,
+            }),
             Response::Released { version } => Ok(Reply::Released { version }),
             Response::Variable(announced) => Ok(Reply::Variable(announced.variable)),
             Response::Refused(refusal) => Err(refusal),
@@ -177,8 +185,8 @@ impl Requester {
         let session = self.sessions.get_mut(ap);
         session.outstanding = session.outstanding.saturating_sub(1);
         let mut advance = false;
-        match operation.kind {
-            Kind::Barrier(Barrier { barrier, arrived }) => {
+        match &operation.kind {
+            &Kind::Barrier(Barrier { barrier, arrived }) => {
                 if arrived.is_some() {
                     session.at_barriers.remove(&barrier);
                 }
@@ -189,11 +197,11 @@ impl Requester {
                 cx.effect(Effect::Withdraw { barrier, waiter });
                 advance = true;
             }
-            Kind::Acquire(Acquire { object, sent }) => {
+            &Kind::Acquire(Acquire { object, sent, .. }) => {
                 if sent {
                     session.acquiring.remove(&object);
                 }
-                if let Ok(Reply::Granted { epoch, version }) = outcome {
+                if let Ok(Reply::Granted { epoch, version, .. }) = outcome {
                     let section = Section {
                         epoch,
                         wrote: false,
@@ -204,18 +212,20 @@ impl Requester {
                     self.copies.confirm(object, version);
                 }
             }
-            Kind::Release(Release { object, sent, .. }) => {
-                if let Some(sent) = sent {
+            Kind::Release(release) => {
+                if let Some(sent) = release.sent {
                     session.releasing = session.releasing.saturating_sub(1);
                     // Waiting for flushes is waiting for copies too.
                     cost.wait += sent - operation.ticket.start;
                 }
                 if let Ok(Reply::Released { version }) = outcome {
-                    self.copies.confirm(object, version);
+                    self.copies.confirm(release.object, version);
+                    let write = release.write.as_ref().map(|(write, _)| *write);
+                    report_write(cx, &operation, write, version);
                 }
                 advance = true;
             }
-            Kind::Read(Read {
+            &Kind::Read(Read {
                 object,
                 fetch: true,
                 ..
@@ -232,66 +242,5 @@ impl Requester {
         if advance {
             self.advance(cx, ap);
         }
-    }
-}
-
-/// The one record of accesses of a kind that an application process served itself.
-fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> Option<Record> {
-    let place = cx.variables.place(cx.cluster, accesses.object).ok()?;
-    let op = if accesses.writes { Op::Write } else { Op::Read };
-    let mut record = cx.record(ap, accesses.first, op, accesses.object);
-    // The library reports every 50 ms, long before a count could exceed this.
-    record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
-    record.bytes = accesses.bytes;
-    record.duration = accesses.last - accesses.first;
-    record.peer = place.owner;
-    record.flags.optimized = place.owner != cx.me();
-    record.flags.in_process = true;
-    record.version = accesses.version;
-    Some(record)
-}
-
-/// The reply to an application process and the record of its operation.
-pub(super) fn report(
-    cx: &mut Context,
-    operation: &Operation,
-    outcome: Result<Reply, Refusal>,
-    cost: Cost,
-) {
-    if let Some(mut record) = operation_record(cx, operation) {
-        record.wait = cost.wait;
-        record.service = cost.service;
-        match &outcome {
-            Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
-            Ok(reply) => record.version = version_of(reply),
-            Err(_) => record.flags.failed = true,
-        }
-        cx.trace(Item::Record(record));
-    }
-    let reply = outcome.unwrap_or_else(Reply::Refused);
-    let remote = operation.to != cx.me();
-    cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
-}
-
-/// The record of an operation, if it has one.
-pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Record> {
-    let traced = operation.kind.traced()?;
-    let ticket = operation.ticket;
-    let mut record = cx.record(ticket.ap, ticket.start, traced.op, traced.object);
-    record.origin = cx.cluster.origin(cx.me(), operation.to);
-    record.peer = operation.to;
-    record.range = traced.range;
-    record.bytes = traced.bytes.into();
-    Some(record)
-}
-
-fn version_of(reply: &Reply) -> u64 {
-    match reply {
-        Reply::Read { version, .. }
-        | Reply::Written { version }
-        | Reply::Atomic { version, .. }
-        | Reply::Granted { version, .. }
-        | Reply::Released { version } => *version,
-        _ => 0,
     }
 }

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
-use dosmos_trace::meta::HandOver;
 
-use super::complete::{operation_record, report};
 use super::copies::Copies;
 use super::holders::Holders;
 use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
+use super::records::{hand_over, operation_record, report};
 use super::session::Sessions;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
@@ -23,7 +22,7 @@ use crate::core::effects::Caller;
 use crate::core::lease::MAX_SILENCE;
 use crate::core::messages::{
     Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, Keep, PeerRequest, Reply,
-    Response, Role,
+    Response, Role, WriteData,
 };
 
 /// Part of a larger object is read without fetching all of it, if application processes keep copies.
@@ -233,20 +232,15 @@ impl Requester {
             AccessKind::Read { range, epoch, keep } => {
                 self.read(cx, ticket, place, (range, keep), epoch)
             }
-            AccessKind::Write {
-                first,
-                runs,
-                data,
-                epoch,
-            } => self.write(cx, ticket, place, (first, runs, data), epoch),
+            AccessKind::Write { write, epoch } => self.write(cx, ticket, place, write, epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
                 op,
                 epoch,
             } => self.atomic(cx, ticket, place, (element, element_type, op), epoch),
-            AccessKind::Acquire => self.acquire(cx, ticket, place),
-            AccessKind::Release { epoch } => self.release(cx, ticket, place, epoch),
+            AccessKind::Acquire { want_value } => self.acquire(cx, ticket, place, want_value),
+            AccessKind::Release { epoch, write } => self.release(cx, ticket, place, (epoch, write)),
         };
         begun.map_err(|refusal| (place.owner, refusal))
     }
@@ -339,21 +333,15 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (first, runs, data): (u32, Option<Runs>, Bytes),
+        write: WriteData,
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
-        let bytes = data.len();
-        let range = place.check_data(first, runs.as_ref(), bytes)?;
+        let traced = checked_write(place, &write)?;
         let epoch = self
             .sessions
             .check_section(cx, ticket.ap, place.object, epoch)?;
-        let kind = AccessKind::Write {
-            first,
-            runs,
-            data,
-            epoch,
-        };
-        self.change(cx, ticket, place, (range, bytes as u32), epoch, kind)
+        let kind = AccessKind::Write { write, epoch };
+        self.change(cx, ticket, place, traced, epoch, kind)
     }
 
     fn atomic(
@@ -374,7 +362,14 @@ impl Requester {
             op,
             epoch,
         };
-        self.change(cx, ticket, place, (range, place.width), epoch, kind)
+        let write = Write {
+            object: place.object,
+            range,
+            bytes: place.width,
+            accesses: 1,
+            silent: false,
+        };
+        self.change(cx, ticket, place, write, epoch, kind)
     }
 
     /// Sends a write or atomic operation to the owner; our copy is void from now on.
@@ -383,7 +378,7 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (range, bytes): ((u32, u32), u32),
+        write: Write,
         epoch: Option<u64>,
         access: AccessKind,
     ) -> Result<(), Refusal> {
@@ -402,20 +397,22 @@ impl Requester {
         if owner != cx.me() {
             self.forget_copy(cx, object, owner);
         }
-        let kind = Kind::Write(Write {
-            object,
-            range,
-            bytes,
-        });
-        let number = self.open_operation(ticket, owner, kind);
+        let number = self.open_operation(ticket, owner, Kind::Write(write));
         send_access(cx, number, ticket.ap, place, access, false);
         Ok(())
     }
 
-    fn acquire(&mut self, cx: &mut Context, ticket: Ticket, place: &Place) -> Result<(), Refusal> {
+    fn acquire(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        want_value: bool,
+    ) -> Result<(), Refusal> {
         cx.check_reachable(place.owner)?;
         let kind = Kind::Acquire(Acquire {
             object: place.object,
+            want_value,
             sent: false,
         });
         let number = self.open_operation(ticket, place.owner, kind);
@@ -428,15 +425,30 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        epoch: Option<u64>,
+        (epoch, write): (Option<u64>, Option<WriteData>),
     ) -> Result<(), Refusal> {
         let object = place.object;
-        self.sessions.check_release(cx, ticket.ap, object, epoch)?;
-        let kind = Kind::Release(Release {
+        let current = self.sessions.check_release(cx, ticket.ap, object, epoch)?;
+        let checked = write.map(|write| Ok::<_, Refusal>((checked_write(place, &write)?, write)));
+        let mut write = checked.transpose()?;
+        if self.sessions.get_mut(ticket.ap).publishes()
+            && let Some((traced, write)) = write.take()
+        {
+            // The release waits: what its application process reads meanwhile must not miss this.
+            let traced = Write {
+                silent: true,
+                ..traced
+            };
+            let epoch = Some(current);
+            let kind = AccessKind::Write { write, epoch };
+            self.change(cx, ticket, place, traced, epoch, kind)?;
+        }
+        let kind = Kind::Release(Box::new(Release {
             object,
             epoch,
+            write,
             sent: None,
-        });
+        }));
         let number = self.open_operation(ticket, place.owner, kind);
         self.line_up(cx, ticket.ap, number);
         Ok(())
@@ -549,6 +561,18 @@ impl Requester {
     }
 }
 
+/// What a record says of a write that fits its object.
+fn checked_write(place: &Place, write: &WriteData) -> Result<Write, Refusal> {
+    let bytes = write.data.len();
+    Ok(Write {
+        object: place.object,
+        range: place.check_data(write.first, write.runs.as_ref(), bytes)?,
+        bytes: bytes as u32,
+        accesses: write.accesses,
+        silent: false,
+    })
+}
+
 /// Sends an access to the owner.
 pub(super) fn send_access(
     cx: &mut Context,
@@ -569,14 +593,4 @@ pub(super) fn send_access(
         .then(|| cx.variables.incarnation_of(object.var, place.owner))
         .flatten();
     cx.request_of(place.owner, incarnation, call(number), request);
-}
-
-/// Tells the recorder what became of a copy.
-pub(super) fn hand_over(cx: &mut Context, object: ObjectId, owner: MpId, dropped: bool) {
-    cx.trace(Item::HandOver(HandOver {
-        object,
-        copy_at: cx.me(),
-        primary_emp: cx.cluster.emp_of(owner),
-        dropped,
-    }));
 }

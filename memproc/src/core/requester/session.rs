@@ -47,6 +47,13 @@ pub(super) struct Session {
     pub(super) advancing: bool,
 }
 
+impl Session {
+    /// Whether something that publishes is to be done before a release could leave.
+    pub(super) fn publishes(&self) -> bool {
+        !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty()
+    }
+}
+
 /// All application processes that ever connected.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(FxHashMap<ApId, Session>);
