@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use serde::{Deserialize, Serialize};
 
-use super::Symbols;
-use super::symbols::Interner;
+use super::symbols::{Interner, Symbols};
 use crate::query::{Filter, OriginCounts, TimeRange};
 use crate::record::{Op, Origin, Record};
 use crate::wire::kind_of;
@@ -127,7 +126,7 @@ const IN_PROCESS: u8 = 1 << 6;
 const KINDS: usize = 128;
 
 impl Summary {
-    /// The summary of at most [`MOST_RECORDS`](super::MOST_RECORDS) records; none if there are none.
+    /// The summary of at most [`MOST_RECORDS`](super::layout::MOST_RECORDS) records; none if there are none.
     pub fn of(records: &[Record]) -> Option<Self> {
         let [mut kinds, mut objects, mut aps] = std::array::from_fn(|_| Interner::new());
         kinds.take(records.iter().map(|r| kind_of(r).into()));
