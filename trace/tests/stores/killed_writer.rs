@@ -1,29 +1,19 @@
 //! A writer is killed, for real, in the middle of its work: whatever it was told is durable is there,
 //! once, in order, and the next writer goes on from there.
-#![allow(clippy::unwrap_used)] // a test that cannot go on should say where
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_testseeds::child::{self, Victim};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use dosmos_trace::store::{
-    BatchMark, Commit, Event, Identity, Item, RecordingCounters, StoreWriter,
-};
+use dosmos_trace::store::{BatchMark, Commit, Event, Item, RecordingCounters, StoreWriter};
+
+use crate::common;
 
 /// Set in the process that is to be killed: the store it writes.
 const DIRECTORY: &str = "DOSMOS_TEST_KILLED_WRITER";
-const TEST: &str = "what_was_acknowledged_survives_kill_9";
-
-fn identity() -> Identity {
-    Identity {
-        run: dosmos_trace::run::RunId::from_bits(1),
-        event_manager: "emp0".into(),
-        emp: EmpId(0),
-        topology: Topology::default(),
-    }
-}
 
 fn record(i: u64) -> Record {
     Record {
@@ -82,7 +72,7 @@ fn batch(sequence: u64) -> Commit {
 /// Writes batch after batch until killed, and says each time one is durable.
 #[allow(clippy::print_stdout)] // how the parent hears of it
 fn write_until_killed(dir: &Path) {
-    let (mut writer, recovered) = StoreWriter::open(dir, &identity()).unwrap();
+    let (mut writer, recovered) = StoreWriter::open(dir, &common::identity()).unwrap();
     writer.rotate_at(1 << 19);
     let done = recovered.marks().get(&MpId(0)).map_or(0, |m| m.sequence);
     for sequence in done + 1..10_000 {
@@ -94,18 +84,10 @@ fn write_until_killed(dir: &Path) {
 /// Runs a writer on `dir` and kills it once it has said `batches` times that a batch is durable; the
 /// number of the last one.
 fn kill_after(dir: &Path, batches: usize) -> u64 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([TEST, "--exact", "--nocapture"])
-        .env(DIRECTORY, dir)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut victim = Victim::start(child::again(DIRECTORY, dir).stdout(Stdio::piped()));
+    let lines = BufReader::new(victim.output().unwrap()).lines();
     let durable = lines.filter_map(|line| line.ok()?.strip_prefix("durable ")?.parse().ok());
-    let last = durable.take(batches).last();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    last.unwrap()
+    durable.take(batches).last().unwrap()
 }
 
 #[test]
@@ -117,7 +99,7 @@ fn what_was_acknowledged_survives_kill_9() {
     let mut acknowledged = 0;
     for batches in [1, 2, 7, 16, 3, 11] {
         acknowledged = kill_after(dir.path(), batches).max(acknowledged);
-        let (writer, recovered) = StoreWriter::open(dir.path(), &identity()).unwrap();
+        let (writer, recovered) = StoreWriter::open(dir.path(), &common::identity()).unwrap();
         let stored = recovered.marks()[&MpId(0)].sequence;
         assert!(
             stored >= acknowledged,

@@ -1,20 +1,18 @@
 //! A disk that is full and has room again: nothing acknowledged is lost, and the writer goes on without being opened again.
-#![allow(clippy::unwrap_used)] // a test that cannot go on should say where
-
-mod common;
 
 use std::path::Path;
-use std::process::Command;
 
 use dosmos_proto::MpId;
+use dosmos_testseeds::child;
 use dosmos_trace::query::Filter;
 use dosmos_trace::store::{StoreError, StoreSource, StoreWriter};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::common;
+
 /// Set in the process whose files may not grow.
 const CHILD: &str = "DOSMOS_TEST_FULL_DISK";
-const TEST: &str = "a_full_disk_needs_no_restart";
 
 fn fill_and_go_on(dir: &Path) {
     // The signal that comes with the limit ends a process that does not block it.
@@ -66,16 +64,6 @@ fn a_full_disk_needs_no_restart() {
         return fill_and_go_on(Path::new(&dir));
     }
     let dir = tempfile::tempdir().unwrap();
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args([TEST, "--exact", "--nocapture"])
-        .env(CHILD, dir.path().join("store"))
-        .output()
-        .unwrap();
-    assert!(
-        child.status.success(),
-        "{}\n{}\n{}",
-        child.status,
-        String::from_utf8_lossy(&child.stdout),
-        String::from_utf8_lossy(&child.stderr)
-    );
+    let store = dir.path().join("store");
+    child::succeeds(&mut child::again(CHILD, store));
 }

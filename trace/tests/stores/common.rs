@@ -1,6 +1,7 @@
 //! Stores of seeded records, for the tests of this directory.
 
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
+use dosmos_testseeds::Random;
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use dosmos_trace::run::RunId;
 use dosmos_trace::store::{BatchMark, Commit, Identity};
@@ -17,13 +18,8 @@ pub(crate) fn identity() -> Identity {
 
 /// Records of some processes and objects, with times that spread; all different.
 pub(crate) fn records(seed: u64, count: usize) -> Vec<Record> {
-    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = |below: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % below
-    };
+    let mut random = Random::new(seed);
+    let mut next = |below: u64| random.below(below);
     (0..count as u64)
         .map(|i| Record {
             start: Nanos(1_000_000 + i * 1_000 + next(900)),

@@ -1,94 +1,40 @@
 //! An event manager is killed, for real and at any instant, while records stream in; it is started
 //! again, its memory process sends again what was not acknowledged, and at the end every record is there
 //! once: in its store, in its meta-objects, and in order.
-#![allow(clippy::unwrap_used)] // a test may
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use dosmos_emp::Config;
-use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
-use dosmos_proto::{
-    AddressBook, ApId, EmpId, GroupId, MpId, Nanos, ObjectId, PROTOCOL, Topology, TopologyBuilder,
-    VarId,
-};
+use dosmos_proto::{AddressBook, ObjectId, VarId};
+use dosmos_testseeds::Random;
+use dosmos_testseeds::child::{self, Victim};
 use dosmos_trace::query::{Completeness, Filter, MetaQuery, TraceSource};
-use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use dosmos_trace::store::{Retention, StoreSource};
+use dosmos_trace::record::{Op, Record, Side};
+use dosmos_trace::store::StoreSource;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
+use crate::common;
+
 /// Set in the process that is to be killed: the directory of its run.
 const DIRECTORY: &str = "DOSMOS_TEST_KILLED_EMP";
-/// How often it is killed, unless told otherwise: `DOSMOS_CASES=500 cargo test -p dosmos-emp --test killed`.
+/// How often it is killed, unless told otherwise: `DOSMOS_CASES=500 cargo test -p dosmos-emp killed`.
 const KILLS: u32 = 50;
-const TEST: &str = "every_record_is_stored_once_however_often_the_event_manager_is_killed";
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Longest life, in microseconds, after the memory process was welcomed.
 const LIFE_US: u64 = 60_000;
 /// Batches sent and not acknowledged at which the memory process waits.
 const HELD: usize = 200;
 
-fn topology() -> Topology {
-    TopologyBuilder {
-        name: "test".into(),
-        groups: vec![Group {
-            path: GroupPath::top("a"),
-            parent: None,
-        }],
-        memory_processes: vec![MemoryProcess {
-            name: "mp0".into(),
-            group: GroupId(0),
-            event_manager: EmpId(0),
-            link: false,
-        }],
-        application_processes: vec![ApplicationProcess {
-            name: "ap0".into(),
-            memory_process: MpId(0),
-        }],
-        event_managers: vec![EventManager {
-            name: "emp0".into(),
-        }],
-    }
-    .build()
-    .unwrap()
-}
-
 fn record(i: u64) -> Record {
     Record {
-        start: Nanos(1_000_000 + i),
-        duration: Nanos(10),
-        wait: Nanos(0),
-        service: Nanos(1),
-        op: Op::Write,
-        side: Side::Requester,
-        origin: Origin::Local,
-        flags: Flags::default(),
         object: ObjectId::new(VarId(7), (i % 5) as u32),
-        ap: ApId(0),
-        mp: MpId(0),
-        peer: MpId(0),
-        count: 1,
-        bytes: 8,
-        version: i,
-        range: (0, 1),
-    }
-}
-
-/// Numbers without a pattern, the same from the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
+        ..common::record(i, 0, Side::Requester, Op::Write)
     }
 }
 
@@ -103,14 +49,7 @@ fn serve(dir: &Path) {
         let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
             .await
             .unwrap();
-        let config = Config {
-            run: dosmos_trace::run::RunId::from_bits(1),
-            topology: topology(),
-            me: EmpId(0),
-            store: dir.join("store"),
-            metrics: None,
-            retention: Retention::default(),
-        };
+        let config = common::config(0, dir.join("store"));
         let never = std::future::pending();
         dosmos_emp::run(config, listener, book, never)
             .await
@@ -118,26 +57,8 @@ fn serve(dir: &Path) {
     });
 }
 
-/// A process of this test that dies with the test.
-struct Victim(Child);
-
-impl Victim {
-    fn start(dir: &Path) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args([TEST, "--exact", "--nocapture"])
-            .env(DIRECTORY, dir)
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        // SIGKILL. It cannot have ended before, and if it has the test has failed anyway.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn victim(dir: &Path) -> Victim {
+    Victim::start(child::again(DIRECTORY, dir).stdout(Stdio::null()))
 }
 
 /// What a memory process holds: batches that are not acknowledged.
@@ -238,12 +159,7 @@ impl Link {
         let channel =
             transport::connect(&book.resolve("emp0")?, book.token().as_ref(), DEADLINE).await;
         let (send, requests) = mpsc::unbounded_channel();
-        let hello = wire::IngestHello {
-            memory_process: "mp0".into(),
-            incarnation: 1,
-            protocol: PROTOCOL,
-            topology: Some(topology().into()),
-        };
+        let hello = common::hello("mp0", 1);
         let body = Some(ingest_request::Body::Hello(hello));
         send.send(wire::IngestRequest { body }).ok()?;
         let mut client = EventManagerClient::new(channel.ok()?);
@@ -278,7 +194,7 @@ fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
         return serve(Path::new(&dir));
     }
     let kills = dosmos_testseeds::cases(KILLS);
-    let mut random = Random(dosmos_testseeds::seed() | 1);
+    let mut random = Random::new(dosmos_testseeds::seed());
     let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -287,10 +203,10 @@ fn every_record_is_stored_once_however_often_the_event_manager_is_killed() {
     let mut sender = Sender::default();
     let records = runtime.block_on(async {
         for _ in 0..kills {
-            let victim = Victim::start(dir.path());
+            let victim = victim(dir.path());
             sender.stream(dir.path(), &mut random, Some(victim)).await;
         }
-        let last = Victim::start(dir.path());
+        let last = victim(dir.path());
         sender.stream(dir.path(), &mut random, None).await;
         drop(last);
         let source = StoreSource::open(&dir.path().join("store")).unwrap();

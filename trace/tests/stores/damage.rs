@@ -1,14 +1,11 @@
 //! Stores and chunks that were cut short or have bits flipped: chunks by the thousand, in memory; stores by the hundred, or
 //! as many as asked for. What is not damaged is there, once and in order; what is missing is said; nothing panics, and
 //! nothing takes memory by a damaged length.
-#![allow(clippy::unwrap_used)] // a test that cannot go on should say where
-
-mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use dosmos_proto::{MpId, Nanos};
+use dosmos_testseeds::child;
 use dosmos_trace::chunk::{Chunk, MOST_RECORDS, encode};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, MetaQuery, TraceSource};
 use dosmos_trace::record::Record;
@@ -17,9 +14,10 @@ use nix::sys::resource::{Resource, setrlimit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::common;
+
 /// Set in the process that looks into damaged stores.
 const CHILD: &str = "DOSMOS_TEST_CHILD";
-const TEST: &str = "what_is_not_damaged_is_found_and_the_rest_is_said";
 /// Stores looked into, unless told otherwise: each costs some tenths of a second.
 const DAMAGED_STORES: u32 = 80;
 /// Most address space that may take: far more than a sound store does.
@@ -295,22 +293,11 @@ fn of_a_damaged_chunk_every_column_is_what_it_was_or_an_error() {
     assert!(noticed > cases / 2, "{noticed} noticed");
 }
 
-/// `DOSMOS_CASES=20000 cargo test -p dosmos-trace --test damage` looks into more of them.
+/// `DOSMOS_CASES=20000 cargo test -p dosmos-trace --test stores` looks into more of them.
 #[test]
 fn what_is_not_damaged_is_found_and_the_rest_is_said() {
     if std::env::var_os(CHILD).is_some() {
         return look_into_damaged_stores();
     }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args([TEST, "--exact", "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    assert!(
-        child.status.success(),
-        "{}\n{}\n{}",
-        child.status,
-        String::from_utf8_lossy(&child.stdout),
-        String::from_utf8_lossy(&child.stderr)
-    );
+    child::succeeds(&mut child::again(CHILD, "1"));
 }
