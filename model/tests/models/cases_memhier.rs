@@ -1,10 +1,8 @@
 //! Every evaluated case of the memory hierarchy model.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::{assert_close, assert_matches, cases, number, read, section, tables, tolerance};
+use crate::common::{
+    assert_close, assert_matches, cases, number, read, section, tables, tolerance,
+};
 use dosmos_model::ModelError;
 use dosmos_model::memhier::{
     ChoiceInput, FitInput, Locality, Machine, Mode, Named, Network, Program, Sharing, choose,

@@ -1,10 +1,6 @@
 //! Every evaluated LoPC case, within the tolerance it states.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::{assert_close, assert_matches, number, read, section, tolerance};
+use crate::common::{assert_close, assert_matches, number, read, section, tolerance};
 use dosmos_model::ModelError;
 use dosmos_model::lopc::{
     ClientServerInput, GeneralInput, HomogeneousInput, SpmvInput, client_server, general,

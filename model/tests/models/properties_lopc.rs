@@ -1,10 +1,6 @@
 //! What must hold of LoPC for any input, tried on random ones.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::assert_close;
+use crate::common::assert_close;
 use dosmos_model::lopc::{
     ClientServerInput, GeneralInput, HomogeneousInput, client_server, general, homogeneous,
     variants,

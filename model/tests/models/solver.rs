@@ -1,10 +1,6 @@
 //! The general solver on a thousand random systems and on hot spots: it converges, or says that it did not.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::assert_close;
+use crate::common::assert_close;
 use dosmos_model::ModelError;
 use dosmos_model::lopc::{GeneralInput, GeneralOutput, general, general_variants};
 

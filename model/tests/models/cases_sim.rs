@@ -1,10 +1,6 @@
 //! The simulator against the evaluated cases, against exact theory, and against Little's law.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::{assert_close, cases, number, read, section, tolerance};
+use crate::common::{assert_close, cases, number, read, section, tolerance};
 use dosmos_model::lopc::{ClientServerInput, GeneralInput, HomogeneousInput};
 use dosmos_model::lopc::{general_variants, homogeneous, variants};
 use dosmos_model::sim::{

@@ -1,12 +1,10 @@
 //! Every evaluated DVSM case, and the papers' printed tables.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{assert_close, assert_matches, cases, number, read, section, tables, tolerance};
+use crate::common::{
+    assert_close, assert_matches, cases, number, read, section, tables, tolerance,
+};
 use dosmos_model::dvsm::{
     Application, Barrier, Costs, Empty, Fault, Lock, Network, Technology, overhead_reduction,
 };

@@ -1,10 +1,6 @@
 //! At the edges of what a double can hold, a model gives an error or a number: never NaN, infinity, a negative
 //! time, or a panic.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
 use dosmos_model::ModelError;
 use dosmos_model::dvsm::{Barrier, Costs, Empty, Fault, Lock, Network, Technology};
 use dosmos_model::lopc::{

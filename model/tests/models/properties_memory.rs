@@ -1,10 +1,6 @@
 //! What must hold of the memory hierarchy and of DSM costs for any input, tried on random ones.
 
-#![allow(clippy::unwrap_used)] // a test may
-
-mod common;
-
-use common::assert_close;
+use crate::common::assert_close;
 use dosmos_model::dvsm::{Costs, Empty, Fault, Lock, Network, Technology};
 use dosmos_model::memhier::{Locality, Machine, Mode, Named, Program, estimate, estimates};
 use proptest::prelude::*;
