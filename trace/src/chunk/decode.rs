@@ -183,6 +183,17 @@ impl<'a> Chunk<'a> {
         Ok(in_order.collect())
     }
 
+    /// The wait of each record; none if none waited.
+    ///
+    /// # Errors
+    /// If the column is damaged.
+    pub fn waits(&self, kinds: &Symbols<Kind>) -> Result<Option<Vec<u64>>, ChunkError> {
+        match self.checked(Column::Wait)? == bits::ZEROS {
+            true => Ok(None),
+            false => self.times(Column::Wait, kinds).map(Some),
+        }
+    }
+
     /// Waits, and durations, of all records.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use serde::{Deserialize, Serialize};
 
 use super::symbols::{Interner, Symbols};
-use crate::query::{Filter, OriginCounts, TimeRange};
+use crate::query::{Filter, TimeRange};
 use crate::record::{Op, Origin, Record};
 use crate::wire::kind_of;
 
@@ -221,6 +221,11 @@ impl Summary {
             && (filter.aps.is_empty() || filter.aps.iter().any(by))
     }
 
+    /// Whether all its accesses began within the range.
+    pub fn is_within(&self, range: TimeRange) -> bool {
+        range.from <= self.starts.from && self.starts.to <= range.to
+    }
+
     fn variable(&self, variable: VarId) -> Option<&(VarId, Option<u32>)> {
         let at = self.variables.binary_search_by_key(&variable, |v| v.0);
         at.ok().map(|at| &self.variables[at])
@@ -313,15 +318,6 @@ impl Summary {
                 });
             }
         }
-    }
-
-    /// The accesses that `filter` matches, its range aside. Only if [`can_count`](Self::can_count).
-    pub fn count(&self, filter: &Filter) -> OriginCounts {
-        let mut counts = OriginCounts::default();
-        self.tallies(filter, |t| {
-            counts.count(t.origin, (t.optimized, t.in_process), t.count);
-        });
-        counts
     }
 
     /// Bytes it takes in memory.

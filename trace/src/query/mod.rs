@@ -19,10 +19,10 @@ pub mod table;
 pub use breakdown::{Breakdown, ProcessTimes};
 pub use catalog::{BarrierName, Catalog, MetaObjects, MetaQuery};
 pub use completeness::Completeness;
-pub use error::QueryError;
+pub use error::{BadCursor, BadPattern, QueryError, UnknownColumn};
 pub use filter::{Filter, TimeRange};
 pub use histogram::{Histogram, HistogramQuery, MAX_BUCKETS, OriginCounts};
-pub use history::{History, HistoryPoint, HistoryQuery, Records};
+pub use history::{History, HistoryPoint, HistoryQuery, MAX_POINTS, Records};
 pub use status::{ApOrigins, EmpStatus, ProcessStatus, Status};
 
 use async_trait::async_trait;

@@ -1,8 +1,8 @@
 //! Looking through one chunk for what a filter matches, decoding no more columns than that needs.
 
-use dosmos_proto::{Nanos, ObjectId};
+use dosmos_proto::{ApId, Nanos, ObjectId};
 
-use crate::chunk::{Chunk, ChunkError, Kind, Symbols};
+use crate::chunk::{Chunk, ChunkError, Kind, Symbols, Tally};
 use crate::query::{Filter, HistoryPoint};
 use crate::record::{Op, Origin, Record, Side};
 use crate::spread::Spread;
@@ -54,22 +54,11 @@ impl Selected {
         }
         if !filter.variables.is_empty() || filter.object.is_some() {
             let objects = chunk.objects()?;
-            let passes: Vec<bool> = objects
-                .values
-                .iter()
-                .map(|o| {
-                    (filter.variables.is_empty() || filter.variables.contains(&o.var))
-                        && filter.object.is_none_or(|i| i == o.index)
-                })
-                .collect();
-            let own = objects.of.iter().map(|o| passes[usize::from(*o)]);
-            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+            keep(&mut wanted, &objects, objects_pass(filter, &objects));
         }
         if !filter.aps.is_empty() {
             let aps = chunk.aps()?;
-            let passes: Vec<bool> = aps.values.iter().map(|a| filter.aps.contains(a)).collect();
-            let own = aps.of.iter().map(|a| passes[usize::from(*a)]);
-            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+            keep(&mut wanted, &aps, aps_pass(filter, &aps));
         }
         Ok(Self {
             starts,
@@ -96,12 +85,81 @@ fn spread(starts: &[u64], several: Option<&Several>, i: usize) -> Spread {
     Spread::new(Nanos(starts[i]), Nanos(length), count)
 }
 
+/// Whether each of these objects passes.
+fn objects_pass(filter: &Filter, objects: &Symbols<ObjectId>) -> Option<Vec<bool>> {
+    let passes = |o: &ObjectId| {
+        (filter.variables.is_empty() || filter.variables.contains(&o.var))
+            && filter.object.is_none_or(|i| i == o.index)
+    };
+    let asked = !filter.variables.is_empty() || filter.object.is_some();
+    asked.then(|| objects.values.iter().map(passes).collect())
+}
+
+/// Whether each of these application processes passes.
+fn aps_pass(filter: &Filter, aps: &Symbols<ApId>) -> Option<Vec<bool>> {
+    let asked = !filter.aps.is_empty();
+    asked.then(|| aps.values.iter().map(|a| filter.aps.contains(a)).collect())
+}
+
+/// Keeps those of `wanted` whose value passes.
+fn keep<T>(wanted: &mut [bool], column: &Symbols<T>, passes: Option<Vec<bool>>) {
+    if let Some(passes) = passes {
+        let own = column.of.iter().map(|o| passes[usize::from(*o)]);
+        wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+    }
+}
+
 /// As [`Record::is_access`] and [`Filter::matches`] have it.
 fn of_kind(filter: &Filter, kind: &Kind) -> bool {
     let access = kind.side == Side::Requester && !kind.flags.failed && !kind.flags.waiting;
     (filter.everything || access)
         && (filter.ops.is_empty() || filter.ops.contains(&kind.op))
         && (filter.origins.is_empty() || filter.origins.contains(&kind.origin))
+}
+
+/// Hands out what `filter` finds in a chunk by kind, its range aside: what a summary tells where it can.
+pub(super) fn tallies(
+    bytes: &[u8],
+    filter: &Filter,
+    mut each: impl FnMut(Tally),
+) -> Result<(), ChunkError> {
+    let chunk = Chunk::open(bytes)?;
+    let objects = chunk.objects()?;
+    let mut wanted = vec![true; chunk.len()];
+    keep(&mut wanted, &objects, objects_pass(filter, &objects));
+    if !wanted.contains(&true) {
+        return Ok(());
+    }
+    let aps = chunk.aps()?;
+    keep(&mut wanted, &aps, aps_pass(filter, &aps));
+    let kinds = chunk.kinds()?;
+    let counts = chunk.counts()?;
+    let waits = chunk.waits(&kinds)?;
+    // Of each kind: accesses, waits, and where the first is.
+    let mut sums = vec![(0u64, 0u64, 0usize); kinds.values.len()];
+    for (i, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+        let (count, wait, first) = &mut sums[usize::from(kinds.of[i])];
+        if *count == 0 {
+            *first = i;
+        }
+        *count += counts.as_ref().map_or(1, |counts| counts[i].into());
+        *wait = wait.saturating_add(waits.as_ref().map_or(0, |waits| waits[i]));
+    }
+    for (kind, (count, wait, first)) in kinds.values.iter().zip(sums) {
+        if count > 0 && of_kind(filter, kind) {
+            each(Tally {
+                op: kind.op,
+                origin: kind.origin,
+                optimized: kind.flags.optimized,
+                in_process: kind.flags.in_process,
+                count,
+                wait: Nanos(wait),
+                variable: objects.at(first).var,
+                ap: aps.at(first),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Hands out what `filter` matches of a chunk.

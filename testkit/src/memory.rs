@@ -1,5 +1,5 @@
 //! A source over records at hand, answered by brute force: what every other source must agree with
-//! in tests, and what previews of the terminal are drawn from.
+//! in tests.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use dosmos_trace::query::{
 };
 use dosmos_trace::{Op, Origin, Record, Side};
 
-use super::fused::check_buckets;
 use dosmos_trace::query::gather::{Collected, gather};
 
 /// Records in memory, with what surrounds them.
@@ -92,7 +91,7 @@ impl TraceSource for Memory {
     }
 
     async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
-        check_buckets(query.buckets)?;
+        query.check()?;
         let range = self.range(&query.filter);
         let mut buckets = vec![OriginCounts::default(); query.buckets as usize];
         for record in self.matching(&query.filter) {
@@ -112,10 +111,7 @@ impl TraceSource for Memory {
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
-        if query.max_points == 0 {
-            let why = "a history has at least 1 point".to_owned();
-            return Err(QueryError::BadQuery(why));
-        }
+        query.check()?;
         let range = self.range(&query.filter);
         let mut collected = Collected::new(range, query.max_points);
         for record in self.matching(&query.filter) {
