@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Malformed, MpId, PROTOCOL};
+use dosmos_proto::{Malformed, MpId, ObjectId, PROTOCOL};
 
 use crate::cache::Slot;
 use crate::call::blocking;
@@ -325,6 +325,11 @@ impl Dsm {
     /// What this process holds of an object.
     pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
         self.client.slot(thing, elements)
+    }
+
+    /// An object that was edited is back in its place; others wait for it.
+    pub(crate) fn edited(&self, object: ObjectId) {
+        self.client.edited(object);
     }
 
     pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {

@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use dosmos_proto::Runs;
 
+use crate::cache::Taken;
 use crate::element::Element;
 use crate::{Call, Object, Result, drive};
 
@@ -57,10 +58,42 @@ impl<T: Element> Draft<T> {
     }
 }
 
-/// An object that is changed in place, outside a section: a `&mut [T]` that is written back by
-/// [`finish`](Self::finish), or when it is dropped. What was changed, and only that, is written, as one
-/// write outside a section: others see it at this process's next release or barrier at the latest, and
-/// what others write to other elements meanwhile stays.
+/// Edits that this thread has open.
+mod open {
+    use std::cell::Cell;
+    use std::marker::PhantomData;
+
+    thread_local! {
+        static OPEN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// An open edit. It stays on its thread.
+    #[derive(Debug)]
+    pub(super) struct Open(PhantomData<*const ()>);
+
+    impl Open {
+        pub(super) fn new() -> Self {
+            OPEN.set(OPEN.get() + 1);
+            Self(PhantomData)
+        }
+    }
+
+    impl Drop for Open {
+        fn drop(&mut self) {
+            OPEN.set(OPEN.get().saturating_sub(1));
+        }
+    }
+
+    /// Whether this thread edits an object.
+    pub(crate) fn is_open() -> bool {
+        OPEN.get() > 0
+    }
+}
+pub(crate) use open::is_open;
+
+/// An object that is changed in place, outside a section: a `&mut [T]`. Others see what was changed at this
+/// process's next release or barrier at the latest, and what others write to other elements meanwhile stays.
+/// The edit ends with [`finish`](Self::finish), or when it is dropped.
 ///
 /// ```no_run
 /// # fn f(band: &dsm_lib::Object<f64>) -> dsm_lib::Result<()> {
@@ -72,21 +105,42 @@ impl<T: Element> Draft<T> {
 /// # }
 /// ```
 ///
+/// While it is open, others that need the object may have to wait, so its thread may not: blocking operations
+/// that need a message fail with [`Error::EditOpen`](crate::Error::EditOpen). Read what the edit needs before it.
+///
 /// To change an object that others change too, edit it in a section: [`Section::values_mut`](crate::Section::values_mut).
-#[must_use = "an edit that is dropped is written at once"]
+#[must_use = "an edit that is dropped is over at once"]
 #[derive(Debug)]
 pub struct Edit<T: Element> {
     object: Object<T>,
-    draft: Draft<T>,
-    finished: bool,
+    values: Values<T>,
+    open: Option<open::Open>,
+}
+
+#[derive(Debug)]
+enum Values<T> {
+    /// Of an object that this process has to itself.
+    Own(Taken<T>),
+    /// Of another: what is changed is written at the end.
+    Draft(Draft<T>),
+    Finished,
 }
 
 impl<T: Element> Edit<T> {
     pub(crate) fn new(object: Object<T>, values: Vec<T>) -> Self {
+        Self::of(object, Values::Draft(Draft::of(values)))
+    }
+
+    /// Of an object that this process has to itself.
+    pub(crate) fn in_place(object: Object<T>, taken: Taken<T>) -> Self {
+        Self::of(object, Values::Own(taken))
+    }
+
+    fn of(object: Object<T>, values: Values<T>) -> Self {
         Self {
             object,
-            draft: Draft::of(values),
-            finished: false,
+            values,
+            open: Some(open::Open::new()),
         }
     }
 
@@ -101,47 +155,60 @@ impl<T: Element> Edit<T> {
     /// As indexing a slice does, if there is no such row.
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         let columns = self.columns();
-        &mut self.draft.values_mut()[i * columns..(i + 1) * columns]
+        &mut self[i * columns..(i + 1) * columns]
     }
 
-    /// Writes what was changed.
+    /// Ends the edit: what was changed is written.
     ///
     /// # Errors
-    /// As [`Object::write`].
+    /// As [`Object::write`]; [`Error::TakenBack`](crate::Error::TakenBack) if this process was not heard for too long.
     pub fn finish(mut self) -> Result<()> {
-        self.finished = true;
-        self.write()
+        self.end()
     }
 
-    fn write(&self) -> Result<()> {
-        let calls = drive::about_to_block(|| self.draft.writes(&self.object, None));
-        calls.into_iter().try_for_each(Call::wait)
+    fn end(&mut self) -> Result<()> {
+        self.open = None;
+        match std::mem::replace(&mut self.values, Values::Finished) {
+            Values::Own(taken) => self.object.put(taken),
+            Values::Draft(draft) if drive::is_driving() => {
+                // A thread that carries a session cannot wait for one; the write is on its way.
+                drop(draft.writes(&self.object, None));
+                Ok(())
+            }
+            Values::Draft(draft) => {
+                let calls = drive::about_to_block(|| draft.writes(&self.object, None));
+                calls.into_iter().try_for_each(Call::wait)
+            }
+            Values::Finished => Ok(()),
+        }
     }
 }
 
 impl<T: Element> Deref for Edit<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        self.draft.values()
+        match &self.values {
+            Values::Own(taken) => &taken.values,
+            Values::Draft(draft) => draft.values(),
+            Values::Finished => &[],
+        }
     }
 }
 
 impl<T: Element> DerefMut for Edit<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        self.draft.values_mut()
+        match &mut self.values {
+            Values::Own(taken) => &mut taken.values,
+            Values::Draft(draft) => draft.values_mut(),
+            Values::Finished => &mut [],
+        }
     }
 }
 
 impl<T: Element> Drop for Edit<T> {
     fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
-        if drive::is_driving() {
-            // A thread that carries a session cannot wait for one; the write is on its way.
-            drop(self.draft.writes(&self.object, None));
-        } else if let Err(error) = self.write() {
-            tracing::warn!(%error, "an edit that was dropped could not be written");
+        if let Err(error) = self.end() {
+            tracing::warn!(%error, "an edit that was dropped could not be finished");
         }
     }
 }

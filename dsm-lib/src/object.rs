@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Cache, Malformed, ObjectId, Region, Runs, Variable as Declared};
 
-use crate::cache::Slot;
+use crate::cache::{Slot, Taken};
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
@@ -17,6 +17,15 @@ use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
+
+/// What this process would keep of an object that it reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Copy,
+    /// The object itself.
+    Exclusive,
+}
 
 /// Outside a section.
 const OUTSIDE: InSection = None;
@@ -177,6 +186,9 @@ impl<T: Element> Object<T> {
     /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
+        if self.can_have() && values.len() == self.len() {
+            self.ask_to_change(values.len())?;
+        }
         blocking(|| self.write_async(values))
     }
     /// See [`write`](Self::write).
@@ -189,6 +201,9 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
+        if self.can_have() {
+            self.ask_to_change(values.len())?;
+        }
         blocking(|| self.write_at_async(first, values))
     }
     /// See [`write_at`](Self::write_at).
@@ -196,14 +211,61 @@ impl<T: Element> Object<T> {
         self.write_part(OUTSIDE, first, values)
     }
 
-    /// Reads the whole object to change it in place, outside a section: what is changed is written when
-    /// the [`Edit`] is finished or dropped. One read, and one write if anything changed.
+    /// The elements as a slice to change in place, outside a section. If this process has the object to itself
+    /// (a variable with [`Cache::Ap`] whose object its own memory process owns), this takes no message and no
+    /// copy; else it reads the object, and what is changed is written when the [`Edit`] is finished or dropped.
+    /// One read, and one write if anything may have changed.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn edit(&self) -> Result<Edit<T>> {
-        let values = self.read()?.into_vec();
-        Ok(Edit::new(self.clone(), values))
+        if let Some(taken) = self.slot.as_ref().and_then(|slot| slot.take(false)) {
+            return Ok(Edit::in_place(self.clone(), taken));
+        }
+        if !self.can_have() {
+            return Ok(Edit::new(self.clone(), self.read()?.into_vec()));
+        }
+        let view = blocking(|| self.read_to_have())?;
+        match (self.slot.as_ref().and_then(|slot| slot.take(true)), view) {
+            // Given to this process with that read.
+            (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
+            (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
+            (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
+        }
+    }
+
+    /// Whether the object may be delegated to this process.
+    fn can_have(&self) -> bool {
+        self.slot.is_some() && self.is_local()
+    }
+
+    /// Asks for the object itself before some of it is changed, if that has happened often.
+    fn ask_to_change(&self, elements: usize) -> Result<()> {
+        let bytes = (elements * size_of::<T>()) as u64;
+        match &self.slot {
+            Some(slot) if !slot.is_exclusive() && slot.wants_to_change(bytes) => {
+                blocking(|| self.read_to_have()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts back what was taken to be edited.
+    pub(crate) fn put(&self, taken: Taken<T>) -> Result<()> {
+        let (kept, asked) = match &self.slot {
+            Some(slot) => slot.put(taken),
+            None => (false, false),
+        };
+        if asked {
+            self.dsm.edited(self.id);
+        }
+        match kept {
+            true => Ok(()),
+            false => Err(Error::TakenBack {
+                what: format!("the edit of {}", self.thing),
+                object: self.thing.to_string(),
+            }),
+        }
     }
 
     /// Writes element `at`.
@@ -283,6 +345,10 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
+        let change = |all: &mut [T]| all[first..first + values.len()].copy_from_slice(values);
+        if let Some(()) = self.change_here(epoch, values.len(), change) {
+            return Call::done(Ok(()));
+        }
         self.send_write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
@@ -297,6 +363,15 @@ impl<T: Element> Object<T> {
         if runs.is_one() {
             return self.write_part(epoch, first as usize, &values[first as usize..end as usize]);
         }
+        let change = |all: &mut [T]| {
+            for (first, end) in runs.iter() {
+                let range = first as usize..end as usize;
+                all[range.clone()].copy_from_slice(&values[range]);
+            }
+        };
+        if let Some(()) = self.change_here(epoch, runs.elements() as usize, change) {
+            return Call::done(Ok(()));
+        }
         let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
         for (first, end) in runs.iter() {
             data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
@@ -307,6 +382,17 @@ impl<T: Element> Object<T> {
             epoch,
             lengths: runs.to_wire(),
         })
+    }
+
+    /// Changes elements of an object that this process has to itself, outside a section.
+    fn change_here<R>(
+        &self,
+        epoch: InSection,
+        elements: usize,
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
+        let slot = self.slot.as_ref().filter(|_| epoch.is_none())?;
+        slot.change((elements * size_of::<T>()) as u64, change)
     }
 
     fn send_write(&self, write: wire::Write) -> Call<()> {
@@ -321,6 +407,28 @@ impl<T: Element> Object<T> {
         let columns = self.region.columns as usize;
         self.read_call(epoch, 0..self.len(), move |values, range, version| {
             Ok(View::of(values, range, columns, version))
+        })
+    }
+
+    /// Reads the whole object, to have it to itself if that is possible. Nothing if this process had its content,
+    /// which is void since.
+    fn read_to_have(&self) -> Call<Option<View<T>>> {
+        let columns = self.region.columns as usize;
+        let slot = self.slot.clone();
+        let (request, all) = (
+            self.read_request(OUTSIDE, None, Keep::Exclusive),
+            self.len(),
+        );
+        self.call(Op::Read, request, move |reply| {
+            let Reply::Read(done) = reply else {
+                return Err(Malformed::new("reply", "not the end of a read"));
+            };
+            let (values, version) = match slot.and_then(|slot| slot.peek()) {
+                Some(held) => held,
+                None if done.unchanged => return Ok(None),
+                None => (Arc::new(elements(&done, all)?), done.version),
+            };
+            Ok(Some(View::of(values, 0..all, columns, version)))
         })
     }
 
@@ -355,14 +463,10 @@ impl<T: Element> Object<T> {
         let slot = self.slot.clone().filter(|_| epoch.is_none());
         let keep = slot.as_ref().is_some_and(|slot| slot.wants(bytes));
         let (asked, all) = (range.clone(), self.len());
-        // Positions fit: an object has less than 2^32 elements. All of it is said in one way only.
-        let whole = range == (0..self.len());
-        let body = self.access(wire::object_access::Kind::Read(wire::Read {
-            first: range.start as u32,
-            end: (!whole).then_some(range.end as u32),
-            epoch,
-            keep,
-        }));
+        let keep = if keep { Keep::Copy } else { Keep::Nothing };
+        // All of it is said in one way only.
+        let part = (range != (0..all)).then_some(range);
+        let body = self.read_request(epoch, part, keep);
         self.call(Op::Read, body, move |reply| match reply {
             Reply::Read(done) if done.keep => {
                 // Kept when it arrived; as it is now, if it has not been dropped since.
@@ -380,6 +484,18 @@ impl<T: Element> Object<T> {
         })
     }
 
+    /// A request to read a part, or all.
+    fn read_request(&self, epoch: InSection, part: Option<Range<usize>>, keep: Keep) -> Request {
+        // Positions fit: an object has less than 2^32 elements.
+        self.access(wire::object_access::Kind::Read(wire::Read {
+            first: part.as_ref().map_or(0, |p| p.start as u32),
+            end: part.map(|p| p.end as u32),
+            epoch,
+            keep: keep != Keep::Nothing,
+            exclusive: keep == Keep::Exclusive,
+        }))
+    }
+
     fn call<R: 'static>(
         &self,
         op: Op,
@@ -394,6 +510,9 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        if self.can_have() {
+            self.ask_to_change(1)?;
+        }
         blocking(|| self.compare_exchange_async(at, expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
@@ -408,6 +527,17 @@ impl<T: Element> Object<T> {
         expected: T,
         new: T,
     ) -> Call<Exchange<T>> {
+        let here = self.atomic_here(epoch, at, |value| {
+            let previous = *value;
+            let stored = previous.to_bits() == expected.to_bits();
+            if stored {
+                *value = new;
+            }
+            Exchange { previous, stored }
+        });
+        if let Some(exchange) = here {
+            return Call::done(Ok(exchange));
+        }
         let op = wire::atomic::Op::CompareExchange(wire::CompareExchange {
             expected: expected.to_bits(),
             desired: new.to_bits(),
@@ -416,6 +546,19 @@ impl<T: Element> Object<T> {
             previous: T::from_bits(done.previous),
             stored: done.stored,
         })
+    }
+
+    /// Changes an element of an object that this process has to itself.
+    fn atomic_here<R>(
+        &self,
+        epoch: InSection,
+        at: usize,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        // What is not there is refused by others.
+        let inside = at < self.len();
+        let change = |all: &mut [T]| change(&mut all[at]);
+        inside.then(|| self.change_here(epoch, 1, change)).flatten()
     }
 
     fn atomic<R: 'static>(
@@ -474,6 +617,9 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        if self.can_have() {
+            self.ask_to_change(1)?;
+        }
         blocking(|| self.fetch_add_async(at, delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
@@ -482,6 +628,14 @@ impl<T: Number> Object<T> {
     }
 
     pub(crate) fn add(&self, epoch: InSection, at: usize, delta: T) -> Call<T> {
+        let here = self.atomic_here(epoch, at, |value| {
+            let previous = *value;
+            *value = previous.plus(delta);
+            previous
+        });
+        if let Some(previous) = here {
+            return Call::done(Ok(previous));
+        }
         let op = wire::atomic::Op::FetchAdd(delta.to_bits());
         self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }

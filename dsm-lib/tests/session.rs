@@ -107,7 +107,13 @@ fn an_edit_writes_what_was_changed_and_nothing_else() {
     let mut edit = object.edit().unwrap();
     edit[1] = 10;
     edit[6] = 60;
-    v.set(7, 77).unwrap(); // by somebody else, meanwhile
+    // Others may wait for the object, so this thread may not wait for others.
+    let refused = v.set(6, 66).unwrap_err();
+    assert!(matches!(refused, Error::EditOpen { .. }), "{refused}");
+    let other = v.clone();
+    std::thread::spawn(move || other.set(7, 77).unwrap())
+        .join()
+        .unwrap(); // by somebody else, meanwhile
     edit.finish().unwrap();
     assert_eq!(object.read().unwrap()[..], [0, 10, 0, 0, 0, 0, 60, 77]);
     object.edit().unwrap().row_mut(0)[2] = 20; // written when it is dropped
@@ -115,7 +121,7 @@ fn an_edit_writes_what_was_changed_and_nothing_else() {
     drop(object.edit().unwrap()); // nothing changed, nothing written
     let log = fake.log();
     let writes = log.iter().filter(|l| *l == "write v").count();
-    assert_eq!(writes, 3, "{log:?}");
+    assert_eq!(writes, 4, "{log:?}");
 }
 
 #[test]

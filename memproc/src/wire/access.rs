@@ -6,7 +6,7 @@ use dosmos_proto::wire::atomic::Op;
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::{Malformed, ObjectId, Runs};
 
-use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
+use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep};
 
 /// An access that came in.
 pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
@@ -17,7 +17,11 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
                 end: r.end,
             },
             epoch: r.epoch,
-            keep: r.keep,
+            keep: match (r.exclusive, r.keep) {
+                (true, _) => Keep::Exclusive,
+                (false, true) => Keep::Copy,
+                (false, false) => Keep::Nothing,
+            },
         },
         Kind::Write(w) => AccessKind::Write {
             first: w.first,
@@ -53,7 +57,8 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
 pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
     let kind = match access.kind {
         AccessKind::Read { range, epoch, keep } => Kind::Read(w::Read {
-            keep,
+            keep: keep > Keep::Nothing,
+            exclusive: keep == Keep::Exclusive,
             first: range.first,
             end: range.end,
             epoch,

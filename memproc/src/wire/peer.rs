@@ -110,6 +110,7 @@ fn response(body: W) -> Result<Response, Malformed> {
             version: d.version,
             data: d.data,
             copy: d.copy,
+            delegation: None,
         },
         W::WriteDone(d) => Response::Written { version: d.version },
         W::AtomicDone(d) => Response::Atomic {
@@ -263,6 +264,7 @@ fn response_out(response: Response) -> W {
             version,
             data,
             copy,
+            delegation: _,
         } => W::ReadDone(w::PeerReadDone {
             version,
             data,
@@ -351,7 +353,7 @@ fn notice_out(notice: Notice) -> W {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
+    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep};
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -397,7 +399,7 @@ mod tests {
             access(AccessKind::Read {
                 range,
                 epoch: None,
-                keep: false,
+                keep: Keep::Nothing,
             }),
             PeerRequest::Access {
                 access: Access {
@@ -405,7 +407,7 @@ mod tests {
                     kind: AccessKind::Read {
                         range: ElementRange::ALL,
                         epoch: Some(2),
-                        keep: false,
+                        keep: Keep::Nothing,
                     },
                 },
                 ap,
@@ -448,6 +450,7 @@ mod tests {
                 version: 1,
                 data,
                 copy: true,
+                delegation: None,
             },
             Response::Written { version: 1 },
             Response::Atomic {

@@ -96,6 +96,11 @@ impl Lock {
         self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
     }
 
+    /// Whether nobody holds it or waits for it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.holder.is_none() && self.queue.is_empty()
+    }
+
     /// Who holds it.
     pub(super) fn holder(&self) -> Option<ApId> {
         self.holder

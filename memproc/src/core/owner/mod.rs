@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `role` | the owner: accesses |
 //! | `publish` | the owner: releases, flushes, and locks that end without a release |
+//! | `delegation` | objects in the hands of an application process, and their recall |
 //! | `object`, `lock`, `acks` | its state: contents and copies, sections, acknowledgements |
 
 mod acks;
+mod delegation;
 mod lock;
 mod object;
 mod publish;

@@ -135,6 +135,7 @@ impl Owner {
     /// Takes back what an application process holds or waits for: one object, or everything, its
     /// unpublished writes then being told to the copies.
     pub(crate) fn abandon(&mut self, cx: &mut Context, ap: ApId, object: Option<ObjectId>) {
+        self.delegations.abandon(ap, object);
         let objects = match object {
             Some(object) => vec![object],
             None => self.locked_by(ap),
@@ -194,6 +195,7 @@ impl Owner {
     /// locks. It may not know that it is lost, and read its copies until its lease is over: releases of
     /// their objects wait for that.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
+        self.delegations.lose(mp);
         let until = self.leases.remove(&mp).unwrap_or(cx.now);
         for (object, o) in &mut self.objects {
             if o.remove_copy(mp) && until > cx.now {

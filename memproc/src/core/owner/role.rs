@@ -8,12 +8,13 @@ use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
 use super::acks::Acks;
+use super::delegation::Delegations;
 use super::lock::{Acquired, Acquirer};
 use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
-use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Response};
+use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, Response};
 
 /// The owner's state.
 #[derive(Debug, Default)]
@@ -22,12 +23,13 @@ pub(crate) struct Owner {
     /// Written outside sections and not told to the copies, by writer.
     pub(super) dirty: FxHashMap<ApId, BTreeSet<ObjectId>>,
     pub(super) acks: Acks,
+    pub(super) delegations: Delegations,
     /// Until when each memory process may read copies of our objects, at most.
     pub(super) leases: FxHashMap<MpId, Nanos>,
 }
 
 /// Who accesses, and where the response goes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Accessor {
     pub(super) ap: ApId,
     pub(super) caller: Caller,
@@ -52,17 +54,21 @@ impl Owner {
         caller: Caller,
         ap: ApId,
         access: Access,
-        want_copy: bool,
+        mut want_copy: bool,
     ) {
         let who = Accessor { ap, caller };
-        let Access { object, kind } = access;
-        let place = match self.place(cx, object) {
+        let place = match self.place(cx, access.object) {
             Ok(place) => place,
             Err(refusal) => return refuse(cx, caller, refusal),
         };
+        if !self.admits(cx, who, &place, (&access, &mut want_copy)) {
+            return;
+        }
+        let Access { object, kind } = access;
         let done = match kind {
-            AccessKind::Read { range, epoch, .. } => {
-                self.read(cx, who, &place, (range, epoch), want_copy)
+            AccessKind::Read { range, epoch, keep } => {
+                let keep = want_copy.then_some(keep);
+                self.read(cx, who, &place, (range, epoch), keep)
             }
             AccessKind::Write {
                 first,
@@ -81,8 +87,10 @@ impl Owner {
         };
         match done {
             Ok((response, served)) => {
-                record_served(cx, who, &served, Nanos::ZERO);
-                cx.respond(caller, response, Nanos::ZERO);
+                // For an object that was delegated.
+                let wait = cx.now - caller.received;
+                record_served(cx, who, &served, wait);
+                cx.respond(caller, response, wait);
             }
             Err(refusal) => refuse(cx, caller, refusal),
         }
@@ -108,13 +116,14 @@ impl Owner {
         Ok(place)
     }
 
+    /// `keep` is none if the reader's memory process would have no copy.
     fn read(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
         (range, epoch): (ElementRange, Option<u64>),
-        want_copy: bool,
+        keep: Option<Keep>,
     ) -> Done {
         let range = place.check_range(range)?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
@@ -126,7 +135,7 @@ impl Owner {
         let data = o.visible(in_section).slice(place.bytes_of(range));
         // Nobody but the holder may see its section: such content is never a copy.
         let ours = asks == cx.me();
-        let copy = want_copy && (near || ours) && whole && !(in_section && o.is_written());
+        let copy = keep.is_some() && (near || ours) && whole && !(in_section && o.is_written());
         if copy && !ours {
             o.add_copy(asks);
         }
@@ -138,10 +147,15 @@ impl Owner {
             bytes: data.len() as u32,
             version,
         };
+        let delegation = match copy {
+            true => self.delegate(cx, who, place, keep.unwrap_or_default()),
+            false => None,
+        };
         let response = Response::Read {
             version,
             data,
             copy,
+            delegation,
         };
         Ok((response, served))
     }
@@ -320,6 +334,12 @@ impl Owner {
 
     /// Who holds an object of ours, for a message.
     pub(crate) fn holder_text(&self, cx: &Context, object: ObjectId) -> Option<String> {
+        if let Some(ap) = self.delegations.holder(object) {
+            let holder = cx.cluster.ap_name(ap);
+            return Some(format!(
+                "{holder}, which has it to itself, did not give it back"
+            ));
+        }
         let lock = &self.objects.get(&object)?.lock;
         let holder = cx.cluster.ap_name(lock.holder()?);
         Some(format!("{holder} holds it (epoch {})", lock.epoch()))

@@ -11,7 +11,7 @@ use super::role::{Requester, hand_over};
 use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{CachedReads, Cost, Item, Reply, Response};
+use crate::core::messages::{Cost, Item, Keep, LocalAccesses, Reply, Response};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -46,7 +46,11 @@ impl Requester {
                 version,
                 data,
                 copy,
-            } => return self.receive_read(cx, number, (version, data, copy), cost),
+                delegation,
+            } => {
+                let read = (version, data, copy, delegation);
+                return self.receive_read(cx, number, read, cost);
+            }
             Response::Written { version } => Ok(Reply::Written { version }),
             Response::Atomic {
                 previous,
@@ -76,7 +80,7 @@ impl Requester {
         &mut self,
         cx: &mut Context,
         number: u64,
-        (version, data, copy): (u64, Bytes, bool),
+        (version, data, copy, delegation): (u64, Bytes, bool, Option<u64>),
         cost: Cost,
     ) {
         let Some(&Operation {
@@ -94,6 +98,7 @@ impl Requester {
             fetch,
             keep,
         } = read;
+        let keep = keep > Keep::Nothing;
         let whole = fetch || keep;
         let place = cx.variables.place(cx.cluster, object);
         let asked = (first * width) as usize..(end * width) as usize;
@@ -121,18 +126,26 @@ impl Requester {
         let kept = fetch && self.copies.fetch_ends(object, number, ours);
         // Of another memory process's object, only while there is a copy here that it tells of changes.
         let keep = keep && copy && (kept || to == cx.me());
+        let mut unchanged = false;
         if keep && let Some(operation) = self.pending.get(number) {
-            let until = self.copies.lease_end(object);
-            self.holders.add(object, operation.ticket.ap, until);
+            let ap = operation.ticket.ap;
+            if delegation.is_some() {
+                unchanged = self.holders.yield_to(cx, object, ap);
+            } else {
+                let until = self.copies.lease_end(object);
+                self.holders.add(object, ap, until);
+            }
         }
         let reply = Reply::Read {
             version,
-            data: if whole && !keep {
-                data.slice(asked)
-            } else {
-                data
+            data: match (unchanged, whole && !keep) {
+                (true, _) => Bytes::new(),
+                (false, true) => data.slice(asked),
+                (false, false) => data,
             },
             keep,
+            delegation,
+            unchanged,
         };
         self.complete(cx, number, Ok(reply), cost);
         // After the record, so that the copy's monitoring starts with this read behind it.
@@ -141,10 +154,10 @@ impl Requester {
         }
     }
 
-    /// Reads that an application process served from its own copies.
-    pub(crate) fn report_reads(&mut self, cx: &mut Context, ap: ApId, reads: &[CachedReads]) {
-        for reads in reads {
-            let record = cached_record(cx, ap, reads);
+    /// Accesses that an application process served itself.
+    pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
+        for accesses in accesses {
+            let record = local_record(cx, ap, accesses);
             record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
         }
     }
@@ -222,18 +235,19 @@ impl Requester {
     }
 }
 
-/// The one record of reads that an application process served from its own copy.
-fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
-    let place = cx.variables.place(cx.cluster, reads.object).ok()?;
-    let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
+/// The one record of accesses of a kind that an application process served itself.
+fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> Option<Record> {
+    let place = cx.variables.place(cx.cluster, accesses.object).ok()?;
+    let op = if accesses.writes { Op::Write } else { Op::Read };
+    let mut record = cx.record(ap, accesses.first, op, accesses.object);
     // The library reports every 50 ms, long before a count could exceed this.
-    record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
-    record.bytes = reads.bytes;
-    record.duration = reads.last - reads.first;
+    record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
+    record.bytes = accesses.bytes;
+    record.duration = accesses.last - accesses.first;
     record.peer = place.owner;
     record.flags.optimized = place.owner != cx.me();
     record.flags.in_process = true;
-    record.version = reads.version;
+    record.version = accesses.version;
     Some(record)
 }
 

@@ -5,7 +5,7 @@ use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
-use crate::core::messages::{Access, AccessKind};
+use crate::core::messages::{Access, AccessKind, Keep};
 
 /// Whose request it is, and how long it may take.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +50,8 @@ pub(super) struct Read {
     pub(super) width: u32,
     /// The whole object comes, to be kept as a copy here.
     pub(super) fetch: bool,
-    /// The whole object comes, to be kept by the application process.
-    pub(super) keep: bool,
+    /// What the application process would keep; then the whole object comes.
+    pub(super) keep: Keep,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +113,7 @@ impl Kind {
                 range,
                 width: 0,
                 fetch: false,
-                keep: false,
+                keep: Keep::Nothing,
             }),
             AccessKind::Write { .. } | AccessKind::Atomic { .. } => Self::Write(Write {
                 object,

@@ -20,10 +20,14 @@ use crate::core::directory::place::Place;
 use crate::core::directory::placement::home_of;
 use crate::core::directory::variables::conflict;
 use crate::core::effects::Caller;
+use crate::core::lease::MAX_SILENCE;
 use crate::core::messages::{
-    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, PeerRequest, Reply, Response,
-    Role,
+    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, Keep, PeerRequest, Reply,
+    Response, Role,
 };
+
+/// Part of a larger object is read without fetching all of it, if application processes keep copies.
+const LARGE: usize = 16 << 10;
 
 /// The requester's state.
 #[derive(Debug)]
@@ -87,6 +91,27 @@ impl Requester {
         }
         session.connected = true;
         Ok(())
+    }
+
+    /// An application process is heard.
+    pub(crate) fn hear(&mut self, now: Nanos, ap: ApId) {
+        self.sessions.get_mut(ap).heard = now;
+    }
+
+    /// Whether an application process has not been heard for too long.
+    pub(crate) fn is_silent(&self, now: Nanos, ap: ApId) -> bool {
+        let heard = self.sessions.get(ap).map_or(Nanos::ZERO, |s| s.heard);
+        heard + MAX_SILENCE <= now
+    }
+
+    /// Whether an application process is here.
+    pub(crate) fn is_connected(&self, ap: ApId) -> bool {
+        self.sessions.get(ap).is_some_and(|s| s.connected)
+    }
+
+    /// An application process gave an object of ours back and keeps a copy.
+    pub(crate) fn kept(&mut self, object: ObjectId, ap: ApId) {
+        self.holders.add(object, ap, None);
     }
 
     /// A request of this number arrived now.
@@ -231,7 +256,7 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (range, keep): (ElementRange, bool),
+        (range, keep): (ElementRange, Keep),
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
@@ -243,7 +268,11 @@ impl Requester {
         let wrote = section.is_some_and(|s| s.wrote);
         let fetch = near && !wrote;
         let caches = place.variable.spec().cache() == Cache::Ap;
-        let keep = keep && caches && !wrote && (near || owner == cx.me());
+        let may_keep = caches && !wrote && (near || owner == cx.me());
+        let keep = if may_keep { keep } else { Keep::Nothing };
+        // Where copies are for application processes, part of a large object does not fetch all of it.
+        let large = place.bytes() > LARGE && asked.1 - asked.0 <= place.elements / 2;
+        let fetch = fetch && !(caches && large && keep == Keep::Nothing);
         let kind = Kind::Read(Read {
             object,
             range: asked,
@@ -251,8 +280,9 @@ impl Requester {
             fetch,
             keep,
         });
-        let copy = self.copies.get(object, cx.now).filter(|_| fetch);
+        let copy = self.copies.get(object, cx.now).filter(|_| near && !wrote);
         if let Some((copy, true)) = copy {
+            let keep = keep > Keep::Nothing;
             let data = match keep {
                 true => copy.data.clone(),
                 false => copy.data.slice(place.bytes_of(asked)),
@@ -274,6 +304,8 @@ impl Requester {
                 version,
                 data,
                 keep,
+                delegation: None,
+                unchanged: false,
             };
             cx.reply(ticket.ap, ticket.id, reply, false);
             return Ok(());
@@ -287,11 +319,16 @@ impl Requester {
         if fetch {
             self.copies.fetch_begins(object);
         }
-        let whole = fetch || keep;
+        let whole = fetch || keep > Keep::Nothing;
         let kind = AccessKind::Read {
             range: if whole { ElementRange::ALL } else { range },
             epoch,
-            keep: false,
+            // Only here is it known who keeps what.
+            keep: if owner == cx.me() {
+                keep
+            } else {
+                Keep::Nothing
+            },
         };
         send_access(cx, number, ticket.ap, place, kind, whole);
         Ok(())
