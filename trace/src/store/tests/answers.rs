@@ -173,7 +173,7 @@ fn histories_of_very_many_records_are_exact_in_what_they_count() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let waited = |r: Record| Record {
-        wait: Nanos(if r.version % 11 == 0 {
+        wait: Nanos(if r.version.is_multiple_of(11) {
             r.version % 97
         } else {
             0
