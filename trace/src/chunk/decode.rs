@@ -183,15 +183,38 @@ impl<'a> Chunk<'a> {
         Ok(in_order.collect())
     }
 
-    /// The wait of each record; none if none waited.
+    /// Hands out the waits of the records of some kinds that waited, in the order of the records: position and wait.
     ///
     /// # Errors
     /// If the column is damaged.
-    pub fn waits(&self, kinds: &Symbols<Kind>) -> Result<Option<Vec<u64>>, ChunkError> {
-        match self.checked(Column::Wait)? == bits::ZEROS {
-            true => Ok(None),
-            false => self.times(Column::Wait, kinds).map(Some),
+    pub fn each_wait(
+        &self,
+        kinds: &Symbols<Kind>,
+        of: impl Fn(usize) -> bool,
+        mut each: impl FnMut(usize, u64),
+    ) -> Result<(), ChunkError> {
+        let bytes = self.checked(Column::Wait)?;
+        if bytes == bits::ZEROS {
+            return Ok(());
         }
+        let by_kind = bits::unpack(bytes, self.count)?;
+        let mut places = kinds.places();
+        // Most kinds never wait.
+        let ends = places.iter().skip(1).copied().chain([self.count]);
+        let waits: Vec<bool> = (0..)
+            .zip(places.iter().zip(ends))
+            .map(|(kind, (from, to))| of(kind) && by_kind[*from..to].iter().any(|w| *w > 0))
+            .collect();
+        for (i, kind) in kinds.of.iter().map(|k| usize::from(*k)).enumerate() {
+            if waits[kind] {
+                let wait = by_kind[places[kind]];
+                places[kind] += 1;
+                if wait > 0 {
+                    each(i, wait);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Waits, and durations, of all records.

@@ -37,10 +37,16 @@ impl<T: Copy> Symbols<T> {
 
     /// Where the records of each value begin if they are put in order of their value.
     pub(super) fn places(&self) -> Vec<usize> {
+        // Two tables, as equal values in a row would wait for each other.
         let mut counts = vec![0; self.values.len()];
-        for &symbol in &self.of {
-            counts[usize::from(symbol)] += 1;
+        let mut odd = counts.clone();
+        for pair in self.of.chunks(2) {
+            counts[usize::from(pair[0])] += 1;
+            if let Some(second) = pair.get(1) {
+                odd[usize::from(*second)] += 1;
+            }
         }
+        counts.iter_mut().zip(odd).for_each(|(c, o)| *c += o);
         let mut before = 0;
         for count in &mut counts {
             (*count, before) = (before, before + *count);

@@ -125,25 +125,51 @@ pub(super) fn tallies(
 ) -> Result<(), ChunkError> {
     let chunk = Chunk::open(bytes)?;
     let objects = chunk.objects()?;
-    let mut wanted = vec![true; chunk.len()];
-    keep(&mut wanted, &objects, objects_pass(filter, &objects));
-    if !wanted.contains(&true) {
+    let object_passes = objects_pass(filter, &objects);
+    let nothing = |passes: &Option<Vec<bool>>| passes.as_ref().is_some_and(|p| !p.contains(&true));
+    if nothing(&object_passes) {
         return Ok(());
     }
     let aps = chunk.aps()?;
-    keep(&mut wanted, &aps, aps_pass(filter, &aps));
+    let ap_passes = aps_pass(filter, &aps);
+    if nothing(&ap_passes) {
+        return Ok(());
+    }
+    let object_passes = object_passes.unwrap_or_else(|| vec![true; objects.values.len()]);
+    let ap_passes = ap_passes.unwrap_or_else(|| vec![true; aps.values.len()]);
+    // Without a branch: whether the next record passes cannot be foreseen.
+    let mut positions = vec![0u16; chunk.len() + 1];
+    let mut found = 0;
+    for (i, (o, a)) in (0u16..).zip(objects.of.iter().zip(&aps.of)) {
+        positions[found] = i;
+        found += usize::from(object_passes[usize::from(*o)] & ap_passes[usize::from(*a)]);
+    }
     let kinds = chunk.kinds()?;
     let counts = chunk.counts()?;
-    let waits = chunk.waits(&kinds)?;
     // Of each kind: accesses, waits, and where the first is.
     let mut sums = vec![(0u64, 0u64, 0usize); kinds.values.len()];
-    for (i, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-        let (count, wait, first) = &mut sums[usize::from(kinds.of[i])];
+    for i in positions[..found].iter().map(|i| usize::from(*i)) {
+        let (count, _, first) = &mut sums[usize::from(kinds.of[i])];
         if *count == 0 {
             *first = i;
         }
         *count += counts.as_ref().map_or(1, |counts| counts[i].into());
-        *wait = wait.saturating_add(waits.as_ref().map_or(0, |waits| waits[i]));
+    }
+    let wanted = |kind: usize| sums[kind].0 > 0 && of_kind(filter, &kinds.values[kind]);
+    let mut waited = vec![0u64; kinds.values.len()];
+    let mut rest = positions[..found]
+        .iter()
+        .map(|i| usize::from(*i))
+        .peekable();
+    chunk.each_wait(&kinds, wanted, |i, wait| {
+        while rest.next_if(|next| *next < i).is_some() {}
+        if rest.peek() == Some(&i) {
+            let sum = &mut waited[usize::from(kinds.of[i])];
+            *sum = sum.saturating_add(wait);
+        }
+    })?;
+    for ((_, sum, _), waited) in sums.iter_mut().zip(waited) {
+        *sum = waited;
     }
     for (kind, (count, wait, first)) in kinds.values.iter().zip(sums) {
         if count > 0 && of_kind(filter, kind) {
