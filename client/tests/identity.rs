@@ -6,7 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
-use dosmos_client::{Error, Memory, Run};
+use dosmos_client::{Error, Run};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::TraceSource;
 use dosmos_trace::run::RunId;
 
