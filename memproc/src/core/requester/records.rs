@@ -18,7 +18,7 @@ pub(super) fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> 
     record.bytes = accesses.bytes;
     record.duration = accesses.last - accesses.first;
     record.peer = place.owner;
-    record.flags.optimized = place.owner != cx.me();
+    record.flags.optimized = !accesses.writes && place.owner != cx.me();
     record.flags.in_process = true;
     record.version = accesses.version;
     Some(record)
