@@ -51,7 +51,7 @@ impl Sums {
             Origin::Intra => self.intra += n,
             Origin::Inter => self.inter += n,
         }
-        if record.flags.in_process {
+        if record.flags.in_process && record.origin == Origin::Local {
             self.in_process += n;
         } else if record.flags.optimized {
             self.optimized += n;

@@ -55,7 +55,7 @@ fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
         ] {
             let seen: Vec<_> = mine
                 .iter()
-                .filter(|e| is_call(e, &mine))
+                .filter(|e| is_call(e))
                 .filter(|e| op.contains(&e["op"].as_str().unwrap()))
                 .collect();
             let calls: u64 = parts.iter().map(|c| of(c, "calls")).sum();
@@ -66,7 +66,7 @@ fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
         }
         let remote = mine
             .iter()
-            .filter(|e| is_call(e, &mine))
+            .filter(|e| is_call(e))
             .filter(|e| ["read", "write"].contains(&e["op"].as_str().unwrap()))
             .filter(|e| e["origin"] != "local")
             .count() as u64;
@@ -91,16 +91,7 @@ fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
     }
 }
 
-/// Whether an access was a call of its own. Those that a section served itself were none: its reads are said to be
-/// in the process, and its writes came with its release, at the same instant.
-fn is_call(event: &Value, all: &[&Value]) -> bool {
-    let same = |other: &Value, of: &str| other[of] == event[of];
-    let its_release = |other: &&&Value| {
-        other["op"] == "release"
-            && ["start_ns", "variable", "object"]
-                .iter()
-                .all(|of| same(other, of))
-    };
-    let with_release = event["op"] == "write" && all.iter().find(its_release).is_some();
-    event["in_process"] != true && !with_release
+/// Whether an access was a call of its own. Those that a section served itself were none.
+fn is_call(event: &Value) -> bool {
+    event["in_process"] != true
 }

@@ -60,7 +60,8 @@ impl OriginCounts {
             Origin::Intra => self.intra += n,
             Origin::Inter => self.inter += n,
         }
-        if in_process {
+        // What a section wrote and sent with its release is among those of its origin.
+        if in_process && origin == Origin::Local {
             self.in_process += n;
         } else if optimized {
             self.optimized += n;

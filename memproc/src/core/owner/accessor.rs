@@ -18,6 +18,8 @@ pub(super) struct Served {
     pub(super) object: ObjectId,
     /// Accesses of the application that it stands for.
     pub(super) accesses: u32,
+    /// It came with a release, and was no message of its own.
+    pub(super) with_release: bool,
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
     pub(super) version: u64,
@@ -29,6 +31,7 @@ impl Served {
             op,
             object,
             accesses: 1,
+            with_release: false,
             range: (0, 0),
             bytes: 0,
             version,

@@ -30,7 +30,13 @@ impl Owner {
         let section = |o: &&mut super::object::Object| o.lock.is_section(ap, epoch);
         if let Some(write) = write {
             match self.write(cx, who, place, write, Some(epoch)) {
-                Ok((_, served)) => record_served(cx, who, &served, Nanos::ZERO),
+                Ok((_, served)) => {
+                    let served = Served {
+                        with_release: true,
+                        ..served
+                    };
+                    record_served(cx, who, &served, Nanos::ZERO);
+                }
                 Err(refusal) => return refuse(cx, caller, refusal),
             }
         }

@@ -129,6 +129,7 @@ impl Owner {
             op: Op::Read,
             object: place.object,
             accesses: 1,
+            with_release: false,
             range,
             bytes: data.len() as u32,
             version,
@@ -181,6 +182,7 @@ impl Owner {
             op: Op::Write,
             object: place.object,
             accesses,
+            with_release: false,
             range,
             bytes: data.len() as u32,
             version,
@@ -208,6 +210,7 @@ impl Owner {
             op: Op::Write,
             object: place.object,
             accesses: 1,
+            with_release: false,
             range,
             bytes: place.width,
             version,
@@ -362,6 +365,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     let mut record = owner_record(cx, who.ap, who.caller, served.op, served.object);
     record.wait = wait;
     record.count = served.accesses;
+    record.flags.in_process = served.with_release;
     record.range = served.range;
     record.bytes = served.bytes.into();
     record.version = served.version;

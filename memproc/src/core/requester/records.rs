@@ -41,6 +41,7 @@ pub(super) fn report_write(
     if let Some(mut record) = operation_record(cx, &write) {
         record.version = version;
         record.duration = Nanos::ZERO;
+        record.flags.in_process = true;
         cx.trace(Item::Record(record));
     }
 }
@@ -63,6 +64,7 @@ pub(super) fn report(
         if is_silent(operation) {
             // The time is that of the release.
             (record.duration, record.wait) = (Nanos::ZERO, Nanos::ZERO);
+            record.flags.in_process = true;
         }
         cx.trace(Item::Record(record));
     }
