@@ -110,6 +110,7 @@ fn serve(dir: &Path) {
             store: dir.join("store"),
             metrics: None,
             retention: Retention::default(),
+            selection: Default::default(),
         };
         let never = std::future::pending();
         dosmos_emp::run(config, listener, book, never)

@@ -89,6 +89,7 @@ async fn hello(
     if let Some(told) = state.selection_reply() {
         let _ = replies.send(Ok(told));
     }
+    state.note_selection(mp);
     drop(state);
     report(shared, mp, incarnation, false);
     Ok((mp, incarnation))

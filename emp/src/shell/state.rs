@@ -83,6 +83,8 @@ pub(super) struct State {
     variables: BTreeMap<VarId, Variable>,
     /// What the memory processes were told to record; none: what the cluster file says.
     selection: Option<Selection>,
+    /// What the cluster file says.
+    configured: Selection,
 }
 
 impl Shared {
@@ -107,6 +109,7 @@ impl Shared {
                 closing: false,
                 variables: BTreeMap::new(),
                 selection: None,
+                configured: config.selection.clone(),
             }),
             work: Condvar::new(),
             due: Notify::new(),
@@ -263,6 +266,12 @@ impl Shared {
             }
         }
         state.selection = Some(selection);
+        let connected = state.links.iter().filter(|(_, l)| l.replies.is_some());
+        let connected: Vec<MpId> = connected.map(|(&mp, _)| mp).collect();
+        for mp in connected {
+            state.note_selection(mp);
+        }
+        self.work.notify_one();
         let processes = self.topology.memory_processes().iter();
         let mine = processes.filter(|p| p.event_manager == self.me).count();
         (
@@ -373,6 +382,20 @@ impl State {
     /// What a memory process that connects is to be told, if anything was changed.
     pub(super) fn selection_reply(&self) -> Option<wire::IngestReply> {
         self.selection.as_ref().map(selection_reply)
+    }
+
+    /// Puts into the log what a memory process leaves out from now on: a reader of the store knows that it is not there.
+    pub(super) fn note_selection(&mut self, mp: MpId) {
+        let selection = self.selection.as_ref().unwrap_or(&self.configured);
+        if selection.leaves_out().is_some()
+            && let Some(incarnation) = self.ingest.incarnation(mp)
+        {
+            self.pending.event(Event::Selection {
+                mp,
+                incarnation: incarnation.to_wire(),
+                selection: selection.clone(),
+            });
+        }
     }
 
     fn process_statuses(&self, topology: &Topology) -> Vec<ProcessStatus> {

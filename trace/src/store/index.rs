@@ -122,7 +122,15 @@ impl Index {
                 incarnation,
                 counters,
             } => {
-                self.counters.insert((*mp, *incarnation), *counters);
+                let known = self.counters.insert((*mp, *incarnation), *counters);
+                // One that records all again did not record all.
+                let sampled = known.map(|k| k.sampling).filter(|&s| s > 0.0);
+                if let (Some(before), Some(now)) =
+                    (sampled, self.counters.get_mut(&(*mp, *incarnation)))
+                    && (now.sampling <= 0.0 || before < now.sampling)
+                {
+                    now.sampling = before;
+                }
             }
             Event::Selection {
                 mp,
