@@ -446,6 +446,15 @@ impl Link {
         })
     }
 
+    /// What it has counted, all told.
+    pub(super) fn counted(&self) -> Option<RecordingCounters> {
+        let said = self.said?;
+        Some(RecordingCounters {
+            recorded: self.counters.recorded,
+            ..said
+        })
+    }
+
     /// A batch arrived at `now`, with records up to `last`.
     pub(super) fn arrived(&mut self, now: Nanos, last: Nanos) {
         self.lag = now - last;
