@@ -6,7 +6,7 @@ use dosmos_proto::wire::ingest_request::Body;
 use dosmos_proto::{Incarnation, MpId, PROTOCOL, PhaseTimes, Topology, wire};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Event;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
@@ -18,8 +18,11 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     mut requests: Streaming<wire::IngestRequest>,
     replies: Replies<wire::IngestReply>,
+    stranger: OwnedSemaphorePermit,
 ) {
-    let ended = match hello(&shared, &mut requests, &replies).await {
+    let greeted = hello(&shared, &mut requests, &replies).await;
+    drop(stranger);
+    let ended = match greeted {
         Ok((mp, incarnation)) => {
             let ended = read(&shared, mp, incarnation, &mut requests, &replies).await;
             let mut state = shared.lock();

@@ -1,6 +1,7 @@
 //! What the tasks and the writer thread of an event manager share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use dosmos_trace::query::{
     ApOrigins, Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus, QueryError,
 };
 use dosmos_trace::selection::Selection;
-use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, Snapshot, StoreView};
+use dosmos_trace::store::{Commit, Event, Item, Manifest, RecordingCounters, Snapshot, StoreView};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
 
@@ -78,6 +79,8 @@ pub(super) struct State {
     /// Answered when all that was pending when they were put here is on disk.
     pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(super) trouble: String,
+    /// Somebody removed the directory of the store: what is written to its open files is lost.
+    store_gone: bool,
     pub(super) closing: bool,
     /// The variables of `metas`.
     variables: BTreeMap<VarId, Variable>,
@@ -106,6 +109,7 @@ impl Shared {
                 senders: HashMap::new(),
                 waiters: Vec::new(),
                 trouble: String::new(),
+                store_gone: false,
                 closing: false,
                 variables: BTreeMap::new(),
                 selection: None,
@@ -214,6 +218,10 @@ impl Shared {
         if !state.trouble.is_empty() {
             completeness.notes.push(state.trouble.clone());
         }
+        if state.store_gone {
+            let name = self.topology.emp_name(self.me);
+            completeness.missing_stores.push(name);
+        }
         let lost = state.links.values().map(|l| l.counters.lost_hand_overs);
         match lost.sum::<u64>() {
             0 => {}
@@ -222,6 +230,11 @@ impl Shared {
             )),
         }
         completeness
+    }
+
+    /// Whether the directory of the store is what it was: open files can be written after they were removed.
+    pub(super) fn store_is_there(&self) -> bool {
+        Manifest::read(Path::new(&self.store)).is_ok()
     }
 
     pub(super) fn meta_objects(&self, query: &MetaQuery) -> MetaObjects {
@@ -382,6 +395,17 @@ impl State {
     /// What a memory process that connects is to be told, if anything was changed.
     pub(super) fn selection_reply(&self) -> Option<wire::IngestReply> {
         self.selection.as_ref().map(selection_reply)
+    }
+
+    /// The directory of the store was removed.
+    pub(super) fn lose_store(&mut self, store: &str) {
+        if !self.store_gone {
+            self.store_gone = true;
+            self.trouble = format!(
+                "the trace store {store} was removed while it was written: its records are lost"
+            );
+            tracing::error!("{}", self.trouble);
+        }
     }
 
     /// Puts into the log what a memory process leaves out from now on: a reader of the store knows that it is not there.
