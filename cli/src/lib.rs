@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => match carry_out(cli.command) {
             Ok(code) => code,
             Err(e) => {
-                output::error(&format!("{e:#}"));
+                output::error(&output::with_causes(&e));
                 ExitCode::from(TROUBLE)
             }
         },

@@ -32,6 +32,20 @@ pub fn progress(text: &str) {
     }
 }
 
+/// What went wrong and why. A cause that the message above it ends with is not said again.
+pub fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let said = cause.to_string();
+        if text.is_empty() {
+            text = said;
+        } else if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+    }
+    text
+}
+
 /// Says what went wrong.
 pub fn error(text: &str) {
     note(&format!("dosmos: {text}"));
@@ -131,6 +145,17 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let io = std::io::Error::other("no room");
+        let error = dosmos_trace::store::StoreError::Io {
+            path: "log.000".into(),
+            source: io,
+        };
+        let error = anyhow::Error::from(error).context("cannot compact");
+        assert_eq!(with_causes(&error), "cannot compact: log.000: no room");
+    }
 
     #[test]
     fn names_cannot_add_lines_or_control_the_terminal() {

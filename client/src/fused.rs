@@ -13,7 +13,7 @@ use dosmos_trace::query::table::{
 };
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
-    MAX_BUCKETS, MetaObjects, MetaQuery, QueryError, Records, Status, TimeRange, TraceSource,
+    MetaObjects, MetaQuery, QueryError, Records, Status, TimeRange, TraceSource,
 };
 use dosmos_trace::selection::Selection;
 use futures::future::join_all;
@@ -173,7 +173,7 @@ impl TraceSource for Fused {
     }
 
     async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
-        check_buckets(query.buckets)?;
+        query.check()?;
         let (filter, range) = self.resolve(&query.filter).await?;
         let buckets = query.buckets;
         let query = HistogramQuery { filter, buckets };
@@ -290,14 +290,4 @@ impl TraceSource for Fused {
         let gathered = self.ask(TraceSource::status).await?;
         Ok(gathered.merged(merge::statuses, |s| &mut s.completeness))
     }
-}
-
-/// Refuses a number of buckets that no histogram has.
-pub(crate) fn check_buckets(buckets: u32) -> Result<(), QueryError> {
-    if (1..=MAX_BUCKETS).contains(&buckets) {
-        return Ok(());
-    }
-    Err(QueryError::BadQuery(format!(
-        "a histogram has 1 to {MAX_BUCKETS} buckets, not {buckets}"
-    )))
 }

@@ -18,7 +18,6 @@ mod fused;
 mod identity;
 mod launch;
 mod member;
-mod memory;
 mod merge;
 mod open;
 mod recent;
@@ -33,7 +32,6 @@ pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds}
 pub use error::Error;
 pub use fused::Fused;
 pub use launch::Launch;
-pub use memory::Memory;
 pub use open::{RUNS, Run, Target, stores};
 pub use recent::Part;
 pub use remote::RemoteSource;

@@ -7,8 +7,9 @@ mod support;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dosmos_client::{Fused, Memory};
+use dosmos_client::Fused;
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use dosmos_client::{Error, Memory, Run};
+use dosmos_client::{Error, Run};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, MetaObjects, MetaQuery,
     QueryError, Records, Status, TraceSource,

@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_client::{Fused, Memory, RemoteSource};
+use dosmos_client::{Fused, RemoteSource};
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener, server};
 use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer};
 use dosmos_proto::{Token, VarId, wire};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::{
     Filter, HistogramQuery, HistoryQuery, MetaQuery, QueryError, TraceSource,
 };

@@ -13,7 +13,7 @@ use futures::channel::oneshot;
 use crate::client::{Arrived, Shared};
 use crate::drive::{about_to_block, is_driving};
 use crate::subject::Subject;
-use crate::{Error, Result};
+use crate::{Error, Result, edit};
 
 type Decode<T> = Box<dyn FnOnce(&Subject, Result<Reply>) -> Result<T> + Send>;
 
@@ -189,6 +189,11 @@ impl Answer {
         }
         if is_driving() {
             return Err(Error::WouldDeadlock {
+                what: self.subject.to_string(),
+            });
+        }
+        if edit::is_open() {
+            return Err(Error::EditOpen {
                 what: self.subject.to_string(),
             });
         }

@@ -14,7 +14,7 @@ use dosmos_proto::{Component, Malformed, Nanos, ObjectId};
 use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
-use crate::cache::{Cache, REPORT_EVERY, Slot};
+use crate::cache::{Cache, Hits, Slot};
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
@@ -55,7 +55,7 @@ struct State {
 }
 
 impl State {
-    /// What a request does to copies held here, and what it carries beside its body.
+    /// What a request does to what is held here, and what it carries beside its body.
     fn beside(
         &mut self,
         request: &mut ApRequest,
@@ -63,18 +63,50 @@ impl State {
         now: Nanos,
     ) {
         match (op, object) {
-            (Op::Write | Op::Atomic, Some(object)) => self.cache.wrote(object, request.id),
-            // Whoever synchronises with this process finds its reads counted.
-            (Op::Release | Op::Barrier | Op::Publish | Op::Bye, _) => self.collect(now),
-            _ if self.cache.is_due(now) => self.collect(now),
+            (Op::Write | Op::Atomic, Some(object)) => {
+                self.cache.wrote(object, request.id);
+                // Whoever sees this sees what was changed before it.
+                self.cache.publish();
+            }
+            // Whoever synchronises with this process sees what it changed, and finds its accesses counted.
+            (Op::Release | Op::Barrier | Op::Publish, _) => {
+                self.cache.publish();
+                self.collect(now);
+            }
+            (Op::Bye, _) => {
+                self.cache.give_back();
+                self.collect(now);
+            }
             _ => {}
         }
-        request.reads = self.cache.take_reads();
+        if self.cache.is_due(now) || self.cache.has_returns() {
+            self.collect(now);
+        }
+        (request.local, request.returns) = self.cache.take();
     }
 
     fn collect(&mut self, now: Nanos) {
         let Self { session, cache, .. } = self;
-        cache.collect(now, |thing, reads| session.count_reads(thing, reads));
+        cache.collect(now, |thing, reads, writes| {
+            session.count_local(thing, reads, writes);
+        });
+    }
+
+    /// Gives back or publishes what is to be, in a message of its own.
+    fn send_returns(&mut self, now: Nanos) {
+        if self.cache.has_returns() {
+            self.collect(now);
+            self.send_beside();
+        }
+    }
+
+    /// Sends what is usually beside requests.
+    fn send_beside(&mut self) {
+        let (local, returns) = self.cache.take();
+        if let Some(mut request) = self.session.report() {
+            (request.local, request.returns) = (local, returns);
+            let _ = self.outbox.unbounded_send(request);
+        }
     }
 }
 
@@ -120,6 +152,20 @@ impl Shared {
         let mut answer = Answer::new(subject.clone(), receiver, self.clone());
         let mut guard = self.lock();
         let state = &mut *guard;
+        if let Some(lost) = state.cache.take_lost() {
+            drop(guard);
+            let error = crate::Error::TakenBack {
+                what: subject.to_string(),
+                object: lost.to_string(),
+            };
+            self.complete(Completion {
+                ticket: Some(ticket),
+                subject,
+                outcome: Err(error),
+                remote: false,
+            });
+            return answer;
+        }
         let submitted = state
             .session
             .submit(begun, subject, body, deadline, Some(ticket));
@@ -127,7 +173,7 @@ impl Shared {
             Ok(mut request) => {
                 answer.id = Some(request.id);
                 request.times = times.into_iter().map(Into::into).collect();
-                if state.cache.is_used() {
+                if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
                 self.dispatch(state, request);
@@ -181,13 +227,22 @@ impl Shared {
         let mut guard = self.lock();
         if guard.cache.is_used() {
             // In the order of the stream, before anybody learns of the reply.
-            let object = match &reply.body {
-                Some(Reply::Invalidate(object)) => Some(ObjectId::from_wire(*object)),
-                _ => guard.session.object_of(reply.id),
-            };
-            if let (Some(object), Some(body)) = (object, &reply.body) {
-                guard.cache.hear(object, reply.id, body);
+            let state = &mut *guard;
+            match &reply.body {
+                Some(Reply::Recall(recall)) => state.cache.recall(recall),
+                Some(body) => {
+                    let object = match body {
+                        Reply::Invalidate(object) => Some(ObjectId::from_wire(*object)),
+                        _ => state.session.object_of(reply.id),
+                    };
+                    let heard = object.map(|object| state.cache.hear(object, reply.id, body));
+                    if heard.unwrap_or(false) {
+                        self.drive.be_attentive();
+                    }
+                }
+                None => {}
             }
+            state.send_returns(self.now());
         }
         let received = guard.session.receive(self.now(), reply);
         let goes_on = !guard.session.is_over();
@@ -275,23 +330,43 @@ impl Shared {
         }
     }
 
-    /// Reports reads that were served here, if it is time; when to look again.
+    /// Publishes what others read and reports accesses that were served here, if it is time; when to look
+    /// again.
     fn report(&self, state: &mut State) -> Option<Nanos> {
-        if !state.cache.is_used() {
+        if !state.cache.is_used() && !state.cache.has_reports() {
             return None;
         }
         let now = self.now();
+        state.cache.publish();
         if state.cache.is_due(now) {
             state.collect(now);
-            let reads = state.cache.take_reads();
-            if !reads.is_empty()
-                && let Some(mut request) = state.session.report()
-            {
-                request.reads = reads;
-                let _ = state.outbox.unbounded_send(request);
-            }
         }
-        Some(now + REPORT_EVERY)
+        if state.cache.has_reports() || state.cache.signs(now) {
+            state.collect(now);
+            state.send_beside();
+        }
+        Some(state.cache.next_look(now))
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        let now = self.now();
+        let (writes, sent) = writes;
+        let mut guard = self.lock();
+        guard.session.count_local(thing, reads.count, writes.count);
+        guard.cache.add(thing, reads, false, now);
+        if !sent {
+            guard.cache.add(thing, writes, true, now);
+        }
+    }
+
+    /// An object that was edited is back in its place; others wait for it.
+    pub(crate) fn edited(&self, object: ObjectId) {
+        let mut guard = self.lock();
+        guard.cache.edited(object);
+        guard.send_returns(self.now());
+        drop(guard);
+        self.drive.attend();
     }
 
     /// What this process holds of an object.
@@ -390,6 +465,16 @@ impl Client {
     /// What this process holds of an object.
     pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
         self.shared.slot(thing, elements)
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        self.shared.count_section(thing, reads, writes);
+    }
+
+    /// An object that was edited is back in its place; others wait for it.
+    pub(crate) fn edited(&self, object: ObjectId) {
+        self.shared.edited(object);
     }
 
     /// Says bye; the call is over when the memory process has said farewell.

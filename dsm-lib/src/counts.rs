@@ -90,12 +90,13 @@ impl Tally {
         }
     }
 
-    /// Reads that were served in this process.
-    pub(crate) fn count_reads(&mut self, thing: &Thing, reads: u64) {
+    /// Reads and writes that were served in this process.
+    pub(crate) fn count_local(&mut self, thing: &Thing, reads: u64, writes: u64) {
         if let Some(object) = thing.object {
             let of_object = self.objects.entry(object);
             let (_, ops) = of_object.or_insert_with(|| (thing.name.clone(), OpCounts::default()));
             ops.reads += reads;
+            ops.writes += writes;
         }
     }
 

@@ -113,9 +113,10 @@ impl<H: Handle> Declaration<H> {
         Self { lock, ..self }
     }
 
-    /// Down to where copies are kept for reading: at memory processes by default. With [`Cache::Ap`] a
-    /// read of a valid copy sends nothing, and what others release is seen when this process next
-    /// synchronises (acquires, passes a barrier), and within 5 ms.
+    /// How near objects may come to the program: copies are kept at memory processes by default. With [`Cache::Ap`]
+    /// a read of a valid copy sends nothing, what this process alone uses it reads and changes in place
+    /// ([`Object::edit`](crate::Object::edit)), and what others release is seen when this process next synchronises (acquires,
+    /// passes a barrier), and within 5 ms.
     pub fn cache(self, cache: Cache) -> Self {
         Self { cache, ..self }
     }

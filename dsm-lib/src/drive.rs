@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ use tokio::sync::Notify;
 
 /// How long after the last blocking call the I/O thread takes over, if nothing is under way.
 const STAND_BY: Duration = Duration::from_millis(2);
+
+/// The same while objects are delegated to this process, which others may ask for.
+const ATTENTIVE: Duration = Duration::from_micros(200);
 
 thread_local! {
     /// This thread drives a session: it must not wait for one.
@@ -48,6 +52,8 @@ pub(crate) struct Drive {
     changed: Condvar,
     /// The I/O thread, driving, should let a blocking thread drive.
     let_go: Notify,
+    /// Objects are delegated to this process.
+    attentive: AtomicBool,
 }
 
 #[derive(Default)]
@@ -72,6 +78,7 @@ impl Drive {
             turn: Mutex::new(Turn::default()),
             changed: Condvar::new(),
             let_go: Notify::new(),
+            attentive: AtomicBool::new(false),
         })
     }
 
@@ -110,7 +117,11 @@ impl Drive {
         let mut turn = self.turn();
         turn.io_drives = false;
         loop {
-            let rested = turn.last.is_none_or(|at| at.elapsed() >= STAND_BY);
+            let stand_by = match self.attentive.load(Ordering::Relaxed) {
+                true => ATTENTIVE,
+                false => STAND_BY,
+            };
+            let rested = turn.last.is_none_or(|at| at.elapsed() >= stand_by);
             if turn.over {
                 return false;
             }
@@ -119,7 +130,7 @@ impl Drive {
                 turn.io_drives = true;
                 return true;
             }
-            let waited = self.changed.wait_timeout(turn, STAND_BY);
+            let waited = self.changed.wait_timeout(turn, stand_by);
             turn = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -127,6 +138,11 @@ impl Drive {
     fn should_let_go(&self) -> bool {
         let turn = self.turn();
         turn.over || turn.callers > 0
+    }
+
+    /// Objects are delegated to this process: others may ask for them at any time.
+    pub(crate) fn be_attentive(&self) {
+        self.attentive.store(true, Ordering::Relaxed);
     }
 
     /// The session is over.

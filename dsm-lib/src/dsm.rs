@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Malformed, MpId, PROTOCOL};
+use dosmos_proto::{Malformed, MpId, ObjectId, PROTOCOL};
 
-use crate::cache::Slot;
+use crate::cache::{Hits, Slot};
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
@@ -325,6 +325,16 @@ impl Dsm {
     /// What this process holds of an object.
     pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
         self.client.slot(thing, elements)
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+        self.client.count_section(thing, reads, writes);
+    }
+
+    /// An object that was edited is back in its place; others wait for it.
+    pub(crate) fn edited(&self, object: ObjectId) {
+        self.client.edited(object);
     }
 
     pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {

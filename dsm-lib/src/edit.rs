@@ -2,9 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use dosmos_proto::Runs;
+use dosmos_proto::{Runs, wire};
 
+use crate::cache::Taken;
 use crate::element::Element;
+use crate::object::write_of;
 use crate::{Call, Object, Result, drive};
 
 /// Most ranges of elements in one write: a message with the lengths of more could be too long.
@@ -32,7 +34,7 @@ impl<T: Element> Draft<T> {
     }
 
     /// The elements that are not, bit for bit, what they were.
-    pub(crate) fn changed(&self) -> Option<Runs> {
+    fn changed(&self) -> Option<Runs> {
         let width = size_of::<T>();
         let (now, before) = (T::bytes_of(&self.values), T::bytes_of(&self.before));
         let of = |at: usize| at * width..(at + 1) * width;
@@ -41,14 +43,27 @@ impl<T: Element> Draft<T> {
     }
 
     /// Writes that make the object what the draft is, none if nothing changed. Usually one.
-    pub(crate) fn writes(&self, object: &Object<T>, epoch: Option<u64>) -> Vec<Call<()>> {
+    pub(crate) fn writes(&self, object: &Object<T>) -> Vec<Call<()>> {
         let Some(runs) = self.changed() else {
             return Vec::new();
         };
         let parts = runs.parts(MOST_RUNS);
         parts
-            .map(|part| object.write_runs(epoch, &part, &self.values))
+            .map(|part| object.write_runs(None, &part, &self.values))
             .collect()
+    }
+
+    /// The write that makes the object what the draft is, if nobody else writes to it; none if nothing changed.
+    pub(crate) fn write(&self) -> Option<wire::Write> {
+        let runs = self.changed()?;
+        let (first, end) = runs.hull();
+        let hull = || Runs::one(first, end);
+        let runs = if runs.count() > MOST_RUNS {
+            hull()?
+        } else {
+            runs
+        };
+        Some(write_of(&runs, &self.values))
     }
 
     /// What is there now has been written.
@@ -57,10 +72,42 @@ impl<T: Element> Draft<T> {
     }
 }
 
-/// An object that is changed in place, outside a section: a `&mut [T]` that is written back by
-/// [`finish`](Self::finish), or when it is dropped. What was changed, and only that, is written, as one
-/// write outside a section: others see it at this process's next release or barrier at the latest, and
-/// what others write to other elements meanwhile stays.
+/// Edits that this thread has open.
+mod open {
+    use std::cell::Cell;
+    use std::marker::PhantomData;
+
+    thread_local! {
+        static OPEN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// An open edit. It stays on its thread.
+    #[derive(Debug)]
+    pub(super) struct Open(PhantomData<*const ()>);
+
+    impl Open {
+        pub(super) fn new() -> Self {
+            OPEN.set(OPEN.get() + 1);
+            Self(PhantomData)
+        }
+    }
+
+    impl Drop for Open {
+        fn drop(&mut self) {
+            OPEN.set(OPEN.get().saturating_sub(1));
+        }
+    }
+
+    /// Whether this thread edits an object.
+    pub(crate) fn is_open() -> bool {
+        OPEN.get() > 0
+    }
+}
+pub(crate) use open::is_open;
+
+/// An object that is changed in place, outside a section: a `&mut [T]`. Others see what was changed at this
+/// process's next release or barrier at the latest, and what others write to other elements meanwhile stays.
+/// The edit ends with [`finish`](Self::finish), or when it is dropped.
 ///
 /// ```no_run
 /// # fn f(band: &dsm_lib::Object<f64>) -> dsm_lib::Result<()> {
@@ -72,21 +119,42 @@ impl<T: Element> Draft<T> {
 /// # }
 /// ```
 ///
+/// While it is open, others that need the object may have to wait, so its thread may not: blocking operations
+/// that need a message fail with [`Error::EditOpen`](crate::Error::EditOpen). Read what the edit needs before it.
+///
 /// To change an object that others change too, edit it in a section: [`Section::values_mut`](crate::Section::values_mut).
-#[must_use = "an edit that is dropped is written at once"]
+#[must_use = "an edit that is dropped is over at once"]
 #[derive(Debug)]
 pub struct Edit<T: Element> {
     object: Object<T>,
-    draft: Draft<T>,
-    finished: bool,
+    values: Values<T>,
+    open: Option<open::Open>,
+}
+
+#[derive(Debug)]
+enum Values<T> {
+    /// Of an object that this process has to itself.
+    Own(Taken<T>),
+    /// Of another: what is changed is written at the end.
+    Draft(Draft<T>),
+    Finished,
 }
 
 impl<T: Element> Edit<T> {
     pub(crate) fn new(object: Object<T>, values: Vec<T>) -> Self {
+        Self::of(object, Values::Draft(Draft::of(values)))
+    }
+
+    /// Of an object that this process has to itself.
+    pub(crate) fn in_place(object: Object<T>, taken: Taken<T>) -> Self {
+        Self::of(object, Values::Own(taken))
+    }
+
+    fn of(object: Object<T>, values: Values<T>) -> Self {
         Self {
             object,
-            draft: Draft::of(values),
-            finished: false,
+            values,
+            open: Some(open::Open::new()),
         }
     }
 
@@ -101,47 +169,60 @@ impl<T: Element> Edit<T> {
     /// As indexing a slice does, if there is no such row.
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         let columns = self.columns();
-        &mut self.draft.values_mut()[i * columns..(i + 1) * columns]
+        &mut self[i * columns..(i + 1) * columns]
     }
 
-    /// Writes what was changed.
+    /// Ends the edit: what was changed is written.
     ///
     /// # Errors
-    /// As [`Object::write`].
+    /// As [`Object::write`]; [`Error::TakenBack`](crate::Error::TakenBack) if this process was not heard for too long.
     pub fn finish(mut self) -> Result<()> {
-        self.finished = true;
-        self.write()
+        self.end()
     }
 
-    fn write(&self) -> Result<()> {
-        let calls = drive::about_to_block(|| self.draft.writes(&self.object, None));
-        calls.into_iter().try_for_each(Call::wait)
+    fn end(&mut self) -> Result<()> {
+        self.open = None;
+        match std::mem::replace(&mut self.values, Values::Finished) {
+            Values::Own(taken) => self.object.put(taken),
+            Values::Draft(draft) if drive::is_driving() => {
+                // A thread that carries a session cannot wait for one; the write is on its way.
+                drop(draft.writes(&self.object));
+                Ok(())
+            }
+            Values::Draft(draft) => {
+                let calls = drive::about_to_block(|| draft.writes(&self.object));
+                calls.into_iter().try_for_each(Call::wait)
+            }
+            Values::Finished => Ok(()),
+        }
     }
 }
 
 impl<T: Element> Deref for Edit<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        self.draft.values()
+        match &self.values {
+            Values::Own(taken) => &taken.values,
+            Values::Draft(draft) => draft.values(),
+            Values::Finished => &[],
+        }
     }
 }
 
 impl<T: Element> DerefMut for Edit<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        self.draft.values_mut()
+        match &mut self.values {
+            Values::Own(taken) => &mut taken.values,
+            Values::Draft(draft) => draft.values_mut(),
+            Values::Finished => &mut [],
+        }
     }
 }
 
 impl<T: Element> Drop for Edit<T> {
     fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
-        if drive::is_driving() {
-            // A thread that carries a session cannot wait for one; the write is on its way.
-            drop(self.draft.writes(&self.object, None));
-        } else if let Err(error) = self.write() {
-            tracing::warn!(%error, "an edit that was dropped could not be written");
+        if let Err(error) = self.end() {
+            tracing::warn!(%error, "an edit that was dropped could not be finished");
         }
     }
 }

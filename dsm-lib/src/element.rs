@@ -21,7 +21,7 @@ pub trait Element:
 }
 
 /// An element type that one can add to: all but `bool`.
-pub trait Number: Element {}
+pub trait Number: Element + sealed::Sum {}
 
 pub(crate) mod sealed {
     /// Values to bytes and back.
@@ -34,14 +34,26 @@ pub(crate) mod sealed {
         /// The value with these bits; those beyond the type's width are ignored.
         fn from_bits(bits: u64) -> Self;
     }
+
+    /// Addition as an owner does it.
+    pub trait Sum {
+        /// The sum; integers wrap around.
+        fn plus(self, other: Self) -> Self;
+    }
 }
 
 macro_rules! numbers {
-    ($($rust:ty => $wire:ident, $to:expr, $from:expr;)*) => {$(
+    ($($rust:ty => $wire:ident, $to:expr, $from:expr, $sum:expr;)*) => {$(
         impl Element for $rust {
             const TYPE: ElementType = ElementType::$wire;
         }
         impl Number for $rust {}
+        impl sealed::Sum for $rust {
+            fn plus(self, other: Self) -> Self {
+                let sum: fn(Self, Self) -> Self = $sum;
+                sum(self, other)
+            }
+        }
         impl sealed::Sealed for $rust {
             fn bytes_of(values: &[Self]) -> &[u8] {
                 bytemuck::cast_slice(values)
@@ -66,13 +78,13 @@ macro_rules! numbers {
     )*};
 }
 numbers! {
-    u8 => U8, u64::from, |b| b as u8;
-    i32 => I32, |v| u64::from(v as u32), |b| b as i32;
-    i64 => I64, |v| v as u64, |b| b as i64;
-    u32 => U32, u64::from, |b| b as u32;
-    u64 => U64, |v| v, |b| b;
-    f32 => F32, |v| u64::from(v.to_bits()), |b| f32::from_bits(b as u32);
-    f64 => F64, f64::to_bits, f64::from_bits;
+    u8 => U8, u64::from, |b| b as u8, u8::wrapping_add;
+    i32 => I32, |v| u64::from(v as u32), |b| b as i32, i32::wrapping_add;
+    i64 => I64, |v| v as u64, |b| b as i64, i64::wrapping_add;
+    u32 => U32, u64::from, |b| b as u32, u32::wrapping_add;
+    u64 => U64, |v| v, |b| b, u64::wrapping_add;
+    f32 => F32, |v| u64::from(v.to_bits()), |b| f32::from_bits(b as u32), |a, b| a + b;
+    f64 => F64, f64::to_bits, f64::from_bits, |a, b| a + b;
 }
 
 impl Element for bool {

@@ -132,6 +132,27 @@ pub enum Error {
         /// The operation and its object.
         what: String,
     },
+    /// A blocking operation while this thread edits an object ([`Object::edit`](crate::Object::edit)): others that
+    /// need the object wait for the end of the edit, so both might wait for ever.
+    #[error(
+        "{what} cannot wait while this thread edits an object: finish the edit first, and read before it what it needs"
+    )]
+    EditOpen {
+        /// The operation and its object.
+        what: String,
+    },
+    /// This process was not heard for so long that an object was taken from it which it had to itself. What it
+    /// had changed since it last published is lost; the operation was not begun. Said once for each object.
+    #[error(
+        "{what} was not begun: {object}, which this process had to itself, was taken from it since it was not heard \
+         for 2 s (stopped, or overloaded?); its changes since it last synchronised may be lost. Read it again"
+    )]
+    TakenBack {
+        /// The operation and its object.
+        what: String,
+        /// The object that was taken.
+        object: String,
+    },
     /// The memory process sent a response that does not fit the request: a defect, or another version.
     #[error("{what}: the memory process sent a response that does not fit the request: {why}")]
     Protocol {

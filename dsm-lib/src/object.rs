@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Cache, Malformed, ObjectId, Region, Runs, Variable as Declared};
 
-use crate::cache::Slot;
+use crate::cache::{Hits, Slot, Taken};
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
@@ -17,6 +17,18 @@ use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
+
+/// The content of an object of up to this many bytes comes with the grant of a section.
+const GRANTED_VALUE: usize = 64 << 10;
+
+/// What this process would keep of an object that it reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Copy,
+    /// The object itself.
+    Exclusive,
+}
 
 /// Outside a section.
 const OUTSIDE: InSection = None;
@@ -177,6 +189,9 @@ impl<T: Element> Object<T> {
     /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
+        if self.can_have() && values.len() == self.len() {
+            self.ask_to_change(values.len())?;
+        }
         blocking(|| self.write_async(values))
     }
     /// See [`write`](Self::write).
@@ -189,6 +204,9 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
+        if self.can_have() {
+            self.ask_to_change(values.len())?;
+        }
         blocking(|| self.write_at_async(first, values))
     }
     /// See [`write_at`](Self::write_at).
@@ -196,14 +214,61 @@ impl<T: Element> Object<T> {
         self.write_part(OUTSIDE, first, values)
     }
 
-    /// Reads the whole object to change it in place, outside a section: what is changed is written when
-    /// the [`Edit`] is finished or dropped. One read, and one write if anything changed.
+    /// The elements as a slice to change in place, outside a section. If this process has the object to itself
+    /// (a variable with [`Cache::Ap`] whose object its own memory process owns), this takes no message and no
+    /// copy; else it reads the object, and what is changed is written when the [`Edit`] is finished or dropped.
+    /// One read, and one write if anything may have changed.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn edit(&self) -> Result<Edit<T>> {
-        let values = self.read()?.into_vec();
-        Ok(Edit::new(self.clone(), values))
+        if let Some(taken) = self.slot.as_ref().and_then(|slot| slot.take(false)) {
+            return Ok(Edit::in_place(self.clone(), taken));
+        }
+        if !self.can_have() {
+            return Ok(Edit::new(self.clone(), self.read()?.into_vec()));
+        }
+        let view = blocking(|| self.read_to_have())?;
+        match (self.slot.as_ref().and_then(|slot| slot.take(true)), view) {
+            // Given to this process with that read.
+            (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
+            (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
+            (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
+        }
+    }
+
+    /// Whether the object may be delegated to this process.
+    fn can_have(&self) -> bool {
+        self.slot.is_some() && self.is_local()
+    }
+
+    /// Asks for the object itself before some of it is changed, if that has happened often.
+    fn ask_to_change(&self, elements: usize) -> Result<()> {
+        let bytes = (elements * size_of::<T>()) as u64;
+        match &self.slot {
+            Some(slot) if !slot.is_exclusive() && slot.wants_to_change(bytes) => {
+                blocking(|| self.read_to_have()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts back what was taken to be edited.
+    pub(crate) fn put(&self, taken: Taken<T>) -> Result<()> {
+        let (kept, asked) = match &self.slot {
+            Some(slot) => slot.put(taken),
+            None => (false, false),
+        };
+        if asked {
+            self.dsm.edited(self.id);
+        }
+        match kept {
+            true => Ok(()),
+            false => Err(Error::TakenBack {
+                what: format!("the edit of {}", self.thing),
+                object: self.thing.to_string(),
+            }),
+        }
     }
 
     /// Writes element `at`.
@@ -247,9 +312,16 @@ impl<T: Element> Object<T> {
             });
         }
         let object = self.clone();
-        let body = self.access(wire::object_access::Kind::Acquire(wire::Acquire {}));
+        let want_value = self.len() * size_of::<T>() <= GRANTED_VALUE;
+        let acquire = wire::Acquire { want_value };
+        let body = self.access(wire::object_access::Kind::Acquire(acquire));
         self.call(Op::Acquire, body, move |reply| match reply {
-            Reply::Granted(grant) => Ok(wrap(Section::new(object, grant.epoch, grant.version))),
+            Reply::Granted(grant) => {
+                let values = grant.value.map(|v| values_of::<T>(&v, object.len()));
+                let (epoch, version) = (grant.epoch, grant.version);
+                let section = Section::new(object, epoch, version, values.transpose()?);
+                Ok(wrap(section))
+            }
             _ => Err(Malformed::new("reply", "not a grant")),
         })
     }
@@ -258,9 +330,11 @@ impl<T: Element> Object<T> {
         self.dsm.deadline()
     }
 
-    pub(crate) fn release_call(&self, epoch: u64) -> Call<u64> {
+    /// Releases a section, with what it wrote and was not sent before.
+    pub(crate) fn release_call(&self, epoch: u64, write: Option<wire::Write>) -> Call<u64> {
         let body = self.access(wire::object_access::Kind::Release(wire::Release {
             epoch: Some(epoch),
+            write,
         }));
         self.call(Op::Release, body, |reply| match reply {
             Reply::Released(done) => Ok(done.version),
@@ -283,11 +357,15 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
+        let change = |all: &mut [T]| all[first..first + values.len()].copy_from_slice(values);
+        if let Some(()) = self.change_here(epoch, values.len(), change) {
+            return Call::done(Ok(()));
+        }
         self.send_write(wire::Write {
             first: first as u32,
             data: Bytes::copy_from_slice(T::bytes_of(values)),
             epoch,
-            lengths: Vec::new(),
+            ..wire::Write::default()
         })
     }
 
@@ -297,16 +375,35 @@ impl<T: Element> Object<T> {
         if runs.is_one() {
             return self.write_part(epoch, first as usize, &values[first as usize..end as usize]);
         }
-        let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
-        for (first, end) in runs.iter() {
-            data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
+        let change = |all: &mut [T]| {
+            for (first, end) in runs.iter() {
+                let range = first as usize..end as usize;
+                all[range.clone()].copy_from_slice(&values[range]);
+            }
+        };
+        if let Some(()) = self.change_here(epoch, runs.elements() as usize, change) {
+            return Call::done(Ok(()));
         }
         self.send_write(wire::Write {
-            first,
-            data: data.freeze(),
             epoch,
-            lengths: runs.to_wire(),
+            ..write_of(runs, values)
         })
+    }
+
+    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
+    pub(crate) fn count_section(&self, reads: Hits, writes: (Hits, bool)) {
+        self.dsm.count_section(&self.thing, reads, writes);
+    }
+
+    /// Changes elements of an object that this process has to itself, outside a section.
+    fn change_here<R>(
+        &self,
+        epoch: InSection,
+        elements: usize,
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
+        let slot = self.slot.as_ref().filter(|_| epoch.is_none())?;
+        slot.change((elements * size_of::<T>()) as u64, change)
     }
 
     fn send_write(&self, write: wire::Write) -> Call<()> {
@@ -321,6 +418,28 @@ impl<T: Element> Object<T> {
         let columns = self.region.columns as usize;
         self.read_call(epoch, 0..self.len(), move |values, range, version| {
             Ok(View::of(values, range, columns, version))
+        })
+    }
+
+    /// Reads the whole object, to have it to itself if that is possible. Nothing if this process had its content,
+    /// which is void since.
+    fn read_to_have(&self) -> Call<Option<View<T>>> {
+        let columns = self.region.columns as usize;
+        let slot = self.slot.clone();
+        let (request, all) = (
+            self.read_request(OUTSIDE, None, Keep::Exclusive),
+            self.len(),
+        );
+        self.call(Op::Read, request, move |reply| {
+            let Reply::Read(done) = reply else {
+                return Err(Malformed::new("reply", "not the end of a read"));
+            };
+            let (values, version) = match slot.and_then(|slot| slot.peek()) {
+                Some(held) => held,
+                None if done.unchanged => return Ok(None),
+                None => (Arc::new(elements(&done, all)?), done.version),
+            };
+            Ok(Some(View::of(values, 0..all, columns, version)))
         })
     }
 
@@ -355,14 +474,10 @@ impl<T: Element> Object<T> {
         let slot = self.slot.clone().filter(|_| epoch.is_none());
         let keep = slot.as_ref().is_some_and(|slot| slot.wants(bytes));
         let (asked, all) = (range.clone(), self.len());
-        // Positions fit: an object has less than 2^32 elements. All of it is said in one way only.
-        let whole = range == (0..self.len());
-        let body = self.access(wire::object_access::Kind::Read(wire::Read {
-            first: range.start as u32,
-            end: (!whole).then_some(range.end as u32),
-            epoch,
-            keep,
-        }));
+        let keep = if keep { Keep::Copy } else { Keep::Nothing };
+        // All of it is said in one way only.
+        let part = (range != (0..all)).then_some(range);
+        let body = self.read_request(epoch, part, keep);
         self.call(Op::Read, body, move |reply| match reply {
             Reply::Read(done) if done.keep => {
                 // Kept when it arrived; as it is now, if it has not been dropped since.
@@ -380,6 +495,18 @@ impl<T: Element> Object<T> {
         })
     }
 
+    /// A request to read a part, or all.
+    fn read_request(&self, epoch: InSection, part: Option<Range<usize>>, keep: Keep) -> Request {
+        // Positions fit: an object has less than 2^32 elements.
+        self.access(wire::object_access::Kind::Read(wire::Read {
+            first: part.as_ref().map_or(0, |p| p.start as u32),
+            end: part.map(|p| p.end as u32),
+            epoch,
+            keep: keep != Keep::Nothing,
+            exclusive: keep == Keep::Exclusive,
+        }))
+    }
+
     fn call<R: 'static>(
         &self,
         op: Op,
@@ -394,6 +521,9 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        if self.can_have() {
+            self.ask_to_change(1)?;
+        }
         blocking(|| self.compare_exchange_async(at, expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
@@ -408,6 +538,10 @@ impl<T: Element> Object<T> {
         expected: T,
         new: T,
     ) -> Call<Exchange<T>> {
+        let here = self.atomic_here(epoch, at, |value| exchange(value, expected, new));
+        if let Some(exchange) = here {
+            return Call::done(Ok(exchange));
+        }
         let op = wire::atomic::Op::CompareExchange(wire::CompareExchange {
             expected: expected.to_bits(),
             desired: new.to_bits(),
@@ -416,6 +550,19 @@ impl<T: Element> Object<T> {
             previous: T::from_bits(done.previous),
             stored: done.stored,
         })
+    }
+
+    /// Changes an element of an object that this process has to itself.
+    fn atomic_here<R>(
+        &self,
+        epoch: InSection,
+        at: usize,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        // What is not there is refused by others.
+        let inside = at < self.len();
+        let change = |all: &mut [T]| change(&mut all[at]);
+        inside.then(|| self.change_here(epoch, 1, change)).flatten()
     }
 
     fn atomic<R: 'static>(
@@ -450,7 +597,7 @@ impl<T: Element> Object<T> {
         })
     }
 
-    fn check(&self, range: Range<usize>) -> Result<()> {
+    pub(crate) fn check(&self, range: Range<usize>) -> Result<()> {
         if range.start < range.end && range.end <= self.len() {
             return Ok(());
         }
@@ -474,6 +621,9 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        if self.can_have() {
+            self.ask_to_change(1)?;
+        }
         blocking(|| self.fetch_add_async(at, delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
@@ -482,16 +632,59 @@ impl<T: Number> Object<T> {
     }
 
     pub(crate) fn add(&self, epoch: InSection, at: usize, delta: T) -> Call<T> {
+        let here = self.atomic_here(epoch, at, |value| add(value, delta));
+        if let Some(previous) = here {
+            return Call::done(Ok(previous));
+        }
         let op = wire::atomic::Op::FetchAdd(delta.to_bits());
         self.atomic(epoch, at, op, |done| T::from_bits(done.previous))
     }
 }
 
+/// Stores `new` in the place of `expected`, as an owner does.
+pub(crate) fn exchange<T: Element>(value: &mut T, expected: T, new: T) -> Exchange<T> {
+    let previous = *value;
+    let stored = previous.to_bits() == expected.to_bits();
+    if stored {
+        *value = new;
+    }
+    Exchange { previous, stored }
+}
+
+/// Adds as an owner does; the value before.
+pub(crate) fn add<T: Number>(value: &mut T, delta: T) -> T {
+    let previous = *value;
+    *value = previous.plus(delta);
+    previous
+}
+
+/// A write of the elements of `runs`, which has them in their places in `values`.
+pub(crate) fn write_of<T: Element>(runs: &Runs, values: &[T]) -> wire::Write {
+    let mut data = BytesMut::with_capacity(runs.elements() as usize * size_of::<T>());
+    for (first, end) in runs.iter() {
+        data.extend_from_slice(T::bytes_of(&values[first as usize..end as usize]));
+    }
+    wire::Write {
+        first: runs.hull().0,
+        data: data.freeze(),
+        lengths: if runs.is_one() {
+            Vec::new()
+        } else {
+            runs.to_wire()
+        },
+        ..wire::Write::default()
+    }
+}
+
 /// The values in a reply, if they are as many as were asked for.
 fn elements<T: Element>(done: &wire::ReadDone, length: usize) -> Result<Vec<T>, Malformed> {
-    let values = T::from_bytes(&done.data).filter(|v| v.len() == length);
+    values_of(&done.data, length)
+}
+
+fn values_of<T: Element>(data: &[u8], length: usize) -> Result<Vec<T>, Malformed> {
+    let values = T::from_bytes(data).filter(|v| v.len() == length);
     values.ok_or_else(|| {
-        let bytes = done.data.len();
+        let bytes = data.len();
         Malformed::new(
             "value",
             format!("{bytes} bytes are not {length} elements of {}", T::TYPE),

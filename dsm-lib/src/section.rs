@@ -1,29 +1,67 @@
 //! Exclusive access to an object, from an acquire to its release.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use dosmos_proto::wire;
+
+use crate::cache::Hits;
 use crate::call::blocking;
 use crate::drive;
 use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
+use crate::object::{add, exchange};
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 
 /// A section: this process alone has the object until the section is released. What is written in it
-/// is seen here at once and by all others when [`release`](Self::release) has returned.
+/// is seen here at once, and by all others (other threads of this process too) when [`release`](Self::release) has
+/// returned.
+///
+/// The content of an object of up to 64 KiB comes with the grant, and what is written leaves with the release: such a
+/// section takes two messages, however much is done in it.
 ///
 /// Dropping a section releases it and waits for that, too; but only `release` tells what went wrong
-/// (a drop logs it). If this process loses the object, for example because its connection broke, all
-/// operations in the section fail, reads too, and what was written in it is undone.
+/// (a drop logs it). If this process loses the object, for example because its connection broke, operations in the
+/// section that need a message fail, the release at the latest, and what was written in it is undone.
 #[must_use = "a section that is dropped is released at once"]
 #[derive(Debug)]
 pub struct Section<T: Element> {
     object: Object<T>,
     hold: Hold,
     state: State,
-    /// The elements as this section sees them, once they were asked for as a slice.
+    /// The elements as this section sees them, if they came with the grant or were asked for as a slice.
     draft: OnceLock<Draft<T>>,
+    used: Used,
+}
+
+/// Accesses that a section served itself.
+#[derive(Debug, Default)]
+struct Used {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    /// The content came with the grant, and was not read yet.
+    unread: AtomicBool,
+    writes: u32,
+    written_bytes: u64,
+    /// The elements were given out to be changed.
+    slice: bool,
+    /// How many of the writes are counted.
+    counted: AtomicU64,
+}
+
+impl Used {
+    fn read(&self, bytes: usize) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.unread.store(false, Ordering::Relaxed);
+    }
+
+    fn write(&mut self, bytes: usize) {
+        self.writes = self.writes.saturating_add(1);
+        self.written_bytes += bytes as u64;
+    }
 }
 
 /// How far a section is.
@@ -82,12 +120,19 @@ enum Hold {
 }
 
 impl<T: Element> Section<T> {
-    pub(crate) fn new(object: Object<T>, epoch: u64, version: u64) -> Self {
+    /// With the values that came with the grant, if they did.
+    pub(crate) fn new(object: Object<T>, epoch: u64, version: u64, values: Option<Vec<T>>) -> Self {
+        let unread = AtomicBool::new(values.is_some());
+        let draft = values.map(|values| OnceLock::from(Draft::of(values)));
         Self {
             object,
             hold: Hold::Grant { epoch, version },
             state: State::Open,
-            draft: OnceLock::new(),
+            draft: draft.unwrap_or_default(),
+            used: Used {
+                unread,
+                ..Used::default()
+            },
         }
     }
 
@@ -97,6 +142,7 @@ impl<T: Element> Section<T> {
             hold: Hold::Words(lock),
             state: State::Open,
             draft: OnceLock::new(),
+            used: Used::default(),
         }
     }
 
@@ -135,7 +181,7 @@ impl<T: Element> Section<T> {
     /// over already, because the lock was lost; else as every operation. The error has the section with
     /// it, so that the release can be repeated.
     pub fn release(mut self) -> Result<u64, ReleaseFailed<Self>> {
-        match self.write_draft().and_then(|()| blocking(|| self.end())) {
+        match self.write_by_words().and_then(|()| blocking(|| self.end())) {
             Ok(version) => {
                 self.state = State::Over;
                 Ok(version)
@@ -147,10 +193,10 @@ impl<T: Element> Section<T> {
             }
         }
     }
-    /// See [`release`](Self::release). Blocks if the lock is not a queue lock, or to write what was changed
-    /// in [`values_mut`](Self::values_mut). A release that fails is sent once more.
+    /// See [`release`](Self::release). Blocks if the lock is not a queue lock. A release that fails is sent once
+    /// more.
     pub fn release_async(mut self) -> Call<u64> {
-        if let Err(error) = self.write_draft() {
+        if let Err(error) = self.write_by_words() {
             self.state = after(&error);
             return Call::failed(error);
         }
@@ -168,7 +214,7 @@ impl<T: Element> Section<T> {
 
     fn end(&self) -> Call<u64> {
         match &self.hold {
-            Hold::Grant { epoch, .. } => self.object.release_call(*epoch),
+            Hold::Grant { epoch, .. } => self.object.release_call(*epoch, self.last_write()),
             Hold::Words(lock) => {
                 let index = self.object.index() as usize;
                 let released = lock.release(index, self.object.deadline());
@@ -184,6 +230,9 @@ impl<T: Element> Section<T> {
     /// As [`read`](Self::read).
     pub fn values(&self) -> Result<&[T]> {
         if let Some(draft) = self.draft.get() {
+            if self.used.unread.load(Ordering::Relaxed) {
+                self.used.read(size_of_val(draft.values()));
+            }
             return Ok(draft.values());
         }
         let values = self.fetch()?;
@@ -197,6 +246,7 @@ impl<T: Element> Section<T> {
     /// As [`read`](Self::read).
     pub fn values_mut(&mut self) -> Result<&mut [T]> {
         self.values()?;
+        self.used.slice = true;
         match self.draft.get_mut() {
             Some(draft) => Ok(draft.values_mut()),
             None => Ok(&mut []),
@@ -208,13 +258,40 @@ impl<T: Element> Section<T> {
         Ok(view.into_vec())
     }
 
-    /// Writes what was changed in the slice.
-    fn write_draft(&mut self) -> Result<()> {
-        let Some(draft) = self.draft.get() else {
+    /// What was written in this section and not sent, for its release to send; counts what was done.
+    fn last_write(&self) -> Option<wire::Write> {
+        let used = &self.used;
+        let write = self.draft.get().and_then(Draft::write);
+        let slice = u32::from(used.slice && write.is_some());
+        let accesses = used.writes + slice;
+        let version = self.version();
+        let reads = Hits {
+            count: used.reads.swap(0, Ordering::Relaxed),
+            bytes: used.read_bytes.swap(0, Ordering::Relaxed),
+            version,
+        };
+        // Once, however often the release is repeated.
+        let counted = used.counted.swap(accesses.into(), Ordering::Relaxed);
+        let writes = Hits {
+            count: u64::from(accesses).saturating_sub(counted),
+            bytes: used.written_bytes,
+            version,
+        };
+        if reads.count + writes.count > 0 {
+            self.object.count_section(reads, (writes, write.is_some()));
+        }
+        write.map(|write| wire::Write {
+            accesses: Some(accesses.max(1)),
+            ..write
+        })
+    }
+
+    /// Writes what was changed in the slice, if the lock is made of words, whose release says nothing of it.
+    fn write_by_words(&mut self) -> Result<()> {
+        let (Hold::Words(_), Some(draft)) = (&self.hold, self.draft.get()) else {
             return Ok(());
         };
-        let grant = self.grant();
-        let calls = drive::about_to_block(|| draft.writes(&self.object, grant));
+        let calls = drive::about_to_block(|| draft.writes(&self.object));
         calls.into_iter().try_for_each(Call::wait)?;
         if let Some(draft) = self.draft.get_mut() {
             draft.written();
@@ -222,16 +299,44 @@ impl<T: Element> Section<T> {
         Ok(())
     }
 
+    /// Writes elements where the section has them, to be sent with its release; false if it does not have them.
+    fn write_here(&mut self, first: usize, values: &[T]) -> Result<bool> {
+        let range = first..first.saturating_add(values.len());
+        let (Hold::Grant { .. }, Some(draft)) = (&self.hold, self.draft.get_mut()) else {
+            self.leave_slice()?;
+            return Ok(false);
+        };
+        self.object.check(range.clone())?;
+        draft.values_mut()[range].copy_from_slice(values);
+        self.used.write(size_of_val(values));
+        Ok(true)
+    }
+
     /// Something else than the slice is written: the slice is read anew when it is asked for again.
-    fn leave_draft(&mut self) -> Result<()> {
-        self.write_draft()?;
+    fn leave_slice(&mut self) -> Result<()> {
+        self.write_by_words()?;
         self.draft.take();
         Ok(())
     }
 
-    /// Elements `range` as the slice has them, if there is one.
-    fn drafted(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
+    /// Changes one element where the section has it.
+    fn change_here<R>(&mut self, at: usize, change: impl FnOnce(&mut T) -> R) -> Result<Option<R>> {
+        let (Hold::Grant { .. }, Some(draft)) = (&self.hold, self.draft.get_mut()) else {
+            self.leave_slice()?;
+            return Ok(None);
+        };
+        self.object.check(at..at.saturating_add(1))?;
+        let result = change(&mut draft.values_mut()[at]);
+        self.used.write(size_of::<T>());
+        Ok(Some(result))
+    }
+
+    /// Elements `range` as the section has them, if it does; counts as a read.
+    fn read_here(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
         let values = self.draft.get()?.values().get(range)?;
+        if !values.is_empty() {
+            self.used.read(size_of_val(values));
+        }
         Some(View::new(values.to_vec(), columns, self.version()))
     }
 
@@ -245,7 +350,7 @@ impl<T: Element> Section<T> {
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
         let columns = self.object.region().columns as usize;
-        match self.drafted(0..self.object.len(), columns) {
+        match self.read_here(0..self.object.len(), columns) {
             Some(view) => Call::done(Ok(view)),
             None => self.object.read_whole(self.grant()),
         }
@@ -255,7 +360,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::read_range`].
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        let drafted = self.drafted(range.clone(), range.len());
+        let drafted = self.read_here(range.clone(), range.len());
         if let Some(view) = drafted.filter(|view| !view.is_empty()) {
             return Ok(view);
         }
@@ -271,7 +376,10 @@ impl<T: Element> Section<T> {
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
         match self.draft.get().and_then(|draft| draft.values().get(at)) {
-            Some(value) => Call::done(Ok(*value)),
+            Some(value) => {
+                self.used.read(size_of::<T>());
+                Call::done(Ok(*value))
+            }
             None => self.object.read_element(self.grant(), at),
         }
     }
@@ -281,13 +389,17 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::write`]; refused if the section is over (`StaleEpoch`).
     pub fn write(&mut self, values: &[T]) -> Result<()> {
-        self.leave_draft()?;
-        blocking(|| self.object.write_whole(self.grant(), values))
+        self.write_async(values).wait()
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
-        match self.leave_draft() {
-            Ok(()) => self.object.write_whole(self.grant(), values),
+        let here = match values.len() == self.object.len() {
+            true => self.write_here(0, values),
+            false => Ok(false),
+        };
+        match here {
+            Ok(true) => Call::done(Ok(())),
+            Ok(false) => self.object.write_whole(self.grant(), values),
             Err(error) => Call::failed(error),
         }
     }
@@ -296,13 +408,16 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
-        self.leave_draft()?;
-        blocking(|| self.object.write_part(self.grant(), first, values))
+        match self.write_here(first, values)? {
+            true => Ok(()),
+            false => blocking(|| self.object.write_part(self.grant(), first, values)),
+        }
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
-        match self.leave_draft() {
-            Ok(()) => self.object.write_part(self.grant(), first, values),
+        match self.write_here(first, values) {
+            Ok(true) => Call::done(Ok(())),
+            Ok(false) => self.object.write_part(self.grant(), first, values),
             Err(error) => Call::failed(error),
         }
     }
@@ -322,9 +437,12 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        self.leave_draft()?;
+        let here = self.change_here(at, |value| exchange(value, expected, new))?;
         let epoch = self.grant();
-        blocking(|| self.object.exchange(epoch, at, expected, new))
+        match here {
+            Some(exchange) => Ok(exchange),
+            None => blocking(|| self.object.exchange(epoch, at, expected, new)),
+        }
     }
 }
 
@@ -334,9 +452,12 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
-        self.leave_draft()?;
+        let here = self.change_here(at, |value| add(value, delta))?;
         let epoch = self.grant();
-        blocking(|| self.object.add(epoch, at, delta))
+        match here {
+            Some(previous) => Ok(previous),
+            None => blocking(|| self.object.add(epoch, at, delta)),
+        }
     }
 }
 
@@ -356,11 +477,9 @@ impl<T: Element> Drop for Section<T> {
             return;
         }
         if driving {
-            // A thread that carries a session cannot wait for one; the requests are on their way.
-            let draft = self.draft.get();
-            drop(draft.map(|draft| draft.writes(&self.object, self.grant())));
+            // A thread that carries a session cannot wait for one; the request is on its way.
             drop(self.end());
-        } else if let Err(error) = self.write_draft().and_then(|()| blocking(|| self.end())) {
+        } else if let Err(error) = self.write_by_words().and_then(|()| blocking(|| self.end())) {
             tracing::warn!(%error, "a section that was dropped could not be released");
         }
     }

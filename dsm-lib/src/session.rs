@@ -196,6 +196,7 @@ impl<K> Session<K> {
             object,
             kind: Some(wire::object_access::Kind::Release(wire::Release {
                 epoch: Some(epoch),
+                write: None,
             })),
         });
         let subject = Op::Release.on(&acquire.thing);
@@ -224,9 +225,9 @@ impl<K> Session<K> {
         self.pending.get(&id)?.subject.thing.object
     }
 
-    /// Reads that were served in this process.
-    pub(crate) fn count_reads(&mut self, thing: &Thing, reads: u64) {
-        self.tally.count_reads(thing, reads);
+    /// Reads and writes that were served in this process.
+    pub(crate) fn count_local(&mut self, thing: &Thing, reads: u64, writes: u64) {
+        self.tally.count_local(thing, reads, writes);
     }
 
     /// A message that gets no reply, for what travels beside requests; none if nothing can be sent.

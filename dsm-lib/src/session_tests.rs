@@ -33,7 +33,10 @@ fn access(object: u64, kind: wire::object_access::Kind) -> Request {
 fn submit(s: &mut Session<u32>, op: Op, ticket: u32) -> wire::ApRequest {
     let object = thing().object.unwrap().to_wire();
     let body = match op {
-        Op::Acquire => access(object, wire::object_access::Kind::Acquire(wire::Acquire {})),
+        Op::Acquire => access(
+            object,
+            wire::object_access::Kind::Acquire(wire::Acquire::default()),
+        ),
         Op::Bye => Request::Bye(wire::Bye {}),
         _ => access(
             object,
@@ -55,7 +58,10 @@ fn read_done(id: u64) -> wire::ApReply {
 fn granted(id: u64, epoch: u64) -> wire::ApReply {
     wire::ApReply {
         id,
-        body: Some(Reply::Granted(wire::Granted { epoch, version: 0 })),
+        body: Some(Reply::Granted(wire::Granted {
+            epoch,
+            ..wire::Granted::default()
+        })),
         ..wire::ApReply::default()
     }
 }

@@ -107,7 +107,13 @@ fn an_edit_writes_what_was_changed_and_nothing_else() {
     let mut edit = object.edit().unwrap();
     edit[1] = 10;
     edit[6] = 60;
-    v.set(7, 77).unwrap(); // by somebody else, meanwhile
+    // Others may wait for the object, so this thread may not wait for others.
+    let refused = v.set(6, 66).unwrap_err();
+    assert!(matches!(refused, Error::EditOpen { .. }), "{refused}");
+    let other = v.clone();
+    std::thread::spawn(move || other.set(7, 77).unwrap())
+        .join()
+        .unwrap(); // by somebody else, meanwhile
     edit.finish().unwrap();
     assert_eq!(object.read().unwrap()[..], [0, 10, 0, 0, 0, 0, 60, 77]);
     object.edit().unwrap().row_mut(0)[2] = 20; // written when it is dropped
@@ -115,7 +121,7 @@ fn an_edit_writes_what_was_changed_and_nothing_else() {
     drop(object.edit().unwrap()); // nothing changed, nothing written
     let log = fake.log();
     let writes = log.iter().filter(|l| *l == "write v").count();
-    assert_eq!(writes, 3, "{log:?}");
+    assert_eq!(writes, 4, "{log:?}");
 }
 
 #[test]
@@ -142,7 +148,12 @@ fn a_section_is_a_slice_that_is_written_at_its_release() {
     assert_eq!(v.get(1).unwrap(), 7.0);
     let log = fake.log();
     let count = |what: &str| log.iter().filter(|l| *l == what).count();
-    assert_eq!((count("write v"), count("read v")), (4, 6), "{log:?}");
+    let with_releases = (
+        count("2 writes with the release"),
+        count("1 writes with the release"),
+    );
+    assert_eq!((count("write v"), count("read v")), (0, 5), "{log:?}");
+    assert_eq!(with_releases, (1, 1), "{log:?}");
 }
 
 #[test]
@@ -205,6 +216,60 @@ fn all_objects_are_read_at_once_and_put_together() {
     // Answered three at a time, the last first: one by one it would hang.
     let expected: Vec<u32> = (0..35).map(|at| number(at / 7, at % 7)).collect();
     assert_eq!(grid.read_all().unwrap(), expected);
+}
+
+#[test]
+fn a_section_takes_two_messages_however_much_is_done_in_it() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<i64> = dsm.vector("near", 1000).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let mark = fake.log().len();
+    let mut section = object.acquire().unwrap();
+    for i in 0..1000 {
+        section.set(i, i as i64).unwrap();
+    }
+    section.write_at(2, &[-2, -3]).unwrap();
+    assert_eq!(section.fetch_add(0, 5).unwrap(), 0);
+    assert!(section.compare_exchange(0, 5, 6).unwrap().stored);
+    assert!(section.set(1000, 1).is_err(), "there is no such element");
+    assert_eq!(section.read_range(0..4).unwrap()[..], [6, 1, -2, -3]);
+    assert_eq!(section.get(999).unwrap(), 999);
+    section.release().unwrap();
+    dsm.publish().unwrap();
+    let log = fake.log()[mark..].to_vec();
+    assert_eq!(
+        log,
+        [
+            "acquire near",
+            "2 cached reads",
+            "release near",
+            "1003 writes with the release",
+            "publish "
+        ]
+    );
+    assert_eq!(object.read_range(0..4).unwrap()[..], [6, 1, -2, -3]);
+    let done = dsm.counts().total();
+    assert_eq!((done.reads, done.writes), (3, 1003));
+    // Writes that change nothing are writes, and reading alone sends nothing but the release.
+    let mark = fake.log().len();
+    let mut section = object.acquire().unwrap();
+    section.set(1, 1).unwrap();
+    section.release().unwrap();
+    let log = fake.log()[mark..].to_vec();
+    assert_eq!(log, ["acquire near", "1 local writes", "release near"]);
+    // The slice counts as one read and one write.
+    let mark = fake.log().len();
+    let mut section = object.acquire().unwrap();
+    section.values_mut().unwrap()[..10].fill(7);
+    section.release().unwrap();
+    let log = fake.log()[mark..].to_vec();
+    let said = [
+        "1 cached reads",
+        "release near",
+        "1 writes with the release",
+    ];
+    assert_eq!(log[1..], said);
 }
 
 #[test]

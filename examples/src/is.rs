@@ -17,7 +17,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, Dsm, Vector};
+use dsm_lib::{Cache, Call, Dsm, Vector};
 
 use crate::common::{Pace, dice, enough, same_bits, share, unit};
 use crate::error::Result;
@@ -48,7 +48,7 @@ impl Program for Is {
         let mine = share(self.keys, dsm.size(), dsm.rank());
         let mut keys: Vec<u32> = mine.clone().map(|at| self.key(at)).collect();
         shared.clear(0, dsm.rank())?.wait()?;
-        let mut ranks = vec![0; keys.len()];
+        let ranks = shared.ranks.object(dsm.rank())?;
         let mut clock = self.pace.start(dsm, "is", ITERATIONS)?;
         while clock.runs() {
             for (at, key) in self.changes(clock.done()) {
@@ -62,12 +62,14 @@ impl Program for Is {
             cleared.wait()?;
             shared.add(set, dsm, &counts)?;
             clock.barrier()?;
-            rank(&keys, &starts(&shared.buckets[set].read_all()?), &mut ranks);
+            let starts = starts(&shared.buckets[set].read_all()?);
+            let mut ranks = ranks.edit()?;
+            rank(&keys, &starts, &mut ranks);
+            ranks.finish()?;
             if !clock.next()? {
                 break;
             }
         }
-        shared.ranks.object(dsm.rank())?.write(&ranks)?;
         clock.finish()?;
         if dsm.rank() > 0 {
             return Ok(String::new());
@@ -206,7 +208,13 @@ impl Shared {
                 vector("is.buckets-even", is.buckets)?,
                 vector("is.buckets-odd", is.buckets)?,
             ],
-            ranks: vector("is.ranks", is.keys)?,
+            // Each process writes its own in place, and the first reads them at the end.
+            ranks: dsm
+                .vector("is.ranks", is.keys)
+                .split(dsm.size())
+                .owner_per_rank()
+                .cache(Cache::Ap)
+                .declare()?,
         })
     }
 

@@ -14,7 +14,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Call, Dsm, Matrix, Object, Vector};
+use dsm_lib::{Cache, Call, Dsm, Matrix, Object, Vector};
 use rand::RngExt;
 
 use crate::common::{Dice, dice, seconds, unit};
@@ -175,6 +175,7 @@ impl Shared {
                 .vector("workpile.piles", piles)
                 .split(piles)
                 .owner_ranks((0..piles).map(|pile| (clients + pile).min(dsm.size() - 1)))
+                .cache(Cache::Ap) // who works alone takes chunks without a message
                 .declare()?,
             results: dsm
                 .matrix("workpile.results", dsm.size(), WAITED + 1)

@@ -113,6 +113,8 @@ fn the_owner_fences_a_section_lost_behind_the_requesters_back() {
             version: 1,
             data: bytes(0),
             keep: false,
+            delegation: None,
+            unchanged: false,
         })
     );
 }
@@ -339,6 +341,8 @@ fn a_lost_peer_fails_what_it_was_asked_and_frees_what_it_held() {
             version: 1,
             data: bytes(0),
             keep: false,
+            delegation: None,
+            unchanged: false,
         })
     );
     assert!(matches!(c.call(0, read(y)), Some(Reply::Read { .. })));

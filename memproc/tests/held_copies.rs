@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::messages::{CachedReads, Request};
+use dosmos_memproc::core::messages::{LocalAccesses, Request};
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{Cache, MpId, Nanos, ObjectId};
 
@@ -220,7 +220,8 @@ fn reads_of_copies_are_recorded_as_cached_reads() {
     let (mut c, x) = cluster(2, Invalidate);
     c.call(2, read_to_keep(x));
     c.items.clear();
-    let reads = CachedReads {
+    let reads = LocalAccesses {
+        writes: false,
         object: x,
         count: 3,
         first: Nanos(10),

@@ -256,16 +256,20 @@ fn write(object: ObjectId, data: Vec<u8>) -> In {
             data: data.into(),
             epoch: None,
             lengths: Vec::new(),
+            accesses: None,
         }),
     )
 }
 fn acquire(object: ObjectId) -> In {
-    access(object, w::object_access::Kind::Acquire(w::Acquire {}))
+    access(
+        object,
+        w::object_access::Kind::Acquire(w::Acquire::default()),
+    )
 }
 fn release(object: ObjectId) -> In {
     access(
         object,
-        w::object_access::Kind::Release(w::Release { epoch: None }),
+        w::object_access::Kind::Release(w::Release::default()),
     )
 }
 fn barrier() -> In {

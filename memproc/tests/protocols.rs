@@ -8,6 +8,7 @@ use common::*;
 use dosmos_memproc::core::messages::{Request, Scope};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::Nanos;
+use dosmos_trace::Op;
 
 /// Two memory processes of one group with one application process each; `x` is owned by mp0.
 fn pair() -> (Cluster, dosmos_proto::ObjectId) {
@@ -114,6 +115,62 @@ fn acquire_free_local_and_remote() {
          mp1 -> ap1 granted epoch 2 v1
          ",
     );
+}
+
+#[test]
+fn a_section_takes_two_round_trips_its_value_comes_with_the_grant_and_its_writes_leave_with_the_release()
+ {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let x = c.scalar("x", 1, Invalidate);
+    c.call(1, write(x, 5));
+    c.log.clear();
+    c.call(0, acquire_with_value(x));
+    c.call(
+        0,
+        release_with(x, Some(1), Some(written(0, bytes(6), 1000))),
+    );
+    c.expect(
+        "
+         ap0 -> mp0 acquire x[0] with its value
+         mp0 -> mp1 acquire x[0] with its value by ap0
+         record@mp1 owner acquire x[0] by ap0 intra v0
+         mp1 -> mp0 granted epoch 1 v0 value 5
+         record@mp0 requester acquire x[0] by ap0 intra v0
+         mp0 -> ap0 granted epoch 1 v0 value 5
+         ap0 -> mp0 release x[0] = 6
+         mp0 -> mp1 release x[0] = 6 by ap0
+         record@mp1 owner write x[0] by ap0 intra v0
+         record@mp1 owner release x[0] by ap0 intra v1
+         mp1 -> mp0 released v1
+         record@mp0 requester write x[0] by ap0 intra v1
+         record@mp0 requester release x[0] by ap0 intra v1
+         mp0 -> ap0 released v1
+         ",
+    );
+    let counts: Vec<u32> = c
+        .records()
+        .filter(|r| r.op == Op::Write)
+        .map(|r| r.count)
+        .collect();
+    assert_eq!(
+        counts[counts.len() - 2..],
+        [1000, 1000],
+        "each stands for the same writes"
+    );
+    c.call(1, read(x));
+    assert_eq!(c.log.last().unwrap(), "mp1 -> ap1 value 6 v1");
+}
+
+#[test]
+fn a_write_that_does_not_fit_leaves_the_section_open() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let x = c.scalar("x", 1, Invalidate);
+    c.call(0, acquire(x));
+    let wrong = release_with(x, Some(1), Some(written(1, bytes(6), 1)));
+    let said = c.refusal(0, wrong);
+    assert!(said.contains("x[0]"), "{said}");
+    c.call(0, release_with(x, Some(1), Some(written(0, bytes(7), 1))));
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 released v1");
 }
 
 #[test]

@@ -23,6 +23,8 @@ fn value(v: u64, version: u64) -> Option<Reply> {
         version,
         data,
         keep: false,
+        delegation: None,
+        unchanged: false,
     })
 }
 

@@ -47,6 +47,11 @@ impl Runs {
         (first, self.0.last().map_or(first, |r| r.1))
     }
 
+    /// Number of runs.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether there is no gap.
     pub fn is_one(&self) -> bool {
         self.0.len() == 1

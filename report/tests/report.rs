@@ -6,8 +6,8 @@
 mod support;
 
 use dosmos_analysis::{Analysis, Input, Thresholds, analyse};
-use dosmos_client::Memory;
 use dosmos_report::{Options, report};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::{Catalog, Completeness, Filter, TraceSource};
 
 async fn analysed(source: &Memory) -> Analysis {

@@ -2,8 +2,14 @@
 //!
 //! * [`reference`]: a seeded stream of records that tests and benchmarks of the trace store agree on.
 //! * [`labelled`]: traces with known pathologies, to score the detectors by.
+//! * [`Memory`]: a source over records at hand, answered by brute force.
+//! * [`recorded`]: traces of real runs with pathologies, and of their cures.
 //!
 //! Invariant: the same seed gives the same records on every machine.
 
 pub mod labelled;
+mod memory;
+pub mod recorded;
 pub mod reference;
+
+pub use memory::Memory;

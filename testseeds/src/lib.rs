@@ -7,6 +7,14 @@
 //! * `DOSMOS_CASES`: the number of cases per test.
 //!
 //! A failing test prints the command that repeats it.
+//!
+//! Also: random numbers from a seed ([`Random`]), and tests that run a part of themselves in a process of its own
+//! ([`child`]).
+
+pub mod child;
+mod random;
+
+pub use random::Random;
 
 use std::env;
 use std::str::FromStr;

@@ -5,11 +5,11 @@
 mod support;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use dosmos_client::Memory;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     EmpId, GroupId, GroupPath, MpId, Nanos, TopologyBuilder, Variable, VariableSpec,
 };
+use dosmos_testkit::Memory;
 use dosmos_trace::Record;
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_visualizer::state::{Palette, State};

@@ -6,8 +6,8 @@ mod support;
 
 use std::fmt::Write;
 
-use dosmos_client::Memory;
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent};
+use dosmos_testkit::Memory;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
 use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};

@@ -98,71 +98,88 @@ Examples:
   echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6}' | dosmos model lopc --input -
   dosmos model predict --what-if procs=16
 
-Questions, fields and units of each model: docs/guide/models.md.";
+Questions, fields and units of each model: docs/guide/models.md.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_LOPC: &str = "\
 Example:
   echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6}' | dosmos model lopc --input - --plot lopc.svg
 
-Times are in any unit, the same for all fields.";
+Times are in any unit, the same for all fields.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_CLIENT_SERVER: &str = "\
 Example:
   echo '{\"P\": 32, \"W\": 1000, \"So\": 131, \"Sl\": 40}' | dosmos model client-server --input -
 
-Times are in any unit, the same for all fields.";
+Times are in any unit, the same for all fields.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_GENERAL: &str = "\
 Example:
   echo '{\"V\": [[0, 1], [1, 0]], \"W\": [300, 300], \"So\": 100, \"Sl\": 7}' | dosmos model general --input -
 
-Times are in any unit, the same for all fields.";
+Times are in any unit, the same for all fields.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_SIMULATE: &str = "\
 Example:
   echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6, \"cycles\": 20000}' | dosmos model simulate --input -
 
-Times are in any unit, the same for all fields.";
+Times are in any unit, the same for all fields.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_DVSM: &str = "\
 Example:
   dosmos model inputs --for dvsm > run.json && dosmos model dvsm --input run.json
 
-Times are in microseconds, sizes in bytes.";
+Times are in microseconds, sizes in bytes.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_MEMHIER: &str = "\
 Example:
   echo '{\"config\": \"C8\", \"program\": \"EDGE\", \"x_max\": 1048576}' | dosmos model memhier --input -
 
-Times are in seconds, sizes in bytes.";
+Times are in seconds, sizes in bytes.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_CLUSTER: &str = "\
 Example:
   dosmos model cluster --input budget.json
 
-Times are in seconds, sizes in bytes.";
+Times are in seconds, sizes in bytes.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_FIT: &str = "\
 Example:
   dosmos model inputs --for fit > trace.json && dosmos model fit --input trace.json
 
-Sizes are in bytes.";
+Sizes are in bytes.
+Exit status: 0, or 2 if the input cannot be read or the model has no answer to it.";
 
 pub(crate) const MODEL_INPUTS: &str = "\
 Examples:
   dosmos model inputs
-  dosmos model inputs --run-dir dosmos-run/latest --for lopc > lopc.json";
+  dosmos model inputs --run-dir dosmos-run/latest --for lopc > lopc.json
+
+Exit status: 0, or 2 if the run cannot be read or has nothing to make inputs from.";
 
 pub(crate) const MODEL_PREDICT: &str = "\
 Examples:
   dosmos model predict
-  dosmos model predict --run-dir dosmos-run/latest --what-if speed=8,procs=16";
+  dosmos model predict --run-dir dosmos-run/latest --what-if speed=8,procs=16
+
+Exit status: 0, or 2 if the run cannot be read or nothing can be predicted from it.";
 
 pub(crate) const STORE: &str = "\
 Example:
   dosmos store info dosmos-run/latest/store/emp-north";
 
-pub(crate) const STORE_INFO: &str = STORE;
+pub(crate) const STORE_INFO: &str = "\
+Example:
+  dosmos store info dosmos-run/latest/store/emp-north
+
+Exit status: 0, or 2 if the store cannot be read.";
 
 pub(crate) const STORE_VERIFY: &str = "\
 Example:
@@ -184,7 +201,9 @@ Exit status: 0 the file is valid; 2 it is not, and every error is printed. Keys:
 
 pub(crate) const COMPLETIONS: &str = "\
 Example:
-  dosmos completions bash > ~/.local/share/bash-completion/completions/dosmos";
+  dosmos completions bash > ~/.local/share/bash-completion/completions/dosmos
+
+Exit status: 0, or 2 if the shell is not known.";
 
 pub(crate) const APP: &str = "\
 Examples:
@@ -231,6 +250,10 @@ mod tests {
                 own += usize::from(format!("dosmos {} ", words.join(" ")).starts_with(&name));
             }
             assert!(own > 0, "{name}has no example");
+            assert!(
+                help.contains("Exit status: 0"),
+                "{name}says nothing of its exit status"
+            );
         }
     }
 }

@@ -276,7 +276,7 @@ impl Running {
 fn note_all(said: anyhow::Result<Vec<String>>) {
     match said {
         Ok(said) => said.iter().for_each(|s| output::note(s)),
-        Err(e) => output::note(&format!("{e:#}")),
+        Err(e) => output::note(&output::with_causes(&e)),
     }
 }
 

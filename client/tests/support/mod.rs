@@ -5,12 +5,12 @@
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test, and the preview, uses its part
 
-use dosmos_client::Memory;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId, Placement,
     ProcessCounters, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
+use dosmos_testkit::Memory;
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{ApOrigins, BarrierName, Catalog, EmpStatus, ProcessStatus, Status};
 use dosmos_trace::record::Flags;

@@ -1,23 +1,96 @@
-//! What this process holds of one object, as a state machine: what it keeps, when that is void, and how
-//! often it was read. Messages are taken in the order of the session's stream.
+//! What this process holds of one object, as a state machine: a copy to read, or the object itself
+//! (*delegated*, docs/design/consistency.md#exclusive-delegation); when that is void or asked for; and how
+//! often it was accessed. Messages are taken in the order of the session's stream.
 
-/// Reads served from a copy and not reported yet.
+/// Accesses of one kind that were served here and not reported yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hits {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    /// Of the copy last read.
+    /// Of the content last accessed.
     pub(crate) version: u64,
+}
+
+/// What others want of an object that is delegated to this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Elements `[first, end)`, now and whenever they changed and this process synchronises.
+    Elements(u32, u32),
+    /// The object.
+    Everything,
+}
+
+/// What goes back to the owner of an object that is delegated to this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Back<C> {
+    pub(crate) delegation: u64,
+    pub(crate) version: u64,
+    /// The delegation goes on.
+    pub(crate) kept: bool,
+    /// Of which `parts` are sent; none if nothing is.
+    pub(crate) content: Option<C>,
+    pub(crate) parts: Parts,
+    /// Accesses served here in this delegation.
+    pub(crate) served: u64,
+}
+
+/// Which elements are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    All,
+    Ranges(Vec<(u32, u32)>),
+}
+
+impl<C> Back<C> {
+    /// The answer about an object that this process does not have: nothing, of nothing.
+    pub(crate) fn nothing(delegation: u64) -> Self {
+        Self {
+            delegation,
+            version: 0,
+            kept: false,
+            content: None,
+            parts: Parts::Ranges(Vec::new()),
+            served: 0,
+        }
+    }
+}
+
+/// The answer to a recall.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer<C> {
+    Now(Back<C>),
+    /// When the content, which is being edited, is put back.
+    Later,
+}
+
+/// An object that is delegated to this process.
+#[derive(Debug)]
+struct Delegation {
+    number: u64,
+    /// The content differs from what the owner has.
+    changed: bool,
+    /// It changed since the version was counted up.
+    newer: bool,
+    /// Elements that others read: published whenever this process synchronises.
+    watched: Vec<(u32, u32)>,
+    /// They may have changed since they were published.
+    unpublished: bool,
+    /// Asked for while the content was being edited.
+    asked: Vec<Wanted>,
+    served: u64,
 }
 
 /// What is held of one object. `C` is its content.
 #[derive(Debug)]
 pub(crate) struct Held<C> {
+    /// None also while the content of a delegated object is being edited.
     content: Option<C>,
     version: u64,
     /// Replies to requests before this one are not kept: what they bring may lack a write of ours.
     valid_from: u64,
-    hits: Hits,
+    delegation: Option<Delegation>,
+    reads: Hits,
+    writes: Hits,
 }
 
 impl<C> Default for Held<C> {
@@ -26,57 +99,269 @@ impl<C> Default for Held<C> {
             content: None,
             version: 0,
             valid_from: 0,
-            hits: Hits::default(),
+            delegation: None,
+            reads: Hits::default(),
+            writes: Hits::default(),
         }
     }
 }
 
-impl<C> Held<C> {
+impl<C: Clone> Held<C> {
     /// The content and its version, if it is valid.
     pub(crate) fn get(&self) -> Option<(&C, u64)> {
         Some((self.content.as_ref()?, self.version))
     }
 
-    /// As [`get`](Self::get), for a read of this size, which is counted; and whether it is the first since
-    /// the last [`take_hits`](Self::take_hits).
+    /// As [`get`](Self::get), for a read of this size, which is counted; and whether it is the first access
+    /// since the last [`take_hits`](Self::take_hits).
     #[inline]
     pub(crate) fn read(&mut self, bytes: u64) -> Option<(&C, u64, bool)> {
         let content = self.content.as_ref()?;
-        let first = self.hits.count == 0;
-        self.hits.count += 1;
-        self.hits.bytes += bytes;
-        self.hits.version = self.version;
+        let first = self.reads.count + self.writes.count == 0;
+        self.reads.add(bytes, self.version);
+        if let Some(d) = &mut self.delegation {
+            d.served += 1;
+        }
         Some((content, self.version, first))
     }
 
-    /// The reads since the last time, if there were any.
-    pub(crate) fn take_hits(&mut self) -> Option<Hits> {
-        let hits = std::mem::take(&mut self.hits);
-        (hits.count > 0).then_some(hits)
+    /// Changes the content, if the object is delegated to this process; counts as a write of this size. What
+    /// `change` gives, whether it is the first access since the last [`take_hits`](Self::take_hits), and
+    /// whether there is something to publish that was not before.
+    #[inline]
+    pub(crate) fn change<R>(
+        &mut self,
+        bytes: u64,
+        change: impl FnOnce(&mut C) -> R,
+    ) -> Option<(R, bool, bool)> {
+        let d = self.delegation.as_mut()?;
+        let content = self.content.as_mut()?;
+        let result = change(content);
+        let first = self.reads.count + self.writes.count == 0;
+        self.writes.add(bytes, self.version);
+        let publish = d.touch(1);
+        Some((result, first, publish))
+    }
+
+    /// Whether the object is delegated to this process.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.delegation.is_some()
+    }
+
+    /// Takes the content out to change it, if the object is delegated to this process: with the number of the
+    /// delegation, to [`put`](Self::put) it back. Counts as a write of this size, and as a read unless the content
+    /// has just been `read`; and whether they are the first accesses since the last
+    /// [`take_hits`](Self::take_hits).
+    pub(crate) fn take(&mut self, bytes: u64, read: bool) -> Option<(C, u64, bool)> {
+        let d = self.delegation.as_mut()?;
+        let content = self.content.take()?;
+        let first = self.reads.count + self.writes.count == 0;
+        if !read {
+            self.reads.add(bytes, self.version);
+        }
+        self.writes.add(bytes, self.version);
+        d.touch(2);
+        Some((content, d.number, first))
+    }
+
+    /// Puts the content back. False if the object was taken from this process meanwhile. Then
+    /// [`answers`](Self::answers) has what was asked for.
+    pub(crate) fn put(&mut self, delegation: u64, content: C) -> bool {
+        let ours = |d: &&Delegation| d.number == delegation;
+        let found = self.delegation.as_ref().filter(ours).is_some();
+        if found {
+            self.content = Some(content);
+        }
+        found
+    }
+
+    /// Whether others asked for something while the content was being edited.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.delegation
+            .as_ref()
+            .is_some_and(|d| !d.asked.is_empty())
+    }
+
+    /// Whether elements that others read are to be published.
+    pub(crate) fn is_unpublished(&self) -> bool {
+        self.delegation.as_ref().is_some_and(|d| d.unpublished)
+    }
+
+    /// Answers to what was asked for while the content was being edited.
+    pub(crate) fn answers(&mut self) -> Vec<Back<C>> {
+        let asked = match &mut self.delegation {
+            Some(d) if self.content.is_some() => std::mem::take(&mut d.asked),
+            _ => Vec::new(),
+        };
+        asked.into_iter().filter_map(|w| self.back(w)).collect()
+    }
+
+    /// The owner wants something of an object that it delegated to this process.
+    pub(crate) fn recall(&mut self, delegation: u64, wanted: Wanted) -> Answer<C> {
+        match &mut self.delegation {
+            Some(d) if d.number == delegation && self.content.is_none() => {
+                d.asked.push(wanted);
+                Answer::Later
+            }
+            Some(d) if d.number == delegation => {
+                Answer::Now(self.back(wanted).unwrap_or(Back::nothing(delegation)))
+            }
+            _ => Answer::Now(Back::nothing(delegation)),
+        }
+    }
+
+    /// What others read and what changed of it, before this process synchronises.
+    pub(crate) fn publish(&mut self) -> Option<Back<C>> {
+        let content = self.content.clone()?;
+        let d = self.delegation.as_mut().filter(|d| d.unpublished)?;
+        d.unpublished = false;
+        let parts = Parts::Ranges(d.watched.clone());
+        Some(d.part(content, parts, &mut self.version))
+    }
+
+    /// Gives the object back, if it is delegated to this process and not being edited.
+    pub(crate) fn give_back(&mut self) -> Option<Back<C>> {
+        self.back(Wanted::Everything)
+    }
+
+    fn back(&mut self, wanted: Wanted) -> Option<Back<C>> {
+        let content = self.content.clone()?;
+        let d = self.delegation.as_mut()?;
+        match wanted {
+            Wanted::Elements(first, end) => {
+                d.watch((first, end));
+                let parts = Parts::Ranges(vec![(first, end)]);
+                Some(d.part(content, parts, &mut self.version))
+            }
+            Wanted::Everything => {
+                let (content, parts) = match d.changed {
+                    true => (Some(content), Parts::All),
+                    false => (None, Parts::Ranges(Vec::new())),
+                };
+                self.version += u64::from(d.newer);
+                let back = Back {
+                    delegation: d.number,
+                    version: self.version,
+                    kept: false,
+                    content,
+                    parts,
+                    served: d.served,
+                };
+                self.delegation = None;
+                Some(back)
+            }
+        }
+    }
+
+    /// The accesses since the last time, if there were any: reads and writes.
+    pub(crate) fn take_hits(&mut self) -> (Option<Hits>, Option<Hits>) {
+        let taken = |hits: &mut Hits| Some(std::mem::take(hits)).filter(|h| h.count > 0);
+        (taken(&mut self.reads), taken(&mut self.writes))
     }
 
     /// The reply to `request` brought content that may be kept.
     pub(crate) fn keep(&mut self, request: u64, content: C, version: u64) {
-        if request >= self.valid_from {
+        if request >= self.valid_from && self.delegation.is_none() {
             self.content = Some(content);
             self.version = version;
         }
     }
 
+    /// The reply to `request` delegates the object to this process, with its content unless that is what it
+    /// has. False if it cannot take it: it is to be given back.
+    pub(crate) fn entrust(
+        &mut self,
+        request: u64,
+        content: Option<C>,
+        version: u64,
+        delegation: u64,
+    ) -> bool {
+        let fresh = request >= self.valid_from && self.delegation.is_none();
+        if !fresh || (content.is_none() && self.content.is_none()) {
+            return false;
+        }
+        if content.is_some() {
+            self.content = content;
+        }
+        self.version = version.max(self.version);
+        self.delegation = Some(Delegation {
+            number: delegation,
+            changed: false,
+            newer: false,
+            watched: Vec::new(),
+            unpublished: false,
+            asked: Vec::new(),
+            served: 0,
+        });
+        true
+    }
+
     /// This process writes, in the request `request`.
     pub(crate) fn wrote(&mut self, request: u64) {
-        self.content = None;
+        self.invalidate();
         self.valid_from = request;
     }
 
-    /// The memory process says that the content is out of date, or the session is over.
+    /// The memory process says that the copy is out of date.
     pub(crate) fn invalidate(&mut self) {
+        if self.delegation.is_none() {
+            self.content = None;
+        }
+    }
+
+    /// The session is over, or the object was taken from this process. Whether changes are lost that
+    /// nobody else has seen.
+    pub(crate) fn lose(&mut self) -> bool {
         self.content = None;
+        self.delegation.take().is_some_and(|d| d.changed)
+    }
+
+    /// The number of the delegation, if the object is delegated to this process.
+    pub(crate) fn delegation(&self) -> Option<u64> {
+        self.delegation.as_ref().map(|d| d.number)
     }
 
     /// The owner says that its content has this version now and told of no change: what is held is of that
     /// version too.
     pub(crate) fn confirm(&mut self, version: u64) {
         self.version = self.version.max(version);
+    }
+}
+
+impl Hits {
+    fn add(&mut self, bytes: u64, version: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.version = version;
+    }
+}
+
+impl Delegation {
+    /// The content changes; whether there is something to publish that was not before.
+    fn touch(&mut self, accesses: u64) -> bool {
+        self.served += accesses;
+        self.changed = true;
+        self.newer = true;
+        let publish = !self.unpublished && !self.watched.is_empty();
+        self.unpublished |= publish;
+        publish
+    }
+
+    fn watch(&mut self, range: (u32, u32)) {
+        if !self.watched.contains(&range) {
+            self.watched.push(range);
+        }
+    }
+
+    fn part<C>(&mut self, content: C, parts: Parts, version: &mut u64) -> Back<C> {
+        *version += u64::from(std::mem::take(&mut self.newer));
+        Back {
+            delegation: self.number,
+            version: *version,
+            kept: true,
+            content: Some(content),
+            parts,
+            served: self.served,
+        }
     }
 }

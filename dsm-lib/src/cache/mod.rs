@@ -1,138 +1,53 @@
-//! Copies of objects in this process (docs/design/consistency.md#copies-in-application-processes): a read
-//! of a valid one sends nothing and takes no time stamp.
+//! What this process holds of objects: copies, and objects delegated to it
+//! (docs/design/consistency.md#copies-in-application-processes and #exclusive-delegation). An access to what it
+//! holds sends nothing and takes no time stamp.
 //!
-//! Guarantees: a copy is kept, dropped and confirmed in the order of the session's stream, before the reply
-//! that follows is completed; a write of this process drops it when it is sent; reads are counted and
-//! reported, so that the monitor's counts are exact.
+//! Guarantees: what is held is kept, dropped, confirmed and given back in the order of the session's stream,
+//! before the reply that follows is completed; a write that is sent drops a copy; accesses are counted and
+//! reported, before what they made is given back, so that the monitor's counts are exact.
 
 mod held;
+mod slot;
 
 use std::any::Any;
-use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use dosmos_proto::{Nanos, ObjectId, wire};
 
 use crate::element::Element;
 use crate::subject::Thing;
-use held::Held;
 pub(crate) use held::Hits;
+use slot::{AnySlot, Marks};
+pub(crate) use slot::{Slot, Taken};
 
-/// An object of up to this many bytes is kept at its first read, a larger one when as many bytes of it were
-/// asked for as it has: so a single element does not fetch a large object.
-const SMALL: u64 = 16 << 10;
-
-/// Reads are reported at least so often.
+/// Accesses are reported at least so often.
 pub(crate) const REPORT_EVERY: Nanos = Nanos::from_millis(50);
 
-/// Objects with reads that are not reported.
-type Touched = Arc<Mutex<Vec<ObjectId>>>;
+/// What others read of a delegated object is published at least so often, while it changes.
+pub(crate) const PUBLISH_EVERY: Nanos = Nanos::from_millis(5);
 
-/// No user code runs under these locks.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What this process holds of one object; all its handles share it.
-pub(crate) struct Slot<T> {
-    thing: Thing,
-    object: ObjectId,
-    bytes: u64,
-    state: Mutex<State<T>>,
-    touched: Touched,
-}
-
-struct State<T> {
-    held: Held<Arc<Vec<T>>>,
-    /// Bytes asked for since something was kept.
-    asked: u64,
-}
-
-impl<T: Element> Slot<T> {
-    /// All elements and their version, if they are held; counts as a read of elements `range`.
-    #[inline]
-    pub(crate) fn read(&self, range: &Range<usize>) -> Option<(Arc<Vec<T>>, u64)> {
-        let mut state = lock(&self.state);
-        let (values, version, first) = state.held.read((range.len() * size_of::<T>()) as u64)?;
-        let found = (Arc::clone(values), version);
-        if first {
-            lock(&self.touched).push(self.object);
-        }
-        Some(found)
-    }
-
-    /// Element `at`, if it is held; counts as a read of it.
-    #[inline]
-    pub(crate) fn get(&self, at: usize) -> Option<T> {
-        let mut state = lock(&self.state);
-        // What is not there is refused by others.
-        state.held.get()?.0.get(at)?;
-        let (values, _, first) = state.held.read(size_of::<T>() as u64)?;
-        let value = values.get(at).copied();
-        if first {
-            lock(&self.touched).push(self.object);
-        }
-        value
-    }
-
-    /// All elements and their version, if they are held; not a read.
-    pub(crate) fn peek(&self) -> Option<(Arc<Vec<T>>, u64)> {
-        let state = lock(&self.state);
-        state.held.get().map(|(values, v)| (Arc::clone(values), v))
-    }
-
-    /// Whether to ask for all of the object when `bytes` of it are read.
-    pub(crate) fn wants(&self, bytes: u64) -> bool {
-        let mut state = lock(&self.state);
-        state.asked = state.asked.saturating_add(bytes);
-        self.bytes <= SMALL || state.asked >= self.bytes
-    }
-}
-
-/// A slot, whatever its elements are.
-trait AnySlot: Any + Send + Sync {
-    fn keep(&self, request: u64, version: u64, data: &[u8]);
-    fn wrote(&self, request: u64);
-    fn invalidate(&self);
-    fn confirm(&self, version: u64);
-    fn take_hits(&self) -> Option<Hits>;
-    fn thing(&self) -> &Thing;
-}
-
-impl<T: Element> AnySlot for Slot<T> {
-    fn keep(&self, request: u64, version: u64, data: &[u8]) {
-        if let Some(values) = T::from_bytes(data).filter(|_| data.len() as u64 == self.bytes) {
-            let mut state = lock(&self.state);
-            state.asked = 0;
-            state.held.keep(request, Arc::new(values), version);
-        }
-    }
-    fn wrote(&self, request: u64) {
-        lock(&self.state).held.wrote(request);
-    }
-    fn invalidate(&self) {
-        lock(&self.state).held.invalidate();
-    }
-    fn confirm(&self, version: u64) {
-        lock(&self.state).held.confirm(version);
-    }
-    fn take_hits(&self) -> Option<Hits> {
-        lock(&self.state).held.take_hits()
-    }
-    fn thing(&self) -> &Thing {
-        &self.thing
-    }
-}
+/// While others wait for an object that is being edited, the memory process hears of this process so often.
+const SIGN_EVERY: Nanos = Nanos::from_millis(500);
 
 /// The slots of a session.
 pub(crate) struct Cache {
     slots: HashMap<ObjectId, Arc<dyn AnySlot>>,
-    touched: Touched,
+    marks: Arc<Marks>,
     /// Collected and not yet sent.
-    unsent: Vec<wire::CachedReads>,
+    local: Vec<wire::LocalAccesses>,
+    /// To be given back or published, and not yet sent.
+    returns: Vec<wire::Return>,
+    /// Objects that others wait for while they are being edited.
+    asked: BTreeSet<ObjectId>,
+    /// Objects that were taken from this process with changes that nobody else has seen.
+    lost: Vec<Thing>,
+    /// Others read parts of objects that are delegated to this process.
+    watched: bool,
     /// Everything before is collected.
     collected: Nanos,
+    /// The memory process was last told that this process lives.
+    signed: Nanos,
 }
 
 impl Cache {
@@ -140,9 +55,14 @@ impl Cache {
     pub(crate) fn new(now: Nanos) -> Self {
         Self {
             slots: HashMap::new(),
-            touched: Touched::default(),
-            unsent: Vec::new(),
+            marks: Arc::default(),
+            local: Vec::new(),
+            returns: Vec::new(),
+            asked: BTreeSet::new(),
+            lost: Vec::new(),
+            watched: false,
             collected: now,
+            signed: now,
         }
     }
 
@@ -153,17 +73,14 @@ impl Cache {
         object: ObjectId,
         elements: usize,
     ) -> Option<Arc<Slot<T>>> {
+        let marks = &self.marks;
         let new = || -> Arc<dyn AnySlot> {
-            Arc::new(Slot::<T> {
-                thing: thing.clone(),
+            Arc::new(Slot::<T>::new(
+                thing.clone(),
                 object,
-                bytes: (elements * size_of::<T>()) as u64,
-                state: Mutex::new(State {
-                    held: Held::default(),
-                    asked: 0,
-                }),
-                touched: Arc::clone(&self.touched),
-            })
+                elements,
+                Arc::clone(marks),
+            ))
         };
         let slot = self.slots.entry(object).or_insert_with(new);
         let any: Arc<dyn Any + Send + Sync> = Arc::clone(slot) as _;
@@ -182,47 +99,127 @@ impl Cache {
         }
     }
 
-    /// The reply to a request about an object, or a notice, before anything else is done with it.
-    pub(crate) fn hear(&self, object: ObjectId, request: u64, body: &wire::ap_reply::Body) {
+    /// The reply to a request about an object, before anything else is done with it. Whether the object is
+    /// delegated to this process by it.
+    pub(crate) fn hear(
+        &mut self,
+        object: ObjectId,
+        request: u64,
+        body: &wire::ap_reply::Body,
+    ) -> bool {
         use wire::ap_reply::Body;
-        let Some(slot) = self.slots.get(&object) else {
-            return;
-        };
-        match body {
-            Body::Read(done) if done.keep => slot.keep(request, done.version, &done.data),
-            Body::Granted(granted) => slot.confirm(granted.version),
-            Body::Released(released) => slot.confirm(released.version),
-            Body::Invalidate(_) => slot.invalidate(),
+        match (self.slots.get(&object), body) {
+            (slot, Body::Read(done)) if done.delegation.is_some() => {
+                let number = done.delegation.unwrap_or_default();
+                let took = slot.is_some_and(|slot| slot.entrust(request, done, number));
+                if !took {
+                    self.returns.push(slot::nothing(object, number));
+                }
+                return took;
+            }
+            (Some(slot), Body::Read(done)) if done.keep => {
+                slot.keep(request, done.version, &done.data);
+            }
+            // What is held is of that version too; otherwise it would be void.
+            (Some(slot), Body::Read(done)) => slot.confirm(done.version),
+            (Some(slot), Body::Granted(granted)) => slot.confirm(granted.version),
+            (Some(slot), Body::Released(released)) => slot.confirm(released.version),
+            (Some(slot), Body::Invalidate(_)) => slot.invalidate(),
             _ => {}
         }
+        false
+    }
+
+    /// Others need an object that is delegated to this process.
+    pub(crate) fn recall(&mut self, recall: &wire::Recall) {
+        use wire::recall::Wanted as W;
+        let object = ObjectId::from_wire(recall.object);
+        let wanted = match &recall.wanted {
+            Some(W::Elements(e)) => held::Wanted::Elements(e.first, e.end),
+            Some(W::Lost(_)) => return self.lose(object, recall.delegation),
+            Some(W::Everything(_)) | None => held::Wanted::Everything,
+        };
+        self.watched |= matches!(wanted, held::Wanted::Elements(..));
+        let Some(slot) = self.slots.get(&object) else {
+            return self.returns.push(slot::nothing(object, recall.delegation));
+        };
+        match slot.recall(recall.delegation, wanted) {
+            Some(back) => self.returns.push(back),
+            None => drop(self.asked.insert(object)),
+        }
+    }
+
+    /// An object was taken from this process, which had not been heard for too long.
+    fn lose(&mut self, object: ObjectId, delegation: u64) {
+        let slot = self.slots.get(&object);
+        if let Some(slot) = slot.filter(|s| s.delegation() == Some(delegation))
+            && slot.lose()
+        {
+            self.lost.push(slot.thing().clone());
+        }
+    }
+
+    /// Something that this process had changed and that was taken from it; each is said once.
+    pub(crate) fn take_lost(&mut self) -> Option<Thing> {
+        self.lost.pop()
+    }
+
+    /// The content of an object that was edited is back in its place.
+    pub(crate) fn edited(&mut self, object: ObjectId) {
+        if let Some(slot) = self.slots.get(&object) {
+            self.returns.extend(slot.answers());
+        }
+        self.asked.remove(&object);
+    }
+
+    /// Publishes what changed of what others read of objects that are delegated to this process.
+    pub(crate) fn publish(&mut self) {
+        for object in self.marks.take_unpublished() {
+            let slot = self.slots.get(&object);
+            self.returns.extend(slot.and_then(|slot| slot.publish()));
+        }
+    }
+
+    /// Gives back everything that is delegated to this process: it leaves.
+    pub(crate) fn give_back(&mut self) {
+        let mut all: Vec<_> = self.slots.iter().collect();
+        all.sort_unstable_by_key(|(object, _)| **object);
+        self.returns
+            .extend(all.into_iter().filter_map(|(_, slot)| slot.give_back()));
     }
 
     /// The session is over.
     pub(crate) fn end(&self) {
-        self.slots.values().for_each(|slot| slot.invalidate());
+        for slot in self.slots.values() {
+            slot.lose();
+        }
     }
 
-    /// Collects reads to be reported; `each` is told of what and how many.
-    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Thing, u64)) {
-        let touched = std::mem::take(&mut *lock(&self.touched));
-        for object in touched {
+    /// Collects accesses to be reported; `each` is told of what and how many reads and writes.
+    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Thing, u64, u64)) {
+        for object in self.marks.take_touched() {
             let Some(slot) = self.slots.get(&object) else {
                 continue;
             };
-            let Some(hits) = slot.take_hits() else {
-                continue;
-            };
-            each(slot.thing(), hits.count);
-            self.unsent.push(wire::CachedReads {
-                object: object.to_wire(),
-                count: hits.count,
-                first_ns: self.collected.0,
-                last_ns: now.0,
-                bytes: hits.bytes,
-                version: hits.version,
-            });
+            let (reads, writes) = slot.take_hits();
+            let count = |hits: Option<held::Hits>| hits.map_or(0, |h| h.count);
+            each(slot.thing(), count(reads), count(writes));
+            for (hits, writes) in [(reads, false), (writes, true)] {
+                let times = (self.collected, now);
+                self.local
+                    .extend(hits.map(|hits| accesses(object, hits, writes, times)));
+            }
         }
         self.collected = now;
+    }
+
+    /// Adds accesses that a section served.
+    pub(crate) fn add(&mut self, thing: &Thing, hits: Hits, writes: bool, now: Nanos) {
+        if let Some(object) = thing.object.filter(|_| hits.count > 0) {
+            let since = self.collected;
+            self.local
+                .push(accesses(object, hits, writes, (since, now)));
+        }
     }
 
     /// Whether it is time to report.
@@ -230,8 +227,55 @@ impl Cache {
         now >= self.collected + REPORT_EVERY
     }
 
-    /// What was collected, to be sent.
-    pub(crate) fn take_reads(&mut self) -> Vec<wire::CachedReads> {
-        std::mem::take(&mut self.unsent)
+    /// Whether something is to be given back or published.
+    pub(crate) fn has_returns(&self) -> bool {
+        !self.returns.is_empty()
+    }
+
+    /// Whether something is to be sent.
+    pub(crate) fn has_reports(&self) -> bool {
+        !self.returns.is_empty() || !self.local.is_empty()
+    }
+
+    /// What was collected, and what is to be given back or published, to be sent.
+    pub(crate) fn take(&mut self) -> (Vec<wire::LocalAccesses>, Vec<wire::Return>) {
+        let returns = std::mem::take(&mut self.returns);
+        (std::mem::take(&mut self.local), returns)
+    }
+
+    /// Whether to tell the memory process that this process lives, since others wait for what it edits.
+    pub(crate) fn signs(&mut self, now: Nanos) -> bool {
+        let due = !self.asked.is_empty() && now >= self.signed + SIGN_EVERY;
+        if due {
+            self.signed = now;
+        }
+        due
+    }
+
+    /// When to look again.
+    pub(crate) fn next_look(&self, now: Nanos) -> Nanos {
+        now + if self.watched {
+            PUBLISH_EVERY
+        } else {
+            REPORT_EVERY
+        }
+    }
+}
+
+/// Accesses between two times, as they are reported.
+fn accesses(
+    object: ObjectId,
+    hits: Hits,
+    writes: bool,
+    (first, last): (Nanos, Nanos),
+) -> wire::LocalAccesses {
+    wire::LocalAccesses {
+        object: object.to_wire(),
+        count: hits.count,
+        first_ns: first.0,
+        last_ns: last.0,
+        bytes: hits.bytes,
+        version: hits.version,
+        writes,
     }
 }

@@ -4,7 +4,10 @@
 //! `fatal` ones end the session, `deadly` ones the whole server; reads of `reverse` ones are answered
 //! three at a time, the last first; the first release of an `unsteady` one is refused. A barrier called
 //! `lose` takes all locks away. Of variables declared with copies in application processes it gives copies to
-//! keep; a barrier called `change` adds one to their first bytes and takes the copies back.
+//! keep; a barrier called `change` adds one to their first bytes and takes the copies back. Of those whose
+//! names start with `own` it gives the objects themselves; barriers called `part`, `recall` and `steal` ask
+//! for their elements 1 to 3, ask for all, and take them away. The content of those whose names start with
+//! `near` comes with the grant of a section, if it is wanted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
@@ -14,6 +17,7 @@ use std::thread::JoinHandle;
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
 use dosmos_proto::wire::object_access::Kind;
+use dosmos_proto::wire::recall::Wanted;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{
     Cache, ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, Token, VarId, Variable, VariableSpec,
@@ -149,18 +153,29 @@ struct Session {
     reversed: Vec<wire::ApReply>,
     /// Objects given to keep.
     kept: BTreeSet<u64>,
+    /// Objects given away, and the numbers of their delegations.
+    given: BTreeMap<u64, u64>,
     late: Vec<wire::ApReply>,
 }
 
 impl Session {
     fn request(&mut self, request: wire::ApRequest) -> Result<Vec<wire::ApReply>, Trouble> {
         let body = request.body.unwrap();
-        for reads in &request.reads {
+        for reads in &request.local {
             // Times of this session, not of an earlier one.
             assert!(0 < reads.first_ns && reads.first_ns <= reads.last_ns);
-            let line = format!("{} cached reads", reads.count);
+            let what = if reads.writes {
+                "local writes"
+            } else {
+                "cached reads"
+            };
+            let line = format!("{} {what}", reads.count);
             self.log.lock().unwrap().push(line);
         }
+        request
+            .returns
+            .into_iter()
+            .for_each(|back| self.take_back(back));
         if matches!(body, Request::Report(_)) {
             return Ok(vec![]);
         }
@@ -200,10 +215,12 @@ impl Session {
                 _ => vec![],
             });
         }
-        let changed = if name == "change" {
-            self.change()
-        } else {
-            vec![]
+        let changed = match name.as_str() {
+            "change" => self.change(),
+            "part" => self.recall(Wanted::Elements(wire::Elements { first: 1, end: 3 })),
+            "recall" => self.recall(Wanted::Everything(wire::Everything {})),
+            "steal" => self.recall(Wanted::Lost(wire::Lost {})),
+            _ => vec![],
         };
         let replies = self.late.drain(..).chain(changed);
         Ok(replies.chain([reply]).collect())
@@ -220,6 +237,58 @@ impl Session {
             self.data.get_mut(object).unwrap()[0] += 1;
         }
         kept.into_iter().map(notice).collect()
+    }
+
+    fn recall(&self, wanted: Wanted) -> Vec<wire::ApReply> {
+        let recall = |(object, number): (&u64, &u64)| wire::ApReply {
+            body: Some(Reply::Recall(wire::Recall {
+                object: *object,
+                delegation: *number,
+                wanted: Some(wanted),
+            })),
+            ..wire::ApReply::default()
+        };
+        self.given.iter().map(recall).collect()
+    }
+
+    fn take_back(&mut self, back: wire::Return) {
+        let (width, parts) = (self.width(back.object), back.parts.len());
+        let all = self.data.get_mut(&back.object).unwrap();
+        for part in back.parts {
+            let first = part.first as usize * width;
+            all[first..first + part.data.len()].copy_from_slice(&part.data);
+        }
+        if !back.kept {
+            self.given.remove(&back.object);
+        }
+        self.versions.insert(back.object, back.version);
+        let verb = if back.kept { "published" } else { "returned" };
+        let line = format!("{verb} {parts} parts, version {}", back.version);
+        self.log.lock().unwrap().push(line);
+    }
+
+    fn is_called(&self, object: u64, prefix: &str) -> bool {
+        let id = ObjectId::from_wire(object).var;
+        let variable = self.variables.values().find(|v| v.id() == id).unwrap();
+        variable.spec().name().starts_with(prefix)
+    }
+
+    fn write(&mut self, object: u64, w: &wire::Write) -> Result<(), Refusal> {
+        let width = self.width(object);
+        let whole = [(w.data.len() / width) as u32];
+        let lengths = match w.lengths.as_slice() {
+            [] => &whole[..],
+            lengths => lengths,
+        };
+        let all = self.data.get_mut(&object).unwrap();
+        let mut rest = &w.data[..];
+        for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
+            let bytes = first as usize * width..end as usize * width;
+            let (now, later) = rest.split_at(bytes.len());
+            all[bytes].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(())
     }
 
     fn caches(&self, object: u64) -> bool {
@@ -300,46 +369,46 @@ impl Session {
                 if keep {
                     self.kept.insert(object);
                 }
+                let delegation =
+                    (keep && r.exclusive && self.is_called(object, "own")).then_some(7);
+                self.given.extend(delegation.map(|number| (object, number)));
                 Reply::Read(wire::ReadDone {
                     version: self.version(object),
                     data: all[first..end].to_vec().into(),
                     keep,
+                    delegation,
+                    unchanged: false,
                 })
             }
             Kind::Write(w) => {
-                let width = self.width(object);
-                let whole = [(w.data.len() / width) as u32];
-                let lengths = match w.lengths.as_slice() {
-                    [] => &whole[..],
-                    lengths => lengths,
-                };
-                let all = self.data.get_mut(&object).unwrap();
-                let mut rest = &w.data[..];
-                for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
-                    let bytes = first as usize * width..end as usize * width;
-                    let (now, later) = rest.split_at(bytes.len());
-                    all[bytes].copy_from_slice(now);
-                    rest = later;
-                }
+                self.write(object, &w)?;
                 Reply::Write(wire::WriteDone::default())
             }
             Kind::Atomic(a) => self.atomic(object, &a),
-            Kind::Acquire(_) => {
+            Kind::Acquire(a) => {
                 if self.held.contains_key(&object) {
                     let why = "you hold it already; release it first";
                     return Err(Refusal::new(ErrorCode::AlreadyHeld, why));
                 }
                 self.epochs += 1;
                 self.held.insert(object, self.epochs);
+                let near = a.want_value && self.is_called(object, "near");
                 Reply::Granted(wire::Granted {
                     epoch: self.epochs,
                     version: self.version(object),
+                    value: near.then(|| self.data[&object].clone().into()),
                 })
             }
             Kind::Release(r) => {
                 if self.held.get(&object).copied() != r.epoch {
                     let why = "you do not hold it";
                     return Err(Refusal::new(ErrorCode::NotHeld, why));
+                }
+                if let Some(write) = r.write {
+                    let accesses = write.accesses();
+                    self.write(object, &write)?;
+                    let line = format!("{accesses} writes with the release");
+                    self.log.lock().unwrap().push(line);
                 }
                 self.held.remove(&object);
                 *self.versions.entry(object).or_default() += 1;

@@ -14,7 +14,7 @@ mod kernel;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix, Object, Vector};
 
 use crate::common::{Clock, Edges, Pace, same_bits};
 use crate::error::{Error, Result};
@@ -132,6 +132,7 @@ impl Shared {
                 .matrix("sor.grid", sor.rows, sor.columns)
                 .split_rows(dsm.size())
                 .owner_per_rank()
+                .cache(Cache::Ap) // each process works on its own band in place
                 .declare()?,
             edges: [edges("sor.red-edges")?, edges("sor.black-edges")?],
             change: dsm.vector("sor.change", 2).owner_rank(0).declare()?,
@@ -145,32 +146,34 @@ struct Worker<'a> {
     dsm: &'a Dsm,
     shared: &'a Shared,
     band: Band,
-    values: Vec<f64>,
+    /// The band's rows.
+    rows: Object<f64>,
 }
 
 impl<'a> Worker<'a> {
     fn new(sor: &'a Sor, dsm: &'a Dsm, shared: &'a Shared) -> Result<Self> {
-        let region = shared.grid.object(dsm.rank())?.region();
+        let rows = shared.grid.object(dsm.rank())?;
+        let region = rows.region();
         let band = Band {
             first_row: region.row as usize,
             rows: region.rows as usize,
             columns: sor.columns,
             total_rows: sor.rows,
         };
+        rows.write(&band.initial())?;
         Ok(Self {
             sor,
             dsm,
             shared,
-            values: band.initial(),
             band,
+            rows,
         })
     }
 
     /// Iterates until all stop, in the same iteration.
-    fn iterate(mut self) -> Result<Clock> {
-        self.shared.edges[Colour::Black as usize]
-            .tell(&self.values)?
-            .wait()?;
+    fn iterate(self) -> Result<Clock> {
+        let edges = &self.shared.edges[Colour::Black as usize];
+        edges.tell(&self.rows.read()?)?.wait()?;
         let mut clock = self.sor.pace.start(self.dsm, "sor", ITERATIONS)?;
         while clock.runs() {
             let measured = self.is_measured(clock.done() + 1);
@@ -184,17 +187,13 @@ impl<'a> Worker<'a> {
                 break;
             }
         }
-        self.shared
-            .grid
-            .object(self.dsm.rank())?
-            .write(&self.values)?;
         clock.finish()?;
         Ok(clock)
     }
 
     /// One half sweep; `arrive` tells the others that this process's edges are written.
     fn half_sweep(
-        &mut self,
+        &self,
         colour: Colour,
         measured: bool,
         arrive: impl FnOnce() -> Result<Call<()>>,
@@ -208,20 +207,25 @@ impl<'a> Worker<'a> {
             omega: self.sor.omega,
             measured,
         };
-        let (band, values) = (self.band, &mut self.values);
+        let band = self.band;
         let last = band.rows - 1;
         let middle = (band.rows / 2).clamp(1, last.max(1));
         let asked = self.shared.edges[other as usize].ask()?;
-        let mut change = band.sweep(1..middle, half, values, [&[], &[]]);
+        let mut change = band.sweep(1..middle, half, &mut self.rows.edit()?, [&[], &[]]);
         let [above, below] = asked.wait()?;
         let around = [above.as_deref(), below.as_deref()].map(Option::unwrap_or_default);
-        change = change.max(band.sweep(0..1, half, values, around));
+        let mut rows = self.rows.edit()?;
+        change = change.max(band.sweep(0..1, half, &mut rows, around));
         if last > 0 {
-            change = change.max(band.sweep(last..band.rows, half, values, around));
+            change = change.max(band.sweep(last..band.rows, half, &mut rows, around));
         }
-        self.shared.edges[colour as usize].tell(values)?.wait()?;
+        let told = self.shared.edges[colour as usize].tell(&rows)?;
+        rows.finish()?;
+        told.wait()?;
         let arrived = arrive()?;
-        change = change.max(band.sweep(middle..last, half, values, [&[], &[]]));
+        let mut rows = self.rows.edit()?;
+        change = change.max(band.sweep(middle..last, half, &mut rows, [&[], &[]]));
+        rows.finish()?;
         Ok(Swept { change, arrived })
     }
 

@@ -13,6 +13,7 @@ use dosmos_proto::{
 use dosmos_trace::query::BarrierName;
 use dosmos_trace::record::{Flags, Op, Origin, Record};
 
+use super::error::BadLine;
 use super::line;
 
 /// Numbers of barriers have this bit set, those of variables have not.
@@ -21,7 +22,7 @@ const BARRIER: u32 = 1 << 31;
 const MOST: usize = 1 << 24;
 
 /// What a line refers to and what is wrong with it; the caller adds the line's number.
-type Outcome<T> = Result<T, String>;
+type Outcome<T> = Result<T, BadLine>;
 
 /// Names of a file, and their numbers.
 #[derive(Debug, Default)]
@@ -47,10 +48,10 @@ impl Dictionary {
         let name =
             name.ok_or_else(|| format!("group {path:?} does not begin with / and a name"))?;
         if name.split('/').any(str::is_empty) {
-            return Err(format!("group {path:?} has an empty name in its path"));
+            return Err(format!("group {path:?} has an empty name in its path").into());
         }
         self.open_for(&format!("group {path}"), self.topology.groups.len())?;
-        check_name("group", path).map_err(|e| e.to_string())?;
+        check_name("group", path)?;
         let parent = match path.rsplit_once('/') {
             Some(("", _)) | None => None,
             Some((above, _)) => Some(self.group(above)?),
@@ -83,7 +84,7 @@ impl Dictionary {
         let memory_process = self.find_mp(&line.mp.0)?;
         let its = &self.topology.memory_processes[memory_process.index()];
         if its.link {
-            return Err(format!("{name} talks to {}, a link process", its.name));
+            return Err(format!("{name} talks to {}, a link process", its.name).into());
         }
         if let Some(group) = &line.group
             && self.groups.get(&*group.0) != Some(&its.group)
@@ -93,7 +94,8 @@ impl Dictionary {
                 group.0,
                 its.name,
                 self.topology.groups[its.group.index()].path
-            ));
+            )
+            .into());
         }
         let id = ApId(self.topology.application_processes.len() as u32);
         self.topology
@@ -109,21 +111,19 @@ impl Dictionary {
     /// Checks a new process's name.
     fn process(&self, kind: &str, name: &str) -> Outcome<String> {
         self.open_for(&format!("{kind} {name}"), self.mps.len() + self.aps.len())?;
-        check_name("process name", name).map_err(|e| e.to_string())?;
+        check_name("process name", name)?;
         if self.mps.contains_key(name) || self.aps.contains_key(name) {
-            return Err(format!("a second process is called {name}"));
+            return Err(format!("a second process is called {name}").into());
         }
         Ok(name.to_owned())
     }
 
     fn open_for(&self, what: &str, how_many: usize) -> Outcome<()> {
         if self.closed {
-            return Err(format!(
-                "{what} comes after the first record; it belongs before"
-            ));
+            return Err(format!("{what} comes after the first record; it belongs before").into());
         }
         if how_many >= MOST {
-            return Err(format!("{what} is one too many; a file may have {MOST}"));
+            return Err(format!("{what} is one too many; a file may have {MOST}").into());
         }
         Ok(())
     }
@@ -131,13 +131,11 @@ impl Dictionary {
     pub(super) fn variable(&mut self, line: &line::Variable<'_>) -> Outcome<Variable> {
         let name = &*line.name.0;
         if self.variables.contains_key(name) {
-            return Err(format!("a second variable is called {name}"));
+            return Err(format!("a second variable is called {name}").into());
         }
-        check_name("variable name", name).map_err(|e| e.to_string())?;
+        check_name("variable name", name)?;
         if self.variables.len() >= MOST {
-            return Err(format!(
-                "variable {name} is one too many; a file may have {MOST}"
-            ));
+            return Err(format!("variable {name} is one too many; a file may have {MOST}").into());
         }
         let owners: Vec<&line::Text<'_>> = match &line.owner {
             line::Owner::One(owner) => vec![owner],
@@ -155,8 +153,8 @@ impl Dictionary {
             Some(group) => self.group(&group.0)?,
             None => self.topology.memory_processes[first.index()].group,
         };
-        let bad = |e: Malformed| format!("variable {name}: {e}");
-        let layout = layout(line).map_err(|e| format!("variable {name}: {e}"))?;
+        let bad = |e: Malformed| BadLine::from(e).of_variable(name);
+        let layout = layout(line).map_err(|e| e.of_variable(name))?;
         let spec = VariableSpec::new(name, layout)
             .map_err(bad)?
             .with_placement(placement.map_err(bad)?)
@@ -181,12 +179,10 @@ impl Dictionary {
             return Ok((id, None));
         }
         if !name.is_empty() {
-            check_name("barrier name", name).map_err(|e| e.to_string())?;
+            check_name("barrier name", name)?;
         }
         if self.barriers.len() >= MOST {
-            return Err(format!(
-                "barrier {name:?} is one too many; a file may have {MOST}"
-            ));
+            return Err(format!("barrier {name:?} is one too many; a file may have {MOST}").into());
         }
         let id = VarId(BARRIER | self.barriers.len() as u32);
         self.barriers.insert(key, id);
@@ -210,11 +206,13 @@ impl Dictionary {
         let at = later(start, line.t_ns).ok_or_else(|| beyond("t_ns"))?;
         later(at, line.dur_ns).ok_or_else(|| beyond("t_ns and dur_ns together"))?;
         if line.count == 0 {
-            return Err("count is 0: a record stands for one access at least".to_owned());
+            return Err("count is 0: a record stands for one access at least"
+                .to_owned()
+                .into());
         }
         let range = line.range.unwrap_or_default();
         if range.0 > range.1 {
-            return Err(format!("range {range:?} ends before it begins"));
+            return Err(format!("range {range:?} ends before it begins").into());
         }
         let said = line.owner.as_ref().map(|o| self.find_mp(&o.0));
         let said = said.transpose()?;
@@ -297,12 +295,12 @@ impl Dictionary {
 
     pub(super) fn find_mp(&self, name: &str) -> Outcome<MpId> {
         let found = self.mps.get(name).copied();
-        found.ok_or_else(|| format!("no mp line declares {name:?}"))
+        Ok(found.ok_or_else(|| format!("no mp line declares {name:?}"))?)
     }
 
     fn find_variable(&self, name: &str) -> Outcome<&Variable> {
         let found = self.variables.get(name);
-        found.ok_or_else(|| format!("no variable line declares {name:?}"))
+        Ok(found.ok_or_else(|| format!("no variable line declares {name:?}"))?)
     }
 
     /// How far an access from `mp` to an object of `owner` went.
@@ -326,7 +324,7 @@ impl Dictionary {
             name.push('_');
         }
         self.topology.event_managers = vec![EventManager { name }];
-        self.topology.clone().build().map_err(|e| e.to_string())
+        self.topology.clone().build().map_err(BadLine::from)
     }
 }
 
@@ -353,7 +351,8 @@ fn check_object(variable: &Variable, index: u32) -> Outcome<()> {
     Err(format!(
         "{name} has {objects} objects, 0 to {}; not {index}",
         objects - 1
-    ))
+    )
+    .into())
 }
 
 fn layout(line: &line::Variable<'_>) -> Outcome<Layout> {
@@ -370,12 +369,13 @@ fn layout(line: &line::Variable<'_>) -> Outcome<Layout> {
             Layout::new(ElementType::U8, (1, bytes), (1, objects))
         }
     };
-    let layout = layout.map_err(|e| e.to_string())?;
+    let layout = layout?;
     match line.objects {
         Some(objects) if objects != layout.objects() => Err(format!(
             "objects is {objects}, but the layout has {}",
             layout.objects()
-        )),
+        )
+        .into()),
         _ => Ok(layout),
     }
 }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::ImportError;
 use super::importer::Importer;
 
 const WHOLE: &str = concat!(
@@ -119,9 +120,13 @@ proptest! {
             lines += 1;
             if let Err(trouble) = importer.line(line.trim_ascii()) {
                 refused += 1;
-                let said = trouble.at(lines).to_string();
-                prop_assert!(said.starts_with(&format!("line {lines}: ")), "{}", said);
-                importer.skip(lines, line, &said);
+                let error = trouble.at(lines);
+                let ImportError::Line { line: number, why } = &error else {
+                    panic!("{error}");
+                };
+                prop_assert_eq!(*number, lines);
+                prop_assert_eq!(error.to_string(), format!("line {lines}: {why}"));
+                importer.skip(lines, line, why);
             }
         }
         prop_assert!(importer.records + refused <= lines);

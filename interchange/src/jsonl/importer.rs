@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::dictionary::{Dictionary, beyond, later};
+use super::error::BadLine;
 use super::{ImportError, line};
 
 /// Records in a commit: several full chunks.
@@ -33,7 +34,7 @@ const RECORD: &[u8] = br#"{"type":"record","#;
 
 /// What is wrong, before it is known where.
 pub(super) enum Trouble {
-    Line(String),
+    Line(BadLine),
     Store(StoreError),
     Io(io::Error),
 }
@@ -48,14 +49,19 @@ impl Trouble {
     }
 }
 
+impl From<BadLine> for Trouble {
+    fn from(why: BadLine) -> Self {
+        Self::Line(why)
+    }
+}
 impl From<String> for Trouble {
     fn from(why: String) -> Self {
-        Self::Line(why)
+        Self::Line(why.into())
     }
 }
 impl From<&str> for Trouble {
     fn from(why: &str) -> Self {
-        Self::Line(why.to_owned())
+        why.to_owned().into()
     }
 }
 impl From<StoreError> for Trouble {
@@ -112,7 +118,7 @@ impl Importer {
     }
 
     /// Leaves a line out. What cannot be told to be something else counts as a record.
-    pub(super) fn skip(&mut self, number: u64, line: &[u8], why: &str) {
+    pub(super) fn skip(&mut self, number: u64, line: &[u8], why: &BadLine) {
         self.skipped.lines += 1;
         let kind = parse::<line::Tag<'_>>(line).ok();
         if kind.is_none_or(|tag| !NO_RECORDS.contains(&&*tag.kind.0)) {
@@ -287,20 +293,17 @@ impl Importer {
 }
 
 /// Reads one line, whatever it is to be.
-fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(line).map_err(|e| {
-        let (why, column) = (e.to_string(), e.column());
-        let why = why.split(" at line 1 column").next().unwrap_or(&why);
-        format!("column {column}: {why}")
-    })
+fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, BadLine> {
+    serde_json::from_slice(line).map_err(BadLine::Json)
 }
 
-fn instant(text: &str) -> Result<Nanos, String> {
-    let time = DateTime::parse_from_rfc3339(text)
-        .map_err(|e| format!("start {text:?} is not a time as in RFC 3339: {e}"))?;
+fn instant(text: &str) -> Result<Nanos, BadLine> {
+    let time = DateTime::parse_from_rfc3339(text).map_err(|source| BadLine::Time {
+        text: text.to_owned(),
+        source,
+    })?;
     let nanos = time.timestamp_nanos_opt();
     let nanos = nanos.and_then(|n| u64::try_from(n).ok());
-    nanos
-        .map(Nanos)
-        .ok_or_else(|| format!("start {text:?} is before 1970 or after 2262"))
+    let nanos = nanos.ok_or_else(|| format!("start {text:?} is before 1970 or after 2262"));
+    Ok(Nanos(nanos?))
 }

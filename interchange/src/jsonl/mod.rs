@@ -14,6 +14,6 @@ mod line;
 mod read;
 mod write;
 
-pub use error::ImportError;
+pub use error::{BadLine, ImportError};
 pub use read::{BadLines, Imported, Importing, import};
 pub use write::Jsonl;

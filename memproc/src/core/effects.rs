@@ -55,6 +55,8 @@ pub(crate) enum Effect {
         waiter: Waiter,
         outcome: Result<u64, Refusal>,
     },
+    /// Owner → requester: an application process gave an object back and keeps a copy.
+    Kept { object: ObjectId, ap: ApId },
     /// Owner → requester: what everyone sees of an object has changed.
     Changed { object: ObjectId },
     /// Requester → everyone: an application process of ours left.

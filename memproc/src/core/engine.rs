@@ -152,6 +152,11 @@ impl Core {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.renew_leases(cx);
                 self.owner.end_leases(cx);
+                for ap in self.owner.overdue(now) {
+                    if self.requester.is_silent(now, ap) {
+                        self.owner.take_back(cx, ap);
+                    }
+                }
             }
             Input::Shutdown => {
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
@@ -170,6 +175,7 @@ impl Core {
     ) {
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         let requester = &mut self.requester;
+        requester.hear(now, ap);
         let ticket = requester.ticket(now, ap, id, timeout);
         match request {
             Request::Access(access) => requester.access(cx, ticket, access),
@@ -180,7 +186,13 @@ impl Core {
                 requester.barrier(cx, ticket, barrier, coordinator);
             }
             Request::Publish => requester.publish(cx, ticket),
-            Request::Report(reads) => requester.report_reads(cx, ap, &reads),
+            Request::Report(accesses) => requester.report(cx, ap, &accesses),
+            Request::Return(list) => {
+                if requester.is_connected(ap) {
+                    let owner = &mut self.owner;
+                    list.iter().for_each(|back| owner.returned(cx, ap, back));
+                }
+            }
             Request::Cancel(id) => {
                 if let Some(operation) = requester.find_operation(ap, id) {
                     self.expire(now, operation);
@@ -347,11 +359,13 @@ impl Core {
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
+            Effect::Kept { object, ap } => self.requester.kept(object, ap),
             Effect::Changed { object } => self.requester.changed(cx, object),
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
             Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),
             Effect::Left { ap, orderly } => {
+                self.owner.take_back(cx, ap);
                 self.barriers.lose_participant(cx, ap, Gone::Left);
                 self.failures.leave(cx, ap, orderly);
             }

@@ -19,3 +19,7 @@ pub(crate) const MARGIN: Nanos = Nanos::from_millis(250);
 pub(crate) const RENEW_BELOW: Nanos = Nanos::from_millis(1_000);
 /// How long to wait for a renewal before asking again.
 pub(crate) const RETRY: Nanos = Nanos::from_millis(250);
+
+/// How long an application process that is asked for an object which is delegated to it may be silent before the
+/// object is taken from it.
+pub(crate) const MAX_SILENCE: Nanos = Nanos::from_millis(2_000);

@@ -68,6 +68,17 @@ pub enum Output {
         /// The object.
         object: ObjectId,
     },
+    /// Tell an application process that others need an object that is delegated to it.
+    Recall {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
+        /// Which of its delegations.
+        delegation: u64,
+        /// What is needed.
+        wanted: Wanted,
+    },
     /// Send a message to a neighbour.
     Send {
         /// The neighbour; not always the message's destination.
@@ -133,6 +144,18 @@ pub struct Access {
     pub kind: AccessKind,
 }
 
+/// What an application process would keep of an object that it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A copy, to read.
+    Copy,
+    /// The object itself, to read and to change; a copy if it cannot have that.
+    Exclusive,
+}
+
 /// What an access does. `epoch` is that of the section it belongs to, if it belongs to one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AccessKind {
@@ -142,17 +165,13 @@ pub enum AccessKind {
         range: ElementRange,
         /// Its section.
         epoch: Option<u64>,
-        /// The application process would keep a copy of the whole object.
-        keep: bool,
+        /// What the application process would keep of the whole object.
+        keep: Keep,
     },
     /// Write elements.
     Write {
-        /// First element.
-        first: u32,
-        /// Which elements from there on, if they are not one range.
-        runs: Option<Runs>,
-        /// Whole elements, little-endian.
-        data: Bytes,
+        /// Which, and what.
+        write: WriteData,
         /// Its section.
         epoch: Option<u64>,
     },
@@ -168,12 +187,30 @@ pub enum AccessKind {
         epoch: Option<u64>,
     },
     /// Enter an exclusive section.
-    Acquire,
+    Acquire {
+        /// The content is to come with the grant.
+        want_value: bool,
+    },
     /// Leave it: what it wrote becomes visible to all.
     Release {
         /// The section; the current one if the application process does not say.
         epoch: Option<u64>,
+        /// What it wrote and was not sent before.
+        write: Option<WriteData>,
     },
+}
+
+/// Elements that are written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteData {
+    /// First element.
+    pub first: u32,
+    /// Which elements from there on, if they are not one range.
+    pub runs: Option<Runs>,
+    /// Whole elements, little-endian.
+    pub data: Bytes,
+    /// Writes of the application that it stands for.
+    pub accesses: u32,
 }
 
 /// Whom a barrier is of.
@@ -207,17 +244,21 @@ pub enum Request {
     Publish,
     /// The request of this number is not waited for any more.
     Cancel(u64),
-    /// Reads that the application process served from its own copies. Gets no reply.
-    Report(Vec<CachedReads>),
+    /// Accesses that the application process served itself. Gets no reply.
+    Report(Vec<LocalAccesses>),
+    /// What the application process made of objects that are delegated to it. Gets no reply.
+    Return(Vec<Return>),
     /// Leave.
     Bye,
 }
 
-/// Reads of one object that an application process served from its own copy.
+/// Accesses of one kind to one object that an application process served itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CachedReads {
+pub struct LocalAccesses {
     /// The object.
     pub object: ObjectId,
+    /// Writes and atomic operations; else reads.
+    pub writes: bool,
     /// How many.
     pub count: u64,
     /// None was before.
@@ -226,8 +267,37 @@ pub struct CachedReads {
     pub last: Nanos,
     /// Of all of them.
     pub bytes: u64,
-    /// Of the copy last read.
+    /// Of the content last accessed.
     pub version: u64,
+}
+
+/// What an application process made of an object that is delegated to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Return {
+    /// The object.
+    pub object: ObjectId,
+    /// Which of its delegations.
+    pub delegation: u64,
+    /// Of the content.
+    pub version: u64,
+    /// The delegation goes on, and `parts` are the elements that others asked for. Else it is over, and
+    /// `parts` all that changed.
+    pub kept: bool,
+    /// First elements and what is there from them on.
+    pub parts: Vec<(u32, Bytes)>,
+    /// Accesses that the application process served itself in this delegation.
+    pub served: u64,
+}
+
+/// What is wanted of an application process that an object is delegated to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Elements `[first, end)`, now and whenever they changed and it synchronises. It keeps the object.
+    Elements(u32, u32),
+    /// The object.
+    Everything,
+    /// Nothing any more: it was not heard, and the object was taken from it.
+    Lost,
 }
 
 /// The reply to a request.
@@ -240,6 +310,10 @@ pub enum Reply {
         data: Bytes,
         /// The data is the whole object, and the application process may keep it.
         keep: bool,
+        /// The object is delegated to the application process, by this number.
+        delegation: Option<u64>,
+        /// The application process has the content already; there is no data.
+        unchanged: bool,
     },
     Written {
         version: u64,
@@ -252,6 +326,8 @@ pub enum Reply {
     Granted {
         epoch: u64,
         version: u64,
+        /// All of the object, if it was wanted.
+        value: Option<Bytes>,
     },
     Released {
         version: u64,
@@ -408,6 +484,8 @@ pub enum Response {
         data: Bytes,
         /// The receiver may keep it as a copy.
         copy: bool,
+        /// The object is delegated to the application process, by this number.
+        delegation: Option<u64>,
     },
     Written {
         version: u64,
@@ -420,6 +498,8 @@ pub enum Response {
     Granted {
         epoch: u64,
         version: u64,
+        /// All of the object, if it was wanted.
+        value: Option<Bytes>,
     },
     Released {
         version: u64,

@@ -13,6 +13,7 @@
 //!  response to it                     requester            reply · record
 //!  copy invalidated or updated        requester (copies)   acknowledgement · hand-over to the recorder
 //!  access, flush                      owner                response · record · orders to copy holders
+//!  what a delegation made of an object owner (delegation)   accesses that waited for it are served
 //!  acknowledgement of a copy holder   owner (acks)         release or flush completes · next grant
 //!  acquire or process abandoned       owner                next grant · record
 //!  declaration, look-up, created      directory (home)     variable · request to each owner
@@ -40,9 +41,9 @@
 //! | `incarnations` | which start of each process is the present one |
 //! | `failures` | who hears of application processes that left |
 //!
-//! What comes next has its place: what application processes hold themselves (shared copies, exclusive
-//! delegations with their recall) is state of `owner::object` on one side and of `requester::session`
-//! on the other; replicas and a moving owner change what `directory::place` says of an object.
+//! What application processes hold themselves is state of `requester::holders` (copies) and `owner::delegation`
+//! (objects). What comes next has its place: replicas and a moving owner change what `directory::place` says of
+//! an object.
 
 mod barrier;
 mod cluster;

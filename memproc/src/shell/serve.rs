@@ -164,18 +164,23 @@ fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
     let id = request.id;
     let mut request = request;
     let times = std::mem::take(&mut request.times);
-    let reads = wire::ap::reads(std::mem::take(&mut request.reads));
+    let local = wire::ap::local(std::mem::take(&mut request.local));
+    let returns = wire::ap::returns(std::mem::take(&mut request.returns));
     let mut state = shared.lock();
     for piece in times {
         let piece = PhaseTimes { ap, ..piece.into() };
         state.recorder.times(piece);
     }
-    if !reads.is_empty() {
+    let beside = [
+        (!local.is_empty()).then_some(CoreRequest::Report(local)),
+        (!returns.is_empty()).then_some(CoreRequest::Return(returns)),
+    ];
+    for request in beside.into_iter().flatten() {
         let input = Input::Request {
             ap,
             id,
             timeout: None,
-            request: CoreRequest::Report(reads),
+            request,
         };
         shared.feed_locked(&mut state, now, input);
     }

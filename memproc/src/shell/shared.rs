@@ -141,6 +141,18 @@ impl Shared {
                         let _ = link.sender.send(wire::ap::invalidate(object));
                     }
                 }
+                Output::Recall {
+                    ap,
+                    object,
+                    delegation,
+                    wanted,
+                } => {
+                    if let Some(link) = state.aps.get(&ap) {
+                        link.backlog.fetch_add(1, Ordering::Relaxed);
+                        let recall = wire::ap::recall(object, delegation, wanted);
+                        let _ = link.sender.send(recall);
+                    }
+                }
                 Output::Send { to, mut message } => {
                     let ours = message.source == self.me;
                     if let Body::Response { cost: told, .. } = &mut message.body

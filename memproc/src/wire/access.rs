@@ -6,7 +6,7 @@ use dosmos_proto::wire::atomic::Op;
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::{Malformed, ObjectId, Runs};
 
-use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
+use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, WriteData};
 
 /// An access that came in.
 pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
@@ -17,16 +17,15 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
                 end: r.end,
             },
             epoch: r.epoch,
-            keep: r.keep,
+            keep: match (r.exclusive, r.keep) {
+                (true, _) => Keep::Exclusive,
+                (false, true) => Keep::Copy,
+                (false, false) => Keep::Nothing,
+            },
         },
         Kind::Write(w) => AccessKind::Write {
-            first: w.first,
-            runs: match w.lengths.as_slice() {
-                [] => None,
-                lengths => Some(Runs::from_wire(w.first, lengths)?),
-            },
-            data: w.data,
             epoch: w.epoch,
+            write: write_from_wire(w)?,
         },
         Kind::Atomic(a) => AccessKind::Atomic {
             element: a.element,
@@ -40,8 +39,13 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
             },
             epoch: a.epoch,
         },
-        Kind::Acquire(_) => AccessKind::Acquire,
-        Kind::Release(r) => AccessKind::Release { epoch: r.epoch },
+        Kind::Acquire(a) => AccessKind::Acquire {
+            want_value: a.want_value,
+        },
+        Kind::Release(r) => AccessKind::Release {
+            epoch: r.epoch,
+            write: r.write.map(write_from_wire).transpose()?,
+        },
     };
     Ok(Access {
         object: ObjectId::from_wire(access.object),
@@ -49,26 +53,39 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
     })
 }
 
+fn write_from_wire(w: w::Write) -> Result<WriteData, Malformed> {
+    Ok(WriteData {
+        first: w.first,
+        runs: match w.lengths.as_slice() {
+            [] => None,
+            lengths => Some(Runs::from_wire(w.first, lengths)?),
+        },
+        data: w.data,
+        accesses: w.accesses.unwrap_or(1).max(1),
+    })
+}
+
+fn write_to_wire(write: WriteData, epoch: Option<u64>) -> w::Write {
+    w::Write {
+        first: write.first,
+        data: write.data,
+        epoch,
+        lengths: write.runs.map_or_else(Vec::new, |runs| runs.to_wire()),
+        accesses: (write.accesses > 1).then_some(write.accesses),
+    }
+}
+
 /// An access on its way out.
 pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
     let kind = match access.kind {
         AccessKind::Read { range, epoch, keep } => Kind::Read(w::Read {
-            keep,
+            keep: keep > Keep::Nothing,
+            exclusive: keep == Keep::Exclusive,
             first: range.first,
             end: range.end,
             epoch,
         }),
-        AccessKind::Write {
-            first,
-            runs,
-            data,
-            epoch,
-        } => Kind::Write(w::Write {
-            first,
-            data,
-            epoch,
-            lengths: runs.map_or_else(Vec::new, |runs| runs.to_wire()),
-        }),
+        AccessKind::Write { write, epoch } => Kind::Write(write_to_wire(write, epoch)),
         AccessKind::Atomic {
             element,
             element_type,
@@ -85,8 +102,11 @@ pub(super) fn to_wire(access: Access) -> w::ObjectAccess {
                 }
             }),
         }),
-        AccessKind::Acquire => Kind::Acquire(w::Acquire {}),
-        AccessKind::Release { epoch } => Kind::Release(w::Release { epoch }),
+        AccessKind::Acquire { want_value } => Kind::Acquire(w::Acquire { want_value }),
+        AccessKind::Release { epoch, write } => Kind::Release(w::Release {
+            epoch,
+            write: write.map(|write| write_to_wire(write, None)),
+        }),
     };
     w::ObjectAccess {
         object: access.object.to_wire(),

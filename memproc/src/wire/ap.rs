@@ -7,7 +7,7 @@ use dosmos_proto::{GroupId, Malformed, Nanos, ObjectId, Refusal, Topology};
 
 use super::access;
 use crate::core::Welcome;
-use crate::core::messages::{CachedReads, Reply, Request, Scope};
+use crate::core::messages::{LocalAccesses, Reply, Request, Return, Scope, Wanted};
 
 /// The first message of a session.
 pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
@@ -44,17 +44,49 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request),
     Ok((timeout, body))
 }
 
-/// Reads that an application process served itself.
-pub(crate) fn reads(reads: Vec<w::CachedReads>) -> Vec<CachedReads> {
-    let read = |r: w::CachedReads| CachedReads {
-        object: ObjectId::from_wire(r.object),
-        count: r.count,
-        first: Nanos(r.first_ns),
-        last: Nanos(r.last_ns),
-        bytes: r.bytes,
-        version: r.version,
+/// Accesses that an application process served itself.
+pub(crate) fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
+    let of = |a: w::LocalAccesses| LocalAccesses {
+        object: ObjectId::from_wire(a.object),
+        writes: a.writes,
+        count: a.count,
+        first: Nanos(a.first_ns),
+        last: Nanos(a.last_ns),
+        bytes: a.bytes,
+        version: a.version,
     };
-    reads.into_iter().map(read).collect()
+    accesses.into_iter().map(of).collect()
+}
+
+/// What an application process made of objects that are delegated to it.
+pub(crate) fn returns(returns: Vec<w::Return>) -> Vec<Return> {
+    let of = |r: w::Return| Return {
+        object: ObjectId::from_wire(r.object),
+        delegation: r.delegation,
+        version: r.version,
+        kept: r.kept,
+        parts: r.parts.into_iter().map(|p| (p.first, p.data)).collect(),
+        served: r.served,
+    };
+    returns.into_iter().map(of).collect()
+}
+
+/// Not a reply: others need an object that is delegated to the application process.
+pub(crate) fn recall(object: ObjectId, delegation: u64, wanted: Wanted) -> w::ApReply {
+    use w::recall::Wanted as W;
+    let wanted = match wanted {
+        Wanted::Elements(first, end) => W::Elements(w::Elements { first, end }),
+        Wanted::Everything => W::Everything(w::Everything {}),
+        Wanted::Lost => W::Lost(w::Lost {}),
+    };
+    w::ApReply {
+        body: Some(Out::Recall(w::Recall {
+            object: object.to_wire(),
+            delegation,
+            wanted: Some(wanted),
+        })),
+        ..w::ApReply::default()
+    }
 }
 
 /// Not a reply: a copy is void.
@@ -73,10 +105,14 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
             version,
             data,
             keep,
+            delegation,
+            unchanged,
         } => Out::Read(w::ReadDone {
             version,
             data,
             keep,
+            delegation,
+            unchanged,
         }),
         Reply::Written { version } => Out::Write(w::WriteDone { version }),
         Reply::Atomic {
@@ -88,7 +124,15 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
             stored,
             version,
         }),
-        Reply::Granted { epoch, version } => Out::Granted(w::Granted { epoch, version }),
+        Reply::Granted {
+            epoch,
+            version,
+            value,
+        } => Out::Granted(w::Granted {
+            epoch,
+            version,
+            value,
+        }),
         Reply::Released { version } => Out::Released(w::Released { version }),
         Reply::Passed { generation } => Out::Barrier(w::BarrierDone { generation }),
         Reply::Published => Out::Published(w::Published {}),

@@ -110,6 +110,7 @@ fn response(body: W) -> Result<Response, Malformed> {
             version: d.version,
             data: d.data,
             copy: d.copy,
+            delegation: None,
         },
         W::WriteDone(d) => Response::Written { version: d.version },
         W::AtomicDone(d) => Response::Atomic {
@@ -120,6 +121,7 @@ fn response(body: W) -> Result<Response, Malformed> {
         W::Granted(d) => Response::Granted {
             epoch: d.epoch,
             version: d.version,
+            value: d.value,
         },
         W::Released(d) => Response::Released { version: d.version },
         W::Renewed(_) => Response::Renewed,
@@ -263,6 +265,7 @@ fn response_out(response: Response) -> W {
             version,
             data,
             copy,
+            delegation: _,
         } => W::ReadDone(w::PeerReadDone {
             version,
             data,
@@ -278,7 +281,15 @@ fn response_out(response: Response) -> W {
             stored,
             version,
         }),
-        Response::Granted { epoch, version } => W::Granted(w::Granted { epoch, version }),
+        Response::Granted {
+            epoch,
+            version,
+            value,
+        } => W::Granted(w::Granted {
+            epoch,
+            version,
+            value,
+        }),
         Response::Released { version } => W::Released(w::Released { version }),
         Response::Renewed => W::Renewed(w::Renewed {}),
         Response::Flushed => W::FlushDone(w::FlushDone {}),
@@ -351,7 +362,7 @@ fn notice_out(notice: Notice) -> W {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange};
+    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, WriteData};
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -397,7 +408,7 @@ mod tests {
             access(AccessKind::Read {
                 range,
                 epoch: None,
-                keep: false,
+                keep: Keep::Nothing,
             }),
             PeerRequest::Access {
                 access: Access {
@@ -405,29 +416,46 @@ mod tests {
                     kind: AccessKind::Read {
                         range: ElementRange::ALL,
                         epoch: Some(2),
-                        keep: false,
+                        keep: Keep::Nothing,
                     },
                 },
                 ap,
                 want_copy: true,
             },
             access(AccessKind::Write {
-                first: 1,
-                runs: None,
-                data: data.clone(),
+                write: WriteData {
+                    first: 1,
+                    runs: None,
+                    data: data.clone(),
+                    accesses: 7,
+                },
                 epoch: Some(4),
             }),
             access(AccessKind::Write {
-                first: 1,
-                runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
-                data: data.clone(),
+                write: WriteData {
+                    first: 1,
+                    runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
+                    data: data.clone(),
+                    accesses: 1,
+                },
                 epoch: None,
             }),
             atomic(AtomicOp::FetchAdd(3)),
             atomic(swap),
-            access(AccessKind::Acquire),
-            access(AccessKind::Release { epoch: Some(4) }),
-            access(AccessKind::Release { epoch: None }),
+            access(AccessKind::Acquire { want_value: true }),
+            access(AccessKind::Release {
+                epoch: Some(4),
+                write: Some(WriteData {
+                    first: 3,
+                    runs: None,
+                    data: data.clone(),
+                    accesses: 9,
+                }),
+            }),
+            access(AccessKind::Release {
+                epoch: None,
+                write: None,
+            }),
             PeerRequest::Renew,
             PeerRequest::Flush { ap },
             PeerRequest::Declare {
@@ -448,6 +476,7 @@ mod tests {
                 version: 1,
                 data,
                 copy: true,
+                delegation: None,
             },
             Response::Written { version: 1 },
             Response::Atomic {
@@ -458,6 +487,7 @@ mod tests {
             Response::Granted {
                 epoch: 2,
                 version: 1,
+                value: Some(Bytes::from_static(b"all of it")),
             },
             Response::Released { version: 1 },
             Response::Renewed,

@@ -27,6 +27,8 @@ pub enum Told {
     Reply(u64),
     /// A copy is void.
     Invalidate(ObjectId),
+    /// Others need an object that is delegated to it.
+    Recall(ObjectId, u64, Wanted),
 }
 
 /// The cluster.
@@ -240,6 +242,22 @@ impl Cluster {
                     let text = format!("invalidate {}", self.object(object));
                     self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
                     self.told.push_back((ap, Told::Invalidate(object)));
+                }
+                Output::Recall {
+                    ap,
+                    object,
+                    delegation,
+                    wanted,
+                } => {
+                    let what = match wanted {
+                        Wanted::Elements(first, end) => format!("publish {first}..{end} of"),
+                        Wanted::Everything => "recall".to_owned(),
+                        Wanted::Lost => "take away".to_owned(),
+                    };
+                    let text = format!("{what} {} ({delegation})", self.object(object));
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    let told = Told::Recall(object, delegation, wanted);
+                    self.told.push_back((ap, told));
                 }
                 Output::Send { to, .. } if self.dead.contains(&(mp, to)) => {}
                 Output::Send { to, message } => {
@@ -463,20 +481,58 @@ impl Cluster {
             Request::Publish => "publish".into(),
             Request::Cancel(id) => format!("cancel {id}"),
             Request::Bye => "bye".into(),
-            Request::Report(reads) => format!("report of {} objects", reads.len()),
+            Request::Report(accesses) => format!("report of {} kinds", accesses.len()),
+            Request::Return(list) => {
+                let texts: Vec<String> = list.iter().map(|back| self.return_text(back)).collect();
+                texts.join(", ")
+            }
         }
     }
 
     fn access_text(&self, access: &Access) -> String {
         let object = self.object(access.object);
         match &access.kind {
-            AccessKind::Read { keep: true, .. } => format!("read {object} to keep"),
-            AccessKind::Read { .. } => format!("read {object}"),
-            AccessKind::Write { data, .. } => format!("write {object} = {}", number(data)),
+            AccessKind::Read { range, keep, .. } => {
+                let part = match range.end {
+                    Some(end) => format!(" {}..{end}", range.first),
+                    None => String::new(),
+                };
+                let keep = match keep {
+                    Keep::Nothing => "",
+                    Keep::Copy => " to keep",
+                    Keep::Exclusive => " to have",
+                };
+                format!("read {object}{part}{keep}")
+            }
+            AccessKind::Write { write, .. } => {
+                format!("write {object} = {}", number(&write.data))
+            }
             AccessKind::Atomic { .. } => format!("atomic {object}"),
-            AccessKind::Acquire => format!("acquire {object}"),
-            AccessKind::Release { .. } => format!("release {object}"),
+            AccessKind::Acquire { want_value } => match want_value {
+                true => format!("acquire {object} with its value"),
+                false => format!("acquire {object}"),
+            },
+            AccessKind::Release { write, .. } => match write {
+                Some(write) => format!("release {object} = {}", number(&write.data)),
+                None => format!("release {object}"),
+            },
         }
+    }
+
+    fn return_text(&self, back: &Return) -> String {
+        let parts: Vec<String> = back
+            .parts
+            .iter()
+            .map(|(first, data)| format!(" {first}: {}", number(data)))
+            .collect();
+        let verb = if back.kept { "publish" } else { "return" };
+        format!(
+            "{verb} {} ({}) v{}{}",
+            self.object(back.object),
+            back.delegation,
+            back.version,
+            parts.concat()
+        )
     }
 
     fn reply_text(&self, reply: &Reply) -> String {
@@ -486,16 +542,35 @@ impl Cluster {
                 version,
                 data,
                 keep,
-            } => format!(
-                "value {} v{version}{}",
-                number(data),
-                if *keep { " to keep" } else { "" }
-            ),
+                delegation,
+                unchanged,
+            } => {
+                let what = match unchanged {
+                    true => "its value".to_owned(),
+                    false => format!("value {}", number(data)),
+                };
+                let keep = match (delegation, keep) {
+                    (Some(n), _) => format!(" to have ({n})"),
+                    (None, true) => " to keep".to_owned(),
+                    (None, false) => String::new(),
+                };
+                format!("{what} v{version}{keep}")
+            }
             Reply::Written { .. } => "written".into(),
             Reply::Atomic {
                 previous, stored, ..
             } => format!("was {previous}{}", if *stored { "" } else { ", kept" }),
-            Reply::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Reply::Granted {
+                epoch,
+                version,
+                value,
+            } => {
+                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
+                format!(
+                    "granted epoch {epoch} v{version}{}",
+                    value.unwrap_or_default()
+                )
+            }
             Reply::Released { version } => format!("released v{version}"),
             Reply::Passed { generation } => format!("passed generation {generation}"),
             Reply::Published => "published".into(),
@@ -557,6 +632,7 @@ impl Cluster {
                 version,
                 data,
                 copy,
+                ..
             } => format!(
                 "value {} v{version}{}",
                 number(data),
@@ -564,7 +640,17 @@ impl Cluster {
             ),
             Response::Written { .. } => "written".into(),
             Response::Atomic { previous, .. } => format!("was {previous}"),
-            Response::Granted { epoch, version } => format!("granted epoch {epoch} v{version}"),
+            Response::Granted {
+                epoch,
+                version,
+                value,
+            } => {
+                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
+                format!(
+                    "granted epoch {epoch} v{version}{}",
+                    value.unwrap_or_default()
+                )
+            }
             Response::Released { version } => format!("released v{version}"),
             Response::Renewed => "renewed".into(),
             Response::Flushed => "flushed".into(),
@@ -648,16 +734,21 @@ pub fn read(object: ObjectId) -> Request {
 pub fn read_in(object: ObjectId, epoch: u64) -> Request {
     let range = ElementRange::ALL;
     let epoch = Some(epoch);
-    let keep = false;
+    let keep = Keep::Nothing;
     access(object, AccessKind::Read { range, epoch, keep })
 }
 pub fn read_range(object: ObjectId, range: ElementRange) -> Request {
-    let (epoch, keep) = (None, false);
+    let (epoch, keep) = (None, Keep::Nothing);
     access(object, AccessKind::Read { range, epoch, keep })
 }
 /// Of a process that would keep the object.
 pub fn read_to_keep(object: ObjectId) -> Request {
-    let (range, epoch, keep) = (ElementRange::ALL, None, true);
+    let (range, epoch, keep) = (ElementRange::ALL, None, Keep::Copy);
+    access(object, AccessKind::Read { range, epoch, keep })
+}
+/// Of a process that would have the object to itself.
+pub fn read_to_have(object: ObjectId) -> Request {
+    let (range, epoch, keep) = (ElementRange::ALL, None, Keep::Exclusive);
     access(object, AccessKind::Read { range, epoch, keep })
 }
 pub fn write(object: ObjectId, value: u64) -> Request {
@@ -670,21 +761,35 @@ pub fn write_bytes(object: ObjectId, first: u32, data: Bytes, epoch: Option<u64>
     access(
         object,
         AccessKind::Write {
-            first,
-            runs: None,
-            data,
+            write: written(first, data, 1),
             epoch,
         },
     )
 }
 pub fn acquire(object: ObjectId) -> Request {
-    access(object, AccessKind::Acquire)
+    access(object, AccessKind::Acquire { want_value: false })
 }
 pub fn release(object: ObjectId) -> Request {
-    access(object, AccessKind::Release { epoch: None })
+    release_with(object, None, None)
 }
 pub fn release_in(object: ObjectId, epoch: u64) -> Request {
-    access(object, AccessKind::Release { epoch: Some(epoch) })
+    release_with(object, Some(epoch), None)
+}
+pub fn release_with(object: ObjectId, epoch: Option<u64>, write: Option<WriteData>) -> Request {
+    access(object, AccessKind::Release { epoch, write })
+}
+/// Elements from `first` on, which stand for `accesses` writes of the application.
+pub fn written(first: u32, data: Bytes, accesses: u32) -> WriteData {
+    WriteData {
+        first,
+        runs: None,
+        data,
+        accesses,
+    }
+}
+/// With the object's value.
+pub fn acquire_with_value(object: ObjectId) -> Request {
+    access(object, AccessKind::Acquire { want_value: true })
 }
 pub fn fetch_add(object: ObjectId, n: u64) -> Request {
     atomic(object, 0, ElementType::U64, AtomicOp::FetchAdd(n))

@@ -24,17 +24,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
-use dosmos_memproc::core::messages::{CachedReads, Reply, Request};
+use dosmos_memproc::core::messages::{ElementRange, LocalAccesses, Reply, Request, Return, Wanted};
 use dosmos_proto::{ApId, Cache, CopyPolicy, MpId, Nanos, ObjectId};
 use dosmos_trace::meta::OpCounts;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::common::{
-    Cluster, Told, acquire, barrier, fetch_add, number, read, read_to_keep, release, vector, write,
-    write_bytes,
+    Cluster, Told, acquire, barrier, fetch_add, number, read, read_range, read_to_have,
+    read_to_keep, release_with, vector, write, write_bytes, written,
 };
-use super::held::Held;
+use super::held::{self, Answer, Back, Held, Parts};
 use super::monitoring;
 
 /// What goes wrong in a run.
@@ -59,6 +59,12 @@ impl Faults {
 }
 
 const ELEMENTS: u64 = 4;
+
+/// Elements that are read of an object where not all are.
+const HALF: ElementRange = ElementRange {
+    first: 0,
+    end: Some(2),
+};
 
 enum Kind {
     Locked {
@@ -91,6 +97,9 @@ struct Object {
     owner: MpId,
     /// Application processes keep copies of it.
     cached: bool,
+    /// An application process that had it to itself ended, or it was taken from it: what nobody else had seen
+    /// is lost, so what was published may be too.
+    fell_back: bool,
     /// Its owner was started again: nobody may be told a value of it.
     lost: bool,
 }
@@ -116,6 +125,8 @@ enum Doing {
     Release {
         object: usize,
         number: Option<u64>,
+        /// Its last write travels with it.
+        writes: bool,
     },
     Add {
         object: usize,
@@ -173,6 +184,8 @@ struct Ap {
     /// What it is told and has not taken, each with what had been published by then, by object.
     stream: VecDeque<(Told, Vec<u64>)>,
     held: HashMap<usize, Held<Bytes>>,
+    /// What it edits: objects, the numbers of their delegations, and what they will be.
+    edits: Vec<(usize, u64, Bytes)>,
     /// What had been published when the last message that it has taken was written, by object.
     floors: Vec<u64>,
 }
@@ -185,6 +198,8 @@ pub struct Sim {
     aps: Vec<Ap>,
     faults: Faults,
     rounds: u64,
+    /// Objects that one process writes are read in part by the others.
+    parts: bool,
     arrived: HashMap<u64, HashSet<usize>>,
     /// Somebody died or was cut off: barriers may fail, requests be refused.
     disturbed: bool,
@@ -216,6 +231,7 @@ impl Sim {
             aps: (0..aps).map(|_| Ap::default()).collect(),
             faults,
             rounds: 3,
+            parts: false,
             arrived: HashMap::new(),
             disturbed: false,
             down: Vec::new(),
@@ -223,6 +239,7 @@ impl Sim {
             lookups: HashSet::new(),
             done: HashMap::new(),
         };
+        sim.parts = sim.rng.random_bool(0.5);
         sim.declare();
         for ap in &mut sim.aps {
             ap.alive = true;
@@ -235,30 +252,41 @@ impl Sim {
         let owners = self.c.topology.owners_in(None).count() as u32;
         let count = self.rng.random_range(2..5);
         for i in 0..count {
-            let policy = match self.rng.random_bool(0.5) {
-                true => CopyPolicy::Invalidate,
-                false => CopyPolicy::Update,
+            let writer = self.rng.random_range(0..self.aps.len());
+            let (policy, owner, cached) = match self.parts {
+                // So that its writer may have it to itself.
+                true => {
+                    let home = self.c.mp_of(ApId(writer as u32));
+                    (CopyPolicy::Invalidate, home, true)
+                }
+                false => {
+                    let policy = match self.rng.random_bool(0.5) {
+                        true => CopyPolicy::Invalidate,
+                        false => CopyPolicy::Update,
+                    };
+                    let owner = MpId(self.rng.random_range(0..owners));
+                    (policy, owner, self.rng.random_bool(0.5))
+                }
             };
-            let owner = MpId(self.rng.random_range(0..owners));
             let owner_name = self.c.topology.mp_name(owner);
             let name = format!("v{i}");
-            let cached = self.rng.random_bool(0.5);
             let cache = if cached { Cache::Ap } else { Cache::Mp };
             let spec = vector(&name, ELEMENTS, 1, &[&owner_name], policy).with_cache(cache);
             let id = ObjectId::new(self.c.declare(0, spec).id(), 0);
             for ap in 1..self.aps.len() as u32 {
                 self.c.call(ap, Request::Open(name.clone()));
             }
+            let locked = if self.parts { 1 } else { 3 };
             let kind = match self.rng.random_range(0..5) {
-                0..3 => Kind::Locked {
+                n if n < locked => Kind::Locked {
                     history: vec![0],
                     returned: 0,
                     holder: None,
                     epoch: 0,
                     uncertain: false,
                 },
-                3 => Kind::Owned {
-                    writer: self.rng.random_range(0..self.aps.len()),
+                n if n < 4 => Kind::Owned {
+                    writer,
                     issued: 0,
                     written: BTreeSet::new(),
                     published: 0,
@@ -275,6 +303,7 @@ impl Sim {
                 kind,
                 owner,
                 cached,
+                fell_back: false,
                 lost: false,
             });
         }
@@ -299,8 +328,7 @@ impl Sim {
         let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         if waits {
             self.c.pass(Nanos::from_millis(120_000));
-            self.c.run();
-            self.take_replies();
+            self.settle();
         }
         let open: Vec<usize> = (0..self.aps.len())
             .filter(|a| !self.aps[*a].pending.is_empty())
@@ -342,10 +370,14 @@ impl Sim {
     fn may_act(&self, a: usize) -> bool {
         let ap = &self.aps[a];
         let waits = ap.pending.values().any(|p| p.awaited);
-        ap.alive && !waits && (ap.round < self.rounds || ap.holding.is_some())
+        let busy = ap.holding.is_some() || !ap.edits.is_empty();
+        ap.alive && !waits && (ap.round < self.rounds || busy)
     }
 
     fn act(&mut self, a: usize) {
+        if self.finish_edit(a) {
+            return;
+        }
         if let Some(h) = &self.aps[a].holding {
             let object = h.object;
             match self.rng.random_range(0..4) {
@@ -362,6 +394,9 @@ impl Sim {
         let object = self.rng.random_range(0..self.objects.len());
         let id = self.objects[object].id;
         let writes = self.rng.random_bool(0.5);
+        if writes && self.has_to_itself(a, object) {
+            return self.change_here(a, object);
+        }
         match &mut self.objects[object].kind {
             Kind::Locked { .. } if writes => {
                 self.ask(a, acquire(id), Doing::Acquire { object });
@@ -409,9 +444,17 @@ impl Sim {
         if matches!(doing, Doing::Release { .. } | Doing::Barrier { .. }) {
             self.report(a);
         }
+        if !matches!(doing, Doing::Read { .. } | Doing::Acquire { .. }) {
+            self.publish(a);
+        }
         let id = self.c.ask_within(a as u32, timeout, request);
         if let Doing::SectionWrite { object }
         | Doing::OwnedWrite { object, .. }
+        | Doing::Release {
+            object,
+            writes: true,
+            ..
+        }
         | Doing::Add { object } = doing
         {
             self.aps[a].held.entry(object).or_default().wrote(id);
@@ -444,7 +487,21 @@ impl Sim {
         }
         let floor = self.floor(a, object, self.published(object));
         let id = self.objects[object].id;
-        let request = if keeps { read_to_keep(id) } else { read(id) };
+        let writer = match self.objects[object].kind {
+            Kind::Owned { writer, .. } => writer == a,
+            Kind::Counter { .. } | Kind::Locked { .. } => true,
+        };
+        let request = match (keeps, self.rng.random_range(0..4)) {
+            (false, _) => read(id),
+            // So that the writer keeps the object and publishes what others read.
+            (true, _) if self.parts => match writer {
+                true => read_to_have(id),
+                false => read_range(id, HALF),
+            },
+            (true, 0) => read_range(id, HALF),
+            (true, 1) => read_to_keep(id),
+            (true, _) => read_to_have(id),
+        };
         let overlaps = keeps && self.rng.random_bool(0.3);
         let doing = Doing::Read {
             object,
@@ -499,18 +556,152 @@ impl Sim {
     fn report(&mut self, a: usize) {
         let mut reads = Vec::new();
         for (object, held) in &mut self.aps[a].held {
-            reads.extend(held.take_hits().map(|hits| CachedReads {
-                object: self.objects[*object].id,
-                count: hits.count,
-                first: self.c.now,
-                last: self.c.now,
-                bytes: hits.bytes,
-                version: hits.version,
-            }));
+            let (read, written) = held.take_hits();
+            for (hits, writes) in [(read, false), (written, true)] {
+                reads.extend(hits.map(|hits| LocalAccesses {
+                    object: self.objects[*object].id,
+                    writes,
+                    count: hits.count,
+                    first: self.c.now,
+                    last: self.c.now,
+                    bytes: hits.bytes,
+                    version: hits.version,
+                }));
+            }
         }
         if !reads.is_empty() {
             reads.sort_unstable_by_key(|r| r.object);
             self.c.ask(a as u32, Request::Report(reads));
+        }
+    }
+
+    /// Whether the process has an object to itself that it may write outside sections.
+    fn has_to_itself(&self, a: usize, object: usize) -> bool {
+        let may = match self.objects[object].kind {
+            Kind::Owned { writer, .. } => writer == a,
+            Kind::Counter { .. } => true,
+            Kind::Locked { .. } => false,
+        };
+        let held = self.aps[a].held.get(&object);
+        may && held.is_some_and(|h| h.is_exclusive() && h.get().is_some())
+    }
+
+    /// A write or fetch-add of an object that the process has to itself: at once, or in an edit that it
+    /// finishes later.
+    fn change_here(&mut self, a: usize, object: usize) {
+        let edits = self.rng.random_bool(0.3);
+        let bytes = ELEMENTS * 8;
+        let new = match &mut self.objects[object].kind {
+            Kind::Owned { issued, .. } => {
+                *issued += 1;
+                Some(*issued)
+            }
+            Kind::Counter { issued, .. } => {
+                *issued += 1;
+                None
+            }
+            Kind::Locked { .. } => return,
+        };
+        let next = |before: u64| new.unwrap_or(before + 1);
+        let held = self.aps[a].held.entry(object).or_default();
+        let before = if edits {
+            let Some((content, delegation, _)) = held.take(bytes, false) else {
+                return;
+            };
+            let before = number(&content);
+            let content = with_first(&content, next(before));
+            self.aps[a].edits.push((object, delegation, content));
+            self.count(Doing::Read {
+                object,
+                floor: 0,
+                overlaps: false,
+            });
+            before
+        } else {
+            let changed = held.change(bytes, |content| {
+                let before = number(content);
+                *content = with_first(content, next(before));
+                before
+            });
+            let Some((before, ..)) = changed else {
+                return;
+            };
+            before
+        };
+        self.c.log.push(format!(
+            "ap{a} {} v{object} itself: {before} becomes {}",
+            if edits { "edits" } else { "changes" },
+            next(before)
+        ));
+        self.count(Doing::Add { object });
+        let fell_back = self.objects[object].fell_back;
+        match &mut self.objects[object].kind {
+            Kind::Owned { written, .. } => drop(written.insert(next(before))),
+            Kind::Counter { handed_out, .. } => {
+                let new = handed_out.insert(before) || fell_back;
+                self.aps[a].own.insert(object, before + 1);
+                self.must(new, &format!("{before} was handed out twice"));
+            }
+            Kind::Locked { .. } => {}
+        }
+    }
+
+    /// Ends the oldest edit of a process, if it has one open.
+    fn finish_edit(&mut self, a: usize) -> bool {
+        if self.aps[a].edits.is_empty() {
+            return false;
+        }
+        let (object, delegation, content) = self.aps[a].edits.remove(0);
+        let held = self.aps[a].held.entry(object).or_default();
+        held.put(delegation, content);
+        let answers = held.answers();
+        self.c.log.push(format!("ap{a} has edited v{object}"));
+        answers
+            .into_iter()
+            .for_each(|back| self.send_back(a, object, back));
+        true
+    }
+
+    /// Publishes what the process changed of what others read.
+    fn publish(&mut self, a: usize) {
+        for object in 0..self.objects.len() {
+            let held = self.aps[a].held.get_mut(&object);
+            if let Some(back) = held.and_then(Held::publish) {
+                self.send_back(a, object, back);
+            }
+        }
+    }
+
+    /// Sends what goes back to an owner, after what was counted.
+    fn send_back(&mut self, a: usize, object: usize, back: Back<Bytes>) {
+        self.report(a);
+        let content = back.content.unwrap_or_default();
+        let ranges = match back.parts {
+            Parts::All => vec![(0, ELEMENTS as u32)],
+            Parts::Ranges(ranges) => ranges,
+        };
+        let part = |(first, end): (u32, u32)| {
+            let range = first as usize * 8..end as usize * 8;
+            (first, content.slice(range))
+        };
+        let back = Return {
+            object: self.objects[object].id,
+            delegation: back.delegation,
+            version: back.version,
+            kept: back.kept,
+            parts: ranges.into_iter().map(part).collect(),
+            served: back.served,
+        };
+        self.c.ask(a as u32, Request::Return(vec![back]));
+    }
+
+    /// An object is taken from a process that had it to itself.
+    fn fall_back(&mut self, a: usize, object: usize) {
+        self.disturbed = true;
+        self.objects[object].fell_back = true;
+        let ap = &mut self.aps[a];
+        for list in [&mut ap.seen, &mut ap.own, &mut ap.versions] {
+            list.remove(&object);
         }
     }
 
@@ -536,11 +727,17 @@ impl Sim {
         let Some(h) = &self.aps[a].holding else {
             return;
         };
-        // A section writes its number everywhere before it ends.
-        if h.wrote.is_some_and(|n| h.working != [n; 4]) {
-            return self.section_write(a, object);
-        }
+        // A section writes its number everywhere before it ends, or as it ends.
         let number = h.wrote;
+        let mut rest = None;
+        if let Some(n) = number.filter(|n| h.working != [*n; 4]) {
+            if self.rng.random_bool(0.5) {
+                return self.section_write(a, object);
+            }
+            let first = if h.working[0] == n { 2 } else { 0 };
+            rest = Some(written(first, elements(&[n; 2]), 1));
+        }
+        let writes = rest.is_some();
         let zombie = h.zombie;
         self.aps[a].holding = None;
         if let Kind::Locked {
@@ -555,7 +752,13 @@ impl Sim {
                 *holder = None;
             }
         }
-        self.ask(a, release(id), Doing::Release { object, number });
+        let request = release_with(id, None, rest);
+        let doing = Doing::Release {
+            object,
+            number,
+            writes,
+        };
+        self.ask(a, request, doing);
     }
 
     /// Everybody has taken everything: what was published is known to all.
@@ -594,6 +797,16 @@ impl Sim {
         }
     }
 
+    /// Until nothing is on its way.
+    fn settle(&mut self) {
+        loop {
+            self.c.run();
+            if !self.take_replies() {
+                return;
+            }
+        }
+    }
+
     /// They take all; whether there was something.
     fn take_replies(&mut self) -> bool {
         self.fill_streams();
@@ -618,6 +831,7 @@ impl Sim {
                 let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
                 held.into_iter().for_each(Held::invalidate);
             }
+            Told::Recall(id, delegation, wanted) => self.recalled(a, id, delegation, wanted),
             Told::Reply(id) => {
                 let ap = ApId(a as u32);
                 if let Some(reply) = self.c.replies.remove(&(ap, id)) {
@@ -627,18 +841,55 @@ impl Sim {
         }
     }
 
-    /// What the library does with a reply before anybody learns of it.
-    fn hear(&mut self, a: usize, doing: Doing, id: u64, reply: &Reply) {
-        let Some(held) = doing.object().and_then(|o| self.aps[a].held.get_mut(&o)) else {
+    /// What the library does when others need an object that is delegated to its process.
+    fn recalled(&mut self, a: usize, id: ObjectId, delegation: u64, wanted: Wanted) {
+        let Some(object) = self.objects.iter().position(|o| o.id == id) else {
             return;
         };
+        let held = self.aps[a].held.entry(object).or_default();
+        let wanted = match wanted {
+            Wanted::Elements(first, end) => held::Wanted::Elements(first, end),
+            Wanted::Everything => held::Wanted::Everything,
+            Wanted::Lost => {
+                if held.delegation() == Some(delegation) {
+                    held.lose();
+                    self.fall_back(a, object);
+                }
+                return;
+            }
+        };
+        if let Answer::Now(back) = held.recall(delegation, wanted) {
+            self.send_back(a, object, back);
+        }
+    }
+
+    /// What the library does with a reply before anybody learns of it.
+    fn hear(&mut self, a: usize, doing: Doing, id: u64, reply: &Reply) {
+        let Some(object) = doing.object() else {
+            return;
+        };
+        let held = self.aps[a].held.entry(object).or_default();
         match reply {
+            Reply::Read {
+                version,
+                data,
+                delegation: Some(delegation),
+                unchanged,
+                ..
+            } => {
+                let content = (!unchanged).then(|| data.clone());
+                if !held.entrust(id, content, *version, *delegation) {
+                    self.send_back(a, object, Back::nothing(*delegation));
+                }
+            }
             Reply::Granted { version, .. } | Reply::Released { version } => held.confirm(*version),
             Reply::Read {
                 version,
                 data,
                 keep: true,
+                ..
             } => held.keep(id, data.clone(), *version),
+            Reply::Read { version, .. } => held.confirm(*version),
             _ => {}
         }
     }
@@ -659,6 +910,22 @@ impl Sim {
             return;
         };
         self.hear(a, doing, id, &reply);
+        let reply = match reply {
+            // What it has already, unless it wrote meanwhile.
+            Reply::Read {
+                unchanged: true, ..
+            } => match doing.object().and_then(|o| self.aps[a].held.get(&o)?.get()) {
+                Some((data, version)) => Reply::Read {
+                    version,
+                    data: data.clone(),
+                    keep: true,
+                    delegation: None,
+                    unchanged: false,
+                },
+                None => return self.count(doing),
+            },
+            reply => reply,
+        };
         match reply {
             Reply::Refused(refusal) => {
                 self.must(self.disturbed, &format!("refused: {refusal}"));
@@ -742,12 +1009,29 @@ impl Sim {
                 self.check_version(a, object, *version);
                 self.check_read(a, object, floor, data);
             }
-            (Doing::Acquire { object }, Reply::Granted { epoch, version }) => {
+            (
+                Doing::Acquire { object },
+                Reply::Granted {
+                    epoch,
+                    version,
+                    value: _,
+                },
+            ) => {
                 self.check_version(a, object, *version);
                 self.granted(a, object, *epoch);
             }
-            (Doing::Release { object, number }, Reply::Released { version }) => {
+            (
+                Doing::Release {
+                    object,
+                    number,
+                    writes,
+                },
+                Reply::Released { version },
+            ) => {
                 self.check_version(a, object, *version);
+                if writes {
+                    self.count(Doing::SectionWrite { object });
+                }
                 if let (
                     Some(number),
                     Kind::Locked {
@@ -760,12 +1044,16 @@ impl Sim {
                 }
             }
             (Doing::Add { object }, Reply::Atomic { previous, .. }) => {
+                let fell_back = self.objects[object].fell_back;
                 let Kind::Counter { handed_out, .. } = &mut self.objects[object].kind else {
                     return;
                 };
                 let new = handed_out.insert(*previous);
                 self.aps[a].own.insert(object, previous + 1);
-                self.must(new, &format!("{previous} was handed out twice"));
+                self.must(
+                    new || fell_back,
+                    &format!("{previous} was handed out twice"),
+                );
             }
             (Doing::Barrier { round }, Reply::Passed { generation }) => {
                 self.must(*generation == round + 1, "generations out of step");
@@ -863,7 +1151,8 @@ impl Sim {
                 values[0]
             }
         };
-        self.must(position >= floor, &format!("{what}: too old"));
+        let fell_back = self.objects[object].fell_back;
+        self.must(position >= floor || fell_back, &format!("{what}: too old"));
         self.must(position >= seen, &format!("{what}: older than before"));
         self.aps[a].seen.insert(object, position);
     }
@@ -892,7 +1181,12 @@ impl Sim {
                 self.lookups.remove(&(ApId(a as u32), id));
             }
         }
+        let had: Vec<usize> = (0..self.objects.len())
+            .filter(|o| self.aps[a].held.get(o).is_some_and(Held::is_exclusive))
+            .collect();
+        had.into_iter().for_each(|o| self.fall_back(a, o));
         self.aps[a].held.clear();
+        self.aps[a].edits.clear();
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
         for pending in pending.into_values() {
@@ -977,8 +1271,7 @@ impl Sim {
             for a in 0..self.aps.len() {
                 if self.aps[a].alive && self.aps[a].holding.is_none() {
                     self.ask_read(a, object);
-                    self.c.run();
-                    self.take_replies();
+                    self.settle();
                 }
             }
         }
@@ -1050,8 +1343,7 @@ impl Sim {
             }
             for a in 0..self.aps.len() {
                 self.ask_read(a, object);
-                self.c.run();
-                self.take_replies();
+                self.settle();
             }
         }
     }
@@ -1067,6 +1359,13 @@ impl Sim {
             panic!("{what}\n--- what happened last ---\n{tail}");
         }
     }
+}
+
+/// The same with another first element.
+fn with_first(content: &Bytes, value: u64) -> Bytes {
+    let mut all = BytesMut::from(&content[..]);
+    all[..8].copy_from_slice(&value.to_le_bytes());
+    all.freeze()
 }
 
 fn elements(values: &[u64]) -> Bytes {

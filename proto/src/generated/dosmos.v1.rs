@@ -380,9 +380,12 @@ pub struct ApRequest {
     /// no message of its own.
     #[prost(message, repeated, tag = "14")]
     pub times: ::prost::alloc::vec::Vec<PhaseTimes>,
-    /// Reads that were served in the sender and not reported yet.
+    /// Accesses that were served in the sender and not reported yet.
     #[prost(message, repeated, tag = "15")]
-    pub reads: ::prost::alloc::vec::Vec<CachedReads>,
+    pub local: ::prost::alloc::vec::Vec<LocalAccesses>,
+    /// What the sender made of objects that are delegated to it. Comes before `body` and after `local`.
+    #[prost(message, repeated, tag = "16")]
+    pub returns: ::prost::alloc::vec::Vec<Return>,
     #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<ap_request::Body>,
 }
@@ -420,12 +423,12 @@ pub struct ApHello {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bye {}
-/// Nothing but what `times` and `reads` say. Gets no reply.
+/// Nothing but what `times`, `local` and `returns` say. Gets no reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Report {}
-/// Reads of one object that an application process served from its own copy.
+/// Accesses of one kind to one object that an application process served itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct CachedReads {
+pub struct LocalAccesses {
     #[prost(fixed64, tag = "1")]
     pub object: u64,
     #[prost(uint64, tag = "2")]
@@ -438,9 +441,39 @@ pub struct CachedReads {
     /// of all of them
     #[prost(uint64, tag = "5")]
     pub bytes: u64,
-    /// of the copy last read
+    /// of the content last accessed
     #[prost(uint64, tag = "6")]
     pub version: u64,
+    /// writes and atomic operations; else reads
+    #[prost(bool, tag = "7")]
+    pub writes: bool,
+}
+/// What an application process made of an object that is delegated to it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Return {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub delegation: u64,
+    #[prost(uint64, tag = "3")]
+    pub version: u64,
+    /// It keeps the object: `parts` are those elements that others asked for. Else the delegation is over, and
+    /// `parts` all that changed.
+    #[prost(bool, tag = "4")]
+    pub kept: bool,
+    #[prost(message, repeated, tag = "5")]
+    pub parts: ::prost::alloc::vec::Vec<Part>,
+    /// Accesses that it served itself in this delegation.
+    #[prost(uint64, tag = "6")]
+    pub served: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Part {
+    /// element at which `data` begins
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub data: ::prost::bytes::Bytes,
 }
 /// Make this application process's writes outside sections visible to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -491,6 +524,9 @@ pub struct Read {
     /// The application process would keep a copy: the whole object may come.
     #[prost(bool, tag = "4")]
     pub keep: bool,
+    /// It would have the object to itself, to change it without a message. Implies `keep`.
+    #[prost(bool, tag = "5")]
+    pub exclusive: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Write {
@@ -506,6 +542,9 @@ pub struct Write {
     /// and so on, in elements. All ranges are written in one step; one access, one record.
     #[prost(uint32, repeated, tag = "4")]
     pub lengths: ::prost::alloc::vec::Vec<u32>,
+    /// Writes of the application that this one stands for; 1 if absent.
+    #[prost(uint32, optional, tag = "5")]
+    pub accesses: ::core::option::Option<u32>,
 }
 /// Served at the owner and recorded as a write. Values are the element's bits, zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -537,11 +576,18 @@ pub struct CompareExchange {
     pub desired: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Acquire {}
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Acquire {
+    /// the content is to come with the grant
+    #[prost(bool, tag = "1")]
+    pub want_value: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Release {
     #[prost(uint64, optional, tag = "1")]
     pub epoch: ::core::option::Option<u64>,
+    /// what the section wrote and was not sent before; its `epoch` is that of the release
+    #[prost(message, optional, tag = "2")]
+    pub write: ::core::option::Option<Write>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Barrier {
@@ -561,7 +607,10 @@ pub struct ApReply {
     /// another memory process had to be asked
     #[prost(bool, tag = "13")]
     pub remote: bool,
-    #[prost(oneof = "ap_reply::Body", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14")]
+    #[prost(
+        oneof = "ap_reply::Body",
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15"
+    )]
     pub body: ::core::option::Option<ap_reply::Body>,
 }
 /// Nested message and enum types in `ApReply`.
@@ -593,6 +642,9 @@ pub mod ap_reply {
         /// Not a reply (`id` is 0): the copy of this object that the application process was given is void.
         #[prost(fixed64, tag = "14")]
         Invalidate(u64),
+        /// Not a reply: others need an object that is delegated to the application process.
+        #[prost(message, tag = "15")]
+        Recall(super::Recall),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -636,7 +688,47 @@ pub struct ReadDone {
     /// `data` is the whole object, and the application process may read it until it is told otherwise.
     #[prost(bool, tag = "3")]
     pub keep: bool,
+    /// The object is delegated to the application process: it reads and writes it itself until it is recalled.
+    #[prost(uint64, optional, tag = "4")]
+    pub delegation: ::core::option::Option<u64>,
+    /// What the application process keeps already is current; there is no `data`.
+    #[prost(bool, tag = "5")]
+    pub unchanged: bool,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Recall {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub delegation: u64,
+    #[prost(oneof = "recall::Wanted", tags = "3, 4, 5")]
+    pub wanted: ::core::option::Option<recall::Wanted>,
+}
+/// Nested message and enum types in `Recall`.
+pub mod recall {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Wanted {
+        /// the delegation goes on
+        #[prost(message, tag = "3")]
+        Elements(super::Elements),
+        #[prost(message, tag = "4")]
+        Everything(super::Everything),
+        /// The delegation was ended, since the application process was not heard; what it did not return is lost.
+        #[prost(message, tag = "5")]
+        Lost(super::Lost),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Elements {
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(uint32, tag = "2")]
+    pub end: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Everything {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Lost {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WriteDone {
     #[prost(uint64, tag = "1")]
@@ -651,12 +743,15 @@ pub struct AtomicDone {
     #[prost(uint64, tag = "3")]
     pub version: u64,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Granted {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
     #[prost(uint64, tag = "2")]
     pub version: u64,
+    /// all of the object
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub value: ::core::option::Option<::prost::bytes::Bytes>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Released {

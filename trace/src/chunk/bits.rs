@@ -10,14 +10,12 @@
 
 use bitpacking::{BitPacker, BitPacker4x};
 
+use super::block::{BLOCK, MOST_BITS, Shape, Sign, bits};
+use super::layout::ChunkError;
+use super::split;
 use super::squeeze::Squeezer;
-use super::{ChunkError, split};
+use super::varint::{put, take, take_byte, unzigzag, zigzag};
 
-/// Values in a block. An outlier costs its block a few bytes and the others nothing.
-pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
-
-/// Widest packed part.
-pub(super) const MOST_BITS: usize = 32;
 /// At most one in N values is not zero where a column is stored as its values that are not.
 const SPARSE: usize = 48;
 
@@ -29,58 +27,6 @@ const SPLIT: u8 = 4;
 
 /// A column of zeros.
 pub(super) const ZEROS: [u8; 2] = [CONSTANT, 0];
-
-/// Values of a block that may have more bits than its usual ones.
-const UNUSUAL: usize = 2;
-
-/// Whether values are to be taken as signed: where they are small differences, some below zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign {
-    Unsigned,
-    Signed,
-}
-
-/// How the values of a block are distributed, and what that means for packing them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    low: u64,
-    width: usize,
-    /// Packed size, about.
-    bytes: usize,
-    /// Bits of nearly all values, above the lowest.
-    pub(super) usual: u8,
-}
-
-impl Shape {
-    fn of(block: &[u64], sign: Sign) -> Self {
-        let low = match sign {
-            Sign::Unsigned => block.iter().copied().min().unwrap_or(0),
-            Sign::Signed => block.iter().map(|v| *v as i64).min().unwrap_or(0) as u64,
-        };
-        let mut lengths = [0u8; 65];
-        for value in block {
-            lengths[bits(value.wrapping_sub(low))] += 1;
-        }
-        Self::with_lengths(low, &lengths)
-    }
-
-    /// From how many values have how many bits above `low`.
-    fn with_lengths(low: u64, lengths: &[u8; 65]) -> Self {
-        let widest = lengths.iter().rposition(|n| *n > 0).unwrap_or(0);
-        let (bytes, width) = best_width(lengths, widest);
-        let (mut usual, mut above) = (widest, usize::from(lengths[widest]));
-        while usual > 0 && above <= UNUSUAL {
-            usual -= 1;
-            above += usize::from(lengths[usual]);
-        }
-        Self {
-            low,
-            width,
-            bytes: bytes + 4,
-            usual: usual as u8,
-        }
-    }
-}
 
 /// Appends `values`.
 pub(super) fn pack(values: &[u64], sign: Sign, squeezer: &mut Squeezer, out: &mut Vec<u8>) {
@@ -197,33 +143,6 @@ fn pack_block(block: &[u64], shape: &Shape, sign: Sign, out: &mut Vec<u8>) {
     }
 }
 
-/// The width that makes the block shortest, and the bytes it is then; from how many values have how many bits.
-fn best_width(lengths: &[u8; 65], widest: usize) -> (usize, usize) {
-    let mut best = (usize::MAX, 0);
-    // Of exceptions: how many, and the bits that all together are longer than the width.
-    let (mut apart, mut longer) = (0, 0);
-    for length in lengths[MOST_BITS.min(widest) + 1..=widest].iter().rev() {
-        apart += usize::from(*length);
-        longer += apart;
-    }
-    // From the widest down: below a width at which half of the values are exceptions nothing is gained.
-    for width in (0..=widest.min(MOST_BITS)).rev() {
-        // A byte for the position of each, and seven bits to a byte, rounded up.
-        let bytes = BLOCK * width / 8 + apart + (longer + 3 * apart) / 7;
-        best = best.min((bytes, width));
-        apart += usize::from(lengths[width]);
-        longer += apart;
-        if apart > BLOCK / 2 && widest <= MOST_BITS {
-            break;
-        }
-    }
-    best
-}
-
-fn bits(value: u64) -> usize {
-    64 - value.leading_zeros() as usize
-}
-
 fn low_bits(width: usize) -> u64 {
     (1u64 << width) - 1
 }
@@ -297,42 +216,6 @@ fn unpack_block(
         *value = value.wrapping_add(above);
     }
     Some(())
-}
-
-/// Small numbers for values near zero, above and below.
-pub(super) fn zigzag(value: u64) -> u64 {
-    let value = value as i64;
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
-pub(super) fn unzigzag(value: u64) -> u64 {
-    (value >> 1) ^ (value & 1).wrapping_neg()
-}
-
-pub(super) fn put(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = take_byte(bytes)?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-pub(super) fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
-    let (&byte, rest) = bytes.split_first()?;
-    *bytes = rest;
-    Some(byte)
 }
 
 #[cfg(test)]

@@ -4,16 +4,25 @@
 //! memory. So the rows are read twice only: once to number what has few values, once, a
 //! cache's worth at a time, for everything that is stored in relation to those.
 
-use super::bits::{self, Sign};
+use super::bits;
+use super::block::Sign;
+use super::layout::{COLUMNS, HEADER, MAGIC, MOST_RECORDS, OPS};
 use super::squeeze::Squeezer;
-use super::summary::{Seen, Span};
+use super::summary::{Seen, Span, Summary};
 use super::symbols::{self, Interner};
-use super::{COLUMNS, HEADER, MAGIC, MOST_RECORDS, OPS, Summary, kind_places};
 use crate::record::Record;
 use crate::wire::kind_of;
 
 /// Rows that stay in the processor's first cache, between looking at their times and at the rest.
 const ROWS: usize = 128;
+
+/// Encodes at most [`MOST_RECORDS`] records; of many chunks, [`Encoder`] is quicker.
+///
+/// # Panics
+/// If there are more: the caller cuts them.
+pub fn encode(records: &[Record]) -> Vec<u8> {
+    Encoder::new().encode(records).bytes
+}
 
 /// A chunk and what it holds.
 #[derive(Clone, Debug)]
@@ -145,7 +154,7 @@ impl Encoder {
     /// Takes everything else: times in order of kind, and what changed for an object or process.
     fn relate(&mut self, records: &[Record]) {
         let [kinds, objects, aps] = [&self.kinds, &self.objects, &self.aps].map(|i| &i.symbols);
-        self.times.begin(records.len(), kind_places(kinds));
+        self.times.begin(records.len(), kinds.places());
         self.changes
             .begin(aps.values.len(), objects.values.len(), &kinds.values);
         let symbols = kinds.of.chunks(ROWS).zip(objects.of.chunks(ROWS));
@@ -156,7 +165,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the columns, in the order of [`Column::ALL`](super::Column::ALL).
+    /// Writes the columns, in the order of [`Column::ALL`](super::layout::Column::ALL).
     fn write(&mut self, parts: &mut Parts, count: usize) {
         let squeezer = &mut self.squeezer;
         for interner in [&self.kinds, &self.objects, &self.aps] {

@@ -12,8 +12,9 @@
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::bits::{self, BLOCK, MOST_BITS, Shape, zigzag};
+use super::block::{BLOCK, MOST_BITS, Shape};
 use super::squeeze::{self, Squeezer};
+use super::varint::{put, take, take_byte, unzigzag, zigzag};
 
 /// Upper bits of most values: more make the table of the code longer than they save.
 const HIGH_BITS: u8 = 7;
@@ -50,7 +51,7 @@ pub(super) fn pack(
     }
     put_shifts(&shifts, out);
     put_escapes(values, &highs, &shifts, out);
-    bits::put(squeezed.len() as u64, out);
+    put(squeezed.len() as u64, out);
     out.extend_from_slice(squeezed);
     put_lows(values, &shifts, out);
     true
@@ -103,17 +104,17 @@ fn counts(highs: &[u8], shapes: &[Shape]) -> [u32; 256] {
 
 fn put_shifts(shifts: &[u8], out: &mut Vec<u8>) {
     for run in shifts.chunk_by(|a, b| a == b) {
-        bits::put(run.len() as u64, out);
+        put(run.len() as u64, out);
         out.push(run[0]);
     }
 }
 
 fn put_escapes(values: &[u64], highs: &[u8], shifts: &[u8], out: &mut Vec<u8>) {
     let escapes = || highs.iter().enumerate().filter(|(_, h)| **h == ESCAPE);
-    bits::put(escapes().count() as u64, out);
+    put(escapes().count() as u64, out);
     for (i, _) in escapes() {
         let upper = (values[i] as i64) >> shifts[i / BLOCK];
-        bits::put(zigzag(upper as u64), out);
+        put(zigzag(upper as u64), out);
     }
 }
 
@@ -136,7 +137,7 @@ fn put_lows(values: &[u64], shifts: &[u8], out: &mut Vec<u8>) {
 pub(super) fn unpack(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
     let shifts = take_shifts(bytes, count.div_ceil(BLOCK))?;
     let mut escapes = take_escapes(bytes)?.into_iter();
-    let length = usize::try_from(bits::take(bytes)?).ok()?;
+    let length = usize::try_from(take(bytes)?).ok()?;
     let (squeezed, mut rest) = bytes.split_at_checked(length)?;
     let highs = squeeze::restore(squeezed, count)?;
     let packer = BitPacker4x::new();
@@ -164,8 +165,8 @@ pub(super) fn unpack(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
 fn take_shifts(bytes: &mut &[u8], blocks: usize) -> Option<Vec<u8>> {
     let mut shifts = Vec::with_capacity(blocks);
     while shifts.len() < blocks {
-        let run = usize::try_from(bits::take(bytes)?).ok()?;
-        let shift = bits::take_byte(bytes)?;
+        let run = usize::try_from(take(bytes)?).ok()?;
+        let shift = take_byte(bytes)?;
         if run == 0 || run > blocks - shifts.len() || usize::from(shift) > MOST_BITS {
             return None;
         }
@@ -175,11 +176,11 @@ fn take_shifts(bytes: &mut &[u8], blocks: usize) -> Option<Vec<u8>> {
 }
 
 fn take_escapes(bytes: &mut &[u8]) -> Option<Vec<u64>> {
-    let number = usize::try_from(bits::take(bytes)?).ok()?;
+    let number = usize::try_from(take(bytes)?).ok()?;
     // Each takes a byte at least.
     let mut escapes = Vec::with_capacity(number.min(bytes.len()));
     for _ in 0..number {
-        escapes.push(bits::unzigzag(bits::take(bytes)?));
+        escapes.push(unzigzag(take(bytes)?));
     }
     Some(escapes)
 }

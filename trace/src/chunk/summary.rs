@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use serde::{Deserialize, Serialize};
 
-use super::Symbols;
-use super::symbols::Interner;
-use crate::query::{Filter, OriginCounts, TimeRange};
+use super::symbols::{Interner, Symbols};
+use crate::query::{Filter, TimeRange};
 use crate::record::{Op, Origin, Record};
 use crate::wire::kind_of;
 
@@ -127,7 +126,7 @@ const IN_PROCESS: u8 = 1 << 6;
 const KINDS: usize = 128;
 
 impl Summary {
-    /// The summary of at most [`MOST_RECORDS`](super::MOST_RECORDS) records; none if there are none.
+    /// The summary of at most [`MOST_RECORDS`](super::layout::MOST_RECORDS) records; none if there are none.
     pub fn of(records: &[Record]) -> Option<Self> {
         let [mut kinds, mut objects, mut aps] = std::array::from_fn(|_| Interner::new());
         kinds.take(records.iter().map(|r| kind_of(r).into()));
@@ -222,6 +221,11 @@ impl Summary {
             && (filter.aps.is_empty() || filter.aps.iter().any(by))
     }
 
+    /// Whether all its accesses began within the range.
+    pub fn is_within(&self, range: TimeRange) -> bool {
+        range.from <= self.starts.from && self.starts.to <= range.to
+    }
+
     fn variable(&self, variable: VarId) -> Option<&(VarId, Option<u32>)> {
         let at = self.variables.binary_search_by_key(&variable, |v| v.0);
         at.ok().map(|at| &self.variables[at])
@@ -314,15 +318,6 @@ impl Summary {
                 });
             }
         }
-    }
-
-    /// The accesses that `filter` matches, its range aside. Only if [`can_count`](Self::can_count).
-    pub fn count(&self, filter: &Filter) -> OriginCounts {
-        let mut counts = OriginCounts::default();
-        self.tallies(filter, |t| {
-            counts.count(t.origin, (t.optimized, t.in_process), t.count);
-        });
-        counts
     }
 
     /// Bytes it takes in memory.

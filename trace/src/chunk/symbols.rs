@@ -5,9 +5,10 @@
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::ChunkError;
-use super::bits::{self, BLOCK};
+use super::block::BLOCK;
+use super::layout::{ChunkError, MOST_RECORDS};
 use super::squeeze::{self, Squeezer};
+use super::varint::{self, take_byte};
 
 const ONE: u8 = 0;
 const PACKED: u8 = 1;
@@ -17,7 +18,7 @@ const COMPRESSED: u8 = 2;
 const WORTH: f64 = 0.96;
 
 /// Twice as many as there can be values, so that one is found in a step or two.
-const SLOTS: usize = 2 * super::MOST_RECORDS;
+const SLOTS: usize = 2 * MOST_RECORDS;
 
 /// A column decoded: the different values, and for each record the position of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,25 @@ impl<T: Copy> Symbols<T> {
         self.values[usize::from(self.of[i])]
     }
 
+    /// Where the records of each value begin if they are put in order of their value.
+    pub(super) fn places(&self) -> Vec<usize> {
+        // Two tables, as equal values in a row would wait for each other.
+        let mut counts = vec![0; self.values.len()];
+        let mut odd = counts.clone();
+        for pair in self.of.chunks(2) {
+            counts[usize::from(pair[0])] += 1;
+            if let Some(second) = pair.get(1) {
+                odd[usize::from(*second)] += 1;
+            }
+        }
+        counts.iter_mut().zip(odd).for_each(|(c, o)| *c += o);
+        let mut before = 0;
+        for count in &mut counts {
+            (*count, before) = (before, before + *count);
+        }
+        counts
+    }
+
     pub(super) fn map<U>(
         self,
         each: impl FnMut(T) -> Result<U, ChunkError>,
@@ -46,7 +66,7 @@ impl<T: Copy> Symbols<T> {
     }
 }
 
-/// Numbers the different values of a column, at most [`MOST_RECORDS`](super::MOST_RECORDS) of them.
+/// Numbers the different values of a column, at most [`MOST_RECORDS`] of them.
 #[derive(Debug)]
 pub(super) struct Interner {
     pub(super) numbers: Numbers,
@@ -155,10 +175,10 @@ impl Numbers {
 
 /// Appends a column.
 pub(super) fn put(column: &Symbols<u64>, squeezer: &mut Squeezer, out: &mut Vec<u8>) {
-    bits::put(column.values.len() as u64, out);
+    varint::put(column.values.len() as u64, out);
     let mut before = 0u64;
     for &value in &column.values {
-        bits::put(value.wrapping_sub(before), out);
+        varint::put(value.wrapping_sub(before), out);
         before = value;
     }
     if column.values.len() <= 1 {
@@ -242,17 +262,17 @@ pub(super) fn take(bytes: &[u8], count: usize) -> Result<Symbols<u64>, ChunkErro
 }
 
 fn take_some(mut bytes: &[u8], count: usize) -> Option<Symbols<u64>> {
-    let different = usize::try_from(bits::take(&mut bytes)?).ok()?;
+    let different = usize::try_from(varint::take(&mut bytes)?).ok()?;
     if different > count || (different == 0) != (count == 0) {
         return None;
     }
     let mut before = 0u64;
     let mut values = Vec::with_capacity(different);
     for _ in 0..different {
-        before = before.wrapping_add(bits::take(&mut bytes)?);
+        before = before.wrapping_add(varint::take(&mut bytes)?);
         values.push(before);
     }
-    let of: Vec<u16> = match bits::take_byte(&mut bytes)? {
+    let of: Vec<u16> = match take_byte(&mut bytes)? {
         ONE if different <= 1 => vec![0; count],
         PACKED if different > 1 => unpack(bytes, count, different)?,
         COMPRESSED => {

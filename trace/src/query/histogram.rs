@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Completeness, Filter, TimeRange};
+use super::{Completeness, Filter, QueryError, TimeRange};
 use crate::record::Origin;
 
 /// Access counts over time.
@@ -12,6 +12,21 @@ pub struct HistogramQuery {
     pub filter: Filter,
     /// Number of buckets, 1 to [`MAX_BUCKETS`].
     pub buckets: u32,
+}
+
+impl HistogramQuery {
+    /// Refuses a number of buckets that no histogram has.
+    ///
+    /// # Errors
+    /// If it is not 1 to [`MAX_BUCKETS`].
+    pub fn check(&self) -> Result<(), QueryError> {
+        match self.buckets {
+            1..=MAX_BUCKETS => Ok(()),
+            n => Err(QueryError::BadQuery(format!(
+                "{n} buckets; a histogram has 1 to {MAX_BUCKETS}"
+            ))),
+        }
+    }
 }
 
 /// Most buckets a histogram may have.

@@ -3,7 +3,7 @@
 use dosmos_proto::{ApId, Nanos, ObjectId};
 use serde::{Deserialize, Serialize};
 
-use super::{Completeness, Filter, TimeRange};
+use super::{Completeness, Filter, QueryError, TimeRange};
 use crate::record::{Op, Origin, Record};
 use crate::spread::{Part, Spread};
 
@@ -12,8 +12,26 @@ use crate::spread::{Part, Spread};
 pub struct HistoryQuery {
     /// Of what. A missing range means the source's extent.
     pub filter: Filter,
-    /// At most this many points; like neighbours are gathered into one to keep to it.
+    /// At most this many points, 1 to [`MAX_POINTS`]; like neighbours are gathered into one to keep to it.
     pub max_points: u32,
+}
+
+/// Most points a history may have.
+pub const MAX_POINTS: u32 = 100_000;
+
+impl HistoryQuery {
+    /// Refuses a number of points that no history has.
+    ///
+    /// # Errors
+    /// If it is not 1 to [`MAX_POINTS`].
+    pub fn check(&self) -> Result<(), QueryError> {
+        match self.max_points {
+            1..=MAX_POINTS => Ok(()),
+            n => Err(QueryError::BadQuery(format!(
+                "{n} points; a history has 1 to {MAX_POINTS}"
+            ))),
+        }
+    }
 }
 
 /// One access, or several like ones in a row.

@@ -7,6 +7,7 @@ mod breakdown;
 mod catalog;
 pub mod causality;
 mod completeness;
+mod error;
 mod filter;
 pub mod gather;
 mod histogram;
@@ -18,9 +19,10 @@ pub mod table;
 pub use breakdown::{Breakdown, ProcessTimes};
 pub use catalog::{BarrierName, Catalog, MetaObjects, MetaQuery};
 pub use completeness::Completeness;
+pub use error::{BadCursor, BadPattern, QueryError, UnknownColumn};
 pub use filter::{Filter, TimeRange};
 pub use histogram::{Histogram, HistogramQuery, MAX_BUCKETS, OriginCounts};
-pub use history::{History, HistoryPoint, HistoryQuery, Records};
+pub use history::{History, HistoryPoint, HistoryQuery, MAX_POINTS, Records};
 pub use status::{ApOrigins, EmpStatus, ProcessStatus, Status};
 
 use async_trait::async_trait;
@@ -28,23 +30,6 @@ use dosmos_proto::{Topology, VarId};
 
 use crate::selection::Selection;
 use table::{RankQuery, Ranking, Table, TableQuery, VariableTable};
-
-/// Why a question has no answer at all.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// The question makes no sense; says which part and what would.
-    #[error("{0}")]
-    BadQuery(String),
-    /// The event manager or the store cannot be asked.
-    #[error("{source_name}: {why}")]
-    Unavailable {
-        /// Who was asked.
-        source_name: String,
-        /// What went wrong.
-        why: String,
-    },
-}
 
 /// Something that answers questions about a trace: a live event manager, a store, or many of them.
 #[async_trait]

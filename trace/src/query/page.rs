@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use dosmos_proto::Nanos;
 
-use super::{Filter, QueryError, Records, TimeRange, TraceSource};
+use super::{BadCursor, Filter, QueryError, Records, TimeRange, TraceSource};
 
 /// The place after a record: its start, and how many records of that start came up to there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +26,15 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = BadCursor;
+    fn from_str(text: &str) -> Result<Self, BadCursor> {
         let parsed = text.split_once('+').and_then(|(at, skip)| {
             Some(Self {
                 at: Nanos(at.parse().ok()?),
                 skip: skip.parse().ok()?,
             })
         });
-        parsed.ok_or_else(|| {
-            format!(
-                "{text:?} is not a place in a list of records; write the `next` of the page before"
-            )
-        })
+        parsed.ok_or_else(|| BadCursor(text.to_owned()))
     }
 }
 

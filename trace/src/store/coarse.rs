@@ -1,9 +1,9 @@
-//! Histories of very many records, from the summaries of their chunks.
+//! Histories of very many records, from the summaries of their chunks, or from the few columns that tell how often.
 //!
 //! Where a question matches more records than can be decoded while somebody waits, a point stands for
 //! what happened in a slice of time at least a chunk long, by operation and origin. Its number of
 //! accesses and its waiting time are exact; it spans the chunks it comes from. Which process and object it
-//! names is that of the first, as with all gathered points.
+//! names is that of the first, as with all gathered points. If so few records match that each may be a point of its own, it is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use dosmos_proto::{Nanos, ObjectId};
 
 use super::index::ChunkRef;
-use crate::chunk::Summary;
-use crate::query::{Filter, HistoryPoint, TimeRange, gather};
+use crate::chunk::{Summary, Tally};
+use crate::query::{HistoryPoint, TimeRange, gather};
 use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
@@ -27,19 +27,15 @@ pub(super) struct Coarse {
     most: u32,
     matched: u64,
     points: BTreeMap<(usize, Op, Origin, bool, bool), HistoryPoint>,
+    /// Where something was found, as long as that is little.
+    hits: Vec<Arc<ChunkRef>>,
 }
 
 impl Coarse {
-    /// None if the chunks are few enough to decode, or some cannot be counted without.
-    pub(super) fn plan(
-        chunks: &[Arc<ChunkRef>],
-        filter: &Filter,
-        range: TimeRange,
-        most: u32,
-    ) -> Option<Self> {
+    /// None if the chunks are few enough to decode.
+    pub(super) fn plan(chunks: &[Arc<ChunkRef>], range: TimeRange, most: u32) -> Option<Self> {
         let records: u64 = chunks.iter().map(|c| u64::from(c.summary.records)).sum();
-        let countable = || chunks.iter().all(|c| c.summary.can_count(filter));
-        if records <= DECODED || records <= u64::from(most) || !countable() {
+        if records <= DECODED || records <= u64::from(most) {
             return None;
         }
         let (first, last) = extent(chunks)?;
@@ -52,31 +48,56 @@ impl Coarse {
             most,
             matched: 0,
             points: BTreeMap::new(),
+            hits: Vec::new(),
         })
     }
 
-    /// Adds what a summary tells. False if the chunk lies across an edge of the range: its points are needed.
-    pub(super) fn add(&mut self, summary: &Summary, filter: &Filter) -> bool {
-        let inside = |r: TimeRange| r.from <= summary.starts.from && summary.starts.to <= r.to;
-        if !filter.range.is_none_or(inside) {
-            return false;
+    /// The same, with nothing in it.
+    pub(super) fn empty(&self) -> Self {
+        Self {
+            matched: 0,
+            points: BTreeMap::new(),
+            hits: Vec::new(),
+            ..*self
         }
-        summary.tallies(filter, |t| {
-            self.count(&HistoryPoint {
-                start: summary.starts.from,
-                duration: summary.end - summary.starts.from,
-                wait: t.wait,
-                op: t.op,
-                origin: t.origin,
-                optimized: t.optimized,
-                in_process: t.in_process,
-                ap: t.ap,
-                object: ObjectId::new(t.variable, filter.object.unwrap_or(0)),
-                version: 0,
-                count: t.count,
-            });
+    }
+
+    /// Adds what was found in later chunks.
+    pub(super) fn join(mut self, later: Self) -> Self {
+        for point in later.points.into_values() {
+            self.count(&point);
+        }
+        self.hits.extend(later.hits);
+        self
+    }
+
+    /// Adds what is found in a chunk of this summary, all of which is in the range.
+    pub(super) fn tally(&mut self, summary: &Summary, object: u32, t: &Tally) {
+        self.count(&HistoryPoint {
+            start: summary.starts.from,
+            duration: summary.end - summary.starts.from,
+            wait: t.wait,
+            op: t.op,
+            origin: t.origin,
+            optimized: t.optimized,
+            in_process: t.in_process,
+            ap: t.ap,
+            object: ObjectId::new(t.variable, object),
+            version: 0,
+            count: t.count,
         });
-        true
+    }
+
+    /// Notes that something was found in a chunk, as long as they are few.
+    pub(super) fn hit(&mut self, chunk: &Arc<ChunkRef>) {
+        if self.matched <= u64::from(self.most) {
+            self.hits.push(chunk.clone());
+        }
+    }
+
+    /// The chunks in which something was found, if that is so little that it can be shown one by one.
+    pub(super) fn hits(&self) -> Option<&[Arc<ChunkRef>]> {
+        (self.matched <= u64::from(self.most)).then_some(&self.hits)
     }
 
     /// Adds the point of a record, where its accesses were.

@@ -1,8 +1,8 @@
 //! Looking through one chunk for what a filter matches, decoding no more columns than that needs.
 
-use dosmos_proto::{Nanos, ObjectId};
+use dosmos_proto::{ApId, Nanos, ObjectId};
 
-use crate::chunk::{Chunk, ChunkError, Kind, Symbols};
+use crate::chunk::{Chunk, ChunkError, Kind, Symbols, Tally};
 use crate::query::{Filter, HistoryPoint};
 use crate::record::{Op, Origin, Record, Side};
 use crate::spread::Spread;
@@ -54,22 +54,11 @@ impl Selected {
         }
         if !filter.variables.is_empty() || filter.object.is_some() {
             let objects = chunk.objects()?;
-            let passes: Vec<bool> = objects
-                .values
-                .iter()
-                .map(|o| {
-                    (filter.variables.is_empty() || filter.variables.contains(&o.var))
-                        && filter.object.is_none_or(|i| i == o.index)
-                })
-                .collect();
-            let own = objects.of.iter().map(|o| passes[usize::from(*o)]);
-            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+            keep(&mut wanted, &objects, objects_pass(filter, &objects));
         }
         if !filter.aps.is_empty() {
             let aps = chunk.aps()?;
-            let passes: Vec<bool> = aps.values.iter().map(|a| filter.aps.contains(a)).collect();
-            let own = aps.of.iter().map(|a| passes[usize::from(*a)]);
-            wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+            keep(&mut wanted, &aps, aps_pass(filter, &aps));
         }
         Ok(Self {
             starts,
@@ -96,12 +85,107 @@ fn spread(starts: &[u64], several: Option<&Several>, i: usize) -> Spread {
     Spread::new(Nanos(starts[i]), Nanos(length), count)
 }
 
+/// Whether each of these objects passes.
+fn objects_pass(filter: &Filter, objects: &Symbols<ObjectId>) -> Option<Vec<bool>> {
+    let passes = |o: &ObjectId| {
+        (filter.variables.is_empty() || filter.variables.contains(&o.var))
+            && filter.object.is_none_or(|i| i == o.index)
+    };
+    let asked = !filter.variables.is_empty() || filter.object.is_some();
+    asked.then(|| objects.values.iter().map(passes).collect())
+}
+
+/// Whether each of these application processes passes.
+fn aps_pass(filter: &Filter, aps: &Symbols<ApId>) -> Option<Vec<bool>> {
+    let asked = !filter.aps.is_empty();
+    asked.then(|| aps.values.iter().map(|a| filter.aps.contains(a)).collect())
+}
+
+/// Keeps those of `wanted` whose value passes.
+fn keep<T>(wanted: &mut [bool], column: &Symbols<T>, passes: Option<Vec<bool>>) {
+    if let Some(passes) = passes {
+        let own = column.of.iter().map(|o| passes[usize::from(*o)]);
+        wanted.iter_mut().zip(own).for_each(|(w, o)| *w &= o);
+    }
+}
+
 /// As [`Record::is_access`] and [`Filter::matches`] have it.
 fn of_kind(filter: &Filter, kind: &Kind) -> bool {
     let access = kind.side == Side::Requester && !kind.flags.failed && !kind.flags.waiting;
     (filter.everything || access)
         && (filter.ops.is_empty() || filter.ops.contains(&kind.op))
         && (filter.origins.is_empty() || filter.origins.contains(&kind.origin))
+}
+
+/// Hands out what `filter` finds in a chunk by kind, its range aside: what a summary tells where it can.
+pub(super) fn tallies(
+    bytes: &[u8],
+    filter: &Filter,
+    mut each: impl FnMut(Tally),
+) -> Result<(), ChunkError> {
+    let chunk = Chunk::open(bytes)?;
+    let objects = chunk.objects()?;
+    let object_passes = objects_pass(filter, &objects);
+    let nothing = |passes: &Option<Vec<bool>>| passes.as_ref().is_some_and(|p| !p.contains(&true));
+    if nothing(&object_passes) {
+        return Ok(());
+    }
+    let aps = chunk.aps()?;
+    let ap_passes = aps_pass(filter, &aps);
+    if nothing(&ap_passes) {
+        return Ok(());
+    }
+    let object_passes = object_passes.unwrap_or_else(|| vec![true; objects.values.len()]);
+    let ap_passes = ap_passes.unwrap_or_else(|| vec![true; aps.values.len()]);
+    // Without a branch: whether the next record passes cannot be foreseen.
+    let mut positions = vec![0u16; chunk.len() + 1];
+    let mut found = 0;
+    for (i, (o, a)) in (0u16..).zip(objects.of.iter().zip(&aps.of)) {
+        positions[found] = i;
+        found += usize::from(object_passes[usize::from(*o)] & ap_passes[usize::from(*a)]);
+    }
+    let kinds = chunk.kinds()?;
+    let counts = chunk.counts()?;
+    // Of each kind: accesses, waits, and where the first is.
+    let mut sums = vec![(0u64, 0u64, 0usize); kinds.values.len()];
+    for i in positions[..found].iter().map(|i| usize::from(*i)) {
+        let (count, _, first) = &mut sums[usize::from(kinds.of[i])];
+        if *count == 0 {
+            *first = i;
+        }
+        *count += counts.as_ref().map_or(1, |counts| counts[i].into());
+    }
+    let wanted = |kind: usize| sums[kind].0 > 0 && of_kind(filter, &kinds.values[kind]);
+    let mut waited = vec![0u64; kinds.values.len()];
+    let mut rest = positions[..found]
+        .iter()
+        .map(|i| usize::from(*i))
+        .peekable();
+    chunk.each_wait(&kinds, wanted, |i, wait| {
+        while rest.next_if(|next| *next < i).is_some() {}
+        if rest.peek() == Some(&i) {
+            let sum = &mut waited[usize::from(kinds.of[i])];
+            *sum = sum.saturating_add(wait);
+        }
+    })?;
+    for ((_, sum, _), waited) in sums.iter_mut().zip(waited) {
+        *sum = waited;
+    }
+    for (kind, (count, wait, first)) in kinds.values.iter().zip(sums) {
+        if count > 0 && of_kind(filter, kind) {
+            each(Tally {
+                op: kind.op,
+                origin: kind.origin,
+                optimized: kind.flags.optimized,
+                in_process: kind.flags.in_process,
+                count,
+                wait: Nanos(wait),
+                variable: objects.at(first).var,
+                ap: aps.at(first),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Hands out what `filter` matches of a chunk.

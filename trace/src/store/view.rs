@@ -6,22 +6,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::Nanos;
 
-use super::coarse;
+use super::coarse::Coarse;
 use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
 use super::scan::{self, Scanned};
-use crate::chunk::{Chunk, ChunkError, Summary};
+use crate::chunk::{Chunk, ChunkError, Summary, Tally};
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
-    HistoryQuery, MAX_BUCKETS, OriginCounts, QueryError, Records, TimeRange, causality, gather,
+    HistoryQuery, OriginCounts, QueryError, Records, TimeRange, causality, gather,
 };
 use crate::record::Record;
 
 /// A thread is worth starting for this many chunks: some 30 µs if they are summaries, 3 ms if they are decoded.
 const CHUNKS_PER_THREAD: usize = 32;
-
-/// Most points a history may have.
-const MAX_POINTS: u32 = 100_000;
 
 /// A reader of what is committed. Cheap to clone; every answer sees whole commits only.
 #[derive(Clone, Debug)]
@@ -121,14 +118,10 @@ impl StoreView {
     /// Access counts over time. Chunks that lie within one bucket are answered from their summaries.
     ///
     /// # Errors
-    /// If the number of buckets is not 1 to [`MAX_BUCKETS`], or the range is empty or its end before its start.
+    /// If the number of buckets is not 1 to [`MAX_BUCKETS`](crate::query::MAX_BUCKETS), or the range is empty or its end before its start.
     pub fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
         let count = query.buckets;
-        if count == 0 || count > MAX_BUCKETS {
-            return Err(QueryError::BadQuery(format!(
-                "{count} buckets; a histogram has 1 to {MAX_BUCKETS}"
-            )));
-        }
+        query.check()?;
         let range = self.range_of(&query.filter)?;
         let filter = Filter {
             range: Some(range),
@@ -166,9 +159,9 @@ impl StoreView {
                 range.bucket(count, starts.to - Nanos(1)),
             );
             match (first, last) {
-                (Some(a), Some(b)) if a == b && chunk.summary.can_count(filter) => {
-                    buckets[a].add(&chunk.summary.count(filter));
-                }
+                (Some(a), Some(b)) if a == b => self.each_tally(chunk, filter, |t| {
+                    buckets[a].count(t.origin, (t.optimized, t.in_process), t.count);
+                }),
                 _ => self.read_chunk(chunk, |bytes| {
                     scan::matches(bytes, filter, |found| {
                         let how = (found.optimized, found.in_process);
@@ -187,20 +180,24 @@ impl StoreView {
     /// # Errors
     /// If the number of points is not 1 to 100,000, or the range makes no sense.
     pub fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
-        if query.max_points == 0 || query.max_points > MAX_POINTS {
-            return Err(QueryError::BadQuery(format!(
-                "{} points; a history has 1 to {MAX_POINTS}",
-                query.max_points
-            )));
-        }
+        query.check()?;
         let range = self.range_of(&query.filter)?;
         let filter = Filter {
             range: Some(range),
             ..query.filter.clone()
         };
-        let candidates = self.candidates(&filter);
-        if let Some(coarse) = coarse::Coarse::plan(&candidates, &filter, range, query.max_points) {
-            return Ok(self.coarse_history(coarse, &candidates, &filter, range));
+        let mut candidates = self.candidates(&filter);
+        if let Some(coarse) = Coarse::plan(&candidates, range, query.max_points) {
+            let coarse = self.coarsely(&coarse, &candidates, &filter);
+            let Some(hits) = coarse.hits() else {
+                return Ok(History {
+                    range,
+                    matched: coarse.matched(),
+                    points: coarse.points(),
+                    completeness: self.completeness(),
+                });
+            };
+            candidates = hits.to_vec();
         }
         let mut collected = gather::Collected::new(range, query.max_points);
         for chunk in candidates {
@@ -218,26 +215,26 @@ impl StoreView {
         })
     }
 
-    /// A history of more than can be decoded while somebody waits: from summaries, and from the records
-    /// only where a chunk lies across an edge of the range.
-    fn coarse_history(
-        &self,
-        mut coarse: coarse::Coarse,
-        candidates: &[Arc<ChunkRef>],
-        filter: &Filter,
-        range: TimeRange,
-    ) -> History {
-        for chunk in candidates {
-            if !coarse.add(&chunk.summary, filter) {
-                self.each_point(chunk, filter, |point| coarse.point(&point));
+    /// More than can be decoded while somebody waits: from summaries, from the columns that tell how often, and from whole
+    /// records only where a chunk lies across an edge of the range.
+    fn coarsely(&self, plan: &Coarse, candidates: &[Arc<ChunkRef>], filter: &Filter) -> Coarse {
+        let object = filter.object.unwrap_or(0);
+        let look = |chunks: &[Arc<ChunkRef>]| {
+            let mut found = plan.empty();
+            for chunk in chunks {
+                let before = found.matched();
+                if filter.range.is_some_and(|r| !chunk.summary.is_within(r)) {
+                    self.each_point(chunk, filter, |point| found.point(&point));
+                } else {
+                    self.each_tally(chunk, filter, |t| found.tally(&chunk.summary, object, &t));
+                }
+                if found.matched() > before {
+                    found.hit(chunk);
+                }
             }
-        }
-        History {
-            range,
-            matched: coarse.matched(),
-            points: coarse.points(),
-            completeness: self.completeness(),
-        }
+            found
+        };
+        in_parts(candidates, look, Coarse::join)
     }
 
     /// Records in order of their start, at most `limit` (0: no limit). Of a range, all that have an access in it, whole.
@@ -327,6 +324,15 @@ impl StoreView {
             let may = |c: &&Arc<ChunkRef>| c.summary.may_match(filter);
             index.chunks.iter().filter(may).cloned().collect()
         })
+    }
+
+    /// Hands out what `filter` finds in a chunk by kind, its range aside.
+    fn each_tally(&self, chunk: &ChunkRef, filter: &Filter, each: impl FnMut(Tally)) {
+        if chunk.summary.can_count(filter) {
+            chunk.summary.tallies(filter, each);
+        } else {
+            self.read_chunk(chunk, |bytes| scan::tallies(bytes, filter, each));
+        }
     }
 
     /// Hands out the points of a chunk that match.

@@ -7,18 +7,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use dosmos_proto::{MpId, Nanos};
 
-use super::disk::{self, DiskFile};
+use super::disk;
 use super::engine::Engine;
 use super::entry::{BatchMark, Commit, Event};
 use super::error::{StoreError, encode};
-use super::frame::{Header, Kind};
-use super::index::{ChunkRef, EventsRef, Index, LogFile, Place};
+use super::frame::Kind;
+use super::framing::Framing;
+use super::index::{Index, LogFile};
 use super::ledger::{self, Extent, Ledger};
 use super::load;
 use super::lock::DirLock;
+use super::log::Log;
 use super::manifest::{self, Identity, Manifest};
 use super::merge::Run;
-use super::pieces::{Piece, pieces};
+use super::pieces::pieces;
 use super::replay::Recovered;
 use super::retention::Retention;
 use super::snapshot::{self, Position, Snapshot};
@@ -56,46 +58,6 @@ pub struct StoreWriter {
     saved_at: Option<Nanos>,
     looked_at: Nanos,
     lock: DirLock,
-}
-
-/// The file that is written.
-#[derive(Debug)]
-struct Log {
-    file: DiskFile,
-    number: u32,
-    /// Where the last commit ends.
-    length: u64,
-    /// Something may stand behind that.
-    torn: bool,
-}
-
-impl Log {
-    /// Adds to the file; on return it survives a loss of power. After an error the file is as it was.
-    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        if std::mem::replace(&mut self.torn, true) {
-            // Durable, so that what is written now is never mixed with what stood there.
-            self.file.truncate(self.length)?;
-            self.file.sync()?;
-        }
-        let written = self.file.write_at(self.length, bytes);
-        let outcome = written.and_then(|()| self.file.sync());
-        match outcome {
-            Ok(()) => {
-                self.length += bytes.len() as u64;
-                self.torn = false;
-            }
-            Err(_) => self.torn = self.file.truncate(self.length).is_err(),
-        }
-        outcome
-    }
-}
-
-/// Frames to be written at once, and what to know of them afterwards.
-#[derive(Default)]
-struct Frames {
-    bytes: Vec<u8>,
-    chunks: Vec<(Arc<ChunkRef>, u64)>,
-    events: Vec<EventsRef>,
 }
 
 impl StoreWriter {
@@ -167,14 +129,7 @@ impl StoreWriter {
     ) -> Result<(Self, Recovered), StoreError> {
         let last = loaded.index.files.last_key_value();
         let number = last.map_or(manifest.first, |(number, _)| *number);
-        let file = DiskFile::open(dir, &manifest.log_name(number))?;
-        let torn = file.len()? > loaded.end;
-        let log = Log {
-            file,
-            number,
-            length: loaded.end,
-            torn,
-        };
+        let log = Log::open(dir, &manifest.log_name(number), number, loaded.end)?;
         let index = Arc::new(RwLock::new(loaded.index));
         let recovered = Recovered::new(index.clone(), loaded.marks.clone(), snapshot);
         let mut writer = Self {
@@ -196,7 +151,7 @@ impl StoreWriter {
             looked_at: Nanos::ZERO,
             lock,
         };
-        if writer.log.length == 0 {
+        if writer.log.length() == 0 {
             writer.begin()?;
         }
         writer.note();
@@ -288,7 +243,7 @@ impl StoreWriter {
     fn is_empty(&self) -> bool {
         let index = self.read_index();
         let last = index.chunks.last();
-        last.is_none_or(|c| c.place.database != self.log.number)
+        last.is_none_or(|c| c.place.database != self.log.number())
     }
 
     /// Removes the files before `first`. First the manifest says so, so that after a crash in between they do not count.
@@ -342,23 +297,23 @@ impl StoreWriter {
     /// If a batch was committed before, or the system refuses.
     pub fn commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         let marks = self.newer_marks(&commit.marks)?;
-        if self.log.length >= self.rotate_at && !self.is_empty() {
+        if self.log.length() >= self.rotate_at && !self.is_empty() {
             self.rotate()?;
         }
         let mut extent = Extent {
             commit: self.extent.commit + 1,
             ..self.extent
         };
-        let mut frames = Frames::default();
+        let mut frames = self.framing();
         let mut run = self.run.clone();
         for piece in pieces(&commit.records, &commit.events) {
-            let chunk = self.piece(&piece, &mut extent, &mut frames)?;
+            let chunk = frames.piece(&piece, &mut extent, &mut self.encoder)?;
             if let Some(full) = chunk.and_then(|c| run.take(c)) {
-                self.merge(&full, &extent, &mut frames)?;
+                self.merge(&full, extent.commit, &mut frames)?;
             }
         }
         let marks: Vec<BatchMark> = marks.into_values().collect();
-        extent.frame(Kind::Commit, &encode(&marks)?, &mut frames.bytes);
+        frames.plain(&extent, Kind::Commit, &encode(&marks)?);
         self.log.append(&frames.bytes)?;
         self.run = run;
         self.extent = extent;
@@ -371,7 +326,7 @@ impl StoreWriter {
             self.engine.name(event);
         }
         let mut index = self.write_index();
-        let Frames { chunks, events, .. } = frames;
+        let Framing { chunks, events, .. } = frames;
         chunks
             .into_iter()
             .for_each(|(c, last)| index.chunk(c, last));
@@ -390,89 +345,13 @@ impl StoreWriter {
         self.engine.write(&self.extent);
     }
 
-    /// Adds the frames of a piece of a commit; the chunk that it becomes.
-    fn piece(
-        &mut self,
-        piece: &Piece<'_>,
-        extent: &mut Extent,
-        frames: &mut Frames,
-    ) -> Result<Option<Arc<ChunkRef>>, StoreError> {
-        let header = Header {
-            records: piece.records.len() as u32,
-            ..extent.header(Kind::Chunk)
-        };
-        let chunk = self.chunk(&header, piece.records, frames)?;
-        if !piece.events.is_empty() {
-            let header = Header {
-                kind: Kind::Events,
-                records: 0,
-                events: piece.events.len() as u32,
-                ..header
-            };
-            self.events(&header, &encode(&piece.events)?, frames);
+    /// Adds the chunks of a run once more, as one, if their file can be read.
+    fn merge(&mut self, run: &Run, commit: u64, frames: &mut Framing) -> Result<(), StoreError> {
+        let file = self.read_index().files.get(&self.log.number()).cloned();
+        match file {
+            Some(file) => frames.merged(run, &file, commit, &mut self.encoder),
+            None => Ok(()),
         }
-        extent.next += 1;
-        extent.records += piece.records.len() as u64;
-        extent.events += piece.events.len() as u64;
-        Ok(chunk)
-    }
-
-    fn chunk(
-        &mut self,
-        header: &Header,
-        records: &[crate::record::Record],
-        frames: &mut Frames,
-    ) -> Result<Option<Arc<ChunkRef>>, StoreError> {
-        let encoded = self.encoder.encode(records);
-        let Some(summary) = encoded.summary else {
-            return Ok(None);
-        };
-        let said = encode(&summary)?;
-        let at = self.log.length + frames.bytes.len() as u64 + load::chunk_begins(&said);
-        let mut body = (said.len() as u32).to_le_bytes().to_vec();
-        body.extend_from_slice(&said);
-        body.extend_from_slice(&encoded.bytes);
-        header.put(&body, &mut frames.bytes);
-        let chunk = Arc::new(ChunkRef {
-            number: header.first,
-            place: Place {
-                database: self.log.number,
-                at,
-                bytes: encoded.bytes.len() as u32,
-            },
-            records_before: header.records_before,
-            summary,
-        });
-        frames.chunks.push((chunk.clone(), header.last));
-        Ok(Some(chunk))
-    }
-
-    fn events(&self, header: &Header, body: &[u8], frames: &mut Frames) {
-        let at = self.log.length + (frames.bytes.len() + super::frame::HEADER) as u64;
-        header.put(body, &mut frames.bytes);
-        let events = EventsRef {
-            number: header.first,
-            place: Place {
-                database: self.log.number,
-                at,
-                bytes: body.len() as u32,
-            },
-            events: header.events,
-            records_before: header.records_before,
-            events_before: header.events_before,
-        };
-        frames.events.push(events);
-    }
-
-    /// Writes the chunks of a run once more, as one. What cannot be read of them stays as it is.
-    fn merge(&mut self, run: &Run, extent: &Extent, frames: &mut Frames) -> Result<(), StoreError> {
-        let Some(file) = self.read_index().files.get(&self.log.number).cloned() else {
-            return Ok(());
-        };
-        if let (Some(records), Some(header)) = (run.read(&file), run.header(extent.commit)) {
-            self.chunk(&header, &records, frames)?;
-        }
-        Ok(())
     }
 
     /// The last mark of each memory process, if every one of `marks` is new.
@@ -494,17 +373,9 @@ impl StoreWriter {
 
     /// Begins the next file.
     fn rotate(&mut self) -> Result<(), StoreError> {
-        let number = self.log.number + 1;
-        let file = DiskFile::open(&self.dir, &self.manifest.log_name(number))?;
-        let before = std::mem::replace(
-            &mut self.log,
-            Log {
-                file,
-                number,
-                length: 0,
-                torn: true,
-            },
-        );
+        let number = self.log.number() + 1;
+        let next = Log::open(&self.dir, &self.manifest.log_name(number), number, 0)?;
+        let before = std::mem::replace(&mut self.log, next);
         if let Err(e) = self.begin() {
             self.log = before;
             return Err(e);
@@ -520,12 +391,12 @@ impl StoreWriter {
         let manifest = serde_json::to_vec(&self.manifest);
         let manifest = manifest.map_err(|e| StoreError::damaged(&self.dir, e))?;
         let marks: Vec<BatchMark> = self.marks.values().copied().collect();
-        let mut bytes = Vec::new();
-        extent.frame(Kind::Manifest, &manifest, &mut bytes);
-        extent.frame(Kind::Dictionary, &encode(&self.dictionary())?, &mut bytes);
-        extent.frame(Kind::Commit, &encode(&marks)?, &mut bytes);
-        let path = self.dir.join(self.manifest.log_name(self.log.number));
-        self.log.append(&bytes)?;
+        let mut frames = self.framing();
+        frames.plain(&extent, Kind::Manifest, &manifest);
+        frames.plain(&extent, Kind::Dictionary, &encode(&self.dictionary())?);
+        frames.plain(&extent, Kind::Commit, &encode(&marks)?);
+        let path = self.dir.join(self.manifest.log_name(self.log.number()));
+        self.log.append(&frames.bytes)?;
         let file = File::open(&path).map_err(|e| StoreError::io(path.clone(), e))?;
         let file = LogFile {
             file,
@@ -535,8 +406,13 @@ impl StoreWriter {
         self.extent = extent;
         self.run = Run::default();
         let mut index = self.write_index();
-        index.files.insert(self.log.number, Arc::new(file));
+        index.files.insert(self.log.number(), Arc::new(file));
         Ok(())
+    }
+
+    /// Frames for the end of the log.
+    fn framing(&self) -> Framing {
+        Framing::at(self.log.number(), self.log.length())
     }
 
     fn read_index(&self) -> std::sync::RwLockReadGuard<'_, Index> {
@@ -556,20 +432,16 @@ impl StoreWriter {
             commit: self.extent.commit + 1,
             ..self.extent
         };
-        let mut frames = Frames::default();
+        let mut frames = self.framing();
         let run = std::mem::take(&mut self.run);
         if run.is_worth_merging() {
-            self.merge(&run, &extent, &mut frames)?;
+            self.merge(&run, extent.commit, &mut frames)?;
         }
         // Names a second time: damage to the first time takes nothing then. Times would be counted twice.
         let mut dictionary = self.dictionary();
         dictionary.retain(|event| !matches!(event, Event::Times(_)));
-        extent.frame(Kind::Dictionary, &encode(&dictionary)?, &mut frames.bytes);
-        extent.frame(
-            Kind::Commit,
-            &encode(&Vec::<BatchMark>::new())?,
-            &mut frames.bytes,
-        );
+        frames.plain(&extent, Kind::Dictionary, &encode(&dictionary)?);
+        frames.plain(&extent, Kind::Commit, &encode(&Vec::<BatchMark>::new())?);
         self.log.append(&frames.bytes)?;
         self.extent = extent;
         self.note();
@@ -577,27 +449,6 @@ impl StoreWriter {
         self.manifest.live = None;
         self.manifest.pid = None;
         self.manifest.write(&self.dir)
-    }
-}
-
-impl Extent {
-    /// The header of what comes next.
-    fn header(&self, kind: Kind) -> Header {
-        Header {
-            kind,
-            first: self.next,
-            last: self.next,
-            commit: self.commit,
-            records_before: self.records,
-            events_before: self.events,
-            records: 0,
-            events: 0,
-        }
-    }
-
-    /// Appends a frame that holds neither records nor events.
-    fn frame(&self, kind: Kind, body: &[u8], out: &mut Vec<u8>) {
-        self.header(kind).put(body, out);
     }
 }
 

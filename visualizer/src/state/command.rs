@@ -1,6 +1,7 @@
 //! The commands typed after `:`. One table behind parsing, completion and help.
 
 use dosmos_trace::Op;
+use dosmos_trace::query::UnknownColumn;
 use dosmos_trace::query::table::SortKey;
 use dosmos_trace::selection::{Mode, Selection};
 
@@ -186,7 +187,8 @@ fn required(rest: &str, what: &str) -> Result<String, String> {
 
 fn sort(rest: &str) -> Result<Command, String> {
     let mut words = rest.split_whitespace();
-    let key = words.next().unwrap_or_default().parse()?;
+    let key = words.next().unwrap_or_default();
+    let key = key.parse().map_err(|e: UnknownColumn| e.to_string())?;
     match words.next() {
         None => Ok(Command::Sort(key, false)),
         Some("reverse") => Ok(Command::Sort(key, true)),

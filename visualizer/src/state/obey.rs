@@ -16,7 +16,7 @@ impl State {
         }
         match command::parse(text) {
             Ok(command) => self.obey(command),
-            Err(why) => self.complain(why),
+            Err(why) => self.complain(why.to_string()),
         }
     }
 
@@ -30,7 +30,7 @@ impl State {
                     self.filter = filter;
                     self.refresh();
                 }
-                Err(why) => self.complain(why),
+                Err(why) => self.complain(why.to_string()),
             },
             Command::Sort(key, reverse) => self.sort_by(key, reverse),
             Command::Variable(name, object) => self.look_at(&name, object),

@@ -85,7 +85,7 @@ impl State {
                 self.filter = filter;
                 self.refresh();
             }
-            Err(why) => prompt.wrong = Some(why),
+            Err(why) => prompt.wrong = Some(why.to_string()),
         }
     }
 

@@ -7,7 +7,8 @@ mod run;
 
 use std::sync::Arc;
 
-use dosmos_client::{Memory, Run};
+use dosmos_client::Run;
+use dosmos_testkit::Memory;
 use dosmos_visualizer::state::{Action, State};
 use dosmos_visualizer::tui::answer_once;
 

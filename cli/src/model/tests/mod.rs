@@ -5,7 +5,7 @@
 
 mod bad_documents;
 mod cases;
-#[path = "../../../../model/tests/common/mod.rs"]
+#[path = "../../../../model/tests/models/common.rs"]
 mod common;
 
 use clap::Parser;

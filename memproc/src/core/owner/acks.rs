@@ -107,6 +107,11 @@ impl Acks {
         None
     }
 
+    /// Whether an order about an object is not acknowledged.
+    pub(super) fn concerns(&self, object: ObjectId) -> bool {
+        self.by_object.contains_key(&object)
+    }
+
     /// The holder of a copy acknowledged an order; gives the rounds that are complete with it.
     pub(super) fn acknowledge(&mut self, holder: MpId, number: u64) -> Vec<Round> {
         match self.orders.get(&number) {

@@ -12,6 +12,8 @@ use crate::core::effects::Caller;
 pub(super) struct Acquirer {
     pub(super) ap: ApId,
     pub(super) caller: Caller,
+    /// The content is to come with the grant.
+    pub(super) want_value: bool,
 }
 
 /// The lock of one object.
@@ -96,6 +98,11 @@ impl Lock {
         self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
     }
 
+    /// Whether nobody holds it or waits for it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.holder.is_none() && self.queue.is_empty()
+    }
+
     /// Who holds it.
     pub(super) fn holder(&self) -> Option<ApId> {
         self.holder
@@ -127,6 +134,7 @@ mod tests {
         Acquirer {
             ap: ApId(ap),
             caller,
+            want_value: false,
         }
     }
 

@@ -5,9 +5,13 @@
 //! |---|---|
 //! | `role` | the owner: accesses |
 //! | `publish` | the owner: releases, flushes, and locks that end without a release |
-//! | `object`, `lock`, `acks` | its state: contents and copies, sections, acknowledgements |
+//! | `delegation` | objects in the hands of an application process, and their recall |
+//! | `object`, `lock`, `acks`, `delegations` | its state: contents and copies, sections, acknowledgements, objects given away |
 
+mod accessor;
 mod acks;
+mod delegation;
+mod delegations;
 mod lock;
 mod object;
 mod publish;

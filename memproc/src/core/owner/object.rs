@@ -137,6 +137,11 @@ impl Object {
         }
     }
 
+    /// Whether nobody has a copy of it, holds it or waits for it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.copies.is_empty() && self.lock.is_idle()
+    }
+
     /// Notes that `mp` holds no copy; whether it held one.
     pub(super) fn remove_copy(&mut self, mp: MpId) -> bool {
         let found = self.copies.binary_search(&mp);

@@ -4,28 +4,36 @@
 use dosmos_proto::{ApId, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::Op;
 
+use super::accessor::{Accessor, Served};
 use super::acks::{Round, Then};
-use super::lock::Acquirer;
-use super::role::{Accessor, Owner, Served, of_owner, record_served, refuse};
+use super::role::{Owner, of_owner, record_served, refuse};
 use crate::core::context::Context;
+use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
 use crate::core::lease::{LEASE, MARGIN};
-use crate::core::messages::{CallId, Item, PeerRequest, Response, Role};
+use crate::core::messages::{CallId, Item, PeerRequest, Response, Role, WriteData};
 
 impl Owner {
     pub(super) fn release(
         &mut self,
         cx: &mut Context,
         who: Accessor,
-        object: ObjectId,
-        epoch: Option<u64>,
+        place: &Place,
+        (epoch, write): (Option<u64>, Option<&WriteData>),
     ) {
         let Accessor { ap, caller } = who;
+        let object = place.object;
         let Some(epoch) = epoch else {
             let why = "a release between memory processes names its section";
             return refuse(cx, caller, Refusal::new(ErrorCode::Invalid, why));
         };
         let section = |o: &&mut super::object::Object| o.lock.is_section(ap, epoch);
+        if let Some(write) = write {
+            match self.write(cx, who, place, write, Some(epoch)) {
+                Ok((_, served)) => record_served(cx, who, &served, Nanos::ZERO),
+                Err(refusal) => return refuse(cx, caller, refusal),
+            }
+        }
         let Some(o) = self.objects.get_mut(&object).filter(section) else {
             let refusal = self.stale(cx, ap, object, epoch);
             return refuse(cx, caller, refusal);
@@ -127,14 +135,15 @@ impl Owner {
 
     fn pass_on(&mut self, cx: &mut Context, object: ObjectId) {
         let next = self.objects.get_mut(&object).and_then(|o| o.lock.pass_on());
-        if let Some((Acquirer { ap, caller }, epoch)) = next {
-            self.granted(cx, Accessor { ap, caller }, object, epoch);
+        if let Some((next, epoch)) = next {
+            self.granted(cx, next, object, epoch);
         }
     }
 
     /// Takes back what an application process holds or waits for: one object, or everything, its
     /// unpublished writes then being told to the copies.
     pub(crate) fn abandon(&mut self, cx: &mut Context, ap: ApId, object: Option<ObjectId>) {
+        self.delegations.abandon(ap, object);
         let objects = match object {
             Some(object) => vec![object],
             None => self.locked_by(ap),
@@ -194,6 +203,7 @@ impl Owner {
     /// locks. It may not know that it is lost, and read its copies until its lease is over: releases of
     /// their objects wait for that.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
+        self.delegations.lose(mp);
         let until = self.leases.remove(&mp).unwrap_or(cx.now);
         for (object, o) in &mut self.objects {
             if o.remove_copy(mp) && until > cx.now {

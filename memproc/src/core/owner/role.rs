@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs};
+use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
+use super::accessor::{Accessor, Served};
 use super::acks::Acks;
+use super::delegations::Delegations;
 use super::lock::{Acquired, Acquirer};
 use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
-use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Response};
+use crate::core::messages::{
+    Access, AccessKind, AtomicOp, ElementRange, Keep, Response, WriteData,
+};
 
 /// The owner's state.
 #[derive(Debug, Default)]
@@ -22,27 +25,12 @@ pub(crate) struct Owner {
     /// Written outside sections and not told to the copies, by writer.
     pub(super) dirty: FxHashMap<ApId, BTreeSet<ObjectId>>,
     pub(super) acks: Acks,
+    pub(super) delegations: Delegations,
     /// Until when each memory process may read copies of our objects, at most.
     pub(super) leases: FxHashMap<MpId, Nanos>,
 }
 
-/// Who accesses, and where the response goes.
-#[derive(Clone, Copy)]
-pub(super) struct Accessor {
-    pub(super) ap: ApId,
-    pub(super) caller: Caller,
-}
-
-/// What an owner's record says of an access.
-pub(super) struct Served {
-    pub(super) op: Op,
-    pub(super) object: ObjectId,
-    pub(super) range: (u32, u32),
-    pub(super) bytes: u32,
-    pub(super) version: u64,
-}
-
-type Done = Result<(Response, Served), Refusal>;
+pub(super) type Done = Result<(Response, Served), Refusal>;
 
 impl Owner {
     /// An access of an application process, of this memory process or another.
@@ -52,37 +40,42 @@ impl Owner {
         caller: Caller,
         ap: ApId,
         access: Access,
-        want_copy: bool,
+        mut want_copy: bool,
     ) {
         let who = Accessor { ap, caller };
-        let Access { object, kind } = access;
-        let place = match self.place(cx, object) {
+        let place = match self.place(cx, access.object) {
             Ok(place) => place,
             Err(refusal) => return refuse(cx, caller, refusal),
         };
+        if !self.admits(cx, who, &place, (&access, &mut want_copy)) {
+            return;
+        }
+        let kind = access.kind;
         let done = match kind {
-            AccessKind::Read { range, epoch, .. } => {
-                self.read(cx, who, &place, (range, epoch), want_copy)
+            AccessKind::Read { range, epoch, keep } => {
+                let keep = want_copy.then_some(keep);
+                self.read(cx, who, &place, (range, epoch), keep)
             }
-            AccessKind::Write {
-                first,
-                runs,
-                data,
-                epoch,
-            } => self.write(cx, who, &place, (first, runs.as_ref(), &data), epoch),
+            AccessKind::Write { write, epoch } => self.write(cx, who, &place, &write, epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
                 op,
                 epoch,
             } => self.atomic(cx, who, &place, (element, element_type, op), epoch),
-            AccessKind::Acquire => return self.acquire(cx, who, &place),
-            AccessKind::Release { epoch } => return self.release(cx, who, object, epoch),
+            AccessKind::Acquire { want_value } => {
+                return self.acquire(cx, who, &place, want_value);
+            }
+            AccessKind::Release { epoch, write } => {
+                return self.release(cx, who, &place, (epoch, write.as_ref()));
+            }
         };
         match done {
             Ok((response, served)) => {
-                record_served(cx, who, &served, Nanos::ZERO);
-                cx.respond(caller, response, Nanos::ZERO);
+                // For an object that was delegated.
+                let wait = cx.now - caller.received;
+                record_served(cx, who, &served, wait);
+                cx.respond(caller, response, wait);
             }
             Err(refusal) => refuse(cx, caller, refusal),
         }
@@ -108,13 +101,14 @@ impl Owner {
         Ok(place)
     }
 
+    /// `keep` is none if the reader's memory process would have no copy.
     fn read(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         who: Accessor,
         place: &Place,
         (range, epoch): (ElementRange, Option<u64>),
-        want_copy: bool,
+        keep: Option<Keep>,
     ) -> Done {
         let range = place.check_range(range)?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
@@ -126,7 +120,7 @@ impl Owner {
         let data = o.visible(in_section).slice(place.bytes_of(range));
         // Nobody but the holder may see its section: such content is never a copy.
         let ours = asks == cx.me();
-        let copy = want_copy && (near || ours) && whole && !(in_section && o.is_written());
+        let copy = keep.is_some() && (near || ours) && whole && !(in_section && o.is_written());
         if copy && !ours {
             o.add_copy(asks);
         }
@@ -134,14 +128,20 @@ impl Owner {
         let served = Served {
             op: Op::Read,
             object: place.object,
+            accesses: 1,
             range,
             bytes: data.len() as u32,
             version,
+        };
+        let delegation = match copy {
+            true => self.delegate(cx, who, place, keep.unwrap_or_default()),
+            false => None,
         };
         let response = Response::Read {
             version,
             data,
             copy,
+            delegation,
         };
         Ok((response, served))
     }
@@ -153,14 +153,21 @@ impl Owner {
             .ok_or_else(|| Refusal::new(ErrorCode::Invalid, "no such object"))
     }
 
-    fn write(
+    pub(super) fn write(
         &mut self,
         cx: &mut Context,
         who: Accessor,
         place: &Place,
-        (first, runs, data): (u32, Option<&Runs>, &Bytes),
+        write: &WriteData,
         epoch: Option<u64>,
     ) -> Done {
+        let WriteData {
+            first,
+            ref runs,
+            ref data,
+            accesses,
+        } = *write;
+        let runs = runs.as_ref();
         let range = place.check_data(first, runs, data.len())?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let o = self.object(place)?;
@@ -173,6 +180,7 @@ impl Owner {
         let served = Served {
             op: Op::Write,
             object: place.object,
+            accesses,
             range,
             bytes: data.len() as u32,
             version,
@@ -199,6 +207,7 @@ impl Owner {
         let served = Served {
             op: Op::Write,
             object: place.object,
+            accesses: 1,
             range,
             bytes: place.width,
             version,
@@ -266,17 +275,22 @@ impl Owner {
         }
     }
 
-    fn acquire(&mut self, cx: &mut Context, who: Accessor, place: &Place) {
+    fn acquire(&mut self, cx: &mut Context, who: Accessor, place: &Place, want_value: bool) {
         let Accessor { ap, caller } = who;
         let Some(o) = self.objects.get_mut(&place.object) else {
             return;
         };
-        let acquired = o.lock.acquire(Acquirer { ap, caller });
+        let acquirer = Acquirer {
+            ap,
+            caller,
+            want_value,
+        };
+        let acquired = o.lock.acquire(acquirer);
         let version = o.version;
         let name = cx.cluster.ap_name(ap);
         let twice = |how: String| Refusal::new(ErrorCode::AlreadyHeld, how);
         match acquired {
-            Acquired::Now(epoch) => self.granted(cx, who, place.object, epoch),
+            Acquired::Now(epoch) => self.granted(cx, acquirer, place.object, epoch),
             Acquired::Waits => {
                 let mut record = owner_record(cx, ap, caller, Op::Acquire, place.object);
                 record.flags.waiting = true;
@@ -300,14 +314,12 @@ impl Owner {
         }
     }
 
-    pub(super) fn granted(
-        &mut self,
-        cx: &mut Context,
-        who: Accessor,
-        object: ObjectId,
-        epoch: u64,
-    ) {
-        let version = self.objects.get(&object).map_or(0, |o| o.version);
+    pub(super) fn granted(&mut self, cx: &mut Context, to: Acquirer, object: ObjectId, epoch: u64) {
+        let Acquirer { ap, caller, .. } = to;
+        let who = Accessor { ap, caller };
+        let o = self.objects.get(&object);
+        let version = o.map_or(0, |o| o.version);
+        let value = o.filter(|_| to.want_value).map(|o| o.released().clone());
         let wait = cx.now - who.caller.received;
         record_served(
             cx,
@@ -315,26 +327,25 @@ impl Owner {
             &Served::of_lock(Op::Acquire, object, version),
             wait,
         );
-        cx.respond(who.caller, Response::Granted { epoch, version }, wait);
+        let granted = Response::Granted {
+            epoch,
+            version,
+            value,
+        };
+        cx.respond(caller, granted, wait);
     }
 
     /// Who holds an object of ours, for a message.
     pub(crate) fn holder_text(&self, cx: &Context, object: ObjectId) -> Option<String> {
+        if let Some(ap) = self.delegations.holder(object) {
+            let holder = cx.cluster.ap_name(ap);
+            return Some(format!(
+                "{holder}, which has it to itself, did not give it back"
+            ));
+        }
         let lock = &self.objects.get(&object)?.lock;
         let holder = cx.cluster.ap_name(lock.holder()?);
         Some(format!("{holder} holds it (epoch {})", lock.epoch()))
-    }
-}
-
-impl Served {
-    pub(super) fn of_lock(op: Op, object: ObjectId, version: u64) -> Self {
-        Self {
-            op,
-            object,
-            range: (0, 0),
-            bytes: 0,
-            version,
-        }
     }
 }
 
@@ -350,6 +361,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     }
     let mut record = owner_record(cx, who.ap, who.caller, served.op, served.object);
     record.wait = wait;
+    record.count = served.accesses;
     record.range = served.range;
     record.bytes = served.bytes.into();
     record.version = served.version;

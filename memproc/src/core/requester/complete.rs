@@ -3,15 +3,15 @@
 
 use bytes::Bytes;
 use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
-use dosmos_trace::{Op, Record};
 
 use super::copies::Copy;
-use super::pending::{Acquire, Barrier, Kind, Operation, Read, Release};
-use super::role::{Requester, hand_over};
+use super::pending::{Acquire, Barrier, Kind, Operation, Read};
+use super::records::{hand_over, local_record, report, report_write};
+use super::role::Requester;
 use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{CachedReads, Cost, Item, Reply, Response};
+use crate::core::messages::{Cost, Item, Keep, LocalAccesses, Reply, Response};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -46,7 +46,11 @@ impl Requester {
                 version,
                 data,
                 copy,
-            } => return self.receive_read(cx, number, (version, data, copy), cost),
+                delegation,
+            } => {
+                let read = (version, data, copy, delegation);
+                return self.receive_read(cx, number, read, cost);
+            }
             Response::Written { version } => Ok(Reply::Written { version }),
             Response::Atomic {
                 previous,
@@ -57,7 +61,15 @@ impl Requester {
                 stored,
                 version,
             }),
-            Response::Granted { epoch, version } => Ok(Reply::Granted { epoch, version }),
+            Response::Granted {
+                epoch,
+                version,
+                value,
+            } => Ok(Reply::Granted {
+                epoch,
+                version,
+                value,
+            }),
             Response::Released { version } => Ok(Reply::Released { version }),
             Response::Variable(announced) => Ok(Reply::Variable(announced.variable)),
             Response::Refused(refusal) => Err(refusal),
@@ -76,7 +88,7 @@ impl Requester {
         &mut self,
         cx: &mut Context,
         number: u64,
-        (version, data, copy): (u64, Bytes, bool),
+        (version, data, copy, delegation): (u64, Bytes, bool, Option<u64>),
         cost: Cost,
     ) {
         let Some(&Operation {
@@ -94,6 +106,7 @@ impl Requester {
             fetch,
             keep,
         } = read;
+        let keep = keep > Keep::Nothing;
         let whole = fetch || keep;
         let place = cx.variables.place(cx.cluster, object);
         let asked = (first * width) as usize..(end * width) as usize;
@@ -121,18 +134,26 @@ impl Requester {
         let kept = fetch && self.copies.fetch_ends(object, number, ours);
         // Of another memory process's object, only while there is a copy here that it tells of changes.
         let keep = keep && copy && (kept || to == cx.me());
+        let mut unchanged = false;
         if keep && let Some(operation) = self.pending.get(number) {
-            let until = self.copies.lease_end(object);
-            self.holders.add(object, operation.ticket.ap, until);
+            let ap = operation.ticket.ap;
+            if delegation.is_some() {
+                unchanged = self.holders.yield_to(cx, object, ap);
+            } else {
+                let until = self.copies.lease_end(object);
+                self.holders.add(object, ap, until);
+            }
         }
         let reply = Reply::Read {
             version,
-            data: if whole && !keep {
-                data.slice(asked)
-            } else {
-                data
+            data: match (unchanged, whole && !keep) {
+                (true, _) => Bytes::new(),
+                (false, true) => data.slice(asked),
+                (false, false) => data,
             },
             keep,
+            delegation,
+            unchanged,
         };
         self.complete(cx, number, Ok(reply), cost);
         // After the record, so that the copy's monitoring starts with this read behind it.
@@ -141,10 +162,10 @@ impl Requester {
         }
     }
 
-    /// Reads that an application process served from its own copies.
-    pub(crate) fn report_reads(&mut self, cx: &mut Context, ap: ApId, reads: &[CachedReads]) {
-        for reads in reads {
-            let record = cached_record(cx, ap, reads);
+    /// Accesses that an application process served itself.
+    pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
+        for accesses in accesses {
+            let record = local_record(cx, ap, accesses);
             record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
         }
     }
@@ -164,8 +185,8 @@ impl Requester {
         let session = self.sessions.get_mut(ap);
         session.outstanding = session.outstanding.saturating_sub(1);
         let mut advance = false;
-        match operation.kind {
-            Kind::Barrier(Barrier { barrier, arrived }) => {
+        match &operation.kind {
+            &Kind::Barrier(Barrier { barrier, arrived }) => {
                 if arrived.is_some() {
                     session.at_barriers.remove(&barrier);
                 }
@@ -176,11 +197,11 @@ impl Requester {
                 cx.effect(Effect::Withdraw { barrier, waiter });
                 advance = true;
             }
-            Kind::Acquire(Acquire { object, sent }) => {
+            &Kind::Acquire(Acquire { object, sent, .. }) => {
                 if sent {
                     session.acquiring.remove(&object);
                 }
-                if let Ok(Reply::Granted { epoch, version }) = outcome {
+                if let Ok(Reply::Granted { epoch, version, .. }) = outcome {
                     let section = Section {
                         epoch,
                         wrote: false,
@@ -191,18 +212,20 @@ impl Requester {
                     self.copies.confirm(object, version);
                 }
             }
-            Kind::Release(Release { object, sent, .. }) => {
-                if let Some(sent) = sent {
+            Kind::Release(release) => {
+                if let Some(sent) = release.sent {
                     session.releasing = session.releasing.saturating_sub(1);
                     // Waiting for flushes is waiting for copies too.
                     cost.wait += sent - operation.ticket.start;
                 }
                 if let Ok(Reply::Released { version }) = outcome {
-                    self.copies.confirm(object, version);
+                    self.copies.confirm(release.object, version);
+                    let write = release.write.as_ref().map(|(write, _)| *write);
+                    report_write(cx, &operation, write, version);
                 }
                 advance = true;
             }
-            Kind::Read(Read {
+            &Kind::Read(Read {
                 object,
                 fetch: true,
                 ..
@@ -219,65 +242,5 @@ impl Requester {
         if advance {
             self.advance(cx, ap);
         }
-    }
-}
-
-/// The one record of reads that an application process served from its own copy.
-fn cached_record(cx: &Context, ap: ApId, reads: &CachedReads) -> Option<Record> {
-    let place = cx.variables.place(cx.cluster, reads.object).ok()?;
-    let mut record = cx.record(ap, reads.first, Op::Read, reads.object);
-    // The library reports every 50 ms, long before a count could exceed this.
-    record.count = u32::try_from(reads.count).unwrap_or(u32::MAX).max(1);
-    record.bytes = reads.bytes;
-    record.duration = reads.last - reads.first;
-    record.peer = place.owner;
-    record.flags.optimized = place.owner != cx.me();
-    record.flags.in_process = true;
-    record.version = reads.version;
-    Some(record)
-}
-
-/// The reply to an application process and the record of its operation.
-pub(super) fn report(
-    cx: &mut Context,
-    operation: &Operation,
-    outcome: Result<Reply, Refusal>,
-    cost: Cost,
-) {
-    if let Some(mut record) = operation_record(cx, operation) {
-        record.wait = cost.wait;
-        record.service = cost.service;
-        match &outcome {
-            Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
-            Ok(reply) => record.version = version_of(reply),
-            Err(_) => record.flags.failed = true,
-        }
-        cx.trace(Item::Record(record));
-    }
-    let reply = outcome.unwrap_or_else(Reply::Refused);
-    let remote = operation.to != cx.me();
-    cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
-}
-
-/// The record of an operation, if it has one.
-pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Record> {
-    let traced = operation.kind.traced()?;
-    let ticket = operation.ticket;
-    let mut record = cx.record(ticket.ap, ticket.start, traced.op, traced.object);
-    record.origin = cx.cluster.origin(cx.me(), operation.to);
-    record.peer = operation.to;
-    record.range = traced.range;
-    record.bytes = traced.bytes.into();
-    Some(record)
-}
-
-fn version_of(reply: &Reply) -> u64 {
-    match reply {
-        Reply::Read { version, .. }
-        | Reply::Written { version }
-        | Reply::Atomic { version, .. }
-        | Reply::Granted { version, .. }
-        | Reply::Released { version } => *version,
-        _ => 0,
     }
 }

@@ -49,6 +49,15 @@ impl Holders {
         }
     }
 
+    /// `ap` is given the object to itself: other copies are void. Whether it had one.
+    pub(super) fn yield_to(&mut self, cx: &mut Context, object: ObjectId, ap: ApId) -> bool {
+        let holders = self.by_object.remove(&object).unwrap_or_default();
+        for other in holders.iter().copied().filter(|a| *a != ap) {
+            cx.output(Output::Invalidate { ap: other, object });
+        }
+        holders.contains(&ap)
+    }
+
     /// The copies of an object are void.
     pub(super) fn void(&mut self, cx: &mut Context, object: ObjectId) {
         for ap in self.by_object.remove(&object).into_iter().flatten() {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 
-use super::complete::operation_record;
-use super::pending::{Acquire, Kind, Operation, Read, Release, WaitsFor};
+use super::pending::{Acquire, Kind, Operation, Read, WaitsFor};
+use super::records::operation_record;
 use super::role::{Requester, call};
 use crate::core::context::Context;
 use crate::core::effects::Effect;
@@ -40,7 +40,9 @@ impl Requester {
         };
         let otherwise = match operation.kind {
             // Sent behind the acquire, so that a grant on its way is taken back too.
-            Kind::Acquire(Acquire { object, sent: true }) => Some(Notice::Abandon {
+            Kind::Acquire(Acquire {
+                object, sent: true, ..
+            }) => Some(Notice::Abandon {
                 ap: operation.ticket.ap,
                 object: Some(object),
             }),
@@ -142,9 +144,12 @@ fn overdue(cx: &Context, operation: &Operation, detail: Option<String>) -> Refus
         return Refusal::new(ErrorCode::Unreachable, why);
     }
     let owner = cx.cluster.mp_name(operation.to);
-    let detail = detail.unwrap_or_else(|| match operation.kind {
+    let detail = detail.unwrap_or_else(|| match &operation.kind {
         Kind::Acquire(_) => format!("{owner}, its owner, did not grant it"),
-        Kind::Release(Release { sent: None, .. }) | Kind::Publish => {
+        Kind::Release(release) if release.sent.is_some() => {
+            format!("{owner}, its owner, did not respond; it may still take effect")
+        }
+        Kind::Release(_) | Kind::Publish => {
             "earlier writes could not be told to all holders of copies".to_owned()
         }
         Kind::Declare(_) | Kind::Open(_) => format!("{owner}, home of the name, did not respond"),

@@ -5,8 +5,9 @@
 //! |---|---|
 //! | `role` | requests on their way in; copies that owners take back |
 //! | `publish` | the order of flushes, releases and barriers of one application process |
-//! | `complete` | responses, and the one reply and one record of each operation |
+//! | `complete` | responses, and the end of operations |
 //! | `leave` | operations that end early: timeouts, application processes that leave, lost owners |
+//! | `records` | the record and the reply of an operation |
 //! | `session`, `pending`, `copies` | its state |
 
 mod complete;
@@ -15,6 +16,7 @@ mod holders;
 mod leave;
 mod pending;
 mod publish;
+mod records;
 mod role;
 mod session;
 

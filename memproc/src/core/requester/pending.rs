@@ -5,7 +5,7 @@ use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
-use crate::core::messages::{Access, AccessKind};
+use crate::core::messages::{Access, AccessKind, Keep, WriteData};
 
 /// Whose request it is, and how long it may take.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     /// Atomics too.
     Write(Write),
     Acquire(Acquire),
-    Release(Release),
+    Release(Box<Release>),
     Barrier(Barrier),
     /// Nothing but the flushes that a release or barrier begins with.
     Publish,
@@ -50,8 +50,8 @@ pub(super) struct Read {
     pub(super) width: u32,
     /// The whole object comes, to be kept as a copy here.
     pub(super) fetch: bool,
-    /// The whole object comes, to be kept by the application process.
-    pub(super) keep: bool,
+    /// What the application process would keep; then the whole object comes.
+    pub(super) keep: Keep,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,19 +59,27 @@ pub(super) struct Write {
     pub(super) object: ObjectId,
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
+    /// Writes of the application that it stands for.
+    pub(super) accesses: u32,
+    /// Gets no reply: it came with a release, which is refused wherever this is.
+    pub(super) silent: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acquire {
     pub(super) object: ObjectId,
+    /// The content is to come with the grant.
+    pub(super) want_value: bool,
     /// It was sent to the owner.
     pub(super) sent: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Release {
     pub(super) object: ObjectId,
     pub(super) epoch: Option<u64>,
+    /// What the section wrote and was not sent before. Its elements leave with the release.
+    pub(super) write: Option<(Write, WriteData)>,
     /// When it was sent to the owner; before that it waits for flushes.
     pub(super) sent: Option<Nanos>,
 }
@@ -87,6 +95,8 @@ pub(super) struct Barrier {
 pub(super) struct Traced {
     pub(super) op: Op,
     pub(super) object: ObjectId,
+    /// Accesses of the application that it stands for.
+    pub(super) accesses: u32,
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
 }
@@ -113,22 +123,26 @@ impl Kind {
                 range,
                 width: 0,
                 fetch: false,
-                keep: false,
+                keep: Keep::Nothing,
             }),
             AccessKind::Write { .. } | AccessKind::Atomic { .. } => Self::Write(Write {
                 object,
                 range,
                 bytes: 0,
+                accesses: 1,
+                silent: false,
             }),
-            AccessKind::Acquire => Self::Acquire(Acquire {
+            AccessKind::Acquire { want_value } => Self::Acquire(Acquire {
                 object,
+                want_value,
                 sent: false,
             }),
-            AccessKind::Release { epoch } => Self::Release(Release {
+            AccessKind::Release { epoch, .. } => Self::Release(Box::new(Release {
                 object,
                 epoch,
+                write: None,
                 sent: None,
-            }),
+            })),
         }
     }
 
@@ -137,10 +151,11 @@ impl Kind {
         let of = |op, object| Traced {
             op,
             object,
+            accesses: 1,
             range: (0, 0),
             bytes: 0,
         };
-        Some(match *self {
+        Some(match self {
             Self::Declare(_) | Self::Open(_) | Self::Publish => return None,
             Self::Read(read) => Traced {
                 range: read.range,
@@ -148,6 +163,7 @@ impl Kind {
                 ..of(Op::Read, read.object)
             },
             Self::Write(write) => Traced {
+                accesses: write.accesses,
                 range: write.range,
                 bytes: write.bytes,
                 ..of(Op::Write, write.object)

@@ -13,7 +13,7 @@ use super::role::{Requester, call, send_access};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{AccessKind, Cost, PeerRequest, Reply};
+use crate::core::messages::{AccessKind, Cost, PeerRequest, Reply, WriteData};
 
 impl Requester {
     /// Lines an operation up behind those of the same application process that publish.
@@ -59,7 +59,7 @@ impl Requester {
         session.line.pop_front();
         match kind {
             Kind::Acquire(acquire) => self.send_acquire(cx, ap, number, acquire),
-            Kind::Release(release) => self.send_release(cx, ap, number, release),
+            Kind::Release(release) => self.send_release(cx, ap, number, *release),
             Kind::Barrier(wait) => self.arrive(cx, ap, number, wait),
             Kind::Publish => self.complete(cx, number, Ok(Reply::Published), Cost::default()),
             Kind::Declare(_) | Kind::Open(_) | Kind::Read(_) | Kind::Write(_) => {}
@@ -105,12 +105,23 @@ impl Requester {
             Err(refusal) => return self.complete(cx, number, Err(refusal), Cost::default()),
         };
         self.sessions.get_mut(ap).acquiring.insert(object);
-        let sent = Acquire { object, sent: true };
+        let want_value = acquire.want_value;
+        let sent = Acquire {
+            sent: true,
+            ..acquire
+        };
         self.set_kind(number, Kind::Acquire(sent));
-        send_access(cx, number, ap, &place, AccessKind::Acquire, false);
+        send_access(
+            cx,
+            number,
+            ap,
+            &place,
+            AccessKind::Acquire { want_value },
+            false,
+        );
     }
 
-    fn send_release(&mut self, cx: &mut Context, ap: ApId, number: u64, release: Release) {
+    fn send_release(&mut self, cx: &mut Context, ap: ApId, number: u64, mut release: Release) {
         let object = release.object;
         // Again: another release of it may have come before.
         let checked = self.sessions.check_release(cx, ap, object, release.epoch);
@@ -123,18 +134,34 @@ impl Requester {
         let session = self.sessions.get_mut(ap);
         session.releasing += 1;
         let wrote = session.sections.remove(&object).is_some_and(|s| s.wrote);
+        let wrote = wrote || release.write.is_some();
+        let write = release.write.as_mut().map(|(_, write)| WriteData {
+            data: std::mem::take(&mut write.data),
+            ..write.clone()
+        });
+        if write.is_some() {
+            // Its application process dropped its copy when it sent this.
+            self.holders.remove(object, ap);
+        }
         let sent = Release {
-            object,
             epoch,
             sent: Some(cx.now),
+            ..release
         };
-        self.set_kind(number, Kind::Release(sent));
+        self.set_kind(number, Kind::Release(Box::new(sent)));
         if wrote && place.owner != cx.me() {
             // A copy fetched meanwhile by another of ours lacks the section's writes; its writer,
             // whose reads may use copies from now on, must not see it.
             self.forget_copy(cx, object, place.owner);
         }
-        send_access(cx, number, ap, &place, AccessKind::Release { epoch }, false);
+        send_access(
+            cx,
+            number,
+            ap,
+            &place,
+            AccessKind::Release { epoch, write },
+            false,
+        );
     }
 
     fn arrive(&mut self, cx: &mut Context, ap: ApId, number: u64, wait: Barrier) {

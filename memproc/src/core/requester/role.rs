@@ -5,25 +5,28 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, Runs, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
-use dosmos_trace::meta::HandOver;
 
-use super::complete::{operation_record, report};
 use super::copies::Copies;
 use super::holders::Holders;
 use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
+use super::records::{hand_over, operation_record, report};
 use super::session::Sessions;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::directory::placement::home_of;
 use crate::core::directory::variables::conflict;
 use crate::core::effects::Caller;
+use crate::core::lease::MAX_SILENCE;
 use crate::core::messages::{
-    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, PeerRequest, Reply, Response,
-    Role,
+    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, Keep, PeerRequest, Reply,
+    Response, Role, WriteData,
 };
+
+/// Part of a larger object is read without fetching all of it, if application processes keep copies.
+const LARGE: usize = 16 << 10;
 
 /// The requester's state.
 #[derive(Debug)]
@@ -87,6 +90,27 @@ impl Requester {
         }
         session.connected = true;
         Ok(())
+    }
+
+    /// An application process is heard.
+    pub(crate) fn hear(&mut self, now: Nanos, ap: ApId) {
+        self.sessions.get_mut(ap).heard = now;
+    }
+
+    /// Whether an application process has not been heard for too long.
+    pub(crate) fn is_silent(&self, now: Nanos, ap: ApId) -> bool {
+        let heard = self.sessions.get(ap).map_or(Nanos::ZERO, |s| s.heard);
+        heard + MAX_SILENCE <= now
+    }
+
+    /// Whether an application process is here.
+    pub(crate) fn is_connected(&self, ap: ApId) -> bool {
+        self.sessions.get(ap).is_some_and(|s| s.connected)
+    }
+
+    /// An application process gave an object of ours back and keeps a copy.
+    pub(crate) fn kept(&mut self, object: ObjectId, ap: ApId) {
+        self.holders.add(object, ap, None);
     }
 
     /// A request of this number arrived now.
@@ -208,20 +232,15 @@ impl Requester {
             AccessKind::Read { range, epoch, keep } => {
                 self.read(cx, ticket, place, (range, keep), epoch)
             }
-            AccessKind::Write {
-                first,
-                runs,
-                data,
-                epoch,
-            } => self.write(cx, ticket, place, (first, runs, data), epoch),
+            AccessKind::Write { write, epoch } => self.write(cx, ticket, place, write, epoch),
             AccessKind::Atomic {
                 element,
                 element_type,
                 op,
                 epoch,
             } => self.atomic(cx, ticket, place, (element, element_type, op), epoch),
-            AccessKind::Acquire => self.acquire(cx, ticket, place),
-            AccessKind::Release { epoch } => self.release(cx, ticket, place, epoch),
+            AccessKind::Acquire { want_value } => self.acquire(cx, ticket, place, want_value),
+            AccessKind::Release { epoch, write } => self.release(cx, ticket, place, (epoch, write)),
         };
         begun.map_err(|refusal| (place.owner, refusal))
     }
@@ -231,7 +250,7 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (range, keep): (ElementRange, bool),
+        (range, keep): (ElementRange, Keep),
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
@@ -243,7 +262,11 @@ impl Requester {
         let wrote = section.is_some_and(|s| s.wrote);
         let fetch = near && !wrote;
         let caches = place.variable.spec().cache() == Cache::Ap;
-        let keep = keep && caches && !wrote && (near || owner == cx.me());
+        let may_keep = caches && !wrote && (near || owner == cx.me());
+        let keep = if may_keep { keep } else { Keep::Nothing };
+        // Where copies are for application processes, part of a large object does not fetch all of it.
+        let large = place.bytes() > LARGE && asked.1 - asked.0 <= place.elements / 2;
+        let fetch = fetch && !(caches && large && keep == Keep::Nothing);
         let kind = Kind::Read(Read {
             object,
             range: asked,
@@ -251,8 +274,9 @@ impl Requester {
             fetch,
             keep,
         });
-        let copy = self.copies.get(object, cx.now).filter(|_| fetch);
+        let copy = self.copies.get(object, cx.now).filter(|_| near && !wrote);
         if let Some((copy, true)) = copy {
+            let keep = keep > Keep::Nothing;
             let data = match keep {
                 true => copy.data.clone(),
                 false => copy.data.slice(place.bytes_of(asked)),
@@ -274,6 +298,8 @@ impl Requester {
                 version,
                 data,
                 keep,
+                delegation: None,
+                unchanged: false,
             };
             cx.reply(ticket.ap, ticket.id, reply, false);
             return Ok(());
@@ -287,11 +313,16 @@ impl Requester {
         if fetch {
             self.copies.fetch_begins(object);
         }
-        let whole = fetch || keep;
+        let whole = fetch || keep > Keep::Nothing;
         let kind = AccessKind::Read {
             range: if whole { ElementRange::ALL } else { range },
             epoch,
-            keep: false,
+            // Only here is it known who keeps what.
+            keep: if owner == cx.me() {
+                keep
+            } else {
+                Keep::Nothing
+            },
         };
         send_access(cx, number, ticket.ap, place, kind, whole);
         Ok(())
@@ -302,21 +333,15 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (first, runs, data): (u32, Option<Runs>, Bytes),
+        write: WriteData,
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
-        let bytes = data.len();
-        let range = place.check_data(first, runs.as_ref(), bytes)?;
+        let traced = checked_write(place, &write)?;
         let epoch = self
             .sessions
             .check_section(cx, ticket.ap, place.object, epoch)?;
-        let kind = AccessKind::Write {
-            first,
-            runs,
-            data,
-            epoch,
-        };
-        self.change(cx, ticket, place, (range, bytes as u32), epoch, kind)
+        let kind = AccessKind::Write { write, epoch };
+        self.change(cx, ticket, place, traced, epoch, kind)
     }
 
     fn atomic(
@@ -337,7 +362,14 @@ impl Requester {
             op,
             epoch,
         };
-        self.change(cx, ticket, place, (range, place.width), epoch, kind)
+        let write = Write {
+            object: place.object,
+            range,
+            bytes: place.width,
+            accesses: 1,
+            silent: false,
+        };
+        self.change(cx, ticket, place, write, epoch, kind)
     }
 
     /// Sends a write or atomic operation to the owner; our copy is void from now on.
@@ -346,7 +378,7 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (range, bytes): ((u32, u32), u32),
+        write: Write,
         epoch: Option<u64>,
         access: AccessKind,
     ) -> Result<(), Refusal> {
@@ -365,20 +397,22 @@ impl Requester {
         if owner != cx.me() {
             self.forget_copy(cx, object, owner);
         }
-        let kind = Kind::Write(Write {
-            object,
-            range,
-            bytes,
-        });
-        let number = self.open_operation(ticket, owner, kind);
+        let number = self.open_operation(ticket, owner, Kind::Write(write));
         send_access(cx, number, ticket.ap, place, access, false);
         Ok(())
     }
 
-    fn acquire(&mut self, cx: &mut Context, ticket: Ticket, place: &Place) -> Result<(), Refusal> {
+    fn acquire(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        want_value: bool,
+    ) -> Result<(), Refusal> {
         cx.check_reachable(place.owner)?;
         let kind = Kind::Acquire(Acquire {
             object: place.object,
+            want_value,
             sent: false,
         });
         let number = self.open_operation(ticket, place.owner, kind);
@@ -391,15 +425,30 @@ impl Requester {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        epoch: Option<u64>,
+        (epoch, write): (Option<u64>, Option<WriteData>),
     ) -> Result<(), Refusal> {
         let object = place.object;
-        self.sessions.check_release(cx, ticket.ap, object, epoch)?;
-        let kind = Kind::Release(Release {
+        let current = self.sessions.check_release(cx, ticket.ap, object, epoch)?;
+        let checked = write.map(|write| Ok::<_, Refusal>((checked_write(place, &write)?, write)));
+        let mut write = checked.transpose()?;
+        if self.sessions.get_mut(ticket.ap).publishes()
+            && let Some((traced, write)) = write.take()
+        {
+            // The release waits: what its application process reads meanwhile must not miss this.
+            let traced = Write {
+                silent: true,
+                ..traced
+            };
+            let epoch = Some(current);
+            let kind = AccessKind::Write { write, epoch };
+            self.change(cx, ticket, place, traced, epoch, kind)?;
+        }
+        let kind = Kind::Release(Box::new(Release {
             object,
             epoch,
+            write,
             sent: None,
-        });
+        }));
         let number = self.open_operation(ticket, place.owner, kind);
         self.line_up(cx, ticket.ap, number);
         Ok(())
@@ -512,6 +561,18 @@ impl Requester {
     }
 }
 
+/// What a record says of a write that fits its object.
+fn checked_write(place: &Place, write: &WriteData) -> Result<Write, Refusal> {
+    let bytes = write.data.len();
+    Ok(Write {
+        object: place.object,
+        range: place.check_data(write.first, write.runs.as_ref(), bytes)?,
+        bytes: bytes as u32,
+        accesses: write.accesses,
+        silent: false,
+    })
+}
+
 /// Sends an access to the owner.
 pub(super) fn send_access(
     cx: &mut Context,
@@ -532,14 +593,4 @@ pub(super) fn send_access(
         .then(|| cx.variables.incarnation_of(object.var, place.owner))
         .flatten();
     cx.request_of(place.owner, incarnation, call(number), request);
-}
-
-/// Tells the recorder what became of a copy.
-pub(super) fn hand_over(cx: &mut Context, object: ObjectId, owner: MpId, dropped: bool) {
-    cx.trace(Item::HandOver(HandOver {
-        object,
-        copy_at: cx.me(),
-        primary_emp: cx.cluster.emp_of(owner),
-        dropped,
-    }));
 }

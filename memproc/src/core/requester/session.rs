@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, ObjectId, Refusal, VarId};
+use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, Nanos, ObjectId, Refusal, VarId};
 use rustc_hash::FxHashMap;
 
 use crate::core::context::Context;
@@ -26,6 +26,8 @@ pub(super) struct Section {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) connected: bool,
+    /// When it was heard last.
+    pub(super) heard: Nanos,
     pub(super) outstanding: u32,
     pub(super) sections: BTreeMap<ObjectId, Section>,
     /// Objects whose acquires are at their owners.
@@ -43,6 +45,13 @@ pub(super) struct Session {
     pub(super) line: VecDeque<u64>,
     /// `advance` is at work.
     pub(super) advancing: bool,
+}
+
+impl Session {
+    /// Whether something that publishes is to be done before a release could leave.
+    pub(super) fn publishes(&self) -> bool {
+        !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty()
+    }
 }
 
 /// All application processes that ever connected.

@@ -192,7 +192,7 @@ pub fn rank_over<'a>(
 ) -> Result<Ranking, QueryError> {
     let pattern = query.pattern.as_ref();
     let regex = pattern.map(NamePattern::compile).transpose();
-    let regex = regex.map_err(QueryError::BadQuery)?;
+    let regex = regex.map_err(|e| QueryError::BadQuery(e.to_string()))?;
     let negate = pattern.is_some_and(|p| p.negate);
     let mut ranking = Ranking::default();
     let mut rows: Vec<(f64, &Variable, bool)> = Vec::new();

@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 
 use dosmos_proto::VarId;
 use regex_lite::{Regex, RegexBuilder};
+
 use serde::{Deserialize, Serialize};
+
+use crate::query::{BadPattern, UnknownColumn};
 
 /// Memory a compiled pattern may take, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -80,13 +83,16 @@ impl SortKey {
 }
 
 impl std::str::FromStr for SortKey {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownColumn;
+    fn from_str(text: &str) -> Result<Self, UnknownColumn> {
         let known = Self::ALL.into_iter();
-        known.clone().find(|k| k.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = known.map(Self::name).collect();
-            format!("there is no column {text:?}; columns: {}", names.join(", "))
-        })
+        known
+            .clone()
+            .find(|k| k.name() == text)
+            .ok_or_else(|| UnknownColumn {
+                name: text.to_owned(),
+                known: known.map(Self::name).collect(),
+            })
     }
 }
 
@@ -104,7 +110,7 @@ impl NamePattern {
     ///
     /// # Errors
     /// If it is not a regular expression; says why.
-    pub fn parse(typed: &str) -> Result<Option<Self>, String> {
+    pub fn parse(typed: &str) -> Result<Option<Self>, BadPattern> {
         let negate = typed.starts_with('!');
         let text = typed.strip_prefix('!').unwrap_or(typed);
         if text.is_empty() {
@@ -138,15 +144,13 @@ impl NamePattern {
         }
     }
 
-    pub(super) fn compile(&self) -> Result<Regex, String> {
+    pub(super) fn compile(&self) -> Result<Regex, BadPattern> {
         let built = RegexBuilder::new(&self.text)
             .size_limit(PATTERN_BYTES)
             .build();
-        built.map_err(|e| {
-            let why = e.to_string();
-            let why = why.lines().last().unwrap_or_default().trim();
-            let why = why.strip_prefix("error: ").unwrap_or(why);
-            format!("{:?} is not a regular expression: {why}", self.text)
+        built.map_err(|source| BadPattern {
+            text: self.text.clone(),
+            source,
         })
     }
 }
@@ -177,10 +181,10 @@ mod tests {
         let pattern = NamePattern::parse("!^grid").unwrap().unwrap();
         assert!(pattern.negate);
         assert_eq!(pattern.typed(), "!^grid");
-        assert_eq!(NamePattern::parse(""), Ok(None));
-        assert_eq!(NamePattern::parse("!"), Ok(None));
+        assert_eq!(NamePattern::parse("").unwrap(), None);
+        assert_eq!(NamePattern::parse("!").unwrap(), None);
         let error = NamePattern::parse("a(").unwrap_err();
-        assert!(error.contains("a("), "{error}");
+        assert!(error.to_string().contains("a("), "{error}");
     }
 
     #[test]
@@ -188,7 +192,8 @@ mod tests {
         for key in SortKey::ALL {
             assert_eq!(key.name().parse(), Ok(key));
         }
-        assert!("nonsense".parse::<SortKey>().unwrap_err().contains("inter"));
+        let error = "nonsense".parse::<SortKey>().unwrap_err();
+        assert!(error.to_string().contains("inter"), "{error}");
     }
 
     #[test]

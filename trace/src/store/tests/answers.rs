@@ -165,6 +165,91 @@ fn records_that_stand_for_several_accesses_are_worth_as_much_as_these() {
     });
 }
 
+/// Accesses and waiting time by what was done, how far it went, and how it was served.
+type Sums = std::collections::BTreeMap<(Op, Origin, bool, bool), (u64, Nanos)>;
+
+#[test]
+fn histories_of_very_many_records_are_exact_in_what_they_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    let waited = |r: Record| Record {
+        wait: Nanos(if r.version.is_multiple_of(11) {
+            r.version % 97
+        } else {
+            0
+        }),
+        ..r
+    };
+    // More than are decoded while somebody waits.
+    let all: Vec<Record> = counted(270_000).into_iter().map(waited).collect();
+    for (part, sequence) in all.chunks(50_000).zip(1..) {
+        writer.commit(&commit(sequence, part.to_vec())).unwrap();
+    }
+    let view = writer.view();
+    let extent = view.catalog().extent.unwrap();
+    let of = |variables: &[u32], object, aps: &[u32], ops: &[Op], range| Filter {
+        variables: variables.iter().map(|v| VarId(*v)).collect(),
+        object,
+        aps: aps.iter().map(|a| ApId(*a)).collect(),
+        ops: ops.to_vec(),
+        range,
+        ..Filter::default()
+    };
+    let most = Some(TimeRange {
+        from: extent.from + Nanos(1_234),
+        to: extent.to,
+    });
+    let filters = [
+        of(&[], None, &[], &[], None),
+        of(&[all[0].object.var.0], None, &[], &[], most),
+        of(&[all[0].object.var.0], None, &[all[0].ap.0], &[], most),
+        of(
+            &[all[5].object.var.0],
+            Some(all[5].object.index),
+            &[all[5].ap.0],
+            &[all[5].op],
+            None,
+        ),
+        of(&[all[1].object.var.0], None, &[77], &[], None),
+        Filter {
+            everything: true,
+            ..of(&[], None, &[all[0].ap.0], &[], None)
+        },
+    ];
+    for filter in filters {
+        let mut expected = Sums::new();
+        let found = all.iter().filter(|r| filter.matches(r));
+        let range = filter.range.unwrap_or(extent);
+        for r in found.clone().filter_map(|r| r.within(range)) {
+            let key = (r.op, r.origin, r.flags.optimized, r.flags.in_process);
+            let sum = expected.entry(key).or_default();
+            *sum = (sum.0 + r.accesses(), sum.1 + r.wait);
+        }
+        let matched: u64 = expected.values().map(|(count, _)| count).sum();
+        for max_points in [50, 100_000] {
+            let history = view
+                .history(&HistoryQuery {
+                    filter: filter.clone(),
+                    max_points,
+                })
+                .unwrap();
+            assert_eq!(history.matched, matched, "{filter:?}");
+            assert!(history.points.len() <= max_points as usize);
+            let mut sums = Sums::new();
+            for p in &history.points {
+                let key = (p.op, p.origin, p.optimized, p.in_process);
+                let sum = sums.entry(key).or_default();
+                *sum = (sum.0 + p.count, sum.1 + p.wait);
+            }
+            assert_eq!(sums, expected, "{filter:?}");
+            if matched <= u64::from(max_points) {
+                // So few that each is shown.
+                assert_eq!(history.points.len(), found.clone().count(), "{filter:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_chunk_is_worked_on_once_however_many_threads() {
     let summary = crate::chunk::Summary::of(&records(0..1)).unwrap();

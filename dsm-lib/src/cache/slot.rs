@@ -1,0 +1,292 @@
+//! What this process holds of one object, typed, and the same whatever its elements are.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use dosmos_proto::{ObjectId, wire};
+
+use super::held::{Answer, Back, Held, Hits, Parts, Wanted};
+use crate::element::Element;
+use crate::subject::Thing;
+
+/// An object of up to this many bytes is kept at its first read, a larger one when as many bytes of it were
+/// asked for, between two messages that voided it, as it has: so a single element does not fetch a large
+/// object.
+const SMALL: u64 = 16 << 10;
+
+/// Number of consecutive changes by message after which the object itself is asked for.
+const CHANGES: u32 = 2;
+
+/// No code of the program runs under these locks.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Objects that something is to be done about.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// With accesses that are not reported.
+    touched: Mutex<Vec<ObjectId>>,
+    /// With changes that others are to see.
+    unpublished: Mutex<Vec<ObjectId>>,
+}
+
+impl Marks {
+    pub(super) fn take_touched(&self) -> Vec<ObjectId> {
+        std::mem::take(&mut *lock(&self.touched))
+    }
+    pub(super) fn take_unpublished(&self) -> Vec<ObjectId> {
+        std::mem::take(&mut *lock(&self.unpublished))
+    }
+}
+
+/// What this process holds of one object; all its handles share it.
+pub(crate) struct Slot<T> {
+    thing: Thing,
+    object: ObjectId,
+    bytes: u64,
+    state: Mutex<State<T>>,
+    marks: Arc<Marks>,
+}
+
+struct State<T> {
+    held: Held<Arc<Vec<T>>>,
+    /// Bytes asked for since something was kept or voided.
+    asked: u64,
+    /// Changes that were sent since something was voided, and their bytes.
+    changes: u32,
+    changed: u64,
+}
+
+/// The content of an object that is delegated to this process, taken out to be edited.
+#[derive(Debug)]
+pub(crate) struct Taken<T> {
+    pub(crate) values: Vec<T>,
+    delegation: u64,
+}
+
+impl<T: Element> Slot<T> {
+    pub(super) fn new(thing: Thing, object: ObjectId, elements: usize, marks: Arc<Marks>) -> Self {
+        Self {
+            thing,
+            object,
+            bytes: (elements * size_of::<T>()) as u64,
+            state: Mutex::new(State {
+                held: Held::default(),
+                asked: 0,
+                changes: 0,
+                changed: 0,
+            }),
+            marks,
+        }
+    }
+
+    fn touched(&self, first: bool) {
+        if first {
+            lock(&self.marks.touched).push(self.object);
+        }
+    }
+
+    /// All elements and their version, if they are held; counts as a read of elements `range`.
+    #[inline]
+    pub(crate) fn read(&self, range: &Range<usize>) -> Option<(Arc<Vec<T>>, u64)> {
+        let mut state = lock(&self.state);
+        let (values, version, first) = state.held.read((range.len() * size_of::<T>()) as u64)?;
+        let found = (Arc::clone(values), version);
+        self.touched(first);
+        Some(found)
+    }
+
+    /// Element `at`, if it is held; counts as a read of it.
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<T> {
+        let mut state = lock(&self.state);
+        // What is not there is refused by others.
+        state.held.get()?.0.get(at)?;
+        let (values, _, first) = state.held.read(size_of::<T>() as u64)?;
+        let value = values.get(at).copied();
+        self.touched(first);
+        value
+    }
+
+    /// Changes elements in place, `bytes` of them, if the object is delegated to this process; counts as a write.
+    #[inline]
+    pub(crate) fn change<R>(&self, bytes: u64, change: impl FnOnce(&mut [T]) -> R) -> Option<R> {
+        let mut state = lock(&self.state);
+        let on = |values: &mut Arc<Vec<T>>| change(Arc::make_mut(values).as_mut_slice());
+        let (result, first, publish) = state.held.change(bytes, on)?;
+        self.touched(first);
+        if publish {
+            lock(&self.marks.unpublished).push(self.object);
+        }
+        Some(result)
+    }
+
+    /// All elements, to be changed in place, if the object is delegated to this process; counts as a write, and
+    /// as a read unless they have just been `read`.
+    pub(crate) fn take(&self, read: bool) -> Option<Taken<T>> {
+        let (values, delegation, first) = lock(&self.state).held.take(self.bytes, read)?;
+        self.touched(first);
+        // Views of it stay as they are.
+        let values = Arc::unwrap_or_clone(values);
+        Some(Taken { values, delegation })
+    }
+
+    /// Puts the elements back. Whether they had not been taken from this process meanwhile, and whether
+    /// others wait for them.
+    pub(crate) fn put(&self, taken: Taken<T>) -> (bool, bool) {
+        let mut state = lock(&self.state);
+        let kept = state.held.put(taken.delegation, Arc::new(taken.values));
+        if state.held.is_unpublished() {
+            lock(&self.marks.unpublished).push(self.object);
+        }
+        (kept, state.held.is_asked())
+    }
+
+    /// All elements and their version, if they are held; not a read.
+    pub(crate) fn peek(&self) -> Option<(Arc<Vec<T>>, u64)> {
+        let state = lock(&self.state);
+        state.held.get().map(|(values, v)| (Arc::clone(values), v))
+    }
+
+    /// Whether the object is delegated to this process.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        lock(&self.state).held.is_exclusive()
+    }
+
+    /// Whether to ask for all of the object when `bytes` of it are read.
+    pub(crate) fn wants(&self, bytes: u64) -> bool {
+        let mut state = lock(&self.state);
+        state.asked = state.asked.saturating_add(bytes);
+        self.bytes <= SMALL || state.asked >= self.bytes
+    }
+
+    /// Whether to ask for the object itself before `bytes` of it are changed.
+    pub(crate) fn wants_to_change(&self, bytes: u64) -> bool {
+        let mut state = lock(&self.state);
+        state.changes += 1;
+        state.changed = state.changed.saturating_add(bytes);
+        let often = state.changes > CHANGES && (self.bytes <= SMALL || state.changed > self.bytes);
+        if often {
+            (state.changes, state.changed) = (0, 0);
+        }
+        often && !state.held.is_exclusive()
+    }
+
+    fn to_wire(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
+        let content = back.content.as_deref().map_or(&[][..], Vec::as_slice);
+        let ranges = match back.parts {
+            Parts::All => vec![(0, content.len() as u32)],
+            Parts::Ranges(ranges) => ranges,
+        };
+        let part = |(first, end): (u32, u32)| {
+            let values = content.get(first as usize..end as usize)?;
+            let data = Bytes::copy_from_slice(T::bytes_of(values));
+            Some(wire::Part { first, data })
+        };
+        wire::Return {
+            object: self.object.to_wire(),
+            delegation: back.delegation,
+            version: back.version,
+            kept: back.kept,
+            parts: ranges.into_iter().filter_map(part).collect(),
+            served: back.served,
+        }
+    }
+}
+
+/// A return of an object that this process does not have.
+pub(super) fn nothing(object: ObjectId, delegation: u64) -> wire::Return {
+    wire::Return {
+        object: object.to_wire(),
+        delegation,
+        ..wire::Return::default()
+    }
+}
+
+/// A slot, whatever its elements are.
+pub(super) trait AnySlot: Any + Send + Sync {
+    fn keep(&self, request: u64, version: u64, data: &[u8]);
+    fn entrust(&self, request: u64, done: &wire::ReadDone, delegation: u64) -> bool;
+    fn wrote(&self, request: u64);
+    fn invalidate(&self);
+    fn confirm(&self, version: u64);
+    fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return>;
+    fn answers(&self) -> Vec<wire::Return>;
+    fn publish(&self) -> Option<wire::Return>;
+    fn give_back(&self) -> Option<wire::Return>;
+    fn lose(&self) -> bool;
+    fn delegation(&self) -> Option<u64>;
+    fn take_hits(&self) -> (Option<Hits>, Option<Hits>);
+    fn thing(&self) -> &Thing;
+}
+
+impl<T: Element> AnySlot for Slot<T> {
+    fn keep(&self, request: u64, version: u64, data: &[u8]) {
+        if let Some(values) = T::from_bytes(data).filter(|_| data.len() as u64 == self.bytes) {
+            let mut state = lock(&self.state);
+            state.asked = 0;
+            state.held.keep(request, Arc::new(values), version);
+        }
+    }
+    fn entrust(&self, request: u64, done: &wire::ReadDone, delegation: u64) -> bool {
+        let fits = |_: &Vec<T>| done.data.len() as u64 == self.bytes;
+        let values = match done.unchanged {
+            true => None,
+            false => match T::from_bytes(&done.data).filter(fits) {
+                Some(values) => Some(Arc::new(values)),
+                None => return false,
+            },
+        };
+        let mut state = lock(&self.state);
+        state.asked = 0;
+        state
+            .held
+            .entrust(request, values, done.version, delegation)
+    }
+    fn wrote(&self, request: u64) {
+        lock(&self.state).held.wrote(request);
+    }
+    fn invalidate(&self) {
+        let mut state = lock(&self.state);
+        state.asked = 0;
+        (state.changes, state.changed) = (0, 0);
+        state.held.invalidate();
+    }
+    fn confirm(&self, version: u64) {
+        lock(&self.state).held.confirm(version);
+    }
+    fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return> {
+        let answer = lock(&self.state).held.recall(delegation, wanted);
+        match answer {
+            Answer::Now(back) => Some(self.to_wire(back)),
+            Answer::Later => None,
+        }
+    }
+    fn answers(&self) -> Vec<wire::Return> {
+        let answers = lock(&self.state).held.answers();
+        answers.into_iter().map(|back| self.to_wire(back)).collect()
+    }
+    fn publish(&self) -> Option<wire::Return> {
+        let back = lock(&self.state).held.publish()?;
+        Some(self.to_wire(back))
+    }
+    fn give_back(&self) -> Option<wire::Return> {
+        let back = lock(&self.state).held.give_back()?;
+        Some(self.to_wire(back))
+    }
+    fn lose(&self) -> bool {
+        lock(&self.state).held.lose()
+    }
+    fn delegation(&self) -> Option<u64> {
+        lock(&self.state).held.delegation()
+    }
+    fn take_hits(&self) -> (Option<Hits>, Option<Hits>) {
+        lock(&self.state).held.take_hits()
+    }
+    fn thing(&self) -> &Thing {
+        &self.thing
+    }
+}

@@ -1,0 +1,155 @@
+//! Objects that this process has to itself: what is sent, and when, seen by the memory process.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod fake;
+
+use dsm_lib::{Cache, Dsm, Error, Settings, Vector};
+use fake::Fake;
+
+fn connect(fake: &Fake) -> Dsm {
+    let mut settings = Settings::new(fake.address.clone(), "ap0");
+    settings.token = Some(fake::token());
+    Dsm::connect(settings).unwrap()
+}
+
+/// A vector of four elements that is cached in application processes, of a name that the fake gives away.
+fn own(dsm: &Dsm) -> Vector<i64> {
+    dsm.vector("own", 4).cache(Cache::Ap).declare().unwrap()
+}
+
+/// What the fake was sent since the last `mark`.
+fn since(fake: &Fake, mark: usize) -> Vec<String> {
+    let log = fake.log();
+    log[mark..].to_vec()
+}
+
+#[test]
+fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recalled() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    let object = v.object(0).unwrap();
+    let mut edit = object.edit().unwrap();
+    edit[0] = 1;
+    edit.finish().unwrap();
+    let mark = fake.log().len();
+    for i in 0..100 {
+        object.edit().unwrap()[1] += i;
+        v.set(2, i).unwrap();
+        assert_eq!(v.fetch_add(3, 2).unwrap(), 2 * i);
+        assert!(v.compare_exchange(2, i, -i).unwrap().stored);
+        assert!(!v.compare_exchange(2, 1, 0).unwrap().stored);
+        assert_eq!(v.get(2).unwrap(), -i);
+    }
+    let view = object.read().unwrap();
+    assert_eq!(view[..], [1, 4950, -99, 200]);
+    object.edit().unwrap()[0] = 2;
+    assert_eq!(view[0], 1, "a view stays as it was");
+    dsm.barrier_named("recall").unwrap();
+    dsm.publish().unwrap();
+    let log = since(&fake, mark);
+    let count = |text: &str| {
+        let numbers = log
+            .iter()
+            .filter_map(|l| l.strip_suffix(text)?.trim().parse::<u64>().ok());
+        numbers.sum::<u64>()
+    };
+    assert_eq!(
+        (count("cached reads"), count("local writes")),
+        (202, 502),
+        "{log:?}"
+    );
+    let sent = |text: &str| log.iter().filter(|l| l.contains(text)).count();
+    assert_eq!(
+        (sent("read own"), sent("write own"), sent("atomic")),
+        (0, 0, 0),
+        "{log:?}"
+    );
+    assert_eq!(sent("returned 1 parts, version 1"), 1, "{log:?}");
+    // What was counted comes before what was made of it.
+    let at = |text: &str| log.iter().position(|l| l.contains(text)).unwrap();
+    assert!(at("local writes") < at("returned"), "{log:?}");
+    // It keeps a copy, and writes by message again.
+    let mark = fake.log().len();
+    assert_eq!(object.read().unwrap()[..], [2, 4950, -99, 200]);
+    v.set(0, 3).unwrap();
+    assert_eq!(object.read().unwrap()[..], [3, 4950, -99, 200]);
+    let log = since(&fake, mark);
+    assert!(log.iter().any(|l| l == "write own"), "{log:?}");
+    let done = dsm.counts().total();
+    assert_eq!((done.reads, done.writes), (205, 503));
+}
+
+#[test]
+fn what_others_read_is_published_before_this_process_synchronises() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    v.object(0).unwrap().edit().unwrap()[1] = 5;
+    dsm.barrier_named("part").unwrap();
+    let mark = fake.log().len();
+    v.object(0).unwrap().edit().unwrap()[2] = 6;
+    dsm.barrier().unwrap();
+    let log = since(&fake, mark);
+    let at = |text: &str| log.iter().position(|l| l.contains(text)).unwrap();
+    assert!(at("published 1 parts") < at("barrier"), "{log:?}");
+    // It is still its own, and nothing new is not published again.
+    let mark = fake.log().len();
+    dsm.barrier().unwrap();
+    assert_eq!(v.get(2).unwrap(), 6);
+    let log = since(&fake, mark);
+    assert!(
+        !log.iter()
+            .any(|l| l.contains("published") || l.contains("read own")),
+        "{log:?}"
+    );
+}
+
+#[test]
+fn a_recall_is_answered_at_the_end_of_an_edit() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    let object = v.object(0).unwrap();
+    let mut edit = object.edit().unwrap();
+    edit[0] = 1;
+    let other = dsm.clone();
+    std::thread::spawn(move || other.barrier_named("recall").unwrap())
+        .join()
+        .unwrap();
+    let mark = fake.log().len();
+    edit[0] = 2;
+    edit.finish().unwrap();
+    dsm.publish().unwrap();
+    let log = since(&fake, mark);
+    assert!(
+        log.iter().any(|l| l == "returned 1 parts, version 1"),
+        "{log:?}"
+    );
+    assert_eq!(object.read().unwrap()[0], 2);
+}
+
+#[test]
+fn a_process_that_leaves_gives_back_what_it_has() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    own(&dsm).object(0).unwrap().edit().unwrap()[3] = 9;
+    dsm.close().unwrap();
+    let log = fake.log();
+    let at = |text: &str| log.iter().position(|l| l.contains(text)).unwrap();
+    assert!(at("returned 1 parts") < at("bye"), "{log:?}");
+}
+
+#[test]
+fn an_object_that_was_taken_away_is_said_once() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    v.object(0).unwrap().edit().unwrap()[0] = 1;
+    dsm.barrier_named("steal").unwrap();
+    let error = dsm.barrier().unwrap_err();
+    assert!(matches!(error, Error::TakenBack { .. }), "{error}");
+    assert!(error.to_string().contains("own"), "{error}");
+    dsm.barrier().unwrap();
+    assert_eq!(v.get(0).unwrap(), 0, "as nobody saw it");
+}

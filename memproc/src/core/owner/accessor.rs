@@ -1,0 +1,37 @@
+//! Who accesses an object, and what its owner's record says of that.
+
+use dosmos_proto::{ApId, ObjectId};
+use dosmos_trace::Op;
+
+use crate::core::effects::Caller;
+
+/// Who accesses, and where the response goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accessor {
+    pub(super) ap: ApId,
+    pub(super) caller: Caller,
+}
+
+/// What an owner's record says of an access.
+pub(super) struct Served {
+    pub(super) op: Op,
+    pub(super) object: ObjectId,
+    /// Accesses of the application that it stands for.
+    pub(super) accesses: u32,
+    pub(super) range: (u32, u32),
+    pub(super) bytes: u32,
+    pub(super) version: u64,
+}
+
+impl Served {
+    pub(super) fn of_lock(op: Op, object: ObjectId, version: u64) -> Self {
+        Self {
+            op,
+            object,
+            accesses: 1,
+            range: (0, 0),
+            bytes: 0,
+            version,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Records of operations, and the reply that goes with each.
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal};
+use dosmos_trace::meta::HandOver;
+use dosmos_trace::{Op, Record};
+
+use super::pending::{Kind, Operation, Write};
+use crate::core::context::Context;
+use crate::core::messages::{Cost, Item, LocalAccesses, Reply};
+
+/// The one record of accesses of a kind that an application process served itself.
+pub(super) fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> Option<Record> {
+    let place = cx.variables.place(cx.cluster, accesses.object).ok()?;
+    let op = if accesses.writes { Op::Write } else { Op::Read };
+    let mut record = cx.record(ap, accesses.first, op, accesses.object);
+    // The library reports every 50 ms, long before a count could exceed this.
+    record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
+    record.bytes = accesses.bytes;
+    record.duration = accesses.last - accesses.first;
+    record.peer = place.owner;
+    record.flags.optimized = place.owner != cx.me();
+    record.flags.in_process = true;
+    record.version = accesses.version;
+    Some(record)
+}
+
+/// The record of a write that travelled with the release of its section.
+pub(super) fn report_write(
+    cx: &mut Context,
+    release: &Operation,
+    write: Option<Write>,
+    version: u64,
+) {
+    let Some(write) = write else {
+        return;
+    };
+    let write = Operation {
+        kind: Kind::Write(write),
+        ..release.clone()
+    };
+    if let Some(mut record) = operation_record(cx, &write) {
+        record.version = version;
+        record.duration = Nanos::ZERO;
+        cx.trace(Item::Record(record));
+    }
+}
+
+/// The reply to an application process and the record of its operation.
+pub(super) fn report(
+    cx: &mut Context,
+    operation: &Operation,
+    outcome: Result<Reply, Refusal>,
+    cost: Cost,
+) {
+    if let Some(mut record) = operation_record(cx, operation) {
+        record.wait = cost.wait;
+        record.service = cost.service;
+        match &outcome {
+            Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
+            Ok(reply) => record.version = version_of(reply),
+            Err(_) => record.flags.failed = true,
+        }
+        cx.trace(Item::Record(record));
+    }
+    if matches!(operation.kind, Kind::Write(Write { silent: true, .. })) {
+        return;
+    }
+    let reply = outcome.unwrap_or_else(Reply::Refused);
+    let remote = operation.to != cx.me();
+    cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
+}
+
+/// The record of an operation, if it has one.
+pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Record> {
+    let traced = operation.kind.traced()?;
+    let ticket = operation.ticket;
+    let mut record = cx.record(ticket.ap, ticket.start, traced.op, traced.object);
+    record.origin = cx.cluster.origin(cx.me(), operation.to);
+    record.peer = operation.to;
+    record.count = traced.accesses;
+    record.range = traced.range;
+    record.bytes = traced.bytes.into();
+    Some(record)
+}
+
+fn version_of(reply: &Reply) -> u64 {
+    match reply {
+        Reply::Read { version, .. }
+        | Reply::Written { version }
+        | Reply::Atomic { version, .. }
+        | Reply::Granted { version, .. }
+        | Reply::Released { version } => *version,
+        _ => 0,
+    }
+}
+
+/// Tells the recorder what became of a copy.
+pub(super) fn hand_over(cx: &mut Context, object: ObjectId, owner: MpId, dropped: bool) {
+    cx.trace(Item::HandOver(HandOver {
+        object,
+        copy_at: cx.me(),
+        primary_emp: cx.cluster.emp_of(owner),
+        dropped,
+    }));
+}

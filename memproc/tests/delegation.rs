@@ -1,0 +1,308 @@
+//! Objects that are delegated to an application process, message by message: who gets them, and how they come
+//! back (docs/design/consistency.md#exclusive-delegation).
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use common::*;
+use dosmos_memproc::core::messages::{ElementRange, Reply, Request, Return};
+use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
+use dosmos_proto::{ApId, Cache, MpId, Nanos, ObjectId};
+
+/// Two memory processes of one group with two application processes each; `x`, eight elements at mp0, may be
+/// held in application processes.
+fn cluster(policy: CopyPolicy) -> (Cluster, ObjectId) {
+    let mut c = Cluster::new(&["/a"], 2, 2);
+    let spec = vector("x", 8, 1, &["mp0"], policy).with_cache(Cache::Ap);
+    let x = ObjectId::new(c.declare(0, spec).id(), 0);
+    for ap in 1..4 {
+        c.call(ap, Request::Open("x".into()));
+    }
+    c.log.clear();
+    (c, x)
+}
+
+/// What goes back, the first element being `value`, if something changed.
+fn back(x: ObjectId, delegation: u64, value: Option<u64>, served: u64) -> Request {
+    let all = |v: u64| [bytes(v), vec![0; 56].into()].concat().into();
+    Request::Return(vec![Return {
+        object: x,
+        delegation,
+        version: u64::from(value.is_some()),
+        kept: false,
+        parts: value.map(|v| (0, all(v))).into_iter().collect(),
+        served,
+    }])
+}
+
+/// `value` for elements 1 and 2, the object being kept.
+fn publication(x: ObjectId, value: u64) -> Request {
+    Request::Return(vec![Return {
+        object: x,
+        delegation: 1,
+        version: 1,
+        kept: true,
+        parts: vec![(1, [bytes(value), bytes(value)].concat().into())],
+        served: 9,
+    }])
+}
+
+const PART: ElementRange = ElementRange {
+    first: 1,
+    end: Some(3),
+};
+
+fn refused(c: &Cluster) -> bool {
+    c.replies.values().any(|r| matches!(r, Reply::Refused(_)))
+}
+
+#[test]
+fn it_is_given_to_a_process_of_the_owner_and_comes_back_when_a_sibling_writes() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.expect(
+        "
+         ap0 -> mp0 read x[0] to have
+         record@mp0 requester read x[0] by ap0 local v0
+         mp0 -> ap0 value 0 v0 to have (1)
+         ",
+    );
+    c.ask(1, write(x, 7));
+    c.run();
+    c.expect(
+        "
+         ap1 -> mp0 write x[0] = 7
+         mp0 -> ap0 recall x[0] (1)
+         ",
+    );
+    c.now += Nanos(50);
+    c.ask(0, back(x, 1, Some(5), 9));
+    c.run();
+    c.expect(
+        "
+         ap0 -> mp0 return x[0] (1) v1 0: 5
+         mp0 -> ap0 invalidate x[0]
+         record@mp0 requester write x[0] by ap1 local v1 waited
+         mp0 -> ap1 written
+         ",
+    );
+    c.call(0, read(x));
+    c.expect(
+        "
+         ap0 -> mp0 read x[0]
+         record@mp0 requester read x[0] by ap0 local v1
+         mp0 -> ap0 value 7 v1
+         ",
+    );
+    assert!(!refused(&c));
+}
+
+#[test]
+fn copies_of_siblings_are_void_and_what_it_had_is_not_sent_again() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_keep(x));
+    c.call(1, read_to_keep(x));
+    c.log.clear();
+    c.call(0, read_to_have(x));
+    c.expect(
+        "
+         ap0 -> mp0 read x[0] to have
+         mp0 -> ap1 invalidate x[0]
+         record@mp0 requester read x[0] by ap0 local v0
+         mp0 -> ap0 its value v0 to have (1)
+         ",
+    );
+}
+
+#[test]
+fn a_remote_reader_waits_for_it_and_both_have_copies_afterwards() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.log.clear();
+    c.ask(2, read_to_keep(x));
+    c.run();
+    c.ask(0, back(x, 1, None, 9));
+    c.run();
+    c.expect(
+        "
+         ap2 -> mp1 read x[0] to keep
+         mp1 -> mp0 read x[0] by ap2 with copy
+         mp0 -> ap0 recall x[0] (1)
+         ap0 -> mp0 return x[0] (1) v0
+         record@mp0 owner read x[0] by ap2 intra v0
+         mp0 -> mp1 value 0 v0 copy
+         record@mp1 requester read x[0] by ap2 intra v0
+         mp1 -> ap2 value 0 v0 to keep
+         ",
+    );
+    // Nobody has it to himself while another memory process has a copy.
+    c.call(0, read_to_have(x));
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 value 0 v0 to keep");
+    c.log.clear();
+    c.call(0, write(x, 1));
+    c.call(0, Request::Publish);
+    let line = "mp0 -> mp1 invalidate x[0] v1";
+    assert!(c.log.iter().any(|l| l == line), "{:?}", c.log);
+}
+
+#[test]
+fn who_reads_a_part_has_it_published_and_does_not_ask_again() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.log.clear();
+    c.ask(1, read_range(x, PART));
+    c.run();
+    c.ask(0, publication(x, 4));
+    c.run();
+    c.call(1, read_range(x, PART));
+    c.ask(0, publication(x, 5));
+    c.run();
+    c.call(1, read_range(x, PART));
+    c.expect(
+        "
+         ap1 -> mp0 read x[0] 1..3
+         mp0 -> ap0 publish 1..3 of x[0] (1)
+         ap0 -> mp0 publish x[0] (1) v1 1: 4
+         record@mp0 requester read x[0] by ap1 local v1
+         mp0 -> ap1 value 4 v1
+         ap1 -> mp0 read x[0] 1..3
+         record@mp0 requester read x[0] by ap1 local v1
+         mp0 -> ap1 value 4 v1
+         ap0 -> mp0 publish x[0] (1) v1 1: 5
+         ap1 -> mp0 read x[0] 1..3
+         record@mp0 requester read x[0] by ap1 local v1
+         mp0 -> ap1 value 5 v1
+         ",
+    );
+    // A read of more of it is one of all of it.
+    c.ask(1, read(x));
+    c.run();
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 recall x[0] (1)");
+}
+
+#[test]
+fn an_acquire_waits_for_it_and_may_be_taken_back() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    let id = c.ask(2, acquire(x));
+    c.run();
+    c.ask(2, Request::Cancel(id));
+    c.run();
+    c.ask(3, acquire(x));
+    c.run();
+    c.log.clear();
+    c.ask(0, back(x, 1, Some(3), 9));
+    c.run();
+    c.expect(
+        "
+         ap0 -> mp0 return x[0] (1) v1 0: 3
+         record@mp0 owner acquire x[0] by ap3 intra v1
+         mp0 -> mp1 granted epoch 1 v1
+         record@mp1 requester acquire x[0] by ap3 intra v1
+         mp1 -> ap3 granted epoch 1 v1
+         ",
+    );
+    // Nor has anybody it to himself while it is held.
+    c.log.clear();
+    c.call(0, read_to_have(x));
+    assert!(!c.log.last().unwrap().contains("to have"), "{:?}", c.log);
+}
+
+#[test]
+fn what_a_dead_process_did_not_return_is_as_it_last_was() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, write(x, 1));
+    c.call(0, Request::Publish);
+    c.call(0, read_to_have(x));
+    c.ask(2, read(x));
+    c.run();
+    c.log.clear();
+    c.gone(ApId(0));
+    c.run();
+    let line = "mp1 -> ap2 value 1 v1";
+    assert!(c.log.iter().any(|l| l == line), "{:?}", c.log);
+}
+
+#[test]
+fn it_is_taken_from_a_process_that_is_silent_and_what_comes_late_is_not_believed() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.ask(1, read(x));
+    c.run();
+    c.log.clear();
+    c.pass(Nanos::from_millis(1_900));
+    assert!(c.log.is_empty(), "{:?}", c.log);
+    // A sign of life is enough, say while it edits the object.
+    c.ask(0, Request::Report(Vec::new()));
+    c.run();
+    c.log.clear();
+    c.pass(Nanos::from_millis(1_000));
+    assert!(c.log.is_empty(), "{:?}", c.log);
+    c.pass(Nanos::from_millis(1_500));
+    let at = |text: &str| c.log.iter().position(|l| l == text).unwrap();
+    assert!(at("mp0 -> ap0 take away x[0] (1)") < at("mp0 -> ap1 value 0 v0"));
+    c.ask(0, back(x, 1, Some(8), 9));
+    c.run();
+    c.log.clear();
+    c.call(1, read(x));
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap1 value 0 v0");
+}
+
+#[test]
+fn it_is_not_given_where_it_would_not_help() {
+    // Copies that are updated are meant to stay.
+    let (mut c, x) = cluster(Update);
+    c.call(0, read_to_have(x));
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 value 0 v0 to keep");
+    // The owner is another memory process.
+    let (mut c, x) = cluster(Invalidate);
+    c.call(2, read_to_have(x));
+    assert_eq!(c.log.last().unwrap(), "mp1 -> ap2 value 0 v0 to keep");
+    // After one that was of little use.
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.ask(1, read(x));
+    c.run();
+    c.ask(0, back(x, 1, Some(2), 1));
+    c.run();
+    let mut given = 0;
+    for _ in 0..3 {
+        c.call(0, read_to_have(x));
+        given += u32::from(c.log.last().unwrap().ends_with("to have (2)"));
+    }
+    assert_eq!(given, 1, "the third time");
+}
+
+#[test]
+fn a_return_that_makes_no_sense_ends_the_delegation() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    let Request::Return(mut list) = back(x, 1, Some(5), 9) else {
+        panic!("a return")
+    };
+    list[0].parts[0].0 = 1; // one element too many
+    c.log.clear();
+    c.ask(0, Request::Return(list));
+    c.run();
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 take away x[0] (1)");
+    c.call(1, read(x));
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap1 value 0 v0");
+}
+
+#[test]
+fn a_lost_link_leaves_nobody_waiting_for_it() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.ask(2, acquire(x));
+    c.run();
+    c.down(MpId(0), MpId(1));
+    c.run();
+    c.log.clear();
+    c.ask(0, back(x, 1, Some(5), 9));
+    c.run();
+    let granted = c
+        .log
+        .iter()
+        .any(|l| l.contains("granted") || l.contains("acquire"));
+    assert!(!granted, "{:?}", c.log);
+}
