@@ -75,7 +75,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepted connections. An error of the system is logged and followed by a pause: what it lacks does not
 /// come back by asking again at once.
-/// At most so many connections are open: one more is closed at once.
+/// The number of open connections is bounded: one more is closed at once.
 struct Incoming<L> {
     listener: L,
     pause: Option<Pin<Box<Sleep>>>,
