@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dosmos_proto::time::Clock;
+use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{ApReply, ApRequest, Bye, ap_reply::Body as Reply, ap_request::Body};
 use dosmos_proto::{Component, Malformed, Nanos, ObjectId};
 use futures::channel::{mpsc, oneshot};
@@ -62,9 +63,11 @@ impl State {
         (op, object): (Op, Option<ObjectId>),
         now: Nanos,
     ) {
+        if let Some(object) = object.filter(|_| writes(request)) {
+            self.cache.wrote(object, request.id);
+        }
         match (op, object) {
-            (Op::Write | Op::Atomic, Some(object)) => {
-                self.cache.wrote(object, request.id);
+            (Op::Write | Op::Atomic, Some(_)) => {
                 // Whoever sees this sees what was changed before it.
                 self.cache.publish();
             }
@@ -348,16 +351,12 @@ impl Shared {
         Some(state.cache.next_look(now))
     }
 
-    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
-    fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
+    fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
         let now = self.now();
-        let (writes, sent) = writes;
         let mut guard = self.lock();
-        guard.session.count_local(thing, reads.count, writes.count);
-        guard.cache.add(thing, reads, false, now);
-        if !sent {
-            guard.cache.add(thing, writes, true, now);
-        }
+        guard.session.count_local(thing, reads.count, writes);
+        guard.cache.add(thing, reads, now);
     }
 
     /// An object that was edited is back in its place; others wait for it.
@@ -388,6 +387,18 @@ impl Shared {
         guard.cache.end();
         drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
+    }
+}
+
+/// Whether a request changes its object.
+fn writes(request: &ApRequest) -> bool {
+    let Some(Body::Access(access)) = &request.body else {
+        return false;
+    };
+    match &access.kind {
+        Some(Kind::Write(_) | Kind::Atomic(_)) => true,
+        Some(Kind::Release(release)) => release.write.is_some(),
+        _ => false,
     }
 }
 
@@ -467,8 +478,8 @@ impl Client {
         self.shared.slot(thing, elements)
     }
 
-    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
-    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
         self.shared.count_section(thing, reads, writes);
     }
 

@@ -327,8 +327,8 @@ impl Dsm {
         self.client.slot(thing, elements)
     }
 
-    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
-    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: (Hits, bool)) {
+    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
+    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
         self.client.count_section(thing, reads, writes);
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use bytes::Bytes;
 use dosmos_proto::{Runs, wire};
 
 use crate::cache::Taken;
@@ -64,6 +65,14 @@ impl<T: Element> Draft<T> {
             runs
         };
         Some(write_of(&runs, &self.values))
+    }
+
+    /// A write of the first element as it is.
+    pub(crate) fn first(&self) -> wire::Write {
+        wire::Write {
+            data: Bytes::copy_from_slice(T::bytes_of(&self.values[..1])),
+            ..wire::Write::default()
+        }
     }
 
     /// What is there now has been written.

@@ -390,8 +390,8 @@ impl<T: Element> Object<T> {
         })
     }
 
-    /// Accesses that a section served itself: reads, and writes, which are reported unless its release says them.
-    pub(crate) fn count_section(&self, reads: Hits, writes: (Hits, bool)) {
+    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
+    pub(crate) fn count_section(&self, reads: Hits, writes: u64) {
         self.dsm.count_section(&self.thing, reads, writes);
     }
 

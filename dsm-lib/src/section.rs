@@ -44,7 +44,6 @@ struct Used {
     /// The content came with the grant, and was not read yet.
     unread: AtomicBool,
     writes: u32,
-    written_bytes: u64,
     /// The elements were given out to be changed.
     slice: bool,
     /// How many of the writes are counted.
@@ -58,9 +57,8 @@ impl Used {
         self.unread.store(false, Ordering::Relaxed);
     }
 
-    fn write(&mut self, bytes: usize) {
+    fn write(&mut self) {
         self.writes = self.writes.saturating_add(1);
-        self.written_bytes += bytes as u64;
     }
 }
 
@@ -261,8 +259,14 @@ impl<T: Element> Section<T> {
     /// What was written in this section and not sent, for its release to send; counts what was done.
     fn last_write(&self) -> Option<wire::Write> {
         let used = &self.used;
-        let write = self.draft.get().and_then(Draft::write);
-        let slice = u32::from(used.slice && write.is_some());
+        let draft = self.draft.get();
+        let changed = draft.and_then(Draft::write);
+        let slice = u32::from(used.slice && changed.is_some());
+        // A write that changes nothing is one all the same.
+        let write = match changed {
+            None if used.writes > 0 => draft.map(Draft::first),
+            changed => changed,
+        };
         let accesses = used.writes + slice;
         let version = self.version();
         let reads = Hits {
@@ -272,13 +276,9 @@ impl<T: Element> Section<T> {
         };
         // Once, however often the release is repeated.
         let counted = used.counted.swap(accesses.into(), Ordering::Relaxed);
-        let writes = Hits {
-            count: u64::from(accesses).saturating_sub(counted),
-            bytes: used.written_bytes,
-            version,
-        };
-        if reads.count + writes.count > 0 {
-            self.object.count_section(reads, (writes, write.is_some()));
+        let writes = u64::from(accesses).saturating_sub(counted);
+        if reads.count + writes > 0 {
+            self.object.count_section(reads, writes);
         }
         write.map(|write| wire::Write {
             accesses: Some(accesses.max(1)),
@@ -308,7 +308,7 @@ impl<T: Element> Section<T> {
         };
         self.object.check(range.clone())?;
         draft.values_mut()[range].copy_from_slice(values);
-        self.used.write(size_of_val(values));
+        self.used.write();
         Ok(true)
     }
 
@@ -327,7 +327,7 @@ impl<T: Element> Section<T> {
         };
         self.object.check(at..at.saturating_add(1))?;
         let result = change(&mut draft.values_mut()[at]);
-        self.used.write(size_of::<T>());
+        self.used.write();
         Ok(Some(result))
     }
 

@@ -257,7 +257,8 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
     section.set(1, 1).unwrap();
     section.release().unwrap();
     let log = fake.log()[mark..].to_vec();
-    assert_eq!(log, ["acquire near", "1 local writes", "release near"]);
+    let said = ["acquire near", "release near", "1 writes with the release"];
+    assert_eq!(log, said);
     // The slice counts as one read and one write.
     let mark = fake.log().len();
     let mut section = object.acquire().unwrap();
@@ -270,6 +271,19 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
         "1 writes with the release",
     ];
     assert_eq!(log[1..], said);
+}
+
+#[test]
+fn a_copy_is_void_when_a_section_that_wrote_is_released() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let near = dsm.vector::<i64>("near", 4).cache(Cache::Ap);
+    let v: Vector<i64> = near.declare().unwrap();
+    assert_eq!(v.get(1).unwrap(), 0); // kept
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    section.set(1, 5).unwrap();
+    section.release().unwrap();
+    assert_eq!(v.get(1).unwrap(), 5);
 }
 
 #[test]

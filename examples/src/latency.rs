@@ -3,17 +3,23 @@
 //! Process 0 measures, the others wait; one JSON object an operation, times in nanoseconds. `remote` is
 //! another memory process of the group, `far` one of another group, where there are such. A remote read
 //! finds no copy, because process 0 writes the object before each (writes are not in the measurement);
-//! a `copy_read` finds one.
+//! a `copy_read` finds one. `section_writes` is an acquire, a thousand writes of an element and the release. What is
+//! done without a message is measured a thousand at a time, at an object that the process has to itself: `own_gets`,
+//! `own_sets`, and `own_reads` and `own_edits` of all its elements.
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Dsm, Object};
+use dsm_lib::{Cache, Dsm, Object};
 use hdrhistogram::Histogram;
 use serde_json::json;
 
 use crate::error::Result;
 use crate::program::{Program, patient};
+
+/// Operations that are measured together, where one is too short.
+const BATCH: usize = 1000;
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -33,6 +39,7 @@ impl Program for Latency {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         let mut lines = Vec::new();
         if dsm.rank() == 0 {
+            self.measure_own(dsm, &mut lines)?;
             for (place, owner) in places(dsm) {
                 let object = dsm
                     .vector::<f64>(&format!("latency.{place}"), self.elements)
@@ -83,6 +90,47 @@ impl Latency {
         lines.push(self.measure(place, "write", nothing, write)?);
         lines.push(self.measure(place, "acquire_release", nothing, || {
             object.acquire()?.release()?;
+            Ok(())
+        })?);
+        lines.push(self.measure(place, "section_writes", nothing, || {
+            let mut section = object.acquire()?;
+            for i in 0..BATCH {
+                section.set(i % self.elements, i as f64)?;
+            }
+            section.release()?;
+            Ok(())
+        })?);
+        Ok(())
+    }
+
+    /// Operations that take no message, a thousand at a time.
+    fn measure_own(&self, dsm: &Dsm, lines: &mut Vec<String>) -> Result<()> {
+        let own = dsm.vector::<f64>("latency.own", self.elements);
+        let own = own.cache(Cache::Ap).declare()?.object(0)?;
+        own.edit()?.finish()?; // from now on it is this process's
+        let nothing = || Ok(());
+        lines.push(self.measure("own", "gets", nothing, || {
+            for i in 0..BATCH {
+                black_box(own.get(black_box(i) % self.elements)?);
+            }
+            Ok(())
+        })?);
+        lines.push(self.measure("own", "sets", nothing, || {
+            for i in 0..BATCH {
+                own.set(black_box(i) % self.elements, 1.0)?;
+            }
+            Ok(())
+        })?);
+        lines.push(self.measure("own", "reads", nothing, || {
+            for _ in 0..BATCH {
+                black_box(own.read()?);
+            }
+            Ok(())
+        })?);
+        lines.push(self.measure("own", "edits", nothing, || {
+            for _ in 0..BATCH {
+                own.edit()?.finish()?;
+            }
             Ok(())
         })?);
         Ok(())

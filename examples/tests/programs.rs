@@ -310,12 +310,15 @@ fn counts_are_written_for_each_process() {
 fn latency_says_a_line_for_each_operation() {
     let said = demo().run("latency", "--ops 20 --warm-up 5");
     let lines: Vec<&str> = said[0].lines().collect();
-    assert_eq!(lines.len(), 3 + 4 + 3, "{}", said[0]);
+    assert_eq!(lines.len(), 4 + 4 + 5 + 4, "{}", said[0]);
     for op in [
         "local_read",
         "remote_read",
         "remote_copy_read",
         "far_acquire_release",
+        "far_section_writes",
+        "own_gets",
+        "own_edits",
     ] {
         let line = lines.iter().find(|l| l.contains(&format!("\"{op}\"")));
         assert!(

@@ -203,10 +203,12 @@ fn diff_in_every_format_and_what_is_no_run() {
     );
     let phases = diff["phases"].as_array().unwrap();
     assert!(phases.last().unwrap()["first_ns"].is_null());
-    // What both runs do is the same, phase by phase, in number and origin.
+    // What both runs do is the same, phase by phase, in number and origin, but for what takes no message: of that
+    // is known between which times it was, which may be on both sides of a barrier.
     let before_the_end = first.as_u64().unwrap() as usize - 2;
     for phase in &phases[1..before_the_end] {
-        for row in phase["rows"].as_array().unwrap() {
+        let rows = phase["rows"].as_array().unwrap().iter();
+        for row in rows.filter(|row| row["variable"] != "sor.grid") {
             assert_eq!(row["first"]["count"], row["second"]["count"], "{phase:#}");
         }
     }

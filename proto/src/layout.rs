@@ -9,7 +9,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MAX_OBJECT_BYTES, Malformed, wire};
+use crate::{Malformed, wire};
+
+/// Largest object, in bytes: a message holds one object and a little more.
+pub const MAX_OBJECT_BYTES: u64 = 64 << 20;
 
 /// The type of a variable's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

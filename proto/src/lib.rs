@@ -30,7 +30,7 @@ pub use counters::ProcessCounters;
 pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
-pub use layout::{ElementType, Layout, Region};
+pub use layout::{ElementType, Layout, MAX_OBJECT_BYTES, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use runs::Runs;
 pub use time::Nanos;
@@ -43,10 +43,7 @@ pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable,
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
 pub const MAX_MESSAGE_BYTES: usize = 80 << 20;
-
-/// Largest object, in bytes: a message holds one object and a little more.
-pub const MAX_OBJECT_BYTES: u64 = 64 << 20;

@@ -13,7 +13,7 @@ use dosmos_tidy::modules::modules;
 
 /// Files that are still in a circle of imports, by crate: exactly these, so that a number is lowered in the change that
 /// lowers it.
-const FILES_IN_CIRCLES: &[(&str, usize)] = &[("proto", 3), ("dsm-lib", 10)];
+const FILES_IN_CIRCLES: &[(&str, usize)] = &[("dsm-lib", 10)];
 
 fn roots(folder: &str) -> Vec<PathBuf> {
     let source = root().join(folder).join("src");

@@ -213,12 +213,11 @@ impl Cache {
         self.collected = now;
     }
 
-    /// Adds accesses that a section served.
-    pub(crate) fn add(&mut self, thing: &Thing, hits: Hits, writes: bool, now: Nanos) {
+    /// Adds reads that a section served.
+    pub(crate) fn add(&mut self, thing: &Thing, hits: Hits, now: Nanos) {
         if let Some(object) = thing.object.filter(|_| hits.count > 0) {
             let since = self.collected;
-            self.local
-                .push(accesses(object, hits, writes, (since, now)));
+            self.local.push(accesses(object, hits, false, (since, now)));
         }
     }
 

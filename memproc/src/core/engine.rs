@@ -69,7 +69,7 @@ impl Core {
             requests: self.requester.requests(),
             served: self.served,
             forwarded: self.view.router.forwarded(),
-            copies: self.requester.copies(),
+            copies: self.requester.caches.count(),
             objects: self.view.variables.owned(),
         }
     }
@@ -122,7 +122,7 @@ impl Core {
     pub fn handle(&mut self, now: Nanos, input: Input, out: &mut Vec<Output>) {
         // Before anything else is said to those who hold them.
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
-        self.requester.end_held_copies(cx);
+        self.requester.caches.end_leases(cx);
         let View {
             cluster, router, ..
         } = &mut self.view;
@@ -140,7 +140,7 @@ impl Core {
             Input::PeerUp(mp) => {
                 router.peer_up(cluster, mp, &mut self.effects);
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
-                self.requester.forget_copies_of(cx, mp);
+                self.requester.caches.forget_owner(cx, mp);
             }
             Input::PeerDown(mp) => router.peer_down(cluster, mp, &mut self.effects),
             Input::PeerTrouble(mp, why) => router.peer_trouble(mp, why),
@@ -153,7 +153,7 @@ impl Core {
                 self.requester.renew_leases(cx);
                 self.owner.end_leases(cx);
                 for ap in self.owner.overdue(now) {
-                    if self.requester.is_silent(now, ap) {
+                    if self.requester.sessions.is_silent(now, ap) {
                         self.owner.take_back(cx, ap);
                     }
                 }
@@ -175,7 +175,7 @@ impl Core {
     ) {
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         let requester = &mut self.requester;
-        requester.hear(now, ap);
+        requester.sessions.hear(now, ap);
         let ticket = requester.ticket(now, ap, id, timeout);
         match request {
             Request::Access(access) => requester.access(cx, ticket, access),
@@ -188,7 +188,7 @@ impl Core {
             Request::Publish => requester.publish(cx, ticket),
             Request::Report(accesses) => requester.report(cx, ap, &accesses),
             Request::Return(list) => {
-                if requester.is_connected(ap) {
+                if requester.sessions.is_connected(ap) {
                     let owner = &mut self.owner;
                     list.iter().for_each(|back| owner.returned(cx, ap, back));
                 }
@@ -359,8 +359,8 @@ impl Core {
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
-            Effect::Kept { object, ap } => self.requester.kept(object, ap),
-            Effect::Changed { object } => self.requester.changed(cx, object),
+            Effect::Kept { object, ap } => self.requester.caches.kept(object, ap),
+            Effect::Changed { object } => self.requester.caches.changed(cx, object),
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
             Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),
@@ -454,7 +454,8 @@ impl Core {
             PeerRequest::Create(_) => {}
             PeerRequest::Invalidate { object, version } => {
                 self.requester
-                    .revise_copy(cx, caller, (object, version), None);
+                    .caches
+                    .revise(cx, caller, (object, version), None);
             }
             PeerRequest::Update {
                 object,
@@ -462,7 +463,8 @@ impl Core {
                 data,
             } => {
                 self.requester
-                    .revise_copy(cx, caller, (object, version), Some(data));
+                    .caches
+                    .revise(cx, caller, (object, version), Some(data));
             }
         }
     }

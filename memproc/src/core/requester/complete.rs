@@ -24,7 +24,7 @@ impl Requester {
         response: Response,
         cost: Cost,
     ) {
-        if self.copies.renewed(from, number) {
+        if self.caches.copies.renewed(from, number) {
             return;
         }
         if let Some(flush) = self.pending.close_flush(number, from) {
@@ -39,7 +39,7 @@ impl Requester {
             return;
         };
         if from != cx.me() && !matches!(response, Response::Refused(_)) {
-            self.copies.renew(from, sent);
+            self.caches.copies.renew(from, sent);
         }
         let outcome = match response {
             Response::Read {
@@ -131,17 +131,17 @@ impl Requester {
             version,
             owner: to,
         });
-        let kept = fetch && self.copies.fetch_ends(object, number, ours);
+        let kept = fetch && self.caches.copies.fetch_ends(object, number, ours);
         // Of another memory process's object, only while there is a copy here that it tells of changes.
         let keep = keep && copy && (kept || to == cx.me());
         let mut unchanged = false;
         if keep && let Some(operation) = self.pending.get(number) {
             let ap = operation.ticket.ap;
             if delegation.is_some() {
-                unchanged = self.holders.yield_to(cx, object, ap);
+                unchanged = self.caches.holders.yield_to(cx, object, ap);
             } else {
-                let until = self.copies.lease_end(object);
-                self.holders.add(object, ap, until);
+                let until = self.caches.copies.lease_end(object);
+                self.caches.holders.add(object, ap, until);
             }
         }
         let reply = Reply::Read {
@@ -209,7 +209,7 @@ impl Requester {
                         lost: false,
                     };
                     session.sections.insert(object, section);
-                    self.copies.confirm(object, version);
+                    self.caches.copies.confirm(object, version);
                 }
             }
             Kind::Release(release) => {
@@ -219,7 +219,7 @@ impl Requester {
                     cost.wait += sent - operation.ticket.start;
                 }
                 if let Ok(Reply::Released { version }) = outcome {
-                    self.copies.confirm(release.object, version);
+                    self.caches.copies.confirm(release.object, version);
                     let write = release.write.as_ref().map(|(write, _)| *write);
                     report_write(cx, &operation, write, version);
                 }
@@ -230,7 +230,7 @@ impl Requester {
                 fetch: true,
                 ..
             }) if outcome.is_err() => {
-                self.copies.fetch_ends(object, number, None);
+                self.caches.copies.fetch_ends(object, number, None);
             }
             Kind::Read(_) | Kind::Write(_) | Kind::Declare(_) | Kind::Open(_) | Kind::Publish => {}
         }

@@ -63,7 +63,7 @@ impl Requester {
             return;
         }
         let session = std::mem::take(self.sessions.get_mut(ap));
-        self.holders.leave(ap);
+        self.caches.holders.leave(ap);
         let mut owners: BTreeSet<MpId> = session.dirty.into_keys().collect();
         let sections = session.sections.values();
         owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));
@@ -86,7 +86,7 @@ impl Requester {
                     fetch: true,
                     ..
                 }) => {
-                    self.copies.fetch_ends(object, number, None);
+                    self.caches.copies.fetch_ends(object, number, None);
                 }
                 _ => {}
             }
@@ -107,7 +107,7 @@ impl Requester {
     /// fails.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
         self.sessions.lose_owner(mp);
-        self.forget_copies_of(cx, mp);
+        self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if let Some(operation) = self.pending.get(number) {
                 let why = format!("{}: {}", describe(cx, operation), why.message);

@@ -3,13 +3,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `role` | requests on their way in; copies that owners take back |
+//! | `role` | requests on their way in |
+//! | `caches` | copies here and in our application processes; what voids them |
 //! | `publish` | the order of flushes, releases and barriers of one application process |
 //! | `complete` | responses, and the end of operations |
 //! | `leave` | operations that end early: timeouts, application processes that leave, lost owners |
 //! | `records` | the record and the reply of an operation |
 //! | `session`, `pending`, `copies` | its state |
 
+mod caches;
 mod complete;
 mod copies;
 mod holders;

@@ -141,7 +141,7 @@ impl Requester {
         });
         if write.is_some() {
             // Its application process dropped its copy when it sent this.
-            self.holders.remove(object, ap);
+            self.caches.holders.remove(object, ap);
         }
         let sent = Release {
             epoch,
@@ -152,7 +152,8 @@ impl Requester {
         if wrote && place.owner != cx.me() {
             // A copy fetched meanwhile by another of ours lacks the section's writes; its writer,
             // whose reads may use copies from now on, must not see it.
-            self.forget_copy(cx, object, place.owner);
+            let upcoming = self.pending.upcoming();
+            self.caches.forget(cx, (object, place.owner), upcoming);
         }
         send_access(
             cx,

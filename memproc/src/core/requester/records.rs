@@ -18,7 +18,7 @@ pub(super) fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> 
     record.bytes = accesses.bytes;
     record.duration = accesses.last - accesses.first;
     record.peer = place.owner;
-    record.flags.optimized = place.owner != cx.me();
+    record.flags.optimized = !accesses.writes && place.owner != cx.me();
     record.flags.in_process = true;
     record.version = accesses.version;
     Some(record)
@@ -60,14 +60,23 @@ pub(super) fn report(
             Ok(reply) => record.version = version_of(reply),
             Err(_) => record.flags.failed = true,
         }
+        if is_silent(operation) {
+            // The time is that of the release.
+            (record.duration, record.wait) = (Nanos::ZERO, Nanos::ZERO);
+        }
         cx.trace(Item::Record(record));
     }
-    if matches!(operation.kind, Kind::Write(Write { silent: true, .. })) {
+    if is_silent(operation) {
         return;
     }
     let reply = outcome.unwrap_or_else(Reply::Refused);
     let remote = operation.to != cx.me();
     cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
+}
+
+/// Whether it came with a release, and gets no reply.
+fn is_silent(operation: &Operation) -> bool {
+    matches!(operation.kind, Kind::Write(Write { silent: true, .. }))
 }
 
 /// The record of an operation, if it has one.

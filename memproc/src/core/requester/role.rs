@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use dosmos_proto::variable::check_name;
 use dosmos_proto::{
-    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, Refusal, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
 
-use super::copies::Copies;
-use super::holders::Holders;
+use super::caches::Caches;
 use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
-use super::records::{hand_over, operation_record, report};
+use super::records::{operation_record, report};
 use super::session::Sessions;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::directory::placement::home_of;
 use crate::core::directory::variables::conflict;
-use crate::core::effects::Caller;
-use crate::core::lease::MAX_SILENCE;
 use crate::core::messages::{
-    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, Keep, PeerRequest, Reply,
-    Response, Role, WriteData,
+    Access, AccessKind, AtomicOp, CallId, Cost, ElementRange, Item, Keep, PeerRequest, Reply, Role,
+    WriteData,
 };
 
 /// Part of a larger object is read without fetching all of it, if application processes keep copies.
@@ -31,10 +27,9 @@ const LARGE: usize = 16 << 10;
 /// The requester's state.
 #[derive(Debug)]
 pub(crate) struct Requester {
-    pub(super) sessions: Sessions,
+    pub(crate) sessions: Sessions,
     pub(super) pending: Pending,
-    pub(super) copies: Copies,
-    pub(super) holders: Holders,
+    pub(crate) caches: Caches,
     default_timeout: Nanos,
     requests: u64,
     pub(super) closing: bool,
@@ -53,8 +48,7 @@ impl Requester {
         Self {
             sessions: Sessions::default(),
             pending: Pending::default(),
-            copies: Copies::default(),
-            holders: Holders::default(),
+            caches: Caches::default(),
             default_timeout,
             requests: 0,
             closing: false,
@@ -64,11 +58,6 @@ impl Requester {
     /// Requests of application processes so far.
     pub(crate) fn requests(&self) -> u64 {
         self.requests
-    }
-
-    /// Copies held now.
-    pub(crate) fn copies(&self) -> u64 {
-        self.copies.count()
     }
 
     /// An application process introduces itself.
@@ -90,27 +79,6 @@ impl Requester {
         }
         session.connected = true;
         Ok(())
-    }
-
-    /// An application process is heard.
-    pub(crate) fn hear(&mut self, now: Nanos, ap: ApId) {
-        self.sessions.get_mut(ap).heard = now;
-    }
-
-    /// Whether an application process has not been heard for too long.
-    pub(crate) fn is_silent(&self, now: Nanos, ap: ApId) -> bool {
-        let heard = self.sessions.get(ap).map_or(Nanos::ZERO, |s| s.heard);
-        heard + MAX_SILENCE <= now
-    }
-
-    /// Whether an application process is here.
-    pub(crate) fn is_connected(&self, ap: ApId) -> bool {
-        self.sessions.get(ap).is_some_and(|s| s.connected)
-    }
-
-    /// An application process gave an object of ours back and keeps a copy.
-    pub(crate) fn kept(&mut self, object: ObjectId, ap: ApId) {
-        self.holders.add(object, ap, None);
     }
 
     /// A request of this number arrived now.
@@ -274,7 +242,11 @@ impl Requester {
             fetch,
             keep,
         });
-        let copy = self.copies.get(object, cx.now).filter(|_| near && !wrote);
+        let copy = self
+            .caches
+            .copies
+            .get(object, cx.now)
+            .filter(|_| near && !wrote);
         if let Some((copy, true)) = copy {
             let keep = keep > Keep::Nothing;
             let data = match keep {
@@ -283,8 +255,8 @@ impl Requester {
             };
             let version = copy.version;
             if keep {
-                let until = self.copies.lease_end(object);
-                self.holders.add(object, ticket.ap, until);
+                let until = self.caches.copies.lease_end(object);
+                self.caches.holders.add(object, ticket.ap, until);
             }
             let to = owner;
             let mut record = operation_record(cx, &Operation { ticket, to, kind });
@@ -306,12 +278,12 @@ impl Requester {
         }
         if copy.is_some() {
             // Its lease is over: it may be out of date.
-            self.drop_copy(cx, object, owner);
+            self.caches.drop_copy(cx, object, owner);
         }
         cx.check_reachable(owner)?;
         let number = self.open_operation(ticket, owner, kind);
         if fetch {
-            self.copies.fetch_begins(object);
+            self.caches.copies.fetch_begins(object);
         }
         let whole = fetch || keep > Keep::Nothing;
         let kind = AccessKind::Read {
@@ -393,9 +365,10 @@ impl Requester {
             }
         }
         // It dropped its copy when it sent this.
-        self.holders.remove(object, ticket.ap);
+        self.caches.holders.remove(object, ticket.ap);
         if owner != cx.me() {
-            self.forget_copy(cx, object, owner);
+            let upcoming = self.pending.upcoming();
+            self.caches.forget(cx, (object, owner), upcoming);
         }
         let number = self.open_operation(ticket, owner, Kind::Write(write));
         send_access(cx, number, ticket.ap, place, access, false);
@@ -495,69 +468,13 @@ impl Requester {
         self.line_up(cx, ticket.ap, number);
     }
 
-    /// One of our application processes writes: our copy is void.
-    pub(super) fn forget_copy(&mut self, cx: &mut Context, object: ObjectId, owner: MpId) {
-        let upcoming = self.pending.upcoming();
-        self.holders.void(cx, object);
-        if self.copies.forget(object, upcoming) {
-            hand_over(cx, object, owner, true);
-        }
-    }
-
-    /// Our copy is void, and with it those of our application processes.
-    fn drop_copy(&mut self, cx: &mut Context, object: ObjectId, owner: MpId) {
-        self.holders.void(cx, object);
-        if self.copies.drop_copy(object) {
-            hand_over(cx, object, owner, true);
-        }
-    }
-
-    /// What everyone sees of an object of this memory process has changed.
-    pub(crate) fn changed(&mut self, cx: &mut Context, object: ObjectId) {
-        self.holders.void(cx, object);
-    }
-
-    /// Copies in our application processes are void when the lease of ours is over.
-    pub(crate) fn end_held_copies(&mut self, cx: &mut Context) {
-        for object in self.holders.ended(cx.now, &self.copies) {
-            self.holders.void(cx, object);
-        }
-    }
-
-    /// The link to an owner is new: it may have told us of changes on the old one.
-    pub(crate) fn forget_copies_of(&mut self, cx: &mut Context, owner: MpId) {
-        for object in self.copies.owned_by(owner) {
-            self.drop_copy(cx, object, owner);
-        }
-    }
-
     /// Asks owners of copies whose lease runs out to renew it.
     pub(crate) fn renew_leases(&mut self, cx: &mut Context) {
-        for owner in self.copies.to_renew(cx.now) {
+        for owner in self.caches.copies.to_renew(cx.now) {
             let number = self.pending.number();
-            self.copies.renewal_begins(owner, number, cx.now);
+            self.caches.copies.renewal_begins(owner, number, cx.now);
             cx.request(owner, call(number), PeerRequest::Renew);
         }
-    }
-
-    /// The owner invalidates a copy (no content) or updates it.
-    pub(crate) fn revise_copy(
-        &mut self,
-        cx: &mut Context,
-        caller: Caller,
-        (object, version): (ObjectId, u64),
-        content: Option<Bytes>,
-    ) {
-        match content {
-            Some(data) => {
-                self.holders.void(cx, object);
-                if self.copies.update(object, data, version) {
-                    hand_over(cx, object, caller.mp, false);
-                }
-            }
-            None => self.drop_copy(cx, object, caller.mp),
-        }
-        cx.respond(caller, Response::CopyAck { object, version }, Nanos::ZERO);
     }
 }
 

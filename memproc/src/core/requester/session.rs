@@ -7,6 +7,7 @@ use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, Nanos, ObjectId, Refusal,
 use rustc_hash::FxHashMap;
 
 use crate::core::context::Context;
+use crate::core::lease::MAX_SILENCE;
 
 /// Most requests of one application process under way at once.
 pub const MAX_OUTSTANDING: u32 = 4096;
@@ -24,7 +25,7 @@ pub(super) struct Section {
 
 /// One application process.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(crate) struct Session {
     pub(super) connected: bool,
     /// When it was heard last.
     pub(super) heard: Nanos,
@@ -56,7 +57,7 @@ impl Session {
 
 /// All application processes that ever connected.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(FxHashMap<ApId, Session>);
+pub(crate) struct Sessions(FxHashMap<ApId, Session>);
 
 impl Sessions {
     pub(super) fn get(&self, ap: ApId) -> Option<&Session> {
@@ -69,6 +70,22 @@ impl Sessions {
 
     pub(super) fn section(&self, ap: ApId, object: ObjectId) -> Option<&Section> {
         self.0.get(&ap)?.sections.get(&object)
+    }
+
+    /// An application process is heard.
+    pub(crate) fn hear(&mut self, now: Nanos, ap: ApId) {
+        self.get_mut(ap).heard = now;
+    }
+
+    /// Whether an application process has not been heard for too long.
+    pub(crate) fn is_silent(&self, now: Nanos, ap: ApId) -> bool {
+        let heard = self.get(ap).map_or(Nanos::ZERO, |s| s.heard);
+        heard + MAX_SILENCE <= now
+    }
+
+    /// Whether an application process is here.
+    pub(crate) fn is_connected(&self, ap: ApId) -> bool {
+        self.get(ap).is_some_and(|s| s.connected)
     }
 
     /// Whether an application process is here and may have one more request under way.
