@@ -30,6 +30,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     for line in exported.lacking.reasons() {
         output::note(&format!("incomplete: {line}"));
     }
+    if n == 0 {
+        output::note("warning: no record matches the selection");
+    }
     Ok(())
 }
 

@@ -148,6 +148,7 @@ async fn event_manager(
         store: cluster.store_of(&name, run_dir),
         metrics: cluster.metrics.address_of(&name).map(str::to_owned),
         retention: cluster.retention,
+        selection: cluster.recording.selection.clone(),
     };
     let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
     tracing::info!(

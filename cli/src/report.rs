@@ -16,6 +16,7 @@ pub(crate) async fn run(args: ReportArgs) -> anyhow::Result<()> {
         title: args.title.unwrap_or(run.title().to_owned()),
         variables: args.variables,
         processes: args.processes,
+        launch: run.launch(),
         ..report::Options::default()
     };
     let page = report::report(run.source(), &analysis, &options).await?;

@@ -16,6 +16,8 @@ pub struct Analysed {
     pub analysis: Analysis,
     /// What the records lacked.
     pub completeness: Completeness,
+    /// Number of records read.
+    pub records: u64,
 }
 
 /// A run to compare with another.
@@ -46,7 +48,9 @@ impl Run {
             None => Some(builder(&catalog, network)?),
             Some(_) => None,
         };
+        let mut read = 0;
         let completeness = records::each(source, &catalog, range, &mut |record| {
+            read += 1;
             profile.add(record);
             run.iter_mut().for_each(|run| run.add(record));
         })
@@ -57,6 +61,7 @@ impl Run {
         Ok(Analysed {
             analysis,
             completeness,
+            records: read,
         })
     }
 
@@ -69,7 +74,9 @@ impl Run {
         let catalog = source.catalog().await?;
         let mut phases = PhasedRun::new(catalog.clone());
         let mut profile = ProfileBuilder::new(catalog.clone());
+        let mut read = 0;
         let completeness = records::each(source, &catalog, None, &mut |record| {
+            read += 1;
             phases.add(record);
             profile.add(record);
         })
@@ -79,6 +86,7 @@ impl Run {
         let analysed = Analysed {
             analysis,
             completeness,
+            records: read,
         };
         Ok(Phased { phases, analysed })
     }

@@ -18,13 +18,14 @@ use dosmos_trace::query::{
 use dosmos_trace::selection::Selection;
 use futures::future::join_all;
 
+use super::identity::Membership;
 use super::{merge, table};
 
 /// Many sources as one.
 pub struct Fused {
     sources: Vec<Arc<dyn TraceSource>>,
-    /// Event managers of the run whose stores were not given.
-    missing_stores: Vec<String>,
+    /// Which event managers there should be, if that was asked.
+    membership: Option<Arc<Membership>>,
 }
 
 /// The answers of those that answered, by name, and the names of the others.
@@ -63,15 +64,20 @@ impl Fused {
     pub fn new(sources: Vec<Arc<dyn TraceSource>>) -> Self {
         Self {
             sources,
-            missing_stores: Vec::new(),
+            membership: None,
         }
     }
 
-    /// The same, with event managers of the run whose stores were not given: every answer says so.
+    /// The same, of a run of which it is known who belongs to it: every answer says who is missing.
     #[must_use]
-    pub fn without_stores(mut self, names: Vec<String>) -> Self {
-        self.missing_stores = names;
+    pub(crate) fn of(mut self, membership: Arc<Membership>) -> Self {
+        self.membership = Some(membership);
         self
+    }
+
+    fn missing_stores(&self) -> Vec<String> {
+        let missing = self.membership.as_ref().map(|m| m.missing());
+        missing.unwrap_or_default()
     }
 
     async fn ask<'a, T, F>(
@@ -86,7 +92,7 @@ impl Fused {
         let mut gathered = Gathered {
             answers: Vec::new(),
             missing: Vec::new(),
-            missing_stores: self.missing_stores.clone(),
+            missing_stores: self.missing_stores(),
         };
         let mut errors = Vec::new();
         for (source, result) in self.sources.iter().zip(results) {
@@ -260,8 +266,7 @@ impl TraceSource for Fused {
             [one] => one.table(query).await?,
             many => table::merged(many, query).await?,
         };
-        let stores = self.missing_stores.clone();
-        add_missing(&mut merged.completeness, Vec::new(), stores);
+        add_missing(&mut merged.completeness, Vec::new(), self.missing_stores());
         Ok(merged)
     }
 

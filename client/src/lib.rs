@@ -3,7 +3,7 @@
 //!
 //! * open: [`Target`] says what to look at (event managers, stores, a run directory), [`Run::open`] finds it.
 //!   Behind a [`Run`] is a [`Fused`]: many sources asked as one, each a [`RemoteSource`] (a running event
-//!   manager) or a store.
+//!   manager) or a store. [`Run::launch`]: how the run was started and how it ended.
 //! * select: [`Scope`] says which part in the words of a user, [`Scope::filter`] turns it into a filter.
 //! * analyse: [`Run::analyse`], [`Run::phases`] and [`Run::measure`] read the records once, slice by slice ([`records`]);
 //!   [`Run::analyse_end`] reads as much of the end of a range as may be read, again and again.
@@ -12,9 +12,12 @@
 //! Invariant: a source that does not answer makes an answer incomplete, never wrong or absent.
 
 mod analyse;
+mod chosen;
 mod error;
 mod fused;
 mod identity;
+mod launch;
+mod member;
 mod merge;
 mod open;
 mod recent;
@@ -28,6 +31,7 @@ mod variables;
 pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds};
 pub use error::Error;
 pub use fused::Fused;
+pub use launch::Launch;
 pub use open::{RUNS, Run, Target, stores};
 pub use recent::Part;
 pub use remote::RemoteSource;

@@ -10,7 +10,8 @@ use dosmos_trace::query::TraceSource;
 use dosmos_trace::store::{StoreError, StoreSource};
 
 use crate::identity::together;
-use crate::{Error, Fused, RemoteSource};
+use crate::member::{self, Member};
+use crate::{Error, Fused, Launch, RemoteSource};
 
 /// Where runs are kept unless told otherwise: `RUNS/latest` is the latest one.
 pub const RUNS: &str = "dosmos-run";
@@ -58,6 +59,8 @@ impl Target {
 pub struct Run {
     source: Arc<dyn TraceSource>,
     title: String,
+    /// The directories of its stores, as far as they are known.
+    stores: Arc<[PathBuf]>,
 }
 
 impl Run {
@@ -68,6 +71,7 @@ impl Run {
     pub async fn open(target: &Target) -> Result<Self, Error> {
         let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
         let mut titles = Vec::new();
+        let mut stores = target.stores.clone();
         for text in &target.event_managers {
             let address: Address = text.parse()?;
             let token = Token::from_env()?;
@@ -84,14 +88,19 @@ impl Run {
             None => None,
         };
         if let Some(dir) = run {
+            stores.extend(store_dirs(&dir)?);
             sources.extend(of_run(&dir).await?);
             titles.push(dir.display().to_string());
         }
-        Self::together(sources, titles.join(" ")).await
+        let run = Self::together(sources, titles.join(" ")).await?;
+        Ok(Self {
+            stores: stores.into(),
+            ..run
+        })
     }
 
     /// A run behind many sources. The same event manager twice counts once; those of the run that no source speaks
-    /// for make every answer incomplete.
+    /// for make every answer incomplete. A source that does not answer now is missing until it answers.
     ///
     /// # Errors
     /// [`Error::DifferentRuns`] if two sources belong to different runs.
@@ -100,7 +109,7 @@ impl Run {
         title: impl Into<String>,
     ) -> Result<Self, Error> {
         let together = together(sources).await?;
-        let fused = Fused::new(together.sources).without_stores(together.missing);
+        let fused = Fused::new(together.sources).of(together.membership);
         Ok(Self::of(Arc::new(fused), title))
     }
 
@@ -109,7 +118,13 @@ impl Run {
         Self {
             source,
             title: title.into(),
+            stores: Arc::default(),
         }
+    }
+
+    /// How it was started and how it ended, as is written beside its stores now.
+    pub fn launch(&self) -> Launch {
+        Launch::beside(&self.stores)
     }
 
     /// What answers.
@@ -165,7 +180,8 @@ fn latest() -> Result<PathBuf, Error> {
     }
 }
 
-/// All event managers of a run: live where they answer, else their stores.
+/// All event managers of a run: live where they answer, else their stores. As long as somebody runs it, a store of it is left
+/// to its event manager, which may be about to open it again.
 async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
     let book = AddressBook::new(Default::default(), Some(dir));
     let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
@@ -175,12 +191,15 @@ async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        match book.resolve(&name) {
-            Some(address) if transport::connect(&address, None, CONNECT).await.is_ok() => {
-                sources.push(Arc::new(RemoteSource::named(name, book.clone())));
-            }
-            _ => sources.push(store_or_its_writer(&store).await?),
-        }
+        let answers = match book.resolve(&name) {
+            Some(address) => transport::connect(&address, None, CONNECT).await.is_ok(),
+            None => false,
+        };
+        let source = match answers || !member::is_over(dir, &name) {
+            true => Member::source(dir.to_owned(), name, book.clone()),
+            false => store_or_its_writer(&store).await?,
+        };
+        sources.push(source);
     }
     Ok(sources)
 }

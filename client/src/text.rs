@@ -1,27 +1,9 @@
 //! Figures and names as short text: aligned, with their unit, cut with an ellipsis where too long.
 
+use dosmos_interchange::escape::csv_cell;
+pub use dosmos_interchange::escape::{clean, clean_line};
 use dosmos_proto::Nanos;
 use unicode_width::UnicodeWidthStr;
-
-/// `text` for a terminal: what could move the cursor, change colours or reorder characters becomes `?`. Names of
-/// runs, variables and processes come from files and sockets that others wrote. Line ends and tabs stay.
-pub fn clean(text: &str) -> std::borrow::Cow<'_, str> {
-    let harmful = |c: char| match c {
-        '\n' | '\t' => false,
-        // Marks that reorder text or are not seen.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        c => c.is_control(),
-    };
-    match text.contains(harmful) {
-        true => text.replace("\r\n", "\n").replace(harmful, "?").into(),
-        false => text.into(),
-    }
-}
-
-/// The same on one line.
-pub fn clean_line(text: &str) -> String {
-    clean(text).replace(['\n', '\t'], "?")
-}
 
 /// Rows of CSV (RFC 4180). Text that a spreadsheet would take for a formula gets a leading `'`; numbers stay.
 pub fn csv<R, C>(rows: R) -> String
@@ -35,27 +17,16 @@ where
         .from_writer(Vec::new());
     for row in rows {
         // Writing to memory does not fail.
-        let _ = writer.write_record(row.into_iter().map(|cell| csv_cell(&cell)));
+        let cells = row.into_iter().map(|cell| csv_cell(&cell).into_owned());
+        let _ = writer.write_record(cells.collect::<Vec<_>>());
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn csv_cell(cell: &str) -> String {
-    let clean = clean(cell);
-    let number = clean.trim_end_matches([' ', '%']);
-    match clean.starts_with(['=', '+', '-', '@', '\t']) {
-        true if clean != "-" && number.parse::<f64>().is_err() => format!("'{clean}"),
-        _ => clean.into_owned(),
-    }
-}
-
 /// `text` on at most `width` columns; `…` stands for what is cut off, `?` for control characters.
 pub fn fit(text: &str, width: usize) -> String {
-    let clean: String = text
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let clean = clean_line(text);
     if clean.width() <= width {
         return clean;
     }

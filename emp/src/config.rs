@@ -9,6 +9,7 @@ use dosmos_node::metrics::MetricsError;
 use dosmos_node::serving::ServeError;
 use dosmos_proto::{EmpId, Topology};
 use dosmos_trace::run::RunId;
+use dosmos_trace::selection::Selection;
 use dosmos_trace::store::{Retention, StoreError};
 
 /// What an event manager has to know.
@@ -26,6 +27,8 @@ pub struct Config {
     pub metrics: Option<String>,
     /// How much of the past the store keeps.
     pub retention: Retention,
+    /// What its memory processes record unless they are told otherwise.
+    pub selection: Selection,
 }
 
 /// What an event manager did.

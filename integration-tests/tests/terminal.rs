@@ -231,6 +231,38 @@ fn a_user_walks_through_every_view_of_a_running_program() {
 }
 
 #[test]
+fn a_terminal_that_watches_a_run_to_its_end_goes_on_with_its_stores() {
+    let lab = lab();
+    lab.cluster(dosmos_integration_tests::NESTED);
+    let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
+    let script = format!(
+        "{binary} app sor --rows 16 --columns 16 --iterations 4 && while [ ! -e go ]; do sleep 0.05; done"
+    );
+    let mut up = lab
+        .command(&dosmos_integration_tests::up_args(&script))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !lab.path().join("run/store/emp1").exists() {
+        assert!(started.elapsed() < DEADLINE, "no store");
+    }
+    let terminal = Terminal::start(&lab, (160, 40), &["top", "--run-dir", "run"]);
+    terminal.until("a live run", |s| s.contains(" live ") && s.contains("ap3"));
+    std::fs::write(lab.path().join("go"), "").unwrap();
+    assert!(up.wait().unwrap().success());
+    let screen = terminal.sees("the run has ended; this is read from its stores");
+    assert!(!screen.contains("No response"), "{screen}");
+    terminal.sees("post-mortem");
+    terminal.press(&["8"]);
+    terminal.sees("exit status: all 4 application processes exited with 0");
+    terminal.sees("complete");
+    terminal.press(&["q"]);
+    terminal.ends();
+}
+
+#[test]
 fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
     let lab = lab();
     let args = [

@@ -3,12 +3,14 @@
 //! * [`jsonl`]: the project's own exchange format, one JSON object a line, written and read.
 //! * [`csv`]: one row per record, for spreadsheets and data frames.
 //! * [`perfetto`]: timelines for a viewer.
+//! * [`escape`]: names in all of these, and on a terminal.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
 //!
 //! The formats are described in `docs/guide/interchange.md`. Guarantees: what is missing in a trace is
 //! said, with counts, in every file; a bad line is an error that names it, and leaves no store behind.
 
 pub mod csv;
+pub mod escape;
 mod export;
 pub mod jsonl;
 mod names;

@@ -18,6 +18,7 @@ pub mod clock;
 pub mod drain;
 pub mod incarnation;
 pub mod metrics;
+mod places;
 pub mod processor;
 pub mod reconnect;
 pub mod serving;

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use dosmos_proto::transport::{Listener, Router};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_stream::Stream;
+
+use crate::places::{Placed, most_connections};
 
 /// Why a server ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +47,7 @@ impl Serving {
             // Used or dropped, either means stop.
             let _ = stopped.await;
         };
-        let incoming = Incoming::new(listener);
+        let incoming = Incoming::new(listener, most_connections());
         let task = tokio::spawn(services.serve_with_incoming_shutdown(incoming, stopped));
         Self { stop, task }
     }
@@ -72,22 +75,27 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepted connections. An error of the system is logged and followed by a pause: what it lacks does not
 /// come back by asking again at once.
+/// The number of open connections is bounded: one more is closed at once.
 struct Incoming<L> {
     listener: L,
     pause: Option<Pin<Box<Sleep>>>,
+    places: Arc<Semaphore>,
+    most: usize,
 }
 
 impl<L> Incoming<L> {
-    fn new(listener: L) -> Self {
+    fn new(listener: L, most: usize) -> Self {
         Self {
             listener,
             pause: None,
+            places: Arc::new(Semaphore::new(most)),
+            most,
         }
     }
 }
 
 impl<C, L: Stream<Item = io::Result<C>> + Unpin> Stream for Incoming<L> {
-    type Item = io::Result<C>;
+    type Item = io::Result<Placed<C>>;
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(pause) = &mut self.pause {
@@ -99,7 +107,11 @@ impl<C, L: Stream<Item = io::Result<C>> + Unpin> Stream for Incoming<L> {
                     tracing::warn!("cannot accept a connection: {e}");
                     self.pause = Some(Box::pin(sleep(PAUSE)));
                 }
-                accepted => return Poll::Ready(accepted),
+                Some(Ok(connection)) => match Arc::clone(&self.places).try_acquire_owned() {
+                    Ok(place) => return Poll::Ready(Some(Ok(Placed::new(connection, place)))),
+                    Err(_) => tracing::warn!("a connection is refused: {} are open", self.most),
+                },
+                None => return Poll::Ready(None),
             }
         }
     }
@@ -107,6 +119,7 @@ impl<C, L: Stream<Item = io::Result<C>> + Unpin> Stream for Incoming<L> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
     use tokio::time::Instant;
     use tokio_stream::StreamExt;
 
@@ -116,14 +129,46 @@ mod tests {
     async fn accepting_pauses_after_an_error_of_the_system() {
         let full = || Err(io::Error::other("too many open files"));
         let attempts = [Ok(1), full(), full(), full(), Ok(2)];
-        let mut incoming = Incoming::new(tokio_stream::iter(attempts));
-        assert_eq!(incoming.next().await.unwrap().unwrap(), 1);
+        let mut incoming = Incoming::new(tokio_stream::iter(attempts), 8);
+        assert!(incoming.next().await.unwrap().is_ok());
         let before = Instant::now();
-        assert_eq!(incoming.next().await.unwrap().unwrap(), 2);
+        assert!(incoming.next().await.unwrap().is_ok());
         assert!(
             before.elapsed() >= 3 * PAUSE,
             "time stands still but for pauses"
         );
         assert!(incoming.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_bound_are_closed_until_one_ends() {
+        let (send, connections) = tokio::sync::mpsc::unbounded_channel();
+        let connections = tokio_stream::wrappers::UnboundedReceiverStream::new(connections);
+        let mut incoming = Incoming::new(connections, 2);
+        let connect = || {
+            let (client, server) = tokio::io::duplex(8);
+            send.send(Ok(server)).unwrap();
+            client
+        };
+        let mut open = Vec::new();
+        let mut clients = vec![connect(), connect()];
+        for _ in 0..2 {
+            open.push(incoming.next().await.unwrap().unwrap());
+        }
+        let mut refused = [connect(), connect()];
+        let pending = nothing_comes(&mut incoming).await;
+        assert!(pending, "nobody is let in");
+        for client in &mut refused {
+            assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "closed");
+        }
+        open.pop();
+        clients.push(connect());
+        assert!(incoming.next().await.unwrap().is_ok());
+    }
+
+    /// Whether nothing comes now.
+    async fn nothing_comes<S: Stream + Unpin>(stream: &mut S) -> bool {
+        std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut *stream).poll_next(cx).is_pending()))
+            .await
     }
 }

@@ -14,6 +14,7 @@ mod summary;
 mod time;
 
 use dosmos_analysis::Analysis;
+use dosmos_client::Launch;
 use dosmos_plot::{Block, Page};
 use dosmos_proto::{ApId, Nanos, VarId, Variable};
 use dosmos_trace::query::{Filter, QueryError, TraceSource};
@@ -32,6 +33,8 @@ pub struct Options {
     pub processes: usize,
     /// Accesses in one history diagram; more cannot be told apart.
     pub accesses: u64,
+    /// How the run was started and how it ended.
+    pub launch: Launch,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             variables: 4,
             processes: 2,
             accesses: 120,
+            launch: Launch::default(),
         }
     }
 }
@@ -56,7 +60,10 @@ pub async fn report(
 ) -> Result<Page, QueryError> {
     let asked = Asked::of(source, options.accesses).await?;
     let mut page = Page::new(&options.title, summary::subtitle(&asked));
-    page.section("Summary", summary::blocks(&asked, analysis).await?);
+    page.section(
+        "Summary",
+        summary::blocks(&asked, analysis, &options.launch).await?,
+    );
     if asked.catalog.extent.is_some() {
         page.section("Findings", findings::blocks(analysis));
         page.section("Where the time goes", time::blocks(&asked).await?);

@@ -1,12 +1,12 @@
 //! The figures at the top, and what the data lack.
 
 use dosmos_analysis::Analysis;
-use dosmos_plot::Block;
+use dosmos_plot::{Block, Table};
 use dosmos_trace::Op;
 use dosmos_trace::query::{Completeness, Filter, OriginCounts, QueryError};
 
 use crate::asked::Asked;
-use dosmos_client::text;
+use dosmos_client::{Launch, text};
 
 pub(super) fn subtitle(asked: &Asked<'_>) -> String {
     let at = chrono::DateTime::from_timestamp_nanos(asked.extent.from.0 as i64);
@@ -32,11 +32,19 @@ pub(super) fn subtitle(asked: &Asked<'_>) -> String {
 pub(super) async fn blocks(
     asked: &Asked<'_>,
     analysis: &Analysis,
+    launch: &Launch,
 ) -> Result<Vec<Block>, QueryError> {
-    let mut blocks: Vec<Block> = lacks(&asked.catalog.completeness)
+    let troubles = launch.troubles(asked.catalog.live);
+    let mut blocks: Vec<Block> = lacks(&asked.catalog.completeness, troubles)
         .map(Block::Warning)
         .into_iter()
         .collect();
+    let mut started =
+        Table::new(["", "how the run was started and how it ended"].map(str::to_owned));
+    for (what, is) in launch.lines() {
+        started.row([what.to_owned(), is]);
+    }
+    blocks.push(Block::Table(started));
     if asked.catalog.extent.is_none() {
         blocks.push(Block::text("No access has been recorded."));
         return Ok(blocks);
@@ -88,7 +96,8 @@ pub(super) async fn blocks(
 }
 
 /// What is known to be lacking, in words.
-fn lacks(c: &Completeness) -> Option<String> {
-    let parts = c.reasons();
+fn lacks(c: &Completeness, troubles: Vec<String>) -> Option<String> {
+    let mut parts = c.reasons();
+    parts.extend(troubles);
     (!parts.is_empty()).then(|| format!("Incomplete: {}.", parts.join("; ")))
 }

@@ -3,8 +3,16 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_analysis::Thresholds;
-use dosmos_testkit::labelled::{KindScore, Loss, Score, generate, score};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dosmos_analysis::{Input, Kind, Thresholds, analyse};
+use dosmos_proto::{EmpId, MpId};
+use dosmos_testkit::labelled::{KindScore, Labelled, Loss, Score, generate, score};
+use dosmos_trace::query::Filter;
+use dosmos_trace::record::Record;
+use dosmos_trace::run::RunId;
+use dosmos_trace::store::{Commit, Event, Identity, RecordingCounters, StoreSource, StoreWriter};
 
 fn over(seeds: std::ops::Range<u64>, loss: Loss) -> Score {
     let traces = seeds.map(|seed| {
@@ -71,4 +79,109 @@ fn what_is_lost_makes_findings_rarer_not_wrong() {
             score.mistakes
         );
     }
+}
+
+/// What is lost of the records of one memory process, and nobody counts it.
+type Silent = (&'static str, fn(usize, usize) -> bool);
+
+const SILENTLY: [Silent; 5] = [
+    ("every second record", |i, _| i % 2 == 1),
+    ("three of four records", |i, _| i % 4 != 0),
+    ("the first half", |i, of| 2 * i < of),
+    ("the second half", |i, of| 2 * i >= of),
+    ("a burst in the middle", |i, of| {
+        3 * i >= of && 3 * i < 2 * of
+    }),
+];
+
+/// Kinds of findings in a store, and whether it is said that something is missing.
+fn kinds(store: &StoreSource) -> (BTreeSet<Kind>, bool) {
+    let everything = Filter {
+        everything: true,
+        ..Filter::default()
+    };
+    let records = store.view().records(&everything, 0).records;
+    let input = Input {
+        catalog: store.describe(),
+        records: &mut records.into_iter(),
+        window: None,
+    };
+    let findings = analyse(input, &Thresholds::default()).findings;
+    let lacking = !store.completeness().is_complete();
+    (findings.iter().map(|f| f.kind).collect(), lacking)
+}
+
+/// The store of a trace whose memory processes reported to their end, with those records of which `keeps` says so.
+fn stored(trace: &Labelled, dir: &Path, mut keeps: impl FnMut(&Record) -> bool) -> StoreSource {
+    let topology = trace.catalog.topology.clone();
+    let identity = Identity {
+        run: RunId::from_bits(1),
+        event_manager: topology.emp_name(EmpId(0)),
+        emp: EmpId(0),
+        topology: topology.clone(),
+    };
+    let (mut writer, _) = StoreWriter::open(dir, &identity).unwrap();
+    let variables = trace.catalog.variables.iter().cloned().map(Event::Variable);
+    let barriers = trace.catalog.barriers.iter().cloned().map(Event::Barrier);
+    let mut events: Vec<Event> = variables.chain(barriers).collect();
+    for (mp, _) in (0..).map(MpId).zip(topology.memory_processes()) {
+        let counters = RecordingCounters {
+            recorded: trace.records.iter().filter(|r| r.mp == mp).count() as u64,
+            sampling: 1.0,
+            ..RecordingCounters::default()
+        };
+        events.push(Event::Counters {
+            mp,
+            incarnation: 1,
+            counters,
+        });
+        events.push(Event::Report {
+            mp,
+            incarnation: 1,
+            ended: true,
+        });
+    }
+    let kept = trace.records.iter().filter(|r| keeps(r));
+    let commit = Commit {
+        records: kept.copied().collect(),
+        events: events.into_iter().map(|e| (0, e)).collect(),
+        ..Commit::default()
+    };
+    writer.commit(&commit).unwrap();
+    writer.close().unwrap();
+    StoreSource::open(dir).unwrap()
+}
+
+/// Whatever part of the records of one process is lost on the way: it is said, and no store that says nothing has a
+/// finding that the whole trace lacks.
+#[test]
+fn what_is_lost_silently_at_one_process_is_said_and_no_finding() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut stores, mut new) = (0, Vec::new());
+    for seed in 2_000_000..2_000_012 {
+        let whole = generate(seed);
+        let mut store = |keeps: &mut dyn FnMut(&Record) -> bool| {
+            stores += 1;
+            kinds(&stored(&whole, &dir.path().join(stores.to_string()), keeps))
+        };
+        let (there, lacking) = store(&mut |_| true);
+        assert!(!lacking, "seed {seed}: all records are there");
+        let mps: BTreeSet<_> = whole.records.iter().map(|r| r.mp).collect();
+        for mp in mps.into_iter().take(2) {
+            let of = whole.records.iter().filter(|r| r.mp == mp).count();
+            for (what, lost) in SILENTLY {
+                let mut i = 0;
+                let (found, lacking) = store(&mut |r| {
+                    i += usize::from(r.mp == mp);
+                    r.mp != mp || !lost(i - 1, of)
+                });
+                assert!(lacking, "seed {seed} without {what} of {mp:?}");
+                let more = found.difference(&there);
+                new.extend(
+                    more.map(|kind| format!("{kind}: seed {seed} without {what} of {mp:?}")),
+                );
+            }
+        }
+    }
+    assert!(new.is_empty(), "{new:#?}");
 }

@@ -7,6 +7,7 @@
 //! * all findings, below the threshold `completeness`;
 //! * no sharing with anything lacking (another process's accesses may be what is missing), and false sharing with
 //!   anything unseen (as may be the write that overlaps);
+//! * a misplaced owner, with as many accesses unseen as it rests on: they may be the owner's own;
 //! * ping-pong among more than two with anything lacking: leaving out makes any order look like coming back;
 //! * imbalance with anything lacking, unless it shows in the processor time: the time of an access that is not known
 //!   looks like work;
@@ -62,6 +63,9 @@ fn doubt(profile: &Profile, t: &Thresholds, c: &Candidate) -> Option<String> {
         }
         Kind::FalseSharing if unseen > 0.0 => {
             return Some("writes of the same elements may not have been recorded".into());
+        }
+        Kind::MisplacedOwner if unseen > 0.0 && profile.unseen_accesses() >= c.records as f64 => {
+            return Some("as many accesses as these were not recorded, perhaps the owner's".into());
         }
         Kind::PingPong if lacking && many => {
             return Some("holders in between may not have been recorded".into());

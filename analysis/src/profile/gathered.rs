@@ -105,6 +105,17 @@ impl Profile {
         1.0 - (1.0 - dropped) * (1.0 - silent)
     }
 
+    /// Number of accesses that were not seen, if those at event managers that did not answer are as many as elsewhere.
+    pub fn unseen_accesses(&self) -> f64 {
+        let c = &self.catalog.completeness;
+        let seen = c.accesses().saturating_sub(c.lost_accesses()) as f64;
+        let unseen = self.unseen();
+        match unseen > 0.0 {
+            true => seen.max(1.0) * unseen / (1.0 - unseen).max(f64::EPSILON),
+            false => 0.0,
+        }
+    }
+
     /// The declaration of a variable.
     pub fn variable(&self, id: VarId) -> Option<&Variable> {
         self.catalog.variables.get(*self.places.get(&id)?)

@@ -146,6 +146,7 @@ async fn one(
         store: dir.join("store").join(format!("emp{me}")),
         metrics: None,
         retention: Default::default(),
+        selection: Default::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let token = book.require_token()?;

@@ -64,7 +64,7 @@ Examples:
 
 The kinds of findings and their advice: docs/guide/findings.md.
 Exit status: 0 everything was looked at and nothing was found; 1 something was found (that --fail-on and --baseline \
-ask for); 2 nothing was found but something is missing, or the run cannot be read.";
+ask for); 2 something is missing, the run failed, or it cannot be read, whether something was found or not.";
 
 pub(crate) const DIFF: &str = "\
 Example:

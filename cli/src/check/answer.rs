@@ -1,6 +1,7 @@
 //! What `dosmos check` answers.
 
 use dosmos_analysis::{Finding, Withheld};
+use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
 use super::baseline::Change;
@@ -16,6 +17,10 @@ pub(super) struct Judged<'a> {
 /// An answer: that of the analysis, with its findings judged.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
+    /// How the run was started and how it ended; null if nobody wrote it.
+    pub(super) run: Option<&'a RunMetadata>,
+    /// Why not everything could be looked at.
+    pub(super) incomplete: &'a [String],
     pub(super) complete: f64,
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,

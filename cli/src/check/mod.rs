@@ -1,9 +1,10 @@
 //! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
 //!
-//! Exit status: 1 if something was found that `--fail-on` and `--baseline` ask for. Otherwise 2 if that is not certain: the run
-//! cannot be read, nothing was recorded, something is missing, or a finding was withheld. 0 only if everything was looked at
-//! and nothing was found. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
-//! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one. Documented in
+//! Exit status: 2 whenever not everything could be looked at, also with findings: the run cannot be read, it failed or was
+//! never begun, nothing was recorded, something is missing, or a finding was withheld. Otherwise 1 if something was found that
+//! `--fail-on` and `--baseline` ask for, and 0 if not. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
+//! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one; and with the keys `run` (how the run was started
+//! and how it ended) and `incomplete` (why not everything could be looked at). Documented in
 //! `docs/guide/findings.md`.
 
 mod answer;
@@ -34,37 +35,46 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let Analysed {
         analysis,
         completeness,
+        records,
     } = run.analyse(range, &thresholds, network).await?;
     let judge = |finding| Judged {
         finding,
         change: baseline.as_ref().map(|b| b.change(finding, &thresholds)),
     };
+    let launch = run.launch();
+    let live = run.source().outline(false).await?.live;
+    let mut incomplete = completeness.reasons();
+    if analysis.to_ns == 0 {
+        incomplete.push("nothing was recorded".to_owned());
+    } else if records == 0 {
+        incomplete.push("no record matches the selection".to_owned());
+    }
+    incomplete.extend(launch.troubles(live));
     let answer = Answer {
+        run: launch.metadata(),
+        incomplete: &incomplete,
         complete: analysis.complete,
         from_ns: analysis.from_ns,
         to_ns: analysis.to_ns,
         findings: analysis.findings.iter().map(judge).collect(),
         withheld: &analysis.withheld,
     };
-    for line in completeness.reasons() {
+    for line in &incomplete {
         output::note(&format!("incomplete: {line}"));
-    }
-    let recorded = analysis.to_ns > 0;
-    if !recorded {
-        output::note("incomplete: nothing was recorded");
     }
     match args.format {
         Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
         Format::Csv => output::text(&show::table(&answer).render(Format::Csv)),
-        Format::Table => output::text(&show::report(&answer)),
+        Format::Table => output::text(&show::report(&answer, &launch)),
     }
     let fails = |judged: &Judged<'_>| {
         judged.change != Some(Change::Known) && fail_on::any(&args.fail_on, judged.finding)
     };
-    if answer.findings.iter().any(fails) {
-        return Ok(ExitCode::from(1));
-    }
-    // What was not looked at is never reported as fine.
-    let looked = completeness.is_complete() && recorded && analysis.withheld.is_empty();
-    Ok(ExitCode::from(if looked { 0 } else { 2 }))
+    let found = answer.findings.iter().any(fails);
+    // What was not looked at is never reported as fine, nor as all that is wrong.
+    let looked = incomplete.is_empty() && completeness.is_complete();
+    Ok(match looked && analysis.withheld.is_empty() {
+        true => ExitCode::from(u8::from(found)),
+        false => ExitCode::from(2),
+    })
 }

@@ -1,6 +1,7 @@
 //! Findings as text: a table, then for each finding the advice, the evidence and the change of the cluster file.
 
 use dosmos_analysis::{Finding, GainFrom};
+use dosmos_client::Launch;
 use serde_json::Value;
 
 use super::answer::{Answer, Judged};
@@ -35,9 +36,11 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
 }
 
 /// Everything: the table, and below it each finding in words.
-pub(super) fn report(answer: &Answer<'_>) -> String {
+pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
-    let mut text = match answer.findings.len() {
+    let lines = launch.lines().into_iter();
+    let mut text: String = lines.map(|(what, is)| format!("{what:12}{is}\n")).collect();
+    text += &match answer.findings.len() {
         0 => format!("no findings in {seconds:.3} s"),
         1 => format!("1 finding in {seconds:.3} s"),
         n => format!("{n} findings in {seconds:.3} s"),

@@ -1,38 +1,52 @@
 //! `dosmos diff`: two runs of a program side by side, phase by phase.
 //!
-//! The JSON answer is [`dosmos_analysis::compare::Comparison`], documented in `docs/guide/findings.md`.
+//! The JSON answer is [`dosmos_analysis::compare::Comparison`], each run with the key `run` (how it was started and how it ended);
+//! documented in `docs/guide/findings.md`.
 
 mod show;
 
 use dosmos_analysis::Thresholds;
 use dosmos_analysis::compare::{Comparison, compare};
-use dosmos_client::{Phased, Run, Target, read_thresholds};
+use dosmos_client::{Launch, Phased, Run, Target, read_thresholds};
 
 use crate::args::{DiffArgs, Format};
 use crate::output;
 
 pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
     let thresholds = read_thresholds(args.thresholds.as_deref())?;
-    let first = read(&args.first, &thresholds).await?;
-    let second = read(&args.second, &thresholds).await?;
+    let (first, first_launch) = read(&args.first, &thresholds).await?;
+    let (second, second_launch) = read(&args.second, &thresholds).await?;
     let comparison: Comparison = compare(
         (first.phases, &first.analysed.analysis),
         (second.phases, &second.analysed.analysis),
     );
     match args.format {
-        Format::Json => output::text(&(serde_json::to_string_pretty(&comparison)? + "\n")),
+        Format::Json => {
+            let mut json = serde_json::to_value(&comparison)?;
+            json["first"]["run"] = serde_json::to_value(first_launch.metadata())?;
+            json["second"]["run"] = serde_json::to_value(second_launch.metadata())?;
+            output::text(&(serde_json::to_string_pretty(&json)? + "\n"));
+        }
         Format::Csv => output::text(&show::totals(&comparison).render(Format::Csv)),
-        Format::Table => output::text(&show::report(&comparison)),
+        Format::Table => {
+            for (which, launch) in [("first", &first_launch), ("second", &second_launch)] {
+                output::text(&format!("{which:8}{}\n", launch.line()));
+            }
+            output::text(&format!("\n{}", show::report(&comparison)));
+        }
     }
     Ok(())
 }
 
 /// Reads a run once, for its phases and its findings.
-async fn read(name: &str, thresholds: &Thresholds) -> anyhow::Result<Phased> {
+async fn read(name: &str, thresholds: &Thresholds) -> anyhow::Result<(Phased, Launch)> {
     let run = Run::open(&Target::named(name)).await?;
     let phased = run.phases(thresholds).await?;
-    for line in phased.analysed.completeness.reasons() {
+    let launch = run.launch();
+    let live = run.source().outline(false).await?.live;
+    let lacking = phased.analysed.completeness.reasons().into_iter();
+    for line in lacking.chain(launch.troubles(live)) {
         output::note(&format!("{name} is incomplete: {line}"));
     }
-    Ok(phased)
+    Ok((phased, launch))
 }

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use dosmos_proto::Nanos;
 use dosmos_trace::run::RunId;
-use dosmos_trace::store::{Exit, RankOutcome, RunMetadata};
+use dosmos_trace::store::{Exit, Manifest, RankOutcome, RunMetadata};
 
 use crate::config::Cluster;
 use crate::output;
@@ -58,13 +58,33 @@ impl Metadata {
         })
     }
 
-    /// The program `command` is started.
-    pub(super) fn program_starts(&mut self, command: &[String]) {
+    /// All processes of the cluster answer: their stores are there.
+    pub(super) fn cluster_is_ready(&mut self) {
+        for rank in &mut self.known.ranks {
+            rank.exit = Exit::NotStarted("no program was started".to_owned());
+        }
+        self.write();
+    }
+
+    /// The program `command` is to be started.
+    pub(super) fn program_is(&mut self, command: &[String]) {
         self.known.application = command.to_vec();
+    }
+
+    /// All of the program is started.
+    pub(super) fn program_runs(&mut self) {
         for rank in &mut self.known.ranks {
             rank.exit = Exit::Unknown;
         }
         self.write();
+    }
+
+    /// The program, or a part of it, could not be started.
+    pub(super) fn program_could_not_start(&mut self, why: &anyhow::Error) {
+        for rank in &mut self.known.ranks {
+            rank.exit = Exit::NotStarted(format!("{why:#}"));
+        }
+        self.ended();
     }
 
     /// Application process `name` has ended.
@@ -79,8 +99,8 @@ impl Metadata {
         }
     }
 
-    /// The program has ended, or was ended.
-    pub(super) fn program_ended(&mut self) {
+    /// The program has ended, or was ended; or it will not be started any more.
+    pub(super) fn ended(&mut self) {
         if self.known.ended.is_none() {
             self.known.ended = Some(now());
             self.write();
@@ -88,7 +108,9 @@ impl Metadata {
     }
 
     fn write(&self) {
-        for store in &self.stores {
+        // A directory without a manifest still belongs to its event manager.
+        let there = self.stores.iter().filter(|s| Manifest::read(s).is_ok());
+        for store in there {
             // The run goes on without: then it counts as one whose end nobody saw.
             if let Err(e) = self.known.write(store) {
                 output::note(&format!(

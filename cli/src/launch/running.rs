@@ -1,9 +1,10 @@
 //! A cluster that runs on this machine: starting it, running a program on it, ending it.
 
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use dosmos_proto::wire::FlushRequest;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, transport};
@@ -76,15 +77,20 @@ impl Running {
             running.mps.push(child);
         }
         let answered = tokio::time::timeout(START, running.wait_until_all_answer()).await;
-        match answered {
-            Ok(Ok(())) => Ok(running),
-            Ok(Err(e)) => Err(e),
+        let trouble = match answered {
+            Ok(Ok(())) => {
+                running.metadata.cluster_is_ready();
+                return Ok(running);
+            }
+            Ok(Err(e)) => e,
             Err(_) => {
                 let silent = running.first_silent().await;
                 let log = running.run_dir.tail(&silent);
-                bail!("{silent} does not respond within {START:?}; end of its log:\n{log}");
+                anyhow!("{silent} does not respond within {START:?}; end of its log:\n{log}")
             }
-        }
+        };
+        running.metadata.ended();
+        Err(trouble)
     }
 
     async fn wait_until_all_answer(&mut self) -> anyhow::Result<()> {
@@ -134,25 +140,12 @@ impl Running {
     /// # Errors
     /// A program that cannot be started; a process of the cluster that ended.
     pub async fn run_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<AppOutcome> {
-        let token = self.book.require_token()?;
-        for ap in self.cluster.topology.application_processes() {
-            let mp = self.cluster.topology.mp_name(ap.memory_process);
-            let address = self
-                .book
-                .resolve(&mp)
-                .with_context(|| format!("the address of {mp} is not known"))?;
-            let deadline = self.cluster.deadline;
-            self.apps.push(Child::app(
-                &ap.name,
-                command,
-                &address,
-                &token,
-                deadline,
-                &self.run_dir,
-                echo,
-            )?);
+        self.metadata.program_is(command);
+        if let Err(e) = self.start_app(command, echo) {
+            self.metadata.program_could_not_start(&e);
+            return Err(e);
         }
-        self.metadata.program_starts(command);
+        self.metadata.program_runs();
         let (mut failures, mut incidents) = (Vec::new(), Vec::new());
         let mut failed_at: Option<tokio::time::Instant> = None;
         while !self.apps.is_empty() {
@@ -186,24 +179,55 @@ impl Running {
                 for app in &self.apps {
                     failures.push(format!("{} was stopped", app.name));
                 }
-                end_all(&mut self.apps).await;
+                self.end_app().await;
                 break;
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        self.metadata.program_ended();
+        self.metadata.ended();
         Ok(AppOutcome {
             failures,
             incidents,
         })
     }
 
+    /// Starts `command` once per application process.
+    fn start_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<()> {
+        let token = self.book.require_token()?;
+        for ap in self.cluster.topology.application_processes() {
+            let mp = self.cluster.topology.mp_name(ap.memory_process);
+            let address = self
+                .book
+                .resolve(&mp)
+                .with_context(|| format!("the address of {mp} is not known"))?;
+            let deadline = self.cluster.deadline;
+            self.apps.push(Child::app(
+                &ap.name,
+                command,
+                &address,
+                &token,
+                deadline,
+                &self.run_dir,
+                echo,
+            )?);
+        }
+        Ok(())
+    }
+
+    /// Ends what still runs of the program.
+    async fn end_app(&mut self) {
+        let ended = end_all(&mut self.apps).await;
+        for (name, status) in ended {
+            self.metadata.rank_ended(&name, status);
+        }
+    }
+
     /// Ends the program if it still runs, then the memory and link processes, which report everything they still hold, and has the event
     /// managers put it on disk. Event managers that have ended are there again first: the others' records would be
     /// lost.
     pub async fn stop_memory(&mut self) {
-        end_all(&mut self.apps).await;
-        self.metadata.program_ended();
+        self.end_app().await;
+        self.metadata.ended();
         // Whoever does not come back in time has its loss counted by its memory processes.
         let _ = tokio::time::timeout(GRACE, self.wait_for_event_managers()).await;
         let emps = &mut self.emps;
@@ -211,7 +235,7 @@ impl Running {
         tokio::pin!(ending);
         loop {
             tokio::select! {
-                () = &mut ending => break,
+                _ = &mut ending => break,
                 () = tokio::time::sleep(LOOK_AGAIN) => note_all(emps.look_after()),
             }
         }
@@ -277,8 +301,8 @@ async fn answers(book: &AddressBook, name: &str) -> bool {
     }
 }
 
-/// Asks all to end, waits, and kills what has not ended.
-async fn end_all(children: &mut Vec<Child>) {
+/// Asks all to end, waits, and kills what has not ended. How those ended that did so in time.
+async fn end_all(children: &mut Vec<Child>) -> Vec<(String, ExitStatus)> {
     for child in children.iter() {
         child.terminate();
     }
@@ -289,5 +313,11 @@ async fn end_all(children: &mut Vec<Child>) {
     };
     // Whoever is still there is killed as its handle is dropped.
     let _ = tokio::time::timeout(GRACE, all).await;
+    let ended = children.iter_mut().filter_map(|child| {
+        let status = child.ended().ok().flatten()?;
+        Some((child.name.clone(), status))
+    });
+    let ended = ended.collect();
     children.clear();
+    ended
 }

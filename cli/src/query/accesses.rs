@@ -44,7 +44,7 @@ pub(super) async fn histogram(
         table.row(["all".to_owned(), String::new()].into_iter().chain(sums));
     }
     let json = json!({ "range": h.range, "buckets": h.buckets, "total": total });
-    Ok(Answer::new(table, json, h.completeness))
+    Ok(Answer::new(table, json, h.completeness).matching(total.total()))
 }
 
 /// What the table has of a bucket: by origin; of the local ones, the cached ones, and where the copies were if they were
@@ -98,7 +98,7 @@ pub(super) async fn history(
         }));
     }
     let json = json!({ "range": h.range, "matched": h.matched, "points": items });
-    Ok(Answer::new(table, json, h.completeness))
+    Ok(Answer::new(table, json, h.completeness).matching(h.matched))
 }
 
 fn object_name(catalog: &Catalog, o: ObjectId) -> String {
@@ -157,8 +157,13 @@ pub(super) async fn events(
     if let Some(next) = &next {
         output::note(&format!("more records follow: --after {next}"));
     }
+    // After the end of what was read by pages there is nothing more.
+    let matched = match args.after.is_some() {
+        true => 1,
+        false => records.len() as u64,
+    };
     let json = json!({ "events": items, "next": next });
-    Ok(Answer::new(table, json, records.completeness))
+    Ok(Answer::new(table, json, records.completeness).matching(matched))
 }
 
 fn flags(r: &Record) -> String {

@@ -10,6 +10,8 @@ pub(super) struct Answer {
     pub(super) table: Table,
     pub(super) json: serde_json::Value,
     pub(super) completeness: Completeness,
+    /// Records were selected, and there is none.
+    pub(super) matches_nothing: bool,
 }
 
 impl Answer {
@@ -18,7 +20,15 @@ impl Answer {
             table,
             json,
             completeness,
+            matches_nothing: false,
         }
+    }
+
+    /// The same, with the number of records that were selected.
+    #[must_use]
+    pub(super) fn matching(mut self, records: u64) -> Self {
+        self.matches_nothing = records == 0;
+        self
     }
 
     /// An answer that is a list under one key.

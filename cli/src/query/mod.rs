@@ -1,8 +1,9 @@
 //! `dosmos query`: questions to running event managers or stores, answered as tables, JSON or CSV.
 //!
-//! Every JSON answer is one object with the key `completeness` (what is missing: see
-//! `dosmos_trace::query::Completeness`); times are nanoseconds since the Unix epoch, durations nanoseconds. In
-//! the other formats what is missing is said on standard error.
+//! Every JSON answer is one object with the keys `completeness` (what is missing: see
+//! `dosmos_trace::query::Completeness`) and `run` (how the run was started and how it ended: see
+//! `dosmos_trace::store::RunMetadata`; null if nobody wrote it); times are nanoseconds since the Unix epoch, durations
+//! nanoseconds. Both are said on standard error as well.
 
 mod accesses;
 mod answer;
@@ -21,13 +22,21 @@ pub(crate) use objects::totals;
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     let run = Run::open(&args.sources.target()).await?;
     let answer = answer(run.source(), &args).await?;
-    for line in answer.completeness.reasons() {
+    let launch = run.launch();
+    output::note(&launch.line());
+    let live = run.source().outline(false).await?.live;
+    let lacking = answer.completeness.reasons().into_iter();
+    for line in lacking.chain(launch.troubles(live)) {
         output::note(&format!("incomplete: {line}"));
+    }
+    if answer.matches_nothing {
+        output::note("warning: no record matches the selection");
     }
     match args.format {
         Format::Json => {
             let mut json = answer.json;
             json["completeness"] = serde_json::to_value(&answer.completeness)?;
+            json["run"] = serde_json::to_value(launch.metadata())?;
             output::text(&(serde_json::to_string_pretty(&json)? + "\n"));
         }
         format => output::text(&answer.table.render(format)),

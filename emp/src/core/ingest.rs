@@ -121,6 +121,11 @@ impl Ingest {
         }
     }
 
+    /// Which start of the process reports now, if any has.
+    pub fn incarnation(&self, mp: MpId) -> Option<Incarnation> {
+        self.by_mp.get(&mp).map(|known| known.incarnation)
+    }
+
     /// Whether everything up to batch `last` of this start of the process was received.
     pub fn has_all(&self, mp: MpId, incarnation: Incarnation, last: u64) -> bool {
         let known = self.by_mp.get(&mp);

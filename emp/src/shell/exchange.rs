@@ -8,7 +8,7 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, exchange_reply, exchange_request};
 use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
 use dosmos_trace::store::Event;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
@@ -128,8 +128,9 @@ pub(super) async fn take(
     shared: Arc<Shared>,
     mut requests: Streaming<wire::ExchangeRequest>,
     replies: Replies<wire::ExchangeReply>,
+    stranger: OwnedSemaphorePermit,
 ) {
-    let ended = take_until_end(&shared, &mut requests, &replies).await;
+    let ended = take_until_end(&shared, &mut requests, &replies, stranger).await;
     if let Err(status) = ended {
         tracing::warn!("exchange: {}", status.message());
         let _ = replies.send(Err(status));
@@ -140,6 +141,7 @@ async fn take_until_end(
     shared: &Shared,
     requests: &mut Streaming<wire::ExchangeRequest>,
     replies: &Replies<wire::ExchangeReply>,
+    stranger: OwnedSemaphorePermit,
 ) -> Result<(), Status> {
     let first = timeout(GREETING, requests.message()).await;
     let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
@@ -167,6 +169,7 @@ async fn take_until_end(
         let _ = replies.send(Ok(exchange_reply(last)));
         state.senders.insert(from, replies.clone());
     }
+    drop(stranger);
     while let Ok(Some(request)) = requests.message().await {
         let Some(exchange_request::Body::Content(content)) = request.body else {
             return Err(Status::invalid_argument("only contents follow a hello"));

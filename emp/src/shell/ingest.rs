@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use dosmos_proto::wire::ingest_request::Body;
 use dosmos_proto::{Incarnation, MpId, PROTOCOL, PhaseTimes, Topology, wire};
+use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Event;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::state::{GREETING, Replies, Shared};
+use super::state::{GREETING, Link, Replies, Shared};
 use crate::core::{PositionedEvent, Verdict};
 
 /// Reads the stream of a memory process until it ends.
@@ -17,8 +18,11 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     mut requests: Streaming<wire::IngestRequest>,
     replies: Replies<wire::IngestReply>,
+    stranger: OwnedSemaphorePermit,
 ) {
-    let ended = match hello(&shared, &mut requests, &replies).await {
+    let greeted = hello(&shared, &mut requests, &replies).await;
+    drop(stranger);
+    let ended = match greeted {
         Ok((mp, incarnation)) => {
             let ended = read(&shared, mp, incarnation, &mut requests, &replies).await;
             let mut state = shared.lock();
@@ -89,6 +93,7 @@ async fn hello(
     if let Some(told) = state.selection_reply() {
         let _ = replies.send(Ok(told));
     }
+    state.note_selection(mp);
     drop(state);
     report(shared, mp, incarnation, false);
     Ok((mp, incarnation))
@@ -146,7 +151,19 @@ async fn read(
                 );
             }
             Some(Body::Bye(bye)) => {
-                let ended = shared.lock().ingest.has_all(mp, incarnation, bye.last);
+                let ended = {
+                    let mut state = shared.lock();
+                    let ended = state.ingest.has_all(mp, incarnation, bye.last);
+                    // A reader of the store compares what was made with what is there.
+                    if ended && let Some(counters) = state.links.get(&mp).and_then(Link::counted) {
+                        state.pending.event(Event::Counters {
+                            mp,
+                            incarnation: incarnation.to_wire(),
+                            counters,
+                        });
+                    }
+                    ended
+                };
                 report(shared, mp, incarnation, ended);
                 return Ok(());
             }
@@ -177,6 +194,18 @@ fn take(
             return Err(Status::invalid_argument("a hand-over to no event manager"));
         }
         events.push((at, Event::HandOver(hand_over)));
+    }
+    let selection = batch.selection.map(Selection::try_from).transpose()?;
+    if let Some(selection) = selection {
+        let incarnation = incarnation.to_wire();
+        events.push((
+            0,
+            Event::Selection {
+                mp,
+                incarnation,
+                selection,
+            },
+        ));
     }
     events.sort_by_key(|e| e.0);
     let mut guard = shared.lock();

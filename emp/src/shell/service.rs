@@ -12,7 +12,7 @@ use dosmos_proto::{Malformed, Topology, VarId, wire};
 use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, QueryError};
 use dosmos_trace::selection::Selection;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::{Request, Response, Status, Streaming};
@@ -34,6 +34,8 @@ const MOST_QUESTIONS: usize = 4;
 const MOST_RECORD_STREAMS: usize = 16;
 /// Messages of a stream of records that are encoded before the first is taken.
 const PARTS_AHEAD: usize = 2;
+/// Streams whose other side has not introduced itself; more are refused. Each has its time for that.
+const MOST_STRANGERS: usize = 256;
 /// How long a stream of records waits for its reader.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -42,6 +44,7 @@ pub(super) struct Service {
     shared: Arc<Shared>,
     questions: Arc<Semaphore>,
     record_streams: Arc<Semaphore>,
+    strangers: Arc<Semaphore>,
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -52,6 +55,7 @@ impl Service {
             shared,
             questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
             record_streams: Arc::new(Semaphore::new(MOST_RECORD_STREAMS)),
+            strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
         }
     }
 
@@ -71,6 +75,17 @@ impl Service {
         });
         let failed = |e| Status::internal(format!("the question could not be answered: {e}"));
         answer.await.map_err(failed)
+    }
+
+    /// A place for a stream whose other side has not introduced itself.
+    fn stranger(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let full = |_| {
+            Status::resource_exhausted(
+                "too many streams are open whose other side has not introduced itself",
+            )
+        };
+        let place = Arc::clone(&self.strangers).try_acquire_owned();
+        place.map_err(full)
     }
 
     /// A store in trouble, or slow, leaves out what it could not write; the answer says so.
@@ -96,10 +111,11 @@ impl EventManager for Service {
         &self,
         request: Request<Streaming<wire::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
+        let stranger = self.stranger()?;
         let (send, replies) = mpsc::unbounded_channel();
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let stream = ingest::serve(shared.clone(), request.into_inner(), send);
+            let stream = ingest::serve(shared.clone(), request.into_inner(), send, stranger);
             shared.until_ended(stream).await;
         });
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(
@@ -111,10 +127,11 @@ impl EventManager for Service {
         &self,
         request: Request<Streaming<wire::ExchangeRequest>>,
     ) -> Result<Response<Self::ExchangeStream>, Status> {
+        let stranger = self.stranger()?;
         let (send, replies) = mpsc::unbounded_channel();
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let stream = exchange::take(shared.clone(), request.into_inner(), send);
+            let stream = exchange::take(shared.clone(), request.into_inner(), send, stranger);
             shared.until_ended(stream).await;
         });
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(

@@ -1,6 +1,7 @@
 //! What the tasks and the writer thread of an event manager share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use dosmos_trace::query::{
     ApOrigins, Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus, QueryError,
 };
 use dosmos_trace::selection::Selection;
-use dosmos_trace::store::{Commit, Event, Item, RecordingCounters, Snapshot, StoreView};
+use dosmos_trace::store::{Commit, Event, Item, Manifest, RecordingCounters, Snapshot, StoreView};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
 
@@ -78,11 +79,15 @@ pub(super) struct State {
     /// Answered when all that was pending when they were put here is on disk.
     pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(super) trouble: String,
+    /// Somebody removed the directory of the store: what is written to its open files is lost.
+    store_gone: bool,
     pub(super) closing: bool,
     /// The variables of `metas`.
     variables: BTreeMap<VarId, Variable>,
     /// What the memory processes were told to record; none: what the cluster file says.
     selection: Option<Selection>,
+    /// What the cluster file says.
+    configured: Selection,
 }
 
 impl Shared {
@@ -104,9 +109,11 @@ impl Shared {
                 senders: HashMap::new(),
                 waiters: Vec::new(),
                 trouble: String::new(),
+                store_gone: false,
                 closing: false,
                 variables: BTreeMap::new(),
                 selection: None,
+                configured: config.selection.clone(),
             }),
             work: Condvar::new(),
             due: Notify::new(),
@@ -211,6 +218,10 @@ impl Shared {
         if !state.trouble.is_empty() {
             completeness.notes.push(state.trouble.clone());
         }
+        if state.store_gone {
+            let name = self.topology.emp_name(self.me);
+            completeness.missing_stores.push(name);
+        }
         let lost = state.links.values().map(|l| l.counters.lost_hand_overs);
         match lost.sum::<u64>() {
             0 => {}
@@ -219,6 +230,11 @@ impl Shared {
             )),
         }
         completeness
+    }
+
+    /// Whether the directory of the store is what it was: open files can be written after they were removed.
+    pub(super) fn store_is_there(&self) -> bool {
+        Manifest::read(Path::new(&self.store)).is_ok()
     }
 
     pub(super) fn meta_objects(&self, query: &MetaQuery) -> MetaObjects {
@@ -263,6 +279,12 @@ impl Shared {
             }
         }
         state.selection = Some(selection);
+        let connected = state.links.iter().filter(|(_, l)| l.replies.is_some());
+        let connected: Vec<MpId> = connected.map(|(&mp, _)| mp).collect();
+        for mp in connected {
+            state.note_selection(mp);
+        }
+        self.work.notify_one();
         let processes = self.topology.memory_processes().iter();
         let mine = processes.filter(|p| p.event_manager == self.me).count();
         (
@@ -375,6 +397,31 @@ impl State {
         self.selection.as_ref().map(selection_reply)
     }
 
+    /// The directory of the store was removed.
+    pub(super) fn lose_store(&mut self, store: &str) {
+        if !self.store_gone {
+            self.store_gone = true;
+            self.trouble = format!(
+                "the trace store {store} was removed while it was written: its records are lost"
+            );
+            tracing::error!("{}", self.trouble);
+        }
+    }
+
+    /// Puts into the log what a memory process leaves out from now on: a reader of the store knows that it is not there.
+    pub(super) fn note_selection(&mut self, mp: MpId) {
+        let selection = self.selection.as_ref().unwrap_or(&self.configured);
+        if selection.leaves_out().is_some()
+            && let Some(incarnation) = self.ingest.incarnation(mp)
+        {
+            self.pending.event(Event::Selection {
+                mp,
+                incarnation: incarnation.to_wire(),
+                selection: selection.clone(),
+            });
+        }
+    }
+
     fn process_statuses(&self, topology: &Topology) -> Vec<ProcessStatus> {
         let mut aps: BTreeMap<MpId, Vec<ApOrigins>> = BTreeMap::new();
         for (ap, process) in (0u32..).map(ApId).zip(topology.application_processes()) {
@@ -420,6 +467,15 @@ impl Link {
         news.then(|| {
             self.said = Some(says);
             says
+        })
+    }
+
+    /// What it has counted, all told.
+    pub(super) fn counted(&self) -> Option<RecordingCounters> {
+        let said = self.said?;
+        Some(RecordingCounters {
+            recorded: self.counters.recorded,
+            ..said
         })
     }
 

@@ -74,8 +74,11 @@ fn write(
     loop {
         match store.commit(commit) {
             Ok(()) => {
+                let gone = !shared.store_is_there();
                 let mut state = shared.lock();
-                if !state.trouble.is_empty() {
+                if gone {
+                    state.lose_store(&shared.store);
+                } else if !state.trouble.is_empty() {
                     tracing::info!("the store can be written again");
                     state.trouble.clear();
                 }

@@ -65,6 +65,7 @@ pub(crate) fn config(me: u32, store: PathBuf) -> Config {
         store,
         metrics: None,
         retention: Retention::default(),
+        selection: Default::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use dosmos_proto::wire::{self, ingest_reply, ingest_request};
 use dosmos_proto::{GroupId, MpId, VarId};
+use dosmos_trace::store::StoreSource;
 use tonic::Code;
 
 use crate::common::{DEADLINE, Emp, Mp, post, records};
@@ -83,7 +84,52 @@ async fn the_selection_reaches_memory_processes_now_and_when_they_connect() {
     let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
     assert_eq!(told(&mut mp).await, selection);
     let status = client.get_status(wire::StatusRequest {}).await.unwrap();
-    assert_eq!(status.into_inner().selection, Some(selection));
+    assert_eq!(status.into_inner().selection, Some(selection.clone()));
+    emp.stop().await;
+    // Who reads the store later knows that a part was not recorded, and which.
+    let store = StoreSource::open(&dir.path().join("s0")).unwrap();
+    let lacking = store.completeness();
+    assert_eq!(lacking.selections, [selection.try_into().unwrap()]);
+    assert!(!lacking.is_complete());
+}
+
+#[tokio::test]
+async fn sampling_that_ended_is_not_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    for (sequence, sampling) in [(1, 0.1), (2, 1.0)] {
+        let batch = wire::Batch {
+            sequence,
+            records: Some(dosmos_trace::wire::encode(&records(sequence..sequence + 1))),
+            counters: Some(wire::ProcessCounters::default()),
+            sampling,
+            ..Default::default()
+        };
+        post(&mp.send, ingest_request::Body::Batch(batch));
+        mp.durable(sequence).await;
+    }
+    emp.stop().await;
+    let store = StoreSource::open(&dir.path().join("s0")).unwrap();
+    let lacking = store.completeness();
+    assert!((lacking.sampling - 0.1).abs() < 1e-9, "{lacking:?}");
+}
+
+#[tokio::test]
+async fn nobody_can_ask_for_one_access_in_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let selection = wire::Selection {
+        sample_one_in: 0,
+        ..wire::Selection::from(dosmos_trace::selection::Selection::default())
+    };
+    let request = wire::SelectionRequest {
+        selection: Some(selection),
+    };
+    let mut client = emp.client().await;
+    let refused = client.set_selection(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("one in 0"), "{refused}");
     emp.stop().await;
 }
 

@@ -76,3 +76,24 @@ fn a_run_goes_on_without_an_event_manager_that_cannot_be_started_again() {
         );
     }
 }
+
+#[test]
+fn a_store_that_is_removed_while_the_run_goes_on_is_missed() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let mut up = start_program(&lab, &waiting_program());
+    let said = listen(&mut up);
+    std::fs::remove_dir_all(lab.path().join("run/store/emp1")).unwrap();
+    std::fs::write(lab.path().join("go"), "").unwrap();
+    let status = up.0.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "{}", said.lock().unwrap());
+    assert!(!lab.done().is_empty(), "the program has done its work");
+    let log = std::fs::read_to_string(lab.path().join("run/log/emp1.log")).unwrap();
+    assert!(log.contains("was removed while it was written"), "{log}");
+    let output = lab.dosmos(&["check", "--run-dir", "run"]);
+    let said = dosmos_integration_tests::said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("emp1 belongs to this run and its store is missing"),
+        "{said}"
+    );
+}

@@ -159,7 +159,10 @@ async fn tick(shared: Arc<Shared>) {
 async fn finish(shared: &Shared) -> bool {
     shared.feed(Input::Shutdown);
     shared.lock().recorder.set_aside();
-    shared.pack(false);
+    if !shared.pack(false) && shared.was_recording_up() {
+        // How much was left out is known only now.
+        shared.pack_counters();
+    }
     shared.packed.notify_one();
     let grace = if shared.was_recording_up() {
         DRAIN

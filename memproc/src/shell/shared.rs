@@ -234,6 +234,13 @@ impl Shared {
         packed
     }
 
+    /// A batch of counters only.
+    pub(super) fn pack_counters(&self) {
+        let mut state = self.lock();
+        let counters = self.counters(&state);
+        state.recorder.pack(Default::default(), counters);
+    }
+
     pub(super) fn next_batch(&self) -> Option<Bytes> {
         self.lock().recorder.outbox().next_to_send()
     }

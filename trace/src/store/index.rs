@@ -122,7 +122,15 @@ impl Index {
                 incarnation,
                 counters,
             } => {
-                self.counters.insert((*mp, *incarnation), *counters);
+                let known = self.counters.insert((*mp, *incarnation), *counters);
+                // One that records all again did not record all.
+                let sampled = known.map(|k| k.sampling).filter(|&s| s > 0.0);
+                if let (Some(before), Some(now)) =
+                    (sampled, self.counters.get_mut(&(*mp, *incarnation)))
+                    && (now.sampling <= 0.0 || before < now.sampling)
+                {
+                    now.sampling = before;
+                }
             }
             Event::Selection {
                 mp,
@@ -265,6 +273,7 @@ impl Index {
                 c.selections.push(selection.clone());
             }
         }
+        c.dropped += self.unaccounted();
         c.removed = self.removed.records;
         c.extra_lost += self.removed.extra;
         c.extra_accesses += self.removed.extra;
@@ -273,6 +282,22 @@ impl Index {
             c.merge(&imported.lacking);
         }
         c
+    }
+
+    /// Records that memory processes made, did not drop, and that are nowhere: known where all that reported here did so to
+    /// their end, with their last counters.
+    fn unaccounted(&self) -> u64 {
+        let mut reports = self.reports.iter().filter(|((_, start), _)| *start > 0);
+        if !reports.all(|(_, ended)| *ended) {
+            return 0;
+        }
+        let made = self.counters.iter();
+        let made = made.filter(|(start, _)| self.reports.contains_key(start));
+        let made: u64 = made
+            .map(|(_, c)| c.recorded.saturating_sub(c.dropped))
+            .sum();
+        let kept = self.records() + self.missing_records + self.removed.records;
+        made.saturating_sub(kept)
     }
 
     /// All that the events so far said, as events: what a database that follows has to know when this one

@@ -134,9 +134,13 @@ impl TryFrom<wire::Selection> for Selection {
                 return Err(Malformed::missing("recording mode"));
             }
         };
+        if s.sample_one_in == 0 {
+            let why = "one in 0 is none; 1 records every access, 10 one in ten";
+            return Err(Malformed::new("sampling", why));
+        }
         Ok(Self {
             mode,
-            sample_one_in: s.sample_one_in.max(1),
+            sample_one_in: s.sample_one_in,
             variables: s.variables,
             ops: s.ops.into_iter().map(op).collect::<Result<_, _>>()?,
             processes: s.processes,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dosmos_client::Part;
+use dosmos_client::{Launch, Part};
 use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{Table, TableQuery};
@@ -113,6 +113,8 @@ pub struct Reply {
     pub found: Option<Variable>,
     /// Where the processes' time went, if it was asked for.
     pub breakdown: Option<Breakdown>,
+    /// How the run was started and how it ended.
+    pub launch: Launch,
     /// Bytes received over a network since the source was opened.
     pub received: u64,
 }
@@ -205,6 +207,8 @@ pub struct Data {
     pub history: Option<Charted<History>>,
     /// The last analysis.
     pub analysed: Option<Box<Part>>,
+    /// How the run was started and how it ended.
+    pub launch: Launch,
     /// Why the last round brought nothing; none if it did.
     pub error: Option<String>,
     /// A round has brought something.

@@ -143,6 +143,10 @@ impl State {
         };
         self.data.error = None;
         let first = !self.data.answered;
+        if self.data.catalog.live && !reply.catalog.live {
+            self.say("the run has ended; this is read from its stores");
+        }
+        self.data.launch = reply.launch;
         if !self.paused || first {
             self.data
                 .take_base(reply.catalog, reply.status, reply.received);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dosmos_analysis::Thresholds;
-use dosmos_client::{Error, Part, Run, Variables};
+use dosmos_client::{Error, Launch, Part, Run, Variables};
 use dosmos_proto::{ApId, Topology, Variable};
 use dosmos_trace::Op;
 use dosmos_trace::meta::OpCounts;
@@ -36,6 +36,8 @@ pub(super) struct Asker {
     /// What the last analysis knew of it.
     times: Option<(Instant, Breakdown)>,
     thresholds: Thresholds,
+    /// How the run was started, and whether it was live when that was read.
+    launch: Option<(Launch, bool)>,
     /// The last analysis of a finished run, and of which range.
     analysed: Option<(Option<TimeRange>, Part)>,
 }
@@ -51,6 +53,7 @@ impl Asker {
             breakdown: None,
             times: None,
             thresholds: Thresholds::default(),
+            launch: None,
             analysed: None,
         }
     }
@@ -82,6 +85,7 @@ impl Asker {
             futures::future::join(futures::future::join(base, table), answer).await;
         let (mut catalog, status) = base?;
         self.complete(&mut catalog);
+        let live = catalog.live;
         let (mut answer, table) = (answer?, table?);
         match question {
             Question::Overview if status.event_managers.is_empty() => {
@@ -110,8 +114,21 @@ impl Asker {
             variables,
             found,
             breakdown,
+            launch: self.launch(live),
             received: self.run.source().received_bytes(),
         })
+    }
+
+    /// How the run was started and how it ended: read once while it is live, and once when it has ended.
+    fn launch(&mut self, live: bool) -> Launch {
+        match &self.launch {
+            Some((known, of_live)) if *of_live == live => known.clone(),
+            _ => {
+                let launch = self.run.launch();
+                self.launch = Some((launch.clone(), live));
+                launch
+            }
+        }
     }
 
     /// Puts back what was told once.

@@ -34,7 +34,8 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
             facts.push(text::time(extent.length()));
         }
         facts.push(text::plural(data.catalog.records, "record"));
-        let whole = data.completeness().is_complete();
+        let troubles = data.launch.troubles(data.catalog.live);
+        let whole = troubles.is_empty() && data.completeness().is_complete();
         facts.push(if whole { "complete" } else { "INCOMPLETE" }.to_owned());
     }
     let phase = match (&state.finished, data.catalog.live) {
@@ -142,7 +143,7 @@ pub(super) fn tab_at(width: u16, here: Screen, x: u16) -> Option<Screen> {
 /// What is missing from what is shown, the worst first.
 fn lacking(state: &State) -> Vec<String> {
     let c = state.data.completeness();
-    let mut items = Vec::new();
+    let mut items = state.data.launch.troubles(state.data.catalog.live);
     if !c.missing.is_empty() {
         let verb = if c.missing.len() == 1 { "does" } else { "do" };
         items.push(format!("{} {verb} not respond", c.missing.join(", ")));
@@ -171,6 +172,23 @@ fn lacking(state: &State) -> Vec<String> {
             "{} unreadable",
             text::plural(c.corrupt_chunks, "chunk")
         ));
+    }
+    if c.damaged > 0 {
+        let damaged = text::plural(c.damaged, "damaged record");
+        items.push(format!("{damaged} unreadable"));
+    }
+    if c.unselected > 0 {
+        let accesses = text::plural(c.unselected, "access");
+        items.push(format!("{accesses} not selected"));
+    }
+    if !c.selections.is_empty() {
+        items.push("a part is not recorded".to_owned());
+    }
+    if !c.missing_stores.is_empty() {
+        items.push(format!("no store of {}", c.missing_stores.join(", ")));
+    }
+    if !c.silent.is_empty() {
+        items.push(format!("no final report of {}", c.silent.join(", ")));
     }
     if !items.is_empty() {
         items[0] = format!("INCOMPLETE: {}", items[0]);

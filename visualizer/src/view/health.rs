@@ -28,15 +28,26 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.health.is_empty() {
         let text = match state.filter {
-            Some(_) => "No process matches the filter.",
-            None => "No event manager is running: this is a finished run, read from its stores.",
+            Some(_) => "No process matches the filter.".to_owned(),
+            None => finished(state),
         };
-        return message(frame, area, text);
+        return message(frame, area, &text);
     }
     let [top, list, below] = layout(area);
     frame.render_widget(Paragraph::new(heading(state, theme)), top);
     frame.render_widget(Paragraph::new(rows(state, theme, list)), list);
     frame.render_widget(Paragraph::new(detail(state, theme, below)), below);
+}
+
+/// A run without event managers: how it was started and how it ended.
+fn finished(state: &State) -> String {
+    let mut text =
+        "No event manager is running: this is a finished run, read from its stores.\n\n".to_owned();
+    for (what, is) in state.data.launch.lines() {
+        let line = format!("{what}: {is}\n");
+        text += &line;
+    }
+    text
 }
 
 /// What is recorded, and how much data this terminal receives.
