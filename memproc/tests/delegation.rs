@@ -181,6 +181,39 @@ fn who_reads_a_part_has_it_published_and_does_not_ask_again() {
 }
 
 #[test]
+fn writes_that_wait_for_it_are_published_when_they_are_done_and_not_before() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    let written = c.ask(2, write(x, 7));
+    let published = c.ask(2, Request::Publish);
+    c.run();
+    assert_eq!((c.reply(2, written), c.reply(2, published)), (None, None));
+    c.log.clear();
+    c.ask(0, back(x, 1, Some(5), 9));
+    c.run();
+    c.expect(
+        "
+         ap0 -> mp0 return x[0] (1) v1 0: 5
+         mp0 -> ap0 invalidate x[0]
+         record@mp0 owner write x[0] by ap2 intra v1 waited
+         mp0 -> mp1 written
+         record@mp1 requester write x[0] by ap2 intra v1 waited
+         mp1 -> ap2 written
+         mp0 -> mp1 flushed
+         mp1 -> ap2 published
+         ",
+    );
+    // Nor does a flush wait for a write that nobody waits for any more.
+    c.call(0, read_to_have(x));
+    c.ask(3, write(x, 8));
+    let published = c.ask(3, Request::Publish);
+    c.run();
+    c.gone(ApId(3));
+    c.run();
+    assert_eq!(c.reply(3, published), None);
+}
+
+#[test]
 fn an_acquire_waits_for_it_and_may_be_taken_back() {
     let (mut c, x) = cluster(Invalidate);
     c.call(0, read_to_have(x));

@@ -939,8 +939,12 @@ impl Sim {
                         Kind::Owned {
                             published, written, ..
                         } => {
-                            let last = written.range(..=seq).last().copied();
-                            *published = (*published).max(last.unwrap_or(0));
+                            // Answered or not: nothing can have failed, unless something was disturbed.
+                            let last = match self.disturbed {
+                                true => written.range(..=seq).last().copied().unwrap_or(0),
+                                false => seq,
+                            };
+                            *published = (*published).max(last);
                         }
                         Kind::Counter { published, .. } => *published = (*published).max(seq),
                         Kind::Locked { .. } => {}

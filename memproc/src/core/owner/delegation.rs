@@ -134,6 +134,9 @@ impl Owner {
         for d in waiting {
             self.access(cx, d.who.caller, d.who.ap, d.access, d.want_copy);
         }
+        for (ap, then) in std::mem::take(&mut self.delegations.publications) {
+            self.publish_writes(cx, ap, then);
+        }
     }
 
     /// Application processes that were asked for objects too long ago to be silent since, in order.

@@ -6,6 +6,7 @@ use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
 use super::accessor::Accessor;
+use super::acks::Then;
 use crate::core::context::Context;
 use crate::core::messages::{Access, AccessKind, Output, Wanted};
 
@@ -42,6 +43,13 @@ pub(super) struct Deferred {
     pub(super) want_copy: bool,
 }
 
+impl Deferred {
+    fn is_write(&self) -> bool {
+        use AccessKind::{Atomic, Write};
+        matches!(self.access.kind, Write { .. } | Atomic { .. })
+    }
+}
+
 /// Whether an object was delegated to good effect.
 #[derive(Clone, Copy, Debug, Default)]
 struct Experience {
@@ -56,8 +64,9 @@ struct Experience {
 pub(super) struct Delegations {
     pub(super) by_object: FxHashMap<ObjectId, Delegation>,
     experience: FxHashMap<ObjectId, Experience>,
-    pub(super) granted: u64,
-    pub(super) recalled: u64,
+    /// Publications of application processes that have writes waiting, oldest first.
+    pub(super) publications: Vec<(ApId, Then)>,
+    granted: u64,
 }
 
 impl Delegations {
@@ -89,7 +98,6 @@ impl Delegations {
 
     /// What a delegation that was recalled teaches.
     pub(super) fn learn(&mut self, object: ObjectId, served: u64) {
-        self.recalled += 1;
         if served >= WORTH {
             self.experience.remove(&object);
             return;
@@ -107,10 +115,12 @@ impl Delegations {
         list
     }
 
-    /// An application process takes back what waits: an acquire of one object, or everything.
+    /// An application process takes back what waits: an acquire of one object, or everything but writes, which were
+    /// done when they were sent.
     pub(super) fn abandon(&mut self, ap: ApId, object: Option<ObjectId>) {
         let acquires = |d: &Deferred| matches!(d.access.kind, AccessKind::Acquire { .. });
-        let drops = |d: &Deferred| d.who.ap == ap && (object.is_none() || acquires(d));
+        let undone = |d: &Deferred| !d.is_write() && object.is_none();
+        let drops = |d: &Deferred| d.who.ap == ap && (undone(d) || acquires(d));
         match object {
             Some(object) => {
                 let of_object = self.by_object.get_mut(&object);
@@ -128,7 +138,14 @@ impl Delegations {
     /// Nobody waits any more for what a memory process asked.
     pub(super) fn lose(&mut self, mp: MpId) {
         let all = self.by_object.values_mut();
-        all.for_each(|d| d.waiting.retain(|w| w.who.caller.mp != mp));
+        let stays = |w: &Deferred| w.who.caller.mp != mp || w.is_write();
+        all.for_each(|d| d.waiting.retain(stays));
+    }
+
+    /// Whether writes of an application process wait.
+    pub(super) fn delays(&self, ap: ApId) -> bool {
+        let mut waiting = self.by_object.values().flat_map(|d| &d.waiting);
+        waiting.any(|w| w.who.ap == ap && w.is_write())
     }
 
     /// Who has an object, if it is delegated.

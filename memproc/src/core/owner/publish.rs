@@ -65,7 +65,11 @@ impl Owner {
         self.publish_writes(cx, ap, Then::Flush(caller));
     }
 
-    fn publish_writes(&mut self, cx: &mut Context, ap: ApId, then: Then) {
+    /// Also of writes that wait for objects which are delegated: publishes when they are done.
+    pub(super) fn publish_writes(&mut self, cx: &mut Context, ap: ApId, then: Then) {
+        if self.delegations.delays(ap) {
+            return self.delegations.publications.push((ap, then));
+        }
         let objects = self.dirty.remove(&ap).unwrap_or_default();
         let objects: Vec<ObjectId> = objects.into_iter().collect();
         for object in &objects {
