@@ -14,7 +14,7 @@
 //! Of half of the variables, application processes keep copies: by the library's own state machine
 //! (`dsm-lib/src/cache/held.rs`), told by a stream that they read late. Checked of a read from such a copy:
 //! it is at least as new as every release that had returned when the memory process wrote the last message
-//! that the reader has taken.
+//! that the reader has taken, and as what anybody wrote before a barrier that the reader has passed.
 //!
 //! Writes to owned objects and releases are sometimes not waited for before the next request.
 //!
@@ -188,6 +188,19 @@ struct Ap {
     edits: Vec<(usize, u64, Bytes)>,
     /// What had been published when the last message that it has taken was written, by object.
     floors: Vec<u64>,
+    /// What had been written before the last barrier that it passed, by object.
+    passed: HashMap<usize, u64>,
+}
+
+/// Who is near an object, and how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// Anybody, anyhow.
+    Mixed,
+    /// Its writer, who keeps it; the others read it in part.
+    Parts,
+    /// Another than its writer, who takes it to read it.
+    Taken,
 }
 
 /// A simulated cluster with its programs.
@@ -198,9 +211,10 @@ pub struct Sim {
     aps: Vec<Ap>,
     faults: Faults,
     rounds: u64,
-    /// Objects that one process writes are read in part by the others.
-    parts: bool,
+    style: Style,
     arrived: HashMap<u64, HashSet<usize>>,
+    /// What those who arrived had written, by round.
+    before: HashMap<u64, HashMap<usize, u64>>,
     /// Somebody died or was cut off: barriers may fail, requests be refused.
     disturbed: bool,
     down: Vec<(MpId, MpId)>,
@@ -231,15 +245,20 @@ impl Sim {
             aps: (0..aps).map(|_| Ap::default()).collect(),
             faults,
             rounds: 3,
-            parts: false,
+            style: Style::Mixed,
             arrived: HashMap::new(),
+            before: HashMap::new(),
             disturbed: false,
             down: Vec::new(),
             next_number: 1,
             lookups: HashSet::new(),
             done: HashMap::new(),
         };
-        sim.parts = sim.rng.random_bool(0.5);
+        sim.style = match sim.rng.random_range(0..4) {
+            0 => Style::Taken,
+            1 => Style::Parts,
+            _ => Style::Mixed,
+        };
         sim.declare();
         for ap in &mut sim.aps {
             ap.alive = true;
@@ -253,13 +272,14 @@ impl Sim {
         let count = self.rng.random_range(2..5);
         for i in 0..count {
             let writer = self.rng.random_range(0..self.aps.len());
-            let (policy, owner, cached) = match self.parts {
-                // So that its writer may have it to itself.
-                true => {
-                    let home = self.c.mp_of(ApId(writer as u32));
-                    (CopyPolicy::Invalidate, home, true)
-                }
-                false => {
+            let home = |of: usize| {
+                let ap = ApId((of % self.aps.len()) as u32);
+                (CopyPolicy::Invalidate, self.c.mp_of(ap), true)
+            };
+            let (policy, owner, cached) = match self.style {
+                Style::Parts => home(writer),
+                Style::Taken => home(writer + 1),
+                Style::Mixed => {
                     let policy = match self.rng.random_bool(0.5) {
                         true => CopyPolicy::Invalidate,
                         false => CopyPolicy::Update,
@@ -276,7 +296,7 @@ impl Sim {
             for ap in 1..self.aps.len() as u32 {
                 self.c.call(ap, Request::Open(name.clone()));
             }
-            let locked = if self.parts { 1 } else { 3 };
+            let locked = if self.style == Style::Mixed { 3 } else { 1 };
             let kind = match self.rng.random_range(0..5) {
                 n if n < locked => Kind::Locked {
                     history: vec![0],
@@ -432,6 +452,13 @@ impl Sim {
             Doing::Release { .. } | Doing::Barrier { .. } => self.written_by(a),
             _ => Vec::new(),
         };
+        if let Doing::Barrier { round } = doing {
+            let before = self.before.entry(round).or_default();
+            for (object, seq) in &written {
+                let most = before.entry(*object).or_default();
+                *most = (*most).max(*seq);
+            }
+        }
         let awaited = match doing {
             Doing::OwnedWrite { .. } => self.rng.random_bool(0.3),
             Doing::Release { .. } => self.rng.random_bool(0.6),
@@ -493,10 +520,13 @@ impl Sim {
         };
         let request = match (keeps, self.rng.random_range(0..4)) {
             (false, _) => read(id),
-            // So that the writer keeps the object and publishes what others read.
-            (true, _) if self.parts => match writer {
+            (true, _) if self.style == Style::Parts => match writer {
                 true => read_to_have(id),
                 false => read_range(id, HALF),
+            },
+            (true, _) if self.style == Style::Taken => match writer {
+                true => read(id),
+                false => read_to_have(id),
             },
             (true, 0) => read_range(id, HALF),
             (true, 1) => read_to_keep(id),
@@ -537,6 +567,8 @@ impl Sim {
             return false;
         };
         let known = self.aps[a].floors.get(object).copied().unwrap_or(0);
+        let passed = self.aps[a].passed.get(&object).copied().unwrap_or(0);
+        let known = known.max(passed);
         let floor = self.floor(a, object, known);
         self.c.log.push(format!(
             "ap{a} reads its copy of v{object}: {} v{version}",
@@ -1063,6 +1095,9 @@ impl Sim {
                 self.must(*generation == round + 1, "generations out of step");
                 let all = self.arrived.get(&round).map_or(0, HashSet::len) == self.aps.len();
                 self.must(all, "a barrier opened before everybody arrived");
+                if !self.disturbed {
+                    self.aps[a].passed = self.before[&round].clone();
+                }
             }
             (Doing::OwnedWrite { object, seq }, Reply::Written { .. }) => {
                 if let Kind::Owned { written, .. } = &mut self.objects[object].kind {
