@@ -183,17 +183,17 @@ impl Answer {
     }
 
     fn wait(mut self) -> Result<Reply> {
+        if edit::is_open() {
+            return Err(Error::EditOpen {
+                what: self.subject.to_string(),
+            });
+        }
         let mut unconcerned = Context::from_waker(Waker::noop());
         if let Poll::Ready(outcome) = Pin::new(&mut self).poll(&mut unconcerned) {
             return outcome;
         }
         if is_driving() {
             return Err(Error::WouldDeadlock {
-                what: self.subject.to_string(),
-            });
-        }
-        if edit::is_open() {
-            return Err(Error::EditOpen {
                 what: self.subject.to_string(),
             });
         }
