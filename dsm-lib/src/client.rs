@@ -155,7 +155,8 @@ impl Shared {
         let mut answer = Answer::new(subject.clone(), receiver, self.clone());
         let mut guard = self.lock();
         let state = &mut *guard;
-        if let Some(lost) = state.cache.take_lost() {
+        // Leaving goes on: it is the end of what was lost.
+        if !last && let Some(lost) = state.cache.take_lost() {
             drop(guard);
             let error = crate::Error::TakenBack {
                 what: subject.to_string(),

@@ -153,3 +153,25 @@ fn an_object_that_was_taken_away_is_said_once() {
     dsm.barrier().unwrap();
     assert_eq!(v.get(0).unwrap(), 0, "as nobody saw it");
 }
+
+#[test]
+fn a_process_that_lost_an_object_can_still_leave() {
+    for closes in [true, false] {
+        let fake = Fake::start();
+        let dsm = connect(&fake);
+        own(&dsm).object(0).unwrap().edit().unwrap()[0] = 1;
+        dsm.barrier_named("steal").unwrap();
+        let (left, has_left) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            match closes {
+                true => dsm.close().unwrap(),
+                false => drop(dsm),
+            }
+            left.send(()).unwrap();
+        });
+        has_left
+            .recv_timeout(std::time::Duration::from_secs(20))
+            .unwrap();
+        assert!(fake.log().iter().any(|l| l.starts_with("bye")));
+    }
+}
