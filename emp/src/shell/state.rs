@@ -234,7 +234,7 @@ impl Shared {
 
     /// Whether the directory of the store is what it was: open files can be written after they were removed.
     pub(super) fn store_is_there(&self) -> bool {
-        Manifest::read(Path::new(&self.store)).is_ok()
+        Manifest::is_in(Path::new(&self.store))
     }
 
     pub(super) fn meta_objects(&self, query: &MetaQuery) -> MetaObjects {

@@ -114,6 +114,11 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Whether there is one in the directory `dir`, whatever it says.
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).exists()
+    }
+
     /// The name of a log file that counts.
     pub(super) fn log_name(&self, number: u32) -> String {
         log_name(self.generation, number)
