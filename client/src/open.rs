@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dosmos_proto::transport::{self, Address};
 use dosmos_proto::{AddressBook, Token};
-use dosmos_trace::query::TraceSource;
+use dosmos_trace::query::{QueryError, TraceSource};
 use dosmos_trace::store::{StoreError, StoreSource};
 
 use crate::identity::together;
@@ -125,6 +125,17 @@ impl Run {
     /// How it was started and how it ended, as is written beside its stores now.
     pub fn launch(&self) -> Launch {
         Launch::beside(&self.stores)
+    }
+
+    /// The same, and why its records cannot be those of a whole run.
+    ///
+    /// # Errors
+    /// If nobody answers.
+    pub async fn launch_and_troubles(&self) -> Result<(Launch, Vec<String>), QueryError> {
+        let launch = self.launch();
+        let live = self.source.outline(false).await?.live;
+        let troubles = launch.troubles(live);
+        Ok((launch, troubles))
     }
 
     /// What answers.

@@ -41,15 +41,14 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         finding,
         change: baseline.as_ref().map(|b| b.change(finding, &thresholds)),
     };
-    let launch = run.launch();
-    let live = run.source().outline(false).await?.live;
+    let (launch, troubles) = run.launch_and_troubles().await?;
     let mut incomplete = completeness.reasons();
     if analysis.to_ns == 0 {
         incomplete.push("nothing was recorded".to_owned());
     } else if records == 0 {
         incomplete.push("no record matches the selection".to_owned());
     }
-    incomplete.extend(launch.troubles(live));
+    incomplete.extend(troubles);
     let answer = Answer {
         run: launch.metadata(),
         incomplete: &incomplete,

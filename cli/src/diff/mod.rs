@@ -42,10 +42,9 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
 async fn read(name: &str, thresholds: &Thresholds) -> anyhow::Result<(Phased, Launch)> {
     let run = Run::open(&Target::named(name)).await?;
     let phased = run.phases(thresholds).await?;
-    let launch = run.launch();
-    let live = run.source().outline(false).await?.live;
+    let (launch, troubles) = run.launch_and_troubles().await?;
     let lacking = phased.analysed.completeness.reasons().into_iter();
-    for line in lacking.chain(launch.troubles(live)) {
+    for line in lacking.chain(troubles) {
         output::note(&format!("{name} is incomplete: {line}"));
     }
     Ok((phased, launch))

@@ -22,11 +22,10 @@ pub(crate) use objects::totals;
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     let run = Run::open(&args.sources.target()).await?;
     let answer = answer(run.source(), &args).await?;
-    let launch = run.launch();
+    let (launch, troubles) = run.launch_and_troubles().await?;
     output::note(&launch.line());
-    let live = run.source().outline(false).await?.live;
     let lacking = answer.completeness.reasons().into_iter();
-    for line in lacking.chain(launch.troubles(live)) {
+    for line in lacking.chain(troubles) {
         output::note(&format!("incomplete: {line}"));
     }
     if answer.matches_nothing {
