@@ -6,12 +6,10 @@
 //! reads of elements that the application process publishes whenever it synchronises (*watched*); what
 //! arrives meanwhile waits, in order, for the return of the object.
 
-use std::collections::VecDeque;
-
 use dosmos_proto::{ApId, CopyPolicy, Nanos, ObjectId};
 
 use super::accessor::Accessor;
-use super::delegations::{Deferred, Delegation, covers, recall};
+use super::delegations::{Deferred, Delegation, Delegations, covers, recall};
 use super::object::Object;
 use super::role::Owner;
 use crate::core::context::Context;
@@ -72,7 +70,11 @@ impl Owner {
             access: access.clone(),
             want_copy: *want_copy,
         };
-        d.waiting.push_back(deferred);
+        let waiting = self.delegations.waiting.entry(place.object).or_default();
+        if waiting.is_empty() {
+            d.since = cx.now;
+        }
+        waiting.push(deferred);
         d.ask(cx, place.object, wanted);
         false
     }
@@ -100,7 +102,8 @@ impl Owner {
             o.write(place.bytes_of(*range).start, data, false);
         }
         o.version = o.version.max(back.version);
-        let waiting = std::mem::take(&mut d.waiting);
+        let waiting = self.delegations.waiting.remove(&object);
+        let waiting = waiting.unwrap_or_default();
         if back.kept {
             ranges.into_iter().for_each(|range| d.watch(range));
             let Delegation { asked, watched, .. } = d;
@@ -126,11 +129,12 @@ impl Owner {
         if let Some(d) = self.delegations.by_object.remove(&object) {
             let wanted = Wanted::Lost;
             cx.output(recall(&d, object, wanted));
-            self.resume(cx, d.waiting);
+            let waiting = self.delegations.waiting.remove(&object);
+            self.resume(cx, waiting.unwrap_or_default());
         }
     }
 
-    fn resume(&mut self, cx: &mut Context, waiting: VecDeque<Deferred>) {
+    fn resume(&mut self, cx: &mut Context, waiting: Vec<Deferred>) {
         for d in waiting {
             self.access(cx, d.who.caller, d.who.ap, d.access, d.want_copy);
         }
@@ -141,9 +145,12 @@ impl Owner {
 
     /// Application processes that were asked for objects too long ago to be silent since, in order.
     pub(crate) fn overdue(&self, now: Nanos) -> Vec<ApId> {
-        let late = |d: &&Delegation| !d.waiting.is_empty() && d.since + MAX_SILENCE <= now;
-        let all = self.delegations.by_object.values();
-        let mut list: Vec<ApId> = all.filter(late).map(|d| d.ap).collect();
+        let Delegations {
+            waiting, by_object, ..
+        } = &self.delegations;
+        let asked = waiting.keys().filter_map(|object| by_object.get(object));
+        let late = asked.filter(|d| d.since + MAX_SILENCE <= now);
+        let mut list: Vec<ApId> = late.map(|d| d.ap).collect();
         list.sort_unstable();
         list.dedup();
         list

@@ -1,7 +1,5 @@
 //! The state of objects that are delegated: to whom, what is asked of it, and what waits for it.
 
-use std::collections::VecDeque;
-
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
@@ -31,8 +29,6 @@ pub(super) struct Delegation {
     pub(super) asked_all: bool,
     /// Since when something is asked for.
     pub(super) since: Nanos,
-    /// Accesses that wait for it, oldest first.
-    pub(super) waiting: VecDeque<Deferred>,
 }
 
 /// An access that waits for the return of its object.
@@ -63,6 +59,8 @@ struct Experience {
 #[derive(Debug, Default)]
 pub(super) struct Delegations {
     pub(super) by_object: FxHashMap<ObjectId, Delegation>,
+    /// Accesses that wait for the return of their object, oldest first. Most objects have none.
+    pub(super) waiting: FxHashMap<ObjectId, Vec<Deferred>>,
     experience: FxHashMap<ObjectId, Experience>,
     /// Publications of application processes that have writes waiting, oldest first.
     pub(super) publications: Vec<(ApId, Then)>,
@@ -90,7 +88,6 @@ impl Delegations {
             asked: Vec::new(),
             asked_all: false,
             since: now,
-            waiting: VecDeque::new(),
         };
         self.by_object.insert(object, delegation);
         self.granted
@@ -121,30 +118,27 @@ impl Delegations {
         let acquires = |d: &Deferred| matches!(d.access.kind, AccessKind::Acquire { .. });
         let undone = |d: &Deferred| !d.is_write() && object.is_none();
         let drops = |d: &Deferred| d.who.ap == ap && (undone(d) || acquires(d));
-        match object {
-            Some(object) => {
-                let of_object = self.by_object.get_mut(&object);
-                of_object
-                    .into_iter()
-                    .for_each(|d| d.waiting.retain(|w| !drops(w)));
-            }
-            None => {
-                let all = self.by_object.values_mut();
-                all.for_each(|d| d.waiting.retain(|w| !drops(w)));
-            }
-        }
+        let asked = |of: &ObjectId| object.is_none_or(|object| object == *of);
+        let waiting = self.waiting.iter_mut().filter(|(of, _)| asked(of));
+        waiting.for_each(|(_, list)| list.retain(|w| !drops(w)));
+        self.tidy();
     }
 
     /// Nobody waits any more for what a memory process asked.
     pub(super) fn lose(&mut self, mp: MpId) {
-        let all = self.by_object.values_mut();
         let stays = |w: &Deferred| w.who.caller.mp != mp || w.is_write();
-        all.for_each(|d| d.waiting.retain(stays));
+        let waiting = self.waiting.values_mut();
+        waiting.for_each(|list| list.retain(stays));
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        self.waiting.retain(|_, list| !list.is_empty());
     }
 
     /// Whether writes of an application process wait.
     pub(super) fn delays(&self, ap: ApId) -> bool {
-        let mut waiting = self.by_object.values().flat_map(|d| &d.waiting);
+        let mut waiting = self.waiting.values().flatten();
         waiting.any(|w| w.who.ap == ap && w.is_write())
     }
 
@@ -176,9 +170,6 @@ impl Delegation {
         };
         if known || self.asked_all {
             return;
-        }
-        if self.waiting.len() == 1 {
-            self.since = cx.now;
         }
         match wanted {
             Wanted::Elements(first, end) => self.asked.push((first, end)),
