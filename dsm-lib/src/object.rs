@@ -45,6 +45,8 @@ pub struct Object<T> {
     lock: Option<Arc<Lock>>,
     /// What this process holds of it; none if copies are kept at memory processes only.
     slot: Option<Arc<Slot<T>>>,
+    /// It may be delegated to this process.
+    may_have: bool,
 }
 
 /// What a compare-exchange found, and whether it stored.
@@ -72,8 +74,10 @@ impl<T: Element> Object<T> {
             only: variable.spec().layout().objects() == 1,
         };
         let caches = variable.spec().cache() == Cache::Ap;
+        let owner = dsm.memory_process_name(variable.owner(index));
         Some(Self {
-            owner: dsm.memory_process_name(variable.owner(index)),
+            may_have: caches && *owner == *dsm.memory_process(),
+            owner,
             slot: caches
                 .then(|| dsm.slot(&thing, region.elements() as usize))
                 .flatten(),
@@ -189,10 +193,10 @@ impl<T: Element> Object<T> {
     /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
-        if self.can_have() && values.len() == self.len() {
-            self.ask_to_change(values.len())?;
+        match values.len() == self.len() {
+            true => self.write_at(0, values),
+            false => self.write_async(values).wait(),
         }
-        blocking(|| self.write_async(values))
     }
     /// See [`write`](Self::write).
     pub fn write_async(&self, values: &[T]) -> Call<()> {
@@ -204,10 +208,8 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
-        if self.can_have() {
-            self.ask_to_change(values.len())?;
-        }
-        blocking(|| self.write_at_async(first, values))
+        let here = || self.write_here(OUTSIDE, first, values);
+        self.change(values.len(), here, || self.write_at_async(first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
@@ -225,7 +227,7 @@ impl<T: Element> Object<T> {
         if let Some(taken) = self.slot.as_ref().and_then(|slot| slot.take(false)) {
             return Ok(Edit::in_place(self.clone(), taken));
         }
-        if !self.can_have() {
+        if !self.may_have {
             return Ok(Edit::new(self.clone(), self.read()?.into_vec()));
         }
         let view = blocking(|| self.read_to_have())?;
@@ -237,20 +239,24 @@ impl<T: Element> Object<T> {
         }
     }
 
-    /// Whether the object may be delegated to this process.
-    fn can_have(&self) -> bool {
-        self.slot.is_some() && self.is_local()
-    }
-
-    /// Asks for the object itself before some of it is changed, if that has happened often.
-    fn ask_to_change(&self, elements: usize) -> Result<()> {
-        let bytes = (elements * size_of::<T>()) as u64;
-        match &self.slot {
-            Some(slot) if !slot.is_exclusive() && slot.wants_to_change(bytes) => {
-                blocking(|| self.read_to_have()).map(drop)
-            }
-            _ => Ok(()),
+    /// Changes `elements` elements `here`, if this process has the object to itself, and by a message otherwise;
+    /// asks for the object before that, if it was changed often.
+    #[inline]
+    fn change<R>(
+        &self,
+        elements: usize,
+        here: impl Fn() -> Option<R>,
+        there: impl FnOnce() -> Call<R>,
+    ) -> Result<R> {
+        if let Some(done) = here() {
+            return Ok(done);
         }
+        let bytes = (elements * size_of::<T>()) as u64;
+        let slot = self.slot.as_ref().filter(|_| self.may_have);
+        if slot.is_some_and(|slot| slot.wants_to_change(bytes)) {
+            blocking(|| self.read_to_have())?;
+        }
+        blocking(there)
     }
 
     /// Puts back what was taken to be edited.
@@ -276,7 +282,7 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn set(&self, at: usize, value: T) -> Result<()> {
-        blocking(|| self.set_async(at, value))
+        self.write_at(at, &[value])
     }
     /// See [`set`](Self::set).
     pub fn set_async(&self, at: usize, value: T) -> Call<()> {
@@ -357,8 +363,7 @@ impl<T: Element> Object<T> {
         if let Err(e) = self.check(first..first.saturating_add(values.len())) {
             return Call::failed(e);
         }
-        let change = |all: &mut [T]| all[first..first + values.len()].copy_from_slice(values);
-        if let Some(()) = self.change_here(epoch, values.len(), change) {
+        if let Some(()) = self.write_here(epoch, first, values) {
             return Call::done(Ok(()));
         }
         self.send_write(wire::Write {
@@ -393,6 +398,17 @@ impl<T: Element> Object<T> {
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
     pub(crate) fn count_section(&self, reads: Hits, writes: u64) {
         self.dsm.count_section(&self.thing, reads, writes);
+    }
+
+    /// Writes elements of an object that this process has to itself, outside a section. What is not there is
+    /// refused by others.
+    fn write_here(&self, epoch: InSection, first: usize, values: &[T]) -> Option<()> {
+        let end = first.checked_add(values.len())?;
+        let inside = !values.is_empty() && end <= self.len();
+        let write = |all: &mut [T]| all[first..end].copy_from_slice(values);
+        inside
+            .then(|| self.change_here(epoch, values.len(), write))
+            .flatten()
     }
 
     /// Changes elements of an object that this process has to itself, outside a section.
@@ -521,10 +537,8 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        if self.can_have() {
-            self.ask_to_change(1)?;
-        }
-        blocking(|| self.compare_exchange_async(at, expected, new))
+        let here = || self.atomic_here(OUTSIDE, at, |value| exchange(value, expected, new));
+        self.change(1, here, || self.compare_exchange_async(at, expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
@@ -621,10 +635,8 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
-        if self.can_have() {
-            self.ask_to_change(1)?;
-        }
-        blocking(|| self.fetch_add_async(at, delta))
+        let here = || self.atomic_here(OUTSIDE, at, |value| add(value, delta));
+        self.change(1, here, || self.fetch_add_async(at, delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {

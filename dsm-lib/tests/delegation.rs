@@ -81,6 +81,21 @@ fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recall
 }
 
 #[test]
+fn an_object_that_is_changed_again_and_again_is_asked_for() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    let mark = fake.log().len();
+    for i in 0..50 {
+        v.set(1, i).unwrap();
+    }
+    assert_eq!(v.get(1).unwrap(), 49);
+    let log = since(&fake, mark);
+    let sent = |text: &str| log.iter().filter(|l| *l == text).count();
+    assert_eq!((sent("write own"), sent("read own")), (2, 1), "{log:?}");
+}
+
+#[test]
 fn what_others_read_is_published_before_this_process_synchronises() {
     let fake = Fake::start();
     let dsm = connect(&fake);

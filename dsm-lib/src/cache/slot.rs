@@ -151,11 +151,6 @@ impl<T: Element> Slot<T> {
         state.held.get().map(|(values, v)| (Arc::clone(values), v))
     }
 
-    /// Whether the object is delegated to this process.
-    pub(crate) fn is_exclusive(&self) -> bool {
-        lock(&self.state).held.is_exclusive()
-    }
-
     /// Whether to ask for all of the object when `bytes` of it are read.
     pub(crate) fn wants(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);
