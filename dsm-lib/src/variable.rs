@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use dosmos_proto::{Cache, CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
 
-use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::section::ScalarSection;
@@ -224,7 +223,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn read(&self) -> Result<T> {
-        blocking(|| self.read_async())
+        self.only()?.get(0)
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<T> {
@@ -235,7 +234,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn write(&self, value: T) -> Result<()> {
-        blocking(|| self.write_async(value))
+        self.only()?.set(0, value)
     }
     /// See [`write`](Self::write).
     pub fn write_async(&self, value: T) -> Call<()> {
@@ -259,7 +258,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn compare_exchange(&self, expected: T, new: T) -> Result<Exchange<T>> {
-        blocking(|| self.compare_exchange_async(expected, new))
+        self.only()?.compare_exchange(0, expected, new)
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, expected: T, new: T) -> Call<Exchange<T>> {
@@ -274,7 +273,7 @@ impl<T: Number> Scalar<T> {
     /// # Errors
     /// As [`Object::read`].
     pub fn fetch_add(&self, delta: T) -> Result<T> {
-        blocking(|| self.fetch_add_async(delta))
+        self.only()?.fetch_add(0, delta)
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, delta: T) -> Call<T> {

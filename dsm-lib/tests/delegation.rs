@@ -93,6 +93,24 @@ fn an_object_that_is_changed_again_and_again_is_asked_for() {
     let log = since(&fake, mark);
     let sent = |text: &str| log.iter().filter(|l| *l == text).count();
     assert_eq!((sent("write own"), sent("read own")), (2, 1), "{log:?}");
+    // A scalar too.
+    let n = dsm
+        .scalar::<i64>("own-sum")
+        .cache(Cache::Ap)
+        .declare()
+        .unwrap();
+    let mark = fake.log().len();
+    for _ in 0..50 {
+        n.fetch_add(2).unwrap();
+    }
+    assert_eq!(n.read().unwrap(), 100);
+    let log = since(&fake, mark);
+    let sent = |text: &str| log.iter().filter(|l| *l == text).count();
+    assert_eq!(
+        (sent("atomic own-sum"), sent("read own-sum")),
+        (2, 1),
+        "{log:?}"
+    );
 }
 
 #[test]
