@@ -13,17 +13,19 @@ use crate::{Call, Object, Result, drive};
 /// Most ranges of elements in one write: a message with the lengths of more could be too long.
 const MOST_RUNS: usize = 1 << 20;
 
-/// The elements of an object, to be changed, and as they were.
+/// The elements of an object, to be changed, and as they were before that, once they may have been changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft<T> {
     values: Vec<T>,
-    before: Vec<T>,
+    before: Option<Vec<T>>,
 }
 
 impl<T: Element> Draft<T> {
     pub(crate) fn of(values: Vec<T>) -> Self {
-        let before = values.clone();
-        Self { values, before }
+        Self {
+            values,
+            before: None,
+        }
     }
 
     pub(crate) fn values(&self) -> &[T] {
@@ -31,13 +33,15 @@ impl<T: Element> Draft<T> {
     }
 
     pub(crate) fn values_mut(&mut self) -> &mut [T] {
+        self.before.get_or_insert_with(|| self.values.clone());
         &mut self.values
     }
 
     /// The elements that are not, bit for bit, what they were.
     fn changed(&self) -> Option<Runs> {
         let width = size_of::<T>();
-        let (now, before) = (T::bytes_of(&self.values), T::bytes_of(&self.before));
+        let before = T::bytes_of(self.before.as_ref()?);
+        let now = T::bytes_of(&self.values);
         let of = |at: usize| at * width..(at + 1) * width;
         // An object has less than 2^32 elements.
         Runs::where_differs(self.values.len() as u32, |at| now[of(at)] != before[of(at)])
@@ -77,7 +81,7 @@ impl<T: Element> Draft<T> {
 
     /// What is there now has been written.
     pub(crate) fn written(&mut self) {
-        self.before.copy_from_slice(&self.values);
+        self.before = None;
     }
 }
 

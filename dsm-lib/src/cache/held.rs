@@ -25,31 +25,29 @@ pub(crate) enum Wanted {
 pub(crate) struct Back<C> {
     pub(crate) delegation: u64,
     pub(crate) version: u64,
-    /// The delegation goes on.
-    pub(crate) kept: bool,
-    /// Of which `parts` are sent; none if nothing is.
-    pub(crate) content: Option<C>,
-    pub(crate) parts: Parts,
+    pub(crate) made: Made<C>,
     /// Accesses served here in this delegation.
     pub(crate) served: u64,
 }
 
-/// Which elements are sent.
+/// What this process made of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Parts {
-    All,
-    Ranges(Vec<(u32, u32)>),
+pub(crate) enum Made<C> {
+    /// It gives the object back, unchanged.
+    Nothing,
+    /// It gives the object back, with this content.
+    All(C),
+    /// It keeps the object; these elements of its content are for others to read.
+    Parts(C, Vec<(u32, u32)>),
 }
 
 impl<C> Back<C> {
-    /// The answer about an object that this process does not have: nothing, of nothing.
+    /// The answer about an object that this process does not have.
     pub(crate) fn nothing(delegation: u64) -> Self {
         Self {
             delegation,
             version: 0,
-            kept: false,
-            content: None,
-            parts: Parts::Ranges(Vec::new()),
+            made: Made::Nothing,
             served: 0,
         }
     }
@@ -215,8 +213,8 @@ impl<C: Clone> Held<C> {
         let content = self.content.clone()?;
         let d = self.delegation.as_mut().filter(|d| d.unpublished)?;
         d.unpublished = false;
-        let parts = Parts::Ranges(d.watched.clone());
-        Some(d.part(content, parts, &mut self.version))
+        let ranges = d.watched.clone();
+        Some(d.part(content, ranges, &mut self.version))
     }
 
     /// Gives the object back, if it is delegated to this process and not being edited.
@@ -230,21 +228,17 @@ impl<C: Clone> Held<C> {
         match wanted {
             Wanted::Elements(first, end) => {
                 d.watch((first, end));
-                let parts = Parts::Ranges(vec![(first, end)]);
-                Some(d.part(content, parts, &mut self.version))
+                Some(d.part(content, vec![(first, end)], &mut self.version))
             }
             Wanted::Everything => {
-                let (content, parts) = match d.changed {
-                    true => (Some(content), Parts::All),
-                    false => (None, Parts::Ranges(Vec::new())),
-                };
                 self.version += u64::from(d.newer);
                 let back = Back {
                     delegation: d.number,
                     version: self.version,
-                    kept: false,
-                    content,
-                    parts,
+                    made: match d.changed {
+                        true => Made::All(content),
+                        false => Made::Nothing,
+                    },
                     served: d.served,
                 };
                 self.delegation = None;
@@ -353,14 +347,12 @@ impl Delegation {
         }
     }
 
-    fn part<C>(&mut self, content: C, parts: Parts, version: &mut u64) -> Back<C> {
+    fn part<C>(&mut self, content: C, ranges: Vec<(u32, u32)>, version: &mut u64) -> Back<C> {
         *version += u64::from(std::mem::take(&mut self.newer));
         Back {
             delegation: self.number,
             version: *version,
-            kept: true,
-            content: Some(content),
-            parts,
+            made: Made::Parts(content, ranges),
             served: self.served,
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use dosmos_proto::{ObjectId, wire};
 
-use super::held::{Answer, Back, Held, Hits, Parts, Wanted};
+use super::held::{Answer, Back, Held, Hits, Made, Wanted};
 use crate::element::Element;
 use crate::subject::Thing;
 
@@ -171,22 +171,31 @@ impl<T: Element> Slot<T> {
     }
 
     fn to_wire(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
-        let content = back.content.as_deref().map_or(&[][..], Vec::as_slice);
-        let ranges = match back.parts {
-            Parts::All => vec![(0, content.len() as u32)],
-            Parts::Ranges(ranges) => ranges,
-        };
-        let part = |(first, end): (u32, u32)| {
+        let part = |content: &[T], (first, end): (u32, u32)| {
             let values = content.get(first as usize..end as usize)?;
             let data = Bytes::copy_from_slice(T::bytes_of(values));
             Some(wire::Part { first, data })
+        };
+        let (kept, parts) = match back.made {
+            Made::Nothing => (false, Vec::new()),
+            Made::All(content) => {
+                let all = (0, content.len() as u32);
+                (false, part(&content, all).into_iter().collect())
+            }
+            Made::Parts(content, ranges) => {
+                let ranges = ranges.into_iter();
+                (
+                    true,
+                    ranges.filter_map(|range| part(&content, range)).collect(),
+                )
+            }
         };
         wire::Return {
             object: self.object.to_wire(),
             delegation: back.delegation,
             version: back.version,
-            kept: back.kept,
-            parts: ranges.into_iter().filter_map(part).collect(),
+            kept,
+            parts,
             served: back.served,
         }
     }

@@ -34,7 +34,7 @@ use super::common::{
     Cluster, Told, acquire, barrier, fetch_add, number, read, read_range, read_to_have,
     read_to_keep, release_with, vector, write, write_bytes, written,
 };
-use super::held::{self, Answer, Back, Held, Parts};
+use super::held::{self, Answer, Back, Held, Made};
 use super::monitoring;
 
 /// What goes wrong in a run.
@@ -707,21 +707,24 @@ impl Sim {
     /// Sends what goes back to an owner, after what was counted.
     fn send_back(&mut self, a: usize, object: usize, back: Back<Bytes>) {
         self.report(a);
-        let content = back.content.unwrap_or_default();
-        let ranges = match back.parts {
-            Parts::All => vec![(0, ELEMENTS as u32)],
-            Parts::Ranges(ranges) => ranges,
-        };
-        let part = |(first, end): (u32, u32)| {
+        let part = |content: &Bytes, (first, end): (u32, u32)| {
             let range = first as usize * 8..end as usize * 8;
             (first, content.slice(range))
+        };
+        let (kept, parts) = match back.made {
+            Made::Nothing => (false, Vec::new()),
+            Made::All(content) => (false, vec![part(&content, (0, ELEMENTS as u32))]),
+            Made::Parts(content, ranges) => {
+                let ranges = ranges.into_iter();
+                (true, ranges.map(|range| part(&content, range)).collect())
+            }
         };
         let back = Return {
             object: self.objects[object].id,
             delegation: back.delegation,
             version: back.version,
-            kept: back.kept,
-            parts: ranges.into_iter().map(part).collect(),
+            kept,
+            parts,
             served: back.served,
         };
         self.c.ask(a as u32, Request::Return(vec![back]));
