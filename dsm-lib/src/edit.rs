@@ -7,7 +7,7 @@ use dosmos_proto::{Runs, wire};
 
 use crate::cache::Taken;
 use crate::element::Element;
-use crate::object::write_of;
+use crate::values::write_of;
 use crate::{Call, Object, Result, drive};
 
 /// Most ranges of elements in one write: a message with the lengths of more could be too long.

@@ -77,6 +77,7 @@ mod section;
 mod session;
 mod settings;
 mod subject;
+mod values;
 mod variable;
 mod view;
 
@@ -87,9 +88,10 @@ pub use dsm::{Dsm, MemoryProcess};
 pub use edit::Edit;
 pub use element::{Element, Number};
 pub use error::{Error, Result};
-pub use object::{Exchange, Object};
+pub use object::Object;
 pub use section::{ReleaseFailed, ScalarSection, Section};
 pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
+pub use values::Exchange;
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
 

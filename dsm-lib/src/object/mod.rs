@@ -1,0 +1,323 @@
+//! One object of a variable: what is read, written, locked and owned as a whole.
+
+mod calls;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dosmos_proto::{Cache, ObjectId, Region, Variable as Declared};
+
+use crate::cache::{Slot, Taken};
+use crate::call::blocking;
+use crate::element::{Element, Number};
+use crate::lock::Lock;
+use crate::subject::Thing;
+use crate::values::{Exchange, add, exchange};
+use crate::{Call, Dsm, Edit, Error, Result, Section, View};
+
+/// The epoch of the section that an access belongs to; none outside a section.
+type InSection = Option<u64>;
+
+/// Outside a section.
+const OUTSIDE: InSection = None;
+
+/// A handle of one object. Cheap to clone.
+#[derive(Clone)]
+pub struct Object<T> {
+    dsm: Dsm,
+    owner: Arc<str>,
+    thing: Thing,
+    id: ObjectId,
+    region: Region,
+    /// None: the owner's queue.
+    lock: Option<Arc<Lock>>,
+    /// What this process holds of it; none if copies are kept at memory processes only.
+    slot: Option<Arc<Slot<T>>>,
+    /// It may be delegated to this process.
+    may_have: bool,
+}
+
+impl<T: Element> Object<T> {
+    pub(crate) fn new(
+        dsm: Dsm,
+        name: Arc<str>,
+        variable: &Declared,
+        index: u32,
+        lock: Option<Arc<Lock>>,
+    ) -> Option<Self> {
+        let region = variable.spec().layout().region(index)?;
+        let id = ObjectId::new(variable.id(), index);
+        let thing = Thing {
+            name,
+            object: Some(id),
+            only: variable.spec().layout().objects() == 1,
+        };
+        let caches = variable.spec().cache() == Cache::Ap;
+        let owner = dsm.memory_process_name(variable.owner(index));
+        Some(Self {
+            may_have: caches && *owner == *dsm.memory_process(),
+            owner,
+            slot: caches
+                .then(|| dsm.slot(&thing, region.elements() as usize))
+                .flatten(),
+            dsm,
+            thing,
+            id,
+            region,
+            lock,
+        })
+    }
+
+    /// Its position in the variable, row-major over the parts.
+    pub fn index(&self) -> u32 {
+        self.id.index
+    }
+    /// Its number in the cluster.
+    pub fn id(&self) -> ObjectId {
+        self.id
+    }
+    /// The rectangle of the variable that it holds.
+    pub fn region(&self) -> Region {
+        self.region
+    }
+    /// Name of the memory process that owns it.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+    /// Whether this process's own memory process owns it.
+    pub fn is_local(&self) -> bool {
+        *self.owner == *self.dsm.memory_process()
+    }
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty)] // an object has at least one element
+    pub fn len(&self) -> usize {
+        self.region.elements() as usize
+    }
+    /// The same object, with another deadline for operations on it.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self {
+            dsm: self.dsm.with_deadline(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// Reads the whole object. One access, one trace record.
+    ///
+    /// # Errors
+    /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
+    pub fn read(&self) -> Result<View<T>> {
+        match self.held(&(0..self.len()), self.region.columns as usize) {
+            Some(view) => Ok(view),
+            None => blocking(|| self.read_whole(OUTSIDE)),
+        }
+    }
+    /// See [`read`](Self::read).
+    pub fn read_async(&self) -> Call<View<T>> {
+        match self.held(&(0..self.len()), self.region.columns as usize) {
+            Some(view) => Call::done(Ok(view)),
+            None => self.read_whole(OUTSIDE),
+        }
+    }
+
+    /// Elements `range` of a copy in this process, if it has a valid one; a read that sends nothing.
+    #[inline]
+    fn held(&self, range: &Range<usize>, columns: usize) -> Option<View<T>> {
+        let slot = self.slot.as_ref()?;
+        let inside = range.start < range.end && range.end <= self.len();
+        let (values, version) = inside.then(|| slot.read(range)).flatten()?;
+        Some(View::of(values, range.clone(), columns, version))
+    }
+
+    /// Reads elements `range` of the object.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
+    pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
+        match self.held(&range, range.len()) {
+            Some(view) => Ok(view),
+            None => blocking(|| self.read_elements(OUTSIDE, range)),
+        }
+    }
+    /// See [`read_range`](Self::read_range).
+    pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
+        match self.held(&range, range.len()) {
+            Some(view) => Call::done(Ok(view)),
+            None => self.read_elements(OUTSIDE, range),
+        }
+    }
+
+    /// Reads element `at` of the object.
+    ///
+    /// # Errors
+    /// As [`read_range`](Self::read_range).
+    pub fn get(&self, at: usize) -> Result<T> {
+        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
+            Some(value) => Ok(value),
+            None => blocking(|| self.read_element(OUTSIDE, at)),
+        }
+    }
+    /// See [`get`](Self::get).
+    pub fn get_async(&self, at: usize) -> Call<T> {
+        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
+            Some(value) => Call::done(Ok(value)),
+            None => self.read_element(OUTSIDE, at),
+        }
+    }
+
+    /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by
+    /// others at this process's next release or barrier at the latest.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
+    /// [`read`](Self::read).
+    pub fn write(&self, values: &[T]) -> Result<()> {
+        match values.len() == self.len() {
+            true => self.write_at(0, values),
+            false => self.write_async(values).wait(),
+        }
+    }
+    /// See [`write`](Self::write).
+    pub fn write_async(&self, values: &[T]) -> Call<()> {
+        self.write_whole(OUTSIDE, values)
+    }
+
+    /// Writes `values` over the elements from `first` on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
+    pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
+        let here = || self.write_here(OUTSIDE, first, values);
+        self.change(values.len(), here, || self.write_at_async(first, values))
+    }
+    /// See [`write_at`](Self::write_at).
+    pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
+        self.write_part(OUTSIDE, first, values)
+    }
+
+    /// The elements as a slice to change in place, outside a section. If this process has the object to itself
+    /// (a variable with [`Cache::Ap`] whose object its own memory process owns), this takes no message and no
+    /// copy; else it reads the object, and what is changed is written when the [`Edit`] is finished or dropped.
+    /// One read, and one write if anything may have changed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn edit(&self) -> Result<Edit<T>> {
+        if let Some(taken) = self.slot.as_ref().and_then(|slot| slot.take(false)) {
+            return Ok(Edit::in_place(self.clone(), taken));
+        }
+        if !self.may_have {
+            return Ok(Edit::new(self.clone(), self.read()?.into_vec()));
+        }
+        let view = blocking(|| self.read_to_have())?;
+        match (self.slot.as_ref().and_then(|slot| slot.take(true)), view) {
+            // Given to this process with that read.
+            (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
+            (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
+            (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
+        }
+    }
+
+    /// Changes `elements` elements `here`, if this process has the object to itself, and by a message otherwise;
+    /// asks for the object before that, if it was changed often.
+    #[inline]
+    fn change<R>(
+        &self,
+        elements: usize,
+        here: impl Fn() -> Option<R>,
+        there: impl FnOnce() -> Call<R>,
+    ) -> Result<R> {
+        if let Some(done) = here() {
+            return Ok(done);
+        }
+        let bytes = (elements * size_of::<T>()) as u64;
+        let slot = self.slot.as_ref().filter(|_| self.may_have);
+        if slot.is_some_and(|slot| slot.wants_to_change(bytes)) {
+            blocking(|| self.read_to_have())?;
+        }
+        blocking(there)
+    }
+
+    /// Puts back what was taken to be edited.
+    pub(crate) fn put(&self, taken: Taken<T>) -> Result<()> {
+        let (kept, asked) = match &self.slot {
+            Some(slot) => slot.put(taken),
+            None => (false, false),
+        };
+        if asked {
+            self.dsm.edited(self.id);
+        }
+        match kept {
+            true => Ok(()),
+            false => Err(Error::TakenBack {
+                what: format!("the edit of {}", self.thing),
+                object: self.thing.to_string(),
+            }),
+        }
+    }
+
+    /// Writes element `at`.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn set(&self, at: usize, value: T) -> Result<()> {
+        self.write_at(at, &[value])
+    }
+    /// See [`set`](Self::set).
+    pub fn set_async(&self, at: usize, value: T) -> Call<()> {
+        self.write_at_async(at, &[value])
+    }
+
+    /// Waits for exclusive access, in the order of arrival (unless the variable's
+    /// [`LockKind`](crate::LockKind) is another), and opens a section.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
+    /// process holds the object already, in whatever thread; else as [`read`](Self::read).
+    pub fn acquire(&self) -> Result<Section<T>> {
+        let Some(lock) = &self.lock else {
+            return blocking(|| self.acquire_async());
+        };
+        lock.acquire(self.id.index as usize, self.dsm.deadline())?;
+        Ok(Section::of_words(self.clone(), lock.clone()))
+    }
+    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
+    pub fn acquire_async(&self) -> Call<Section<T>> {
+        self.acquire_as(|section| section)
+    }
+
+    /// Stores `new` in element `at` if it is `expected`, bit for bit, in one step at the owner.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        let here = || self.atomic_here(OUTSIDE, at, |value| exchange(value, expected, new));
+        self.change(1, here, || self.compare_exchange_async(at, expected, new))
+    }
+    /// See [`compare_exchange`](Self::compare_exchange).
+    pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
+        self.exchange(OUTSIDE, at, expected, new)
+    }
+}
+
+impl<T: Number> Object<T> {
+    /// Adds `delta` to element `at` (integers wrap), in one step at the owner; returns the value before.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
+        let here = || self.atomic_here(OUTSIDE, at, |value| add(value, delta));
+        self.change(1, here, || self.fetch_add_async(at, delta))
+    }
+    /// See [`fetch_add`](Self::fetch_add).
+    pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
+        self.add(OUTSIDE, at, delta)
+    }
+}
+
+impl<T> std::fmt::Debug for Object<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Object({} at {})", self.thing, self.owner)
+    }
+}
