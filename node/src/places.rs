@@ -12,7 +12,7 @@ use tonic::transport::server::Connected;
 /// Connections where the system does not say how many files may be open.
 const USUAL: usize = 768;
 
-/// How many connections a process accepts: three of four files that it may open, so that its stores, logs and own
+/// How many connections a process accepts: three quarters of the files that it may open, so that its stores, logs and own
 /// connections always find one.
 pub(crate) fn most_connections() -> usize {
     match getrlimit(Resource::RLIMIT_NOFILE) {

@@ -564,13 +564,7 @@ impl Cluster {
                 epoch,
                 version,
                 value,
-            } => {
-                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
-                format!(
-                    "granted epoch {epoch} v{version}{}",
-                    value.unwrap_or_default()
-                )
-            }
+            } => granted_text(*epoch, *version, value.as_ref()),
             Reply::Released { version } => format!("released v{version}"),
             Reply::Passed { generation } => format!("passed generation {generation}"),
             Reply::Published => "published".into(),
@@ -644,13 +638,7 @@ impl Cluster {
                 epoch,
                 version,
                 value,
-            } => {
-                let value = value.as_ref().map(|v| format!(" value {}", number(v)));
-                format!(
-                    "granted epoch {epoch} v{version}{}",
-                    value.unwrap_or_default()
-                )
-            }
+            } => granted_text(*epoch, *version, value.as_ref()),
             Response::Released { version } => format!("released v{version}"),
             Response::Renewed => "renewed".into(),
             Response::Flushed => "flushed".into(),
@@ -689,6 +677,11 @@ impl Cluster {
             Notice::MpGone { mp, back } => gone_text(&self.mp(*mp), *back),
         }
     }
+}
+
+fn granted_text(epoch: u64, version: u64, value: Option<&Bytes>) -> String {
+    let value = value.map_or_else(String::new, |v| format!(" value {}", number(v)));
+    format!("granted epoch {epoch} v{version}{value}")
 }
 
 fn gone_text(name: &str, back: bool) -> String {
