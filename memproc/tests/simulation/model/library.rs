@@ -1,0 +1,320 @@
+//! What the library of an application process does: copies and objects that it holds itself, told by a stream that
+//! it reads late.
+
+use super::*;
+
+impl Sim {
+    /// A read of a copy that the process has itself, if it has one.
+    pub(super) fn read_held(&mut self, a: usize, object: usize) -> bool {
+        let bytes = ELEMENTS * 8;
+        let held = self.aps[a].held.entry(object).or_default().read(bytes);
+        let Some((data, version, _)) = held.map(|(d, v, f)| (d.clone(), v, f)) else {
+            return false;
+        };
+        let known = self.aps[a].floors.get(object).copied().unwrap_or(0);
+        let passed = self.aps[a].passed.get(&object).copied().unwrap_or(0);
+        let known = known.max(passed);
+        let floor = self.floor(a, object, known);
+        self.c.log.push(format!(
+            "ap{a} reads its copy of v{object}: {} v{version}",
+            number(&data)
+        ));
+        self.count(Doing::Read {
+            object,
+            floor,
+            overlaps: false,
+        });
+        self.check_version(a, object, version);
+        self.check_read(a, object, floor, &data);
+        true
+    }
+
+    /// Tells the memory process of reads that it did not see.
+    pub(super) fn report(&mut self, a: usize) {
+        let mut reads = Vec::new();
+        for (object, held) in &mut self.aps[a].held {
+            let (read, written) = held.take_hits();
+            for (hits, writes) in [(read, false), (written, true)] {
+                reads.extend(hits.map(|hits| LocalAccesses {
+                    object: self.objects[*object].id,
+                    writes,
+                    count: hits.count,
+                    first: self.c.now,
+                    last: self.c.now,
+                    bytes: hits.bytes,
+                    version: hits.version,
+                }));
+            }
+        }
+        if !reads.is_empty() {
+            reads.sort_unstable_by_key(|r| r.object);
+            self.c.ask(a as u32, Request::Report(reads));
+        }
+    }
+
+    /// Whether the process has an object to itself that it may write outside sections.
+    pub(super) fn has_to_itself(&self, a: usize, object: usize) -> bool {
+        let may = match self.objects[object].kind {
+            Kind::Owned { writer, .. } => writer == a,
+            Kind::Counter { .. } => true,
+            Kind::Locked { .. } => false,
+        };
+        let held = self.aps[a].held.get(&object);
+        may && held.is_some_and(|h| h.is_exclusive() && h.get().is_some())
+    }
+
+    /// A write or fetch-add of an object that the process has to itself: at once, or in an edit that it
+    /// finishes later.
+    pub(super) fn change_here(&mut self, a: usize, object: usize) {
+        let edits = self.rng.random_bool(0.3);
+        let bytes = ELEMENTS * 8;
+        let new = match &mut self.objects[object].kind {
+            Kind::Owned { issued, .. } => {
+                *issued += 1;
+                Some(*issued)
+            }
+            Kind::Counter { issued, .. } => {
+                *issued += 1;
+                None
+            }
+            Kind::Locked { .. } => return,
+        };
+        let next = |before: u64| new.unwrap_or(before + 1);
+        let held = self.aps[a].held.entry(object).or_default();
+        let before = if edits {
+            let Some((content, delegation, _)) = held.take(bytes, false) else {
+                return;
+            };
+            let before = number(&content);
+            let content = with_first(&content, next(before));
+            self.aps[a].edits.push((object, delegation, content));
+            self.count(Doing::Read {
+                object,
+                floor: 0,
+                overlaps: false,
+            });
+            before
+        } else {
+            let changed = held.change(bytes, |content| {
+                let before = number(content);
+                *content = with_first(content, next(before));
+                before
+            });
+            let Some((before, ..)) = changed else {
+                return;
+            };
+            before
+        };
+        self.c.log.push(format!(
+            "ap{a} {} v{object} itself: {before} becomes {}",
+            if edits { "edits" } else { "changes" },
+            next(before)
+        ));
+        self.count(Doing::Add { object });
+        let fell_back = self.objects[object].fell_back;
+        match &mut self.objects[object].kind {
+            Kind::Owned { written, .. } => drop(written.insert(next(before))),
+            Kind::Counter { handed_out, .. } => {
+                let new = handed_out.insert(before) || fell_back;
+                self.aps[a].own.insert(object, before + 1);
+                self.must(new, &format!("{before} was handed out twice"));
+            }
+            Kind::Locked { .. } => {}
+        }
+    }
+
+    /// Ends the oldest edit of a process, if it has one open.
+    pub(super) fn finish_edit(&mut self, a: usize) -> bool {
+        if self.aps[a].edits.is_empty() {
+            return false;
+        }
+        let (object, delegation, content) = self.aps[a].edits.remove(0);
+        let held = self.aps[a].held.entry(object).or_default();
+        held.put(delegation, content);
+        let answers = held.answers();
+        self.c.log.push(format!("ap{a} has edited v{object}"));
+        answers
+            .into_iter()
+            .for_each(|back| self.send_back(a, object, back));
+        true
+    }
+
+    /// Publishes what the process changed of what others read.
+    pub(super) fn publish(&mut self, a: usize) {
+        for object in 0..self.objects.len() {
+            let held = self.aps[a].held.get_mut(&object);
+            if let Some(back) = held.and_then(Held::publish) {
+                self.send_back(a, object, back);
+            }
+        }
+    }
+
+    /// Sends what goes back to an owner, after what was counted.
+    pub(super) fn send_back(&mut self, a: usize, object: usize, back: Back<Bytes>) {
+        self.report(a);
+        let part = |content: &Bytes, (first, end): (u32, u32)| {
+            let range = first as usize * 8..end as usize * 8;
+            (first, content.slice(range))
+        };
+        let (kept, parts) = match back.made {
+            Made::Nothing => (false, Vec::new()),
+            Made::All(content) => (false, vec![part(&content, (0, ELEMENTS as u32))]),
+            Made::Parts(content, ranges) => {
+                let ranges = ranges.into_iter();
+                (true, ranges.map(|range| part(&content, range)).collect())
+            }
+        };
+        let back = Return {
+            object: self.objects[object].id,
+            delegation: back.delegation,
+            version: back.version,
+            kept,
+            parts,
+            served: back.served,
+        };
+        self.c.ask(a as u32, Request::Return(vec![back]));
+    }
+
+    /// An object is taken from a process that had it to itself.
+    pub(super) fn fall_back(&mut self, a: usize, object: usize) {
+        self.disturbed = true;
+        self.objects[object].fell_back = true;
+        let ap = &mut self.aps[a];
+        for list in [&mut ap.seen, &mut ap.own, &mut ap.versions] {
+            list.remove(&object);
+        }
+    }
+
+    /// Everybody has taken everything: what was published is known to all.
+    pub(super) fn all_is_told(&mut self) {
+        self.take_replies();
+        let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
+        for ap in &mut self.aps {
+            ap.floors.clone_from(&floors);
+        }
+    }
+
+    /// What was written to the streams since the last time, with what had been published by then.
+    pub(super) fn fill_streams(&mut self) {
+        if self.c.told.is_empty() {
+            return;
+        }
+        let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
+        for (ap, told) in self.c.told.drain(..) {
+            self.aps[ap.index()]
+                .stream
+                .push_back((told, floors.clone()));
+        }
+    }
+
+    /// Application processes take what they are told, some of it late.
+    pub(super) fn take_some_replies(&mut self) {
+        self.fill_streams();
+        for a in 0..self.aps.len() {
+            let waiting = self.aps[a].stream.len();
+            let taken = match self.rng.random_range(0..4) {
+                0 => 0,
+                1 => self.rng.random_range(0..=waiting),
+                _ => waiting,
+            };
+            (0..taken).for_each(|_| self.take_one(a));
+        }
+    }
+
+    /// Until nothing is on its way.
+    pub(super) fn settle(&mut self) {
+        loop {
+            self.c.run();
+            if !self.take_replies() {
+                return;
+            }
+        }
+    }
+
+    /// They take all; whether there was something.
+    pub(super) fn take_replies(&mut self) -> bool {
+        self.fill_streams();
+        let mut some = false;
+        for a in 0..self.aps.len() {
+            while !self.aps[a].stream.is_empty() {
+                some = true;
+                self.take_one(a);
+            }
+        }
+        some
+    }
+
+    pub(super) fn take_one(&mut self, a: usize) {
+        let Some((told, floors)) = self.aps[a].stream.pop_front() else {
+            return;
+        };
+        self.aps[a].floors = floors;
+        match told {
+            Told::Invalidate(id) => {
+                let object = self.objects.iter().position(|o| o.id == id);
+                let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
+                held.into_iter().for_each(Held::invalidate);
+            }
+            Told::Recall(id, delegation, wanted) => self.recalled(a, id, delegation, wanted),
+            Told::Reply(id) => {
+                let ap = ApId(a as u32);
+                if let Some(reply) = self.c.replies.remove(&(ap, id)) {
+                    self.take_reply(ap, id, reply);
+                }
+            }
+        }
+    }
+
+    /// What the library does when others need an object that is delegated to its process.
+    pub(super) fn recalled(&mut self, a: usize, id: ObjectId, delegation: u64, wanted: Wanted) {
+        let Some(object) = self.objects.iter().position(|o| o.id == id) else {
+            return;
+        };
+        let held = self.aps[a].held.entry(object).or_default();
+        let wanted = match wanted {
+            Wanted::Elements(first, end) => held::Wanted::Elements(first, end),
+            Wanted::Everything => held::Wanted::Everything,
+            Wanted::Lost => {
+                if held.delegation() == Some(delegation) {
+                    held.lose();
+                    self.fall_back(a, object);
+                }
+                return;
+            }
+        };
+        if let Answer::Now(back) = held.recall(delegation, wanted) {
+            self.send_back(a, object, back);
+        }
+    }
+
+    /// What the library does with a reply before anybody learns of it.
+    pub(super) fn hear(&mut self, a: usize, doing: Doing, id: u64, reply: &Reply) {
+        let Some(object) = doing.object() else {
+            return;
+        };
+        let held = self.aps[a].held.entry(object).or_default();
+        match reply {
+            Reply::Read {
+                version,
+                data,
+                delegation: Some(delegation),
+                unchanged,
+                ..
+            } => {
+                let content = (!unchanged).then(|| data.clone());
+                if !held.entrust(id, content, *version, *delegation) {
+                    self.send_back(a, object, Back::nothing(*delegation));
+                }
+            }
+            Reply::Granted { version, .. } | Reply::Released { version } => held.confirm(*version),
+            Reply::Read {
+                version,
+                data,
+                keep: true,
+                ..
+            } => held.keep(id, data.clone(), *version),
+            Reply::Read { version, .. } => held.confirm(*version),
+            _ => {}
+        }
+    }
+}
