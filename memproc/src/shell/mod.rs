@@ -8,6 +8,7 @@
 
 mod codec;
 mod dial;
+mod incoming;
 mod metrics;
 mod peer;
 mod records;
