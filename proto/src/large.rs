@@ -16,7 +16,7 @@ use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
@@ -37,8 +37,9 @@ pub const ENV_LARGE: &str = "DOSMOS_LARGE_MESSAGES";
 /// Where files are memory.
 const MEMORY: &str = "/dev/shm";
 
-/// Files and buffers of a connection that are kept for later contents, if they are not larger than this.
+/// Files of a connection that are kept for later contents, and buffers of a process, if they are not larger than this.
 const MOST_KEPT: usize = 4;
+const MOST_FREE: usize = 8;
 const LARGEST_KEPT: u64 = 16 << 20;
 
 /// A message whose contents may be elsewhere.
@@ -201,7 +202,6 @@ impl LargeMessages {
 struct Inbox {
     path: PathBuf,
     name: String,
-    buffers: Arc<Buffers>,
     /// Locked as long as this process lives: whoever can lock it may remove it.
     _lock: File,
 }
@@ -220,7 +220,6 @@ impl Inbox {
         ours.then_some(Self {
             path,
             name,
-            buffers: Arc::default(),
             _lock: lock,
         })
     }
@@ -232,64 +231,59 @@ impl Inbox {
         if length > MAX_MESSAGE_BYTES || file.metadata()?.len() < u64::from(at.length) {
             return Err(io::Error::other(format!("it has not {length} bytes")));
         }
-        let mut bytes = self.buffers.take(length);
-        file.read_exact_at(&mut bytes, 0)?;
+        let mut buffer = Buffer::take(length);
+        file.read_exact_at(&mut buffer.0, 0)?;
         std::fs::remove_file(&path)?;
-        Ok(Bytes::from_owner(Buffer {
-            bytes,
-            pool: Arc::clone(&self.buffers),
-        }))
+        Ok(Bytes::from_owner(buffer))
     }
 }
 
-/// Memory for contents, used again: to get it of the system takes as long as to fill it.
-#[derive(Debug, Default)]
-struct Buffers(Mutex<Vec<Vec<u8>>>);
+/// A copy of `content`, to be sent.
+pub fn copy_of(content: &[u8]) -> Bytes {
+    if content.len() < LARGE {
+        return Bytes::copy_from_slice(content);
+    }
+    let mut buffer = Buffer::take(content.len());
+    buffer.0.copy_from_slice(content);
+    Bytes::from_owner(buffer)
+}
 
-impl Buffers {
+/// Memory for contents, used again when nobody needs it any more: to get it of the system takes longer than to fill
+/// it.
+struct Buffer(Vec<u8>);
+
+/// Buffers that nobody uses.
+static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+impl Buffer {
     /// One of exactly this length, with whatever in it.
-    fn take(&self, length: usize) -> Vec<u8> {
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(length: usize) -> Self {
         let fits = |b: &Vec<u8>| b.capacity() >= length && b.capacity() / 2 <= length;
-        let found = free.iter().position(fits);
-        let mut buffer = found.map(|at| free.swap_remove(at)).unwrap_or_default();
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = free.iter().rposition(fits);
+        let found = found.map(|at| free.swap_remove(at));
+        drop(free);
+        let mut buffer = found.unwrap_or_default();
         buffer.resize(length, 0);
-        buffer
+        Self(buffer)
     }
-
-    fn put(&self, buffer: Vec<u8>) {
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffer.capacity() as u64 <= LARGEST_KEPT {
-            if free.len() == MOST_KEPT {
-                free.remove(0);
-            }
-            free.push(buffer);
-        }
-    }
-}
-
-/// Contents as long as somebody needs them.
-struct Buffer {
-    bytes: Vec<u8>,
-    pool: Arc<Buffers>,
 }
 
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        &self.0
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.pool.put(std::mem::take(&mut self.bytes));
-    }
-}
-
-impl Drop for Inbox {
-    fn drop(&mut self) {
-        // If it cannot be removed, it is left to whoever sweeps next.
-        let _ = std::fs::remove_dir_all(&self.path);
+        if self.0.capacity() as u64 > LARGEST_KEPT {
+            return;
+        }
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = (free.len() == MOST_FREE).then(|| free.remove(0));
+        free.push(std::mem::take(&mut self.0));
+        drop((free, oldest));
     }
 }
 
