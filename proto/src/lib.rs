@@ -5,6 +5,7 @@
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//! * [`spin`]: how a process waits a moment before it sleeps.
 //! * [`large`]: large messages around a connection, in memory that two processes of one host share.
 //!
 //! Invariant: generated types stop at the edge of each crate. This crate holds no behaviour of a DSM
@@ -20,6 +21,7 @@ pub mod large;
 pub mod layout;
 pub mod phase;
 pub mod runs;
+pub mod spin;
 pub mod time;
 pub mod token;
 pub mod topology;

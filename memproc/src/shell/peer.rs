@@ -129,6 +129,7 @@ pub(super) async fn read_peer(
                 if !feed_peer(shared, peer, session, message) {
                     break LinkError::Replaced;
                 }
+                shared.spinner.event();
             }
             Err(why) => break why,
         }

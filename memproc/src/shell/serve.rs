@@ -133,7 +133,10 @@ impl Session {
                 let why = loop {
                     pause(&shared, &backlog).await;
                     match requests.next().await {
-                        Ok(request) => feed(&shared, ap, request),
+                        Ok(request) => {
+                            feed(&shared, ap, request);
+                            shared.spinner.event();
+                        }
                         Err(why) => break why,
                     }
                 };
