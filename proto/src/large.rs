@@ -28,7 +28,7 @@ use crate::wire::peer_message::Body as Peer;
 use crate::wire::{ApReply, ApRequest, ObjectAccess, OutOfBand, PeerMessage};
 use crate::{MAX_MESSAGE_BYTES, Malformed};
 
-/// Contents of at least so many bytes go around the connection.
+/// Contents of this many bytes or more go around the connection.
 pub const LARGE: usize = 16 << 10;
 
 /// Environment variable that keeps all contents in their messages, if it is `off`.

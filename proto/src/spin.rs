@@ -20,12 +20,15 @@ pub const ENV_SPIN: &str = "DOSMOS_SPIN";
 
 /// If giving the processor away takes longer, somebody else has used it.
 const SHARED: Duration = Duration::from_micros(5);
-/// Then nobody waits awake for so long.
-const BACK_OFF: Duration = Duration::from_millis(2);
+/// Then nobody waits awake for this time, twice as long if that happens again, and at most for the second: who gives the
+/// processor away on a busy machine gets it back late.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Until when (nanoseconds since [`START`]) the processor is somebody else's.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// How long it is somebody else's the next time (nanoseconds).
+static PAUSE: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> u64 {
     START.elapsed().as_nanos() as u64
@@ -45,10 +48,15 @@ async fn look() -> bool {
     let before = now();
     std::thread::yield_now();
     let after = now();
+    let [least, most] = BACK_OFF.map(|d| d.as_nanos() as u64);
+    let pause = PAUSE.load(Ordering::Relaxed).clamp(least, most);
     if after - before > SHARED.as_nanos() as u64 {
-        NOT_BEFORE.store(after + BACK_OFF.as_nanos() as u64, Ordering::Relaxed);
+        PAUSE.store(2 * pause, Ordering::Relaxed);
+        NOT_BEFORE.store(after + pause, Ordering::Relaxed);
         return false;
     }
+    // Nobody else was there: a little more trust with each look.
+    PAUSE.store(pause - pause / 8, Ordering::Relaxed);
     // The runtime has nothing else to do: it asks the system for events, without waiting.
     tokio::task::yield_now().await;
     true
