@@ -2,33 +2,11 @@
 
 use dosmos_proto::{ApId, MpId, ObjectId, VarId};
 use dosmos_trace::Record;
-use rustc_hash::FxHashMap;
 
-use crate::clocks::Clock;
 use crate::found::Question;
 use crate::kind::Kind;
+use crate::opening::{Barrier, Opening};
 use crate::verifier::Verifier;
-
-/// One opening.
-#[derive(Debug)]
-struct Opening {
-    arrived: Vec<Record>,
-    passed: usize,
-    clock: Clock,
-    loose: Clock,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Barrier {
-    /// None: not known.
-    participants: Option<Vec<ApId>>,
-    openings: FxHashMap<u32, Opening>,
-    /// The last opening that all passed.
-    complete: u32,
-    /// Somebody passed without waiting for all.
-    given_up: u32,
-    failed: bool,
-}
 
 impl Verifier {
     /// A process comes to a barrier: everything that it did before is published.

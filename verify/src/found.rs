@@ -30,8 +30,8 @@ pub(crate) enum Question {
     Forgotten,
     /// Two clocks whose difference is not known.
     Clocks,
-    /// Reads in a process just after what they had to come after.
-    Overlaps,
+    /// Accesses in a process, by a clock of its own.
+    OwnClock,
     /// Releases without a version.
     Unversioned,
     /// Barriers of which nothing is known.
@@ -193,10 +193,10 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
              agree",
             "one event manager for both, or hosts whose clocks agree",
         ),
-        Question::Overlaps => (
-            format!("whether reads of {name} in the application process were new enough"),
-            "an older version was read in the process less than 5 ms after a reply was sent to it that makes that copy void; whether it had \
-             taken the reply is not recorded",
+        Question::OwnClock => (
+            format!("whether reads of {name} were new enough"),
+            "an older version was read than the times of the records ask for, and accesses in application processes are told by \
+             their own clocks, which nothing relates to those of memory processes",
             "the same program with `cache = mp` for the variable",
         ),
         Question::Unversioned => (

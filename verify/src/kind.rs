@@ -56,8 +56,6 @@ kinds! {
     TornRelease, "torn-release", "a release makes all writes of its section visible in one step (rules 2 and 4)";
     /// A copy at a memory process was read although a newer version had been released.
     StaleCopy, "stale-copy", "a read sees every write released before the reader's last acquire or barrier (rules 3 and 4)";
-    /// A copy in an application process was read although a newer version had been released.
-    StaleLocalCopy, "stale-local-copy", "a copy in an application process is void when its process synchronises (rules 2 and 4)";
     /// The owner itself served an older version than one that was published before.
     LostWrite, "lost-write", "what was released or published stays (rules 2, 4 and 6)";
     /// A process did not read its own write.

@@ -19,6 +19,7 @@ mod kind;
 mod locks;
 mod names;
 mod object;
+mod opening;
 mod owners;
 mod pairs;
 mod process;

@@ -6,7 +6,7 @@ use dosmos_trace::Record;
 use crate::found::Question;
 use crate::kind::Kind;
 use crate::object::{Publication, Released, Required};
-use crate::process::{Open, Section};
+use crate::process::{Open, Section, by_own_clock};
 use crate::verifier::Verifier;
 
 impl Verifier {
@@ -33,6 +33,11 @@ impl Verifier {
             return;
         }
         match o.required(&process.clock, &grant) {
+            Required::At(p) | Required::Between(p, _)
+                if grant.version < p.version && by_own_clock(&p.write) =>
+            {
+                self.found.doubt(Question::OwnClock, object.var);
+            }
             Required::At(p) | Required::Between(p, _) if grant.version < p.version => {
                 let mut records = vec![p.write];
                 records.extend((p.by != p.write).then_some(p.by));

@@ -87,6 +87,8 @@ pub(crate) struct Object {
     /// Its releases have no versions.
     pub(crate) unversioned: bool,
     pub(crate) shadow: Shadow,
+    /// An access in an application process may have been a race.
+    pub(crate) unsure: bool,
     /// What atomic operations on it come after.
     pub(crate) atomics: Option<Clock>,
     pub(crate) pairs: Pairs,

@@ -96,7 +96,10 @@ impl Verifier {
                 });
         }
         let group = |mp: MpId| names.topology().mp(mp).map(|mp| mp.group);
-        if record.flags.optimized && group(record.mp) != group(record.peer) {
+        if record.flags.optimized
+            && !record.flags.in_process
+            && group(record.mp) != group(record.peer)
+        {
             self.found
                 .certain(names, Kind::CopyAcrossGroups, object, &[*record], || {
                     format!(

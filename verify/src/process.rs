@@ -8,6 +8,13 @@ use rustc_hash::FxHashMap;
 
 use crate::clocks::Clock;
 
+/// Whether a record tells times by the clock of the application process itself, of which nobody knows how far it is from that of
+/// its memory process: accesses that it served in itself and reported later. What a section wrote has elements, and the time
+/// of its release.
+pub(crate) fn by_own_clock(record: &Record) -> bool {
+    record.flags.in_process && record.range == (0, 0)
+}
+
 /// A section that is open.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {

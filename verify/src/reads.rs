@@ -1,23 +1,14 @@
 //! Reads: what each had to see, and what its process and its copy showed before.
 
-use dosmos_proto::Nanos;
 use dosmos_trace::Record;
 
 use crate::found::Question;
 use crate::kind::Kind;
 use crate::object::{Publication, Required};
 use crate::process::Open;
+use crate::process::by_own_clock;
 use crate::races::{Access, Touch};
 use crate::verifier::Verifier;
-
-/// How long after a reply an application process may read a copy in itself that the reply made void, at most: it takes its
-/// replies when it next runs (contract, rule 2).
-const TAKEN_WITHIN: Nanos = Nanos(5_000_000);
-
-/// Whether a read in the application process may come before the reply of an operation that was recorded as over before it.
-fn may_precede(read: &Record, operation: &Record) -> bool {
-    read.flags.in_process && read.start <= operation.end() + TAKEN_WITHIN
-}
 
 impl Verifier {
     pub(crate) fn read(&mut self, slot: usize, read: &Record) {
@@ -64,18 +55,13 @@ impl Verifier {
         let names = &self.names;
         let old = |p: &Publication| read.version < p.version;
         // Versions of an object that is delegated to its writer go up when it is given back.
-        let own_copy = |p: &Publication| {
-            p.ap == read.ap && read.flags.in_process && p.write.flags.in_process && !p.released
-        };
         match o.required(&process.clock, read) {
-            Required::At(p) | Required::Between(p, _) if old(p) && !own_copy(p) => {
-                let latest = process.learned.is_some_and(|l| may_precede(read, &l));
-                if latest || p.ap == read.ap && may_precede(read, &p.by) {
-                    return self.found.doubt(Question::Overlaps, read.object.var);
+            Required::At(p) | Required::Between(p, _) if old(p) => {
+                if by_own_clock(read) || by_own_clock(&p.write) {
+                    return self.found.doubt(Question::OwnClock, read.object.var);
                 }
                 let kind = match () {
                     () if p.ap == read.ap => Kind::OwnWriteMissed,
-                    () if read.flags.in_process => Kind::StaleLocalCopy,
                     () if read.flags.optimized => Kind::StaleCopy,
                     () => Kind::LostWrite,
                 };
@@ -96,12 +82,7 @@ impl Verifier {
                         read.version
                     )
                 };
-                // What nobody has seen of an object that is delegated goes with its process, if that is lost.
-                let delegated = p.write.flags.in_process && !p.released;
-                match delegated {
-                    true => self.found.presumed(names, kind, read.object, &records, why),
-                    false => self.found.certain(names, kind, read.object, &records, why),
-                }
+                self.found.certain(names, kind, read.object, &records, why);
                 return;
             }
             Required::Between(_, newest) if read.version < newest => {
@@ -109,11 +90,12 @@ impl Verifier {
             }
             _ => {}
         }
+        if by_own_clock(read) {
+            return;
+        }
         let seen = o.seen.iter().find(|s| s.ap == read.ap);
         if let Some(wrote) = seen.and_then(|s| s.wrote)
             && read.version < wrote.version
-            && !(read.flags.in_process && wrote.flags.in_process)
-            && !may_precede(read, &wrote)
         {
             let records = [wrote, *read];
             self.found
@@ -128,7 +110,6 @@ impl Verifier {
             return;
         }
         let before = seen.and_then(|s| s.read);
-        let before = before.filter(|before| !may_precede(read, before));
         let back = |before: &Record| {
             (read.version < before.version)
                 .then(|| o.changed_between(read.version, before.version))
@@ -162,6 +143,9 @@ impl Verifier {
     /// A read is over before what its process does next.
     pub(crate) fn has_read(&mut self, open: &Open) {
         let read = open.record;
+        if by_own_clock(&read) {
+            return;
+        }
         let seen = self.objects[open.slot].seen(read.ap);
         if seen.read.is_none_or(|r| r.version <= read.version) {
             seen.read = Some(read);
@@ -187,6 +171,7 @@ impl Verifier {
         let accesses = record.accesses();
         let known = record.range.0 < record.range.1 || elements == Some(1);
         let exact = known
+            && !by_own_clock(record)
             && (record.flags.atomic
                 || whole == 0
                 || record.bytes == whole
@@ -214,6 +199,10 @@ impl Verifier {
         }
         if self.disordered {
             return self.found.doubt(Question::Order, of);
+        }
+        if by_own_clock(record) || by_own_clock(&race.earlier.record) {
+            self.objects[slot].unsure = true;
+            return;
         }
         if !race.exact {
             return self.found.doubt(Question::Elements, of);

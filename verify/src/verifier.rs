@@ -12,12 +12,12 @@ use dosmos_trace::query::{Catalog, Completeness};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
-use crate::barriers::Barrier;
 use crate::clocks::Clock;
-use crate::found::Found;
+use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::names::Names;
 use crate::object::{Object, SLACK};
+use crate::opening::Barrier;
 use crate::pairs::Odd;
 use crate::process::{Open, Process};
 use crate::verdict::{Doubt, Looked, State, Verdict, Violation};
@@ -353,6 +353,10 @@ impl Verifier {
     fn close_objects(&mut self) {
         for slot in 0..self.objects.len() {
             let (o, id) = (&self.objects[slot], self.ids[slot]);
+            // With sections the library reads in them, which are ordered.
+            if o.unsure && o.releases == 0 {
+                self.found.doubt(Question::Elements, id.var);
+            }
             if o.unversioned {
                 continue;
             }

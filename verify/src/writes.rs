@@ -4,7 +4,7 @@ use dosmos_trace::{Op, Record};
 
 use crate::found::Question;
 use crate::kind::Kind;
-use crate::process::Open;
+use crate::process::{Open, by_own_clock};
 use crate::verifier::Verifier;
 
 /// Whether a write changed nothing: an atomic operation that stored nothing.
@@ -16,7 +16,8 @@ impl Verifier {
     pub(crate) fn write(&mut self, slot: usize, write: &Record) {
         let (ap, object) = (write.ap, write.object);
         let process = &mut self.processes[ap.index()];
-        let in_section = match process.section(object) {
+        let section = process.section(object).filter(|_| !by_own_clock(write));
+        let in_section = match section {
             Some(section) => {
                 if write.version < section.acquire.version && !self.objects[slot].unversioned {
                     let acquire = section.acquire;
@@ -61,17 +62,20 @@ impl Verifier {
         let write = open.record;
         let process = &mut self.processes[write.ap.index()];
         // What is in a section is published by its release.
-        let in_section = process
-            .section(write.object)
-            .is_some_and(|s| s.acquire.end() <= write.start);
-        let with_release =
-            write.flags.in_process && write.duration.0 == 0 && write.range.0 < write.range.1;
+        let in_section = !by_own_clock(&write)
+            && process
+                .section(write.object)
+                .is_some_and(|s| s.acquire.end() <= write.start);
+        let with_release = write.flags.in_process && !by_own_clock(&write);
         if in_section || with_release || is_void(&write) {
             return;
         }
         let last = process.unpublished.entry(write.object).or_insert(open);
         if last.record.version <= write.version {
             *last = open;
+        }
+        if by_own_clock(&write) {
+            return;
         }
         let seen = self.objects[open.slot].seen(write.ap);
         if seen.wrote.is_none_or(|w| w.version <= write.version) {
