@@ -41,6 +41,24 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Measure precision and recall of `dosmos check` on generated traces with known pathologies
     Findings(FindingsArgs),
+    /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
+    Verify(VerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Operations of application processes
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) operations: u64,
+    /// Application processes
+    #[arg(long, default_value_t = 16)]
+    pub(crate) processes: u32,
+    /// Objects
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) objects: u32,
+    /// Do not look for data races
+    #[arg(long)]
+    pub(crate) no_races: bool,
 }
 
 #[derive(Debug, Args)]

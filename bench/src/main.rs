@@ -25,6 +25,7 @@ mod run;
 mod statistics;
 mod store;
 mod top;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         .build()?;
     match command {
         Command::Findings(args) => findings::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Latency(args) => runtime.block_on(latency::run(args)),
         Command::Network(args) => runtime.block_on(network::run(args)),
         Command::Predict(args) => runtime.block_on(predict::run(args)),

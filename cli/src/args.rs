@@ -16,7 +16,7 @@ use dosmos_trace::query::table::SortKey;
 
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
-pub(crate) use findings::{CheckArgs, DiffArgs};
+pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Find bad sharing in a run: what it costs, and what to change
     #[command(after_help = help::CHECK)]
     Check(CheckArgs),
+    /// Prove or refute that the memory was consistent in a run, and find data races of its program
+    #[command(after_help = help::VERIFY)]
+    Verify(VerifyArgs),
     /// Compare two runs of a program, phase by phase (a phase is the time between two barriers)
     #[command(after_help = help::DIFF)]
     Diff(DiffArgs),

@@ -3,6 +3,7 @@
 //! * [`config`]: the cluster file.
 //! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
+//! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
 //! * `sources`, `query`, `top`: asking running event managers and stores.
 //! * `export`, `import`: traces to and from other tools.
@@ -32,6 +33,7 @@ mod runtime;
 mod store;
 mod top;
 mod up;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -71,6 +73,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Diff(args) => block_on(diff::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
+        Command::Verify(args) => block_on(verify::run(args)),
         Command::Export(args) => export::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Import(args) => import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),

@@ -7,6 +7,7 @@
 //! * select: [`Scope`] says which part in the words of a user, [`Scope::filter`] turns it into a filter.
 //! * analyse: [`Run::analyse`], [`Run::phases`] and [`Run::measure`] read the records once, slice by slice ([`records`]);
 //!   [`Run::analyse_end`] reads as much of the end of a range as may be read, again and again.
+//! * verify: [`Run::verify`] reads all records once and says whether they keep the consistency contract.
 //! * [`text`]: figures and names as people read them.
 //!
 //! Invariant: a source that does not answer makes an answer incomplete, never wrong or absent.
@@ -27,6 +28,7 @@ mod scope;
 mod table;
 pub mod text;
 mod variables;
+mod verify;
 
 pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds};
 pub use error::Error;
@@ -37,3 +39,4 @@ pub use recent::Part;
 pub use remote::RemoteSource;
 pub use scope::{Scope, time_range};
 pub use variables::Variables;
+pub use verify::Verified;

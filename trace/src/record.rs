@@ -196,6 +196,8 @@ pub struct Flags {
     /// Not an access: the notice that an acquire is waiting (docs/design/protocol.md#acquire). The grant follows as a
     /// record of its own.
     pub waiting: bool,
+    /// A write that was an atomic operation, one step at the owner. It stored something unless `bytes` is 0.
+    pub atomic: bool,
 }
 
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when

@@ -37,6 +37,21 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    /// Do not look for data races, for programs that race on purpose
+    #[arg(long)]
+    pub(crate) no_races: bool,
+    /// How far clocks that one event manager corrects may be apart, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    pub(crate) clock_error: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// First run: a run directory, a store directory, or the address of a running event manager
     #[arg(value_name = "RUN1")]

@@ -66,6 +66,16 @@ The kinds of findings and their advice: docs/guide/findings.md.
 Exit status: 0 everything was looked at and nothing was found; 1 something was found (that --fail-on and --baseline \
 ask for); 2 something is missing, the run failed, or it cannot be read, whether something was found or not.";
 
+pub(crate) const VERIFY: &str = "\
+Examples:
+  dosmos verify
+  dosmos verify --run-dir dosmos-run/latest --no-races
+  dosmos verify --store imported --format json
+
+What is proved, and how to read a counter-example: docs/guide/verify.md.
+Exit status: 0 consistent: every record was looked at and they keep the contract; 1 violated: the records printed refute \
+it, or show a data race; 2 undecided, or the run cannot be read.";
+
 pub(crate) const DIFF: &str = "\
 Example:
   dosmos diff dosmos-run/before dosmos-run/after

@@ -3,7 +3,7 @@
 use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::query::{Catalog, HistogramQuery, HistoryQuery, OriginCounts, TraceSource, page};
 use dosmos_trace::record::{Record, Side};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer::Answer;
 use crate::args::QueryArgs;
@@ -115,6 +115,22 @@ pub(super) async fn events(
         0 => (source.records(&filter, 0).await?, None),
         limit => page::page(source, &filter, args.after, limit.into()).await?,
     };
+    let (table, items) = listed(catalog, &records);
+    let next = next.map(|n| n.to_string());
+    if let Some(next) = &next {
+        output::note(&format!("more records follow: --after {next}"));
+    }
+    // After the end of what was read by pages there is nothing more.
+    let matched = match args.after.is_some() {
+        true => 1,
+        false => records.len() as u64,
+    };
+    let json = json!({ "events": items, "next": next });
+    Ok(Answer::new(table, json, records.completeness).matching(matched))
+}
+
+/// Records as rows and as JSON.
+pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value>) {
     let zero = catalog.extent.map_or(Nanos::ZERO, |e| e.from);
     let t = &catalog.topology;
     let mut table = Table::new(&[
@@ -150,20 +166,10 @@ pub(super) async fn events(
             "variable": catalog.name_of(r.object.var), "object": r.object.index, "bytes": r.bytes,
             "version": r.version, "side": side, "optimized": r.flags.optimized, "sampled": r.flags.sampled,
             "failed": r.flags.failed, "waiting": r.flags.waiting, "in_process": r.flags.in_process,
-            "count": r.count, "range": [r.range.0, r.range.1],
+            "atomic": r.flags.atomic, "count": r.count, "range": [r.range.0, r.range.1],
         }));
     }
-    let next = next.map(|n| n.to_string());
-    if let Some(next) = &next {
-        output::note(&format!("more records follow: --after {next}"));
-    }
-    // After the end of what was read by pages there is nothing more.
-    let matched = match args.after.is_some() {
-        true => 1,
-        false => records.len() as u64,
-    };
-    let json = json!({ "events": items, "next": next });
-    Ok(Answer::new(table, json, records.completeness).matching(matched))
+    (table, items)
 }
 
 fn flags(r: &Record) -> String {
@@ -171,6 +177,7 @@ fn flags(r: &Record) -> String {
     let all = [
         (f.optimized, "cached"),
         (f.in_process, "in process"),
+        (f.atomic, "atomic"),
         (f.sampled, "sampled"),
         (f.failed, "failed"),
         (f.waiting, "waiting"),

@@ -16,6 +16,7 @@ use dosmos_trace::query::TraceSource;
 use crate::args::{Format, QueryArgs, Question};
 use crate::output;
 
+pub(crate) use accesses::listed;
 use answer::Answer;
 pub(crate) use objects::totals;
 

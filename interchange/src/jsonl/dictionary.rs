@@ -235,6 +235,7 @@ impl Dictionary {
                 failed: line.failed,
                 waiting: line.waiting || line.pending,
                 in_process: line.in_process,
+                atomic: line.atomic,
             },
             object,
             ap,

@@ -148,6 +148,8 @@ pub(super) struct Record<'a> {
     pub(super) optimized: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) in_process: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) atomic: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(super) count: u32,

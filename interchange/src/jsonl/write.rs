@@ -145,6 +145,7 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         origin: Some(r.origin),
         optimized: r.flags.optimized,
         in_process: r.flags.in_process,
+        atomic: r.flags.atomic,
         count: r.count,
         bytes: r.bytes,
         version: r.version,

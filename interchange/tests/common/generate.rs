@@ -170,7 +170,7 @@ fn records(
         any::<u64>(),
         any::<u64>(),
     );
-    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 5]>());
+    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 6]>());
     let who = (any::<Index>(), any::<u32>(), 0..aps, 0..mps, 0..mps);
     let count = prop_oneof![Just(1u32), 1u32..=u32::MAX];
     let rest = (any::<u64>(), any::<u64>(), any::<(u32, u32)>(), count);
@@ -198,6 +198,7 @@ fn records(
                 failed: kind.3[2],
                 waiting: kind.3[3],
                 in_process: kind.3[4],
+                atomic: kind.3[5],
             },
             object,
             ap: ApId(who.2),

@@ -364,10 +364,13 @@ impl Sim {
             (0..self.aps.len()).for_each(|a| self.report(a));
             monitoring::check(&self.c.topology, &self.c.items, &self.done);
         }
+        monitoring::verify(&self.c.topology, &self.c.items, self.disturbed);
     }
 
     /// One message, one action or one fault; false when nothing can happen any more.
     fn step(&mut self) -> bool {
+        // So that records tell what came first.
+        self.c.now += Nanos(1);
         let busy = self.c.busy();
         let ready: Vec<usize> = (0..self.aps.len()).filter(|a| self.may_act(*a)).collect();
         if busy.is_empty() && ready.is_empty() {

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use dosmos_memproc::core::messages::Item;
 use dosmos_proto::{EmpId, MpId, ObjectId, Topology};
 use dosmos_trace::meta::{MetaState, OpCounts};
-use dosmos_trace::query::{Completeness, MetaQuery};
+use dosmos_trace::query::{Catalog, Completeness, MetaQuery};
 use dosmos_trace::{Op, Origin, Record, Side};
+use dosmos_verify::{Options, Verifier};
 
 /// Folds what the recorders were told and checks the invariant of docs/design/monitoring.md#invariant against `done`: what
 /// application processes were told is done, by object.
@@ -69,4 +70,37 @@ fn check_pairs(items: &[(MpId, Item)]) {
     };
     let remote = count(Side::Requester, |r| r.origin != Origin::Local);
     assert_eq!(count(Side::Owner, |_| true), remote, "owner records");
+}
+
+/// What was recorded does not refute the consistency contract. After a fault what is missing could be lost with it.
+pub fn verify(topology: &Topology, items: &[(MpId, Item)], disturbed: bool) {
+    let mut catalog = Catalog {
+        topology: topology.clone(),
+        ..Catalog::default()
+    };
+    let mut records: Vec<Record> = Vec::new();
+    for (_, item) in items {
+        match item {
+            Item::Record(record) => records.push(*record),
+            Item::Variable(v) if catalog.variables.iter().all(|k| k.id() != v.id()) => {
+                catalog.variables.push((**v).clone());
+            }
+            Item::Barrier(b) if !catalog.barriers.contains(b) => catalog.barriers.push(b.clone()),
+            _ => {}
+        }
+    }
+    records.sort_by_key(|r| r.start);
+    // The programs race on purpose.
+    let options = Options {
+        races: false,
+        ..Options::default()
+    };
+    let mut verifier = Verifier::new(catalog, options);
+    records.iter().for_each(|r| verifier.add(r));
+    let mut completeness = Completeness::default();
+    if disturbed {
+        completeness.silent.push("what failed".into());
+    }
+    let verdict = verifier.finish(&completeness, false, &[]);
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
 }

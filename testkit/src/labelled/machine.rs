@@ -308,8 +308,14 @@ impl<'a> Machine<'a> {
         let flushed = self.flush(ap, now);
         let trip = self.trip(origin);
         let at_owner = flushed + trip / 2;
-        let written = std::mem::take(&mut self.shared(object).written);
-        let told = if written { self.tell(object) } else { 0 };
+        // Every release makes a version; only one that changed something is told to the copies.
+        let told = match std::mem::take(&mut self.shared(object).written) {
+            true => self.tell(object),
+            false => {
+                self.shared(object).version += 1;
+                0
+            }
+        };
         let free = at_owner + told;
         let shared = self.shared(object);
         shared.held += free.saturating_sub(shared.granted);

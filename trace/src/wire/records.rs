@@ -20,6 +20,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.failed) << (FLAG_SHIFT + 2)
         | u32::from(flags.waiting) << (FLAG_SHIFT + 3)
         | u32::from(flags.in_process) << (FLAG_SHIFT + 4)
+        | u32::from(flags.atomic) << (FLAG_SHIFT + 5)
 }
 
 /// Undoes [`kind_of`].
@@ -28,7 +29,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 5) != 0 {
+    if kind >> (FLAG_SHIFT + 6) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -42,6 +43,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         failed: bit(FLAG_SHIFT + 2),
         waiting: bit(FLAG_SHIFT + 3),
         in_process: bit(FLAG_SHIFT + 4),
+        atomic: bit(FLAG_SHIFT + 5),
     };
     Ok((op, side, origin, flags))
 }
@@ -198,7 +200,7 @@ mod tests {
 
     #[test]
     fn impossible_kinds_are_refused() {
-        for kind in [0u32, 6, 7, 1, 1 | 1 << 11 | 1 << 4] {
+        for kind in [0u32, 6, 7, 1, 1 | 1 << 12 | 1 << 4] {
             assert!(kind_from(kind).is_err(), "{kind:#x}");
         }
     }

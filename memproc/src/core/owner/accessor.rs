@@ -23,6 +23,8 @@ pub(super) struct Served {
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
     pub(super) version: u64,
+    /// It is an atomic operation.
+    pub(super) atomic: bool,
 }
 
 impl Served {
@@ -35,6 +37,7 @@ impl Served {
             range: (0, 0),
             bytes: 0,
             version,
+            atomic: false,
         }
     }
 }

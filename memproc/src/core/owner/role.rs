@@ -133,6 +133,7 @@ impl Owner {
             range,
             bytes: data.len() as u32,
             version,
+            atomic: false,
         };
         let delegation = match copy {
             true => self.delegate(cx, who, place, keep.unwrap_or_default()),
@@ -186,6 +187,7 @@ impl Owner {
             range,
             bytes: data.len() as u32,
             version,
+            atomic: false,
         };
         Ok((Response::Written { version }, served))
     }
@@ -212,8 +214,9 @@ impl Owner {
             accesses: 1,
             with_release: false,
             range,
-            bytes: place.width,
+            bytes: if stored { place.width } else { 0 },
             version,
+            atomic: true,
         };
         let response = Response::Atomic {
             previous,
@@ -366,6 +369,7 @@ pub(super) fn record_served(cx: &mut Context, who: Accessor, served: &Served, wa
     record.wait = wait;
     record.count = served.accesses;
     record.flags.in_process = served.with_release;
+    record.flags.atomic = served.atomic;
     record.range = served.range;
     record.bytes = served.bytes.into();
     record.version = served.version;

@@ -63,6 +63,8 @@ pub(super) struct Write {
     pub(super) accesses: u32,
     /// Gets no reply: it came with a release, which is refused wherever this is.
     pub(super) silent: bool,
+    /// It is an atomic operation.
+    pub(super) atomic: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +101,7 @@ pub(super) struct Traced {
     pub(super) accesses: u32,
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
+    pub(super) atomic: bool,
 }
 
 /// What an operation waits for whose time is over.
@@ -131,6 +134,7 @@ impl Kind {
                 bytes: 0,
                 accesses: 1,
                 silent: false,
+                atomic: matches!(access.kind, AccessKind::Atomic { .. }),
             }),
             AccessKind::Acquire { want_value } => Self::Acquire(Acquire {
                 object,
@@ -154,6 +158,7 @@ impl Kind {
             accesses: 1,
             range: (0, 0),
             bytes: 0,
+            atomic: false,
         };
         Some(match self {
             Self::Declare(_) | Self::Open(_) | Self::Publish => return None,
@@ -166,6 +171,7 @@ impl Kind {
                 accesses: write.accesses,
                 range: write.range,
                 bytes: write.bytes,
+                atomic: write.atomic,
                 ..of(Op::Write, write.object)
             },
             Self::Acquire(acquire) => of(Op::Acquire, acquire.object),

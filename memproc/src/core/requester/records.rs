@@ -58,7 +58,12 @@ pub(super) fn report(
         record.service = cost.service;
         match &outcome {
             Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
-            Ok(reply) => record.version = version_of(reply),
+            Ok(reply) => {
+                record.version = version_of(reply);
+                if matches!(reply, Reply::Atomic { stored: false, .. }) {
+                    record.bytes = 0;
+                }
+            }
             Err(_) => record.flags.failed = true,
         }
         if is_silent(operation) {
@@ -91,6 +96,7 @@ pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Re
     record.count = traced.accesses;
     record.range = traced.range;
     record.bytes = traced.bytes.into();
+    record.flags.atomic = traced.atomic;
     Some(record)
 }
 

@@ -340,6 +340,7 @@ impl Requester {
             bytes: place.width,
             accesses: 1,
             silent: false,
+            atomic: true,
         };
         self.change(cx, ticket, place, write, epoch, kind)
     }
@@ -487,6 +488,7 @@ fn checked_write(place: &Place, write: &WriteData) -> Result<Write, Refusal> {
         bytes: bytes as u32,
         accesses: write.accesses,
         silent: false,
+        atomic: false,
     })
 }
 

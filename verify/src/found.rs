@@ -1,0 +1,219 @@
+//! What was found so far: violations, what would be one if nothing is missing, and doubts. A few examples of each kind and
+//! variable are kept, the others counted, so that memory does not grow with a run that breaks the contract all the time.
+
+use std::collections::BTreeMap;
+
+use dosmos_proto::{ObjectId, VarId};
+use dosmos_trace::Record;
+
+use crate::kind::Kind;
+use crate::names::Names;
+use crate::verdict::{Doubt, MOST_RECORDS, Violation};
+
+/// Examples kept of one kind and variable.
+const EXAMPLES: usize = 2;
+
+/// What the records do not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Question {
+    /// Which elements were accessed in the application process, or by a write with gaps.
+    Elements,
+    /// Sections ordered by words in memory.
+    Words,
+    /// Releases or arrivals came too late in the records.
+    Order,
+    /// Too many accesses of one object between two synchronisations of all.
+    Crowded,
+    /// A release or barrier that failed should have published.
+    Unpublished,
+    /// Versions between which one was forgotten.
+    Forgotten,
+    /// Two clocks whose difference is not known.
+    Clocks,
+    /// Accesses in a process, by a clock of its own.
+    OwnClock,
+    /// Releases without a version.
+    Unversioned,
+    /// Barriers of which nothing is known.
+    UnknownBarrier,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    certain: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
+    /// Violations unless records are missing.
+    presumed: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
+    doubts: BTreeMap<(Question, VarId), u64>,
+}
+
+impl Found {
+    /// The records refute the contract, whatever else is missing.
+    pub(crate) fn certain(
+        &mut self,
+        names: &Names,
+        kind: Kind,
+        object: ObjectId,
+        records: &[Record],
+        why: impl FnOnce() -> String,
+    ) {
+        add(&mut self.certain, names, (kind, object), records, why);
+    }
+
+    /// They refute it if none is missing.
+    pub(crate) fn presumed(
+        &mut self,
+        names: &Names,
+        kind: Kind,
+        object: ObjectId,
+        records: &[Record],
+        why: impl FnOnce() -> String,
+    ) {
+        add(&mut self.presumed, names, (kind, object), records, why);
+    }
+
+    pub(crate) fn doubt(&mut self, question: Question, of: VarId) {
+        *self.doubts.entry((question, of)).or_default() += 1;
+    }
+
+    /// Some order was not what the records say: what nothing orders may be ordered.
+    pub(crate) fn disordered(&mut self) {
+        let race = |(kind, _): &(Kind, VarId)| *kind == Kind::DataRace;
+        for (_, of) in self
+            .certain
+            .extract_if(.., |key, _| race(key))
+            .map(|(key, _)| key)
+        {
+            *self.doubts.entry((Question::Order, of)).or_default() += 1;
+        }
+    }
+
+    /// Everything, if `complete` with what is a violation only then.
+    pub(crate) fn finish(self, names: &Names, complete: bool) -> (Vec<Violation>, Vec<Doubt>) {
+        let mut violations = listed(self.certain);
+        let mut doubts: Vec<Doubt> = Vec::new();
+        if complete {
+            violations.extend(listed(self.presumed));
+        } else {
+            doubts.extend(self.presumed.into_iter().filter_map(withheld));
+        }
+        doubts.extend(
+            self.doubts
+                .into_iter()
+                .map(|((q, of), count)| doubt(q, &names.of_variable(of), count)),
+        );
+        (violations, doubts)
+    }
+}
+
+fn add(
+    to: &mut BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
+    names: &Names,
+    (kind, object): (Kind, ObjectId),
+    records: &[Record],
+    why: impl FnOnce() -> String,
+) {
+    let (count, examples) = to.entry((kind, object.var)).or_default();
+    *count += 1;
+    if examples.len() >= EXAMPLES {
+        return;
+    }
+    let barrier = names.variable(object.var).is_none();
+    examples.push(Violation {
+        kind,
+        target: match barrier {
+            true => names.of_variable(object.var),
+            false => names.object(object),
+        },
+        why: why(),
+        records: records[..records.len().min(MOST_RECORDS)].to_vec(),
+        more: 0,
+    });
+}
+
+fn listed(found: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>) -> Vec<Violation> {
+    let mut list = Vec::new();
+    for (count, mut examples) in found.into_values() {
+        let more = count - examples.len() as u64;
+        if let Some(last) = examples.last_mut() {
+            last.more = more;
+        }
+        list.extend(examples);
+    }
+    list
+}
+
+fn withheld(
+    ((kind, _), (count, examples)): ((Kind, VarId), (u64, Vec<Violation>)),
+) -> Option<Doubt> {
+    let example = examples.into_iter().next()?;
+    Some(Doubt {
+        question: format!("{kind} of {}", example.target),
+        why: format!("{}; a record that is missing could explain it", example.why),
+        decided_by: "the missing records".to_owned(),
+        count,
+    })
+}
+
+fn doubt(question: Question, name: &str, count: u64) -> Doubt {
+    let (question, why, decided_by) = match question {
+        Question::Elements => (
+            format!("data races on {name}"),
+            "accesses conflict if they touch the same elements, and their records do not say which: they were made in the \
+             application process, or with gaps",
+            "the same program with `cache = mp` for the variable, or objects that one process uses at a time",
+        ),
+        Question::Words => (
+            format!("data races on {name}"),
+            "its lock is made of words in memory, whose order the records do not tell",
+            "the same program with the lock kind `queue`",
+        ),
+        Question::Order => (
+            format!("the order of what was done with {name}"),
+            "records arrived in another order than they were made, farther apart than is waited for",
+            "clocks of the hosts that agree to within 50 ms",
+        ),
+        Question::Crowded => (
+            format!("data races on {name}"),
+            "too many different accesses of one object between two synchronisations of all processes",
+            "a barrier of all processes more often, or larger parts at a time",
+        ),
+        Question::Unpublished => (
+            format!("what was written to {name} outside sections"),
+            "a release or barrier that should have published it failed",
+            "a run without failures",
+        ),
+        Question::Forgotten => (
+            format!("whether reads of {name} were new enough"),
+            "the reader synchronised so long ago that some of the versions since then are not remembered",
+            "processes that synchronise more often",
+        ),
+        Question::Clocks => (
+            format!("whether a process left {name} early"),
+            "by their clocks one process left before another came, and nothing says how well the clocks of their event managers \
+             agree",
+            "one event manager for both, or hosts whose clocks agree",
+        ),
+        Question::OwnClock => (
+            format!("whether reads of {name} were new enough"),
+            "an older version was read than the times of the records ask for, and accesses in application processes are told by \
+             their own clocks, which nothing relates to those of memory processes",
+            "the same program with `cache = mp` for the variable",
+        ),
+        Question::Unversioned => (
+            format!("everything about {name}"),
+            "its releases have no version: the records were not made by dosmos, or by an old one",
+            "records with versions",
+        ),
+        Question::UnknownBarrier => (
+            format!("who had to pass {name}"),
+            "nothing says which group the barrier is of",
+            "the dictionary of the run",
+        ),
+    };
+    Doubt {
+        question,
+        why: why.to_owned(),
+        decided_by: decided_by.to_owned(),
+        count,
+    }
+}

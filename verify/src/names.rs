@@ -1,0 +1,75 @@
+//! What the catalog says of variables and processes, looked up by number.
+
+use dosmos_proto::{ApId, GroupId, LockKind, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_trace::query::Catalog;
+use rustc_hash::FxHashMap;
+
+/// Ends of the names of the variables that the lock kinds `spin` and `mcs` are made of.
+const LOCK_WORDS: [&str; 2] = ["#lock", "#nodes"];
+
+#[derive(Debug)]
+pub(crate) struct Names {
+    catalog: Catalog,
+    variables: FxHashMap<VarId, usize>,
+    barriers: FxHashMap<VarId, Option<GroupId>>,
+}
+
+impl Names {
+    pub(crate) fn new(mut catalog: Catalog) -> Self {
+        let numbered = catalog.variables.iter().enumerate();
+        let variables = numbered.map(|(i, v)| (v.id(), i)).collect();
+        let barriers = catalog.barriers.iter().map(|b| (b.id, b.group)).collect();
+        catalog.completeness = Default::default();
+        Self {
+            catalog,
+            variables,
+            barriers,
+        }
+    }
+
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.catalog.topology
+    }
+
+    pub(crate) fn processes(&self) -> usize {
+        self.topology().application_processes().len()
+    }
+
+    pub(crate) fn variable(&self, id: VarId) -> Option<&Variable> {
+        self.catalog.variables.get(*self.variables.get(&id)?)
+    }
+
+    /// Whether the order of accesses to a variable is made by words in memory: the lock kinds other than `queue`, and these
+    /// words themselves.
+    pub(crate) fn is_ordered_by_words(&self, id: VarId) -> bool {
+        let word = |v: &Variable| LOCK_WORDS.iter().any(|end| v.spec().name().ends_with(end));
+        self.variable(id)
+            .is_some_and(|v| v.spec().lock() != LockKind::Queue || word(v))
+    }
+
+    /// How many processes pass a barrier; none if the barrier is not known.
+    pub(crate) fn participants(&self, barrier: VarId) -> Option<Vec<ApId>> {
+        let group = self.barriers.get(&barrier)?;
+        Some(self.topology().aps_in(*group).collect())
+    }
+
+    pub(crate) fn of_variable(&self, id: VarId) -> String {
+        self.catalog.name_of(id)
+    }
+
+    pub(crate) fn object(&self, object: ObjectId) -> String {
+        let name = self.of_variable(object.var);
+        match self.variable(object.var).map(|v| v.spec().layout()) {
+            Some(layout) if layout.objects() == 1 => name,
+            _ => format!("{name}[{}]", object.index),
+        }
+    }
+
+    pub(crate) fn ap(&self, ap: ApId) -> String {
+        self.topology().ap_name(ap)
+    }
+
+    pub(crate) fn mp(&self, mp: MpId) -> String {
+        self.topology().mp_name(mp)
+    }
+}
