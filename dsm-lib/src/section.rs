@@ -12,8 +12,7 @@ use crate::drive;
 use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
-use crate::object::GRANTED_VALUE;
-use crate::values::{add, exchange};
+use crate::values::{GRANTED_VALUE, add, exchange};
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 
 /// A section: this process alone has the object until the section is released. What is written in it

@@ -8,6 +8,9 @@ use dosmos_proto::{Malformed, Runs, wire};
 
 use crate::element::{Element, Number};
 
+/// The content of an object of up to this many bytes comes with the grant of a section.
+pub(crate) const GRANTED_VALUE: usize = 64 << 10;
+
 /// What a compare-exchange found, and whether it stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange<T> {

@@ -41,7 +41,7 @@ pub use runs::Runs;
 pub use time::Nanos;
 pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
-pub use transport::{ConnectError, InvalidAddress};
+pub use transport::{ConnectError, InvalidAddress, MAX_MESSAGE_BYTES};
 pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
 
 /// The compiled `.proto` files, for gRPC reflection.
@@ -49,6 +49,3 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
 pub const PROTOCOL: u32 = 2;
-
-/// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
-pub const MAX_MESSAGE_BYTES: usize = 80 << 20;

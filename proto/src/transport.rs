@@ -234,6 +234,9 @@ impl AsyncWrite for Connection {
     }
 }
 
+/// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
+pub const MAX_MESSAGE_BYTES: usize = 80 << 20;
+
 const WINDOW_BYTES: u32 = 16 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
 /// Streams and calls open at the same time on one connection.

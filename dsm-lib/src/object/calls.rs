@@ -12,11 +12,8 @@ use super::{InSection, OUTSIDE, Object};
 use crate::cache::Hits;
 use crate::element::{Element, Number};
 use crate::subject::Op;
-use crate::values::{Exchange, Values, add, exchange, values_of, write_of};
+use crate::values::{Exchange, GRANTED_VALUE, Values, add, exchange, values_of, write_of};
 use crate::{Call, Error, Result, Section, View};
-
-/// The content of an object of up to this many bytes comes with the grant of a section.
-pub(crate) const GRANTED_VALUE: usize = 64 << 10;
 
 /// What this process would keep of an object that it reads.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,6 @@ use crate::lock::Lock;
 use crate::subject::Thing;
 use crate::values::{Exchange, Values, add, exchange};
 use crate::{Call, Dsm, Edit, Error, Result, Section, View};
-pub(crate) use calls::GRANTED_VALUE;
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
