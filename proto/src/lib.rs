@@ -16,6 +16,7 @@ pub mod error;
 pub mod ids;
 pub mod incarnation;
 pub mod layout;
+pub mod owner_names;
 pub mod phase;
 pub mod runs;
 pub mod time;
@@ -31,13 +32,16 @@ pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
 pub use layout::{ElementType, Layout, MAX_OBJECT_BYTES, Region};
+pub use owner_names::OwnerNames;
 pub use phase::{Component, PhaseTimes, Spent};
 pub use runs::Runs;
 pub use time::Nanos;
 pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
-pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use variable::{
+    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, Placement, Variable, VariableSpec,
+};
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

@@ -1,9 +1,9 @@
 //! What readers and strangers ask of an event manager has bounds, and never stops it from taking records.
 
-use dosmos_proto::Nanos;
 use dosmos_proto::transport::Channel;
-use dosmos_proto::wire;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::wire::{self, ingest_request};
+use dosmos_proto::{ElementType, GroupId, Layout, MpId, Nanos, VarId, Variable, VariableSpec};
 use tokio::sync::{Mutex, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Status, Streaming};
@@ -160,6 +160,78 @@ async fn streams_without_a_greeting_are_bounded_and_end() {
         drop(send);
     }
     assert!(silent(&mut clients[0]).await.is_ok(), "there is room again");
+    emp.stop().await;
+}
+
+/// A batch that declares a variable which these processes own.
+fn declaring(sequence: u64, id: u32, owners: wire::placement::Rule) -> ingest_request::Body {
+    let layout = Layout::new(ElementType::U8, (1, 1), (1, 1)).unwrap();
+    let spec = VariableSpec::new(format!("v{id}"), layout).unwrap();
+    let variable = Variable::new(VarId(id), spec, vec![MpId(0)], GroupId(0)).unwrap();
+    let mut variable = wire::Variable::from(variable);
+    let spec = variable.spec.as_mut().unwrap();
+    spec.placement = Some(wire::Placement { rule: Some(owners) });
+    ingest_request::Body::Batch(wire::Batch {
+        sequence,
+        variables: vec![variable],
+        sampling: 1.0,
+        ..wire::Batch::default()
+    })
+}
+
+/// Why the stream of a memory process is ended.
+async fn refusal(mp: &mut Mp) -> Status {
+    let wait = async {
+        loop {
+            match mp.replies.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("no reason"),
+                Err(status) => return status,
+            }
+        }
+    };
+    let ended = tokio::time::timeout(DEADLINE, wait).await;
+    ended.expect("an end")
+}
+
+/// Neither one declaration nor all together take more memory than their bounds; whoever is refused is told why, and
+/// others go on.
+#[tokio::test]
+async fn declarations_are_bounded() {
+    use wire::placement::Rule;
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let many = (0..1_000_000).map(|_| "a").collect();
+    let long = std::iter::repeat_n("x".repeat(200), 6_000).collect();
+    let group = Some("/a".repeat(1 << 20));
+    let hostile = [
+        (Rule::Explicit(many), "more than 65536 owners"),
+        (Rule::Explicit(long), "more than 1048576 bytes together"),
+        (
+            Rule::RoundRobin(wire::placement::RoundRobin { group }),
+            "at most 4096 bytes",
+        ),
+    ];
+    for (incarnation, (owners, why)) in (5..).zip(hostile) {
+        let mut mp = Mp::connect(&emp, "mp0", incarnation).await.unwrap();
+        post(&mp.send, declaring(1, 1, owners));
+        let status = refusal(&mut mp).await;
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        assert!(status.message().contains(why), "{status}");
+    }
+
+    let mut mp = Mp::connect(&emp, "mp0", 10).await.unwrap();
+    for n in 1..100 {
+        let most = std::iter::repeat_n("mp0", 65_536).collect();
+        post(&mp.send, declaring(n, n as u32, Rule::Explicit(most)));
+    }
+    let status = refusal(&mut mp).await;
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert!(status.message().contains("67108864 bytes"), "{status}");
+
+    let mut mp = Mp::connect(&emp, "mp0", 11).await.unwrap();
+    mp.batch(1, &records(0..10), &[]);
+    mp.durable(1).await;
     emp.stop().await;
 }
 

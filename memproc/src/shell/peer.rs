@@ -6,6 +6,7 @@ use std::time::Duration;
 use dosmos_node::reconnect::LinkError;
 use dosmos_proto::wire::{self as w, PeerMessage};
 use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 use tonic::Streaming;
@@ -36,10 +37,12 @@ pub(super) async fn accept_peer(
     shared: Arc<Shared>,
     mut messages: Streaming<PeerMessage>,
     sender: UnboundedSender<PeerMessage>,
+    stranger: OwnedSemaphorePermit,
 ) {
     let Ok(Ok(Some(first))) = timeout(GREETING, messages.message()).await else {
         return;
     };
+    drop(stranger);
     let source = first.source;
     match check_peer(&shared, first, None) {
         Ok(peer) => {

@@ -10,6 +10,7 @@ use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage};
 use dosmos_proto::{PhaseTimes, Refusal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -25,14 +26,33 @@ const MAX_BACKLOG: usize = 8192;
 /// How often a paused session looks whether it may go on.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Streams whose other side has not introduced itself; more are refused. Each has its time for that. Those that have are
+/// no more than the cluster file names: a second one of a name is refused, or takes the place of the first.
+const MOST_STRANGERS: usize = 256;
+
 /// The service.
 pub(super) struct Service {
     shared: Arc<Shared>,
+    strangers: Arc<Semaphore>,
 }
 
 impl Service {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self {
+            shared,
+            strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
+        }
+    }
+
+    /// A place for a stream whose other side has not introduced itself.
+    fn stranger(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let full = |_| {
+            Status::resource_exhausted(format!(
+                "{MOST_STRANGERS} streams are open whose other side has not introduced itself; try again when they have"
+            ))
+        };
+        let place = Arc::clone(&self.strangers).try_acquire_owned();
+        place.map_err(full)
     }
 }
 
@@ -64,6 +84,7 @@ impl Memory for Service {
         &self,
         request: Request<Streaming<ApRequest>>,
     ) -> Result<Response<Self::ApplicationStream>, Status> {
+        let stranger = self.stranger()?;
         let (sender, messages) = unbounded_channel();
         let backlog = Arc::new(AtomicUsize::new(0));
         let session = Session {
@@ -72,7 +93,7 @@ impl Memory for Service {
             sender,
             backlog: Arc::clone(&backlog),
         };
-        tokio::spawn(session.run());
+        tokio::spawn(session.run(stranger));
         Ok(Response::new(Queue { messages, backlog }))
     }
 
@@ -81,9 +102,10 @@ impl Memory for Service {
         &self,
         request: Request<Streaming<PeerMessage>>,
     ) -> Result<Response<Self::PeerStream>, Status> {
+        let stranger = self.stranger()?;
         let (sender, messages) = unbounded_channel();
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(accept_peer(shared, request.into_inner(), sender));
+        tokio::spawn(accept_peer(shared, request.into_inner(), sender, stranger));
         Ok(Response::new(Queue {
             messages,
             backlog: Arc::default(),
@@ -100,10 +122,11 @@ struct Session {
 }
 
 impl Session {
-    async fn run(mut self) {
+    async fn run(mut self, stranger: OwnedSemaphorePermit) {
         let Ok(Ok(Some(first))) = timeout(GREETING, self.requests.message()).await else {
             return;
         };
+        drop(stranger);
         let id = first.id;
         match self.greet(first) {
             // If the receiver is gone the session ends by itself.
