@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use dosmos_memproc::{Config, Recording, Summary, run};
 use dosmos_proto::transport::{self, Address, Channel, Listener};
 use dosmos_proto::wire::ap_reply::Body as Out;
@@ -15,11 +16,16 @@ use dosmos_proto::{
     AddressBook, ElementType, ErrorCode, Layout, MAX_MESSAGE_BYTES, MpId, Nanos, PROTOCOL, Refusal,
     VariableSpec,
 };
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::body::Body;
+use tonic::codegen::http::Request;
 use tonic::{Code, Status, Streaming};
+use tower::ServiceExt;
 
 #[path = "../src/core/testing.rs"]
 #[allow(missing_docs, unreachable_pub, dead_code)]
@@ -248,5 +254,52 @@ async fn sessions_and_streams_without_a_greeting_are_bounded() {
     late.declare("x", owners(std::iter::once("mp0")))
         .await
         .unwrap();
+    process.stop().await;
+}
+
+/// The address space of this process, in bytes.
+fn address_space() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Streams that announce messages of 80 MiB each and send a byte of them: memory is taken for what arrives only.
+#[tokio::test]
+async fn a_length_alone_takes_no_memory() {
+    const STREAMS: usize = 200;
+    let process = Process::start().await;
+    let mut session = process.session("ap0").await;
+    let before = address_space();
+    let mut held = Vec::new();
+    let channel = process.channel().await;
+    for _ in 0..STREAMS {
+        let (send, data) = mpsc::unbounded_channel::<Result<Frame<Bytes>, Status>>();
+        let body = StreamBody::new(UnboundedReceiverStream::new(data));
+        let request = Request::post("http://unix.invalid/dosmos.v1.Memory/Application")
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(Body::new(body))
+            .unwrap();
+        let mut announced = vec![0];
+        announced.extend((MAX_MESSAGE_BYTES as u32).to_be_bytes());
+        announced.push(1);
+        send.send(Ok(Frame::data(announced.into()))).unwrap();
+        let response = tokio::spawn(channel.clone().oneshot(request));
+        held.push((send, response));
+    }
+    for (_, response) in &mut held {
+        let response = timeout(TIMEOUT, response).await.unwrap().unwrap().unwrap();
+        assert_eq!(response.status(), 200);
+    }
+    // What was sent has arrived when a later session is served.
+    session
+        .declare("x", owners(std::iter::once("mp0")))
+        .await
+        .unwrap();
+    let grown = address_space().saturating_sub(before);
+    let announced = (STREAMS * MAX_MESSAGE_BYTES) as u64;
+    assert!(grown < announced / 4, "{grown} bytes");
+    drop(held);
     process.stop().await;
 }

@@ -16,6 +16,7 @@ pub mod error;
 pub mod ids;
 pub mod incarnation;
 pub mod layout;
+pub mod names;
 pub mod owner_names;
 pub mod phase;
 pub mod runs;
@@ -24,7 +25,9 @@ pub mod token;
 pub mod topology;
 pub mod transport;
 pub mod variable;
+mod whole;
 pub mod wire;
+pub mod wire_owners;
 
 pub use address_book::AddressBook;
 pub use counters::ProcessCounters;
@@ -42,12 +45,10 @@ pub use transport::{ConnectError, InvalidAddress};
 pub use variable::{
     Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, Placement, Variable, VariableSpec,
 };
+pub use whole::MAX_MESSAGE_BYTES;
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
 pub const PROTOCOL: u32 = 2;
-
-/// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
-pub const MAX_MESSAGE_BYTES: usize = 80 << 20;

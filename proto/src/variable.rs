@@ -4,11 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::check_name;
 use crate::owner_names::{OwnerNames, check_owners};
 use crate::{GroupId, Layout, Malformed, MpId, ObjectId, VarId, wire};
-
-/// Longest name of a variable or barrier, in bytes.
-pub const MAX_NAME_BYTES: usize = 200;
 
 /// Longest path of a group in a declaration, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -298,7 +296,7 @@ impl Variable {
     /// repeats), `group` is the group of the process that declared it first.
     ///
     /// # Errors
-    /// If there is no owner, or there are more than [`MAX_OWNERS`](crate::owner_names::MAX_OWNERS).
+    /// If there is no owner, or there are more than [`MAX_OWNERS`](crate::wire_owners::MAX_OWNERS).
     pub fn new(
         id: VarId,
         spec: VariableSpec,
@@ -362,29 +360,6 @@ impl TryFrom<UncheckedVariable> for Variable {
     fn try_from(v: UncheckedVariable) -> Result<Self, Malformed> {
         Self::new(v.id, v.spec, v.owners, v.group)
     }
-}
-
-/// Checks a name of a variable or barrier: 1 to [`MAX_NAME_BYTES`] bytes, no control characters.
-///
-/// # Errors
-/// If it is not so.
-pub fn check_name(what: &'static str, name: &str) -> Result<(), Malformed> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES {
-        return Err(Malformed::new(
-            what,
-            format!(
-                "a name has 1 to {MAX_NAME_BYTES} bytes, this one {}",
-                name.len()
-            ),
-        ));
-    }
-    if name.chars().any(char::is_control) {
-        return Err(Malformed::new(
-            what,
-            format!("{name:?} has control characters"),
-        ));
-    }
-    Ok(())
 }
 
 impl From<Placement> for wire::Placement {
@@ -510,7 +485,8 @@ impl TryFrom<wire::Variable> for Variable {
 mod tests {
     use super::*;
     use crate::ElementType;
-    use crate::owner_names::MAX_OWNERS;
+    use crate::names::MAX_NAME_BYTES;
+    use crate::wire_owners::MAX_OWNERS;
 
     fn spec() -> VariableSpec {
         let layout = Layout::new(ElementType::F64, (4, 4), (2, 1)).unwrap();

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_memproc::{Overflow, Recording, VariableOverride};
+use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
-use dosmos_proto::variable::check_name;
 use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;

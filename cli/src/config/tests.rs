@@ -255,7 +255,7 @@ fn declarations_in_the_file_are_bounded() {
     let e = refused(variable("x", &"\"mp1\",".repeat(65_537)));
     assert!(
         e.contains(
-            "variable x: list of owners: there are more than 65536 owners; a shorter list repeats"
+            "variable x: malformed list of owners: there are more than 65536 owners; a shorter list repeats"
         ),
         "{e}"
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dosmos_proto::variable::check_name;
+use dosmos_proto::names::check_name;
 use dosmos_proto::wire::ingest_request::Body;
 use dosmos_proto::{
     Incarnation, MAX_DECLARED_BYTES, MpId, PROTOCOL, PhaseTimes, Topology, Variable, wire,

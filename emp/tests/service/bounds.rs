@@ -6,13 +6,16 @@ use dosmos_proto::wire::{self, ingest_request};
 use dosmos_proto::{ElementType, GroupId, Layout, MpId, Nanos, VarId, Variable, VariableSpec};
 use tokio::sync::{Mutex, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::transport::Endpoint;
+use tonic::{Code, Request, Status, Streaming};
 
 use crate::common::*;
 
 /// Records in a batch: two messages of an answer.
 const BATCH: u64 = 16_384;
-/// Enough that a scan takes a while.
+/// Scans at the same time.
+const SCANS: usize = 16;
+/// Enough that an answer does not fit on the way.
 const BATCHES: u64 = 12;
 /// The tests with many records take turns: they need a processor.
 static TURN: Mutex<()> = Mutex::const_new(());
@@ -51,16 +54,34 @@ async fn count(mut parts: Streaming<wire::RecordsPart>) -> usize {
     n
 }
 
-/// Scans that have begun, and whose readers do not read on. Batches are taken and acknowledged meanwhile, and other questions
-/// are answered.
+/// A scan whose reader takes no more at once than 64 KiB: far less than its answer.
+async fn narrow_scan(emp: &Emp) -> Result<Streaming<wire::RecordsPart>, Status> {
+    let endpoint = Endpoint::from_shared(format!("http://{}", emp.address)).unwrap();
+    let endpoint = endpoint
+        .initial_stream_window_size(65_535)
+        .initial_connection_window_size(65_535);
+    let channel = endpoint.connect().await.unwrap();
+    let shown = format!("Bearer {}", emp.token.reveal());
+    let show = move |mut request: Request<()>| {
+        let field = request.metadata_mut();
+        field.insert("authorization", shown.parse().unwrap());
+        Ok(request)
+    };
+    let mut client = EventManagerClient::with_interceptor(channel, show);
+    let scan = client.get_records(wire::RecordsRequest::default()).await?;
+    Ok(scan.into_inner())
+}
+
+/// As many scans as there may be have begun, and their readers do not read on. Batches are taken and acknowledged
+/// meanwhile, and other questions are answered.
 #[tokio::test]
 async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     let _turn = TURN.lock().await;
     let dir = tempfile::tempdir().unwrap();
     let (emp, mut mp) = filled(dir.path()).await;
     let mut held = Vec::new();
-    for _ in 0..4 {
-        let mut parts = all_records(&mut emp.client().await).await.unwrap();
+    for _ in 0..SCANS {
+        let mut parts = narrow_scan(&emp).await.unwrap();
         let first = parts.message().await.unwrap().unwrap();
         held.push((parts, first.records.unwrap().kind.len()));
     }
@@ -72,6 +93,9 @@ async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     let catalog = other.get_catalog(wire::CatalogRequest::default());
     let catalog = catalog.await.unwrap().into_inner();
     assert_eq!(catalog.records, BATCHES * BATCH + 100);
+    // None of them has ended: there is no place for another.
+    let refused = narrow_scan(&emp).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
     // What was held comes to its end: all that was there when it was asked for.
     for (parts, first) in held {
         let records = (first + count(parts).await) as u64;

@@ -7,11 +7,11 @@ use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
 use dosmos_proto::wire::PeerMessage;
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::{MAX_MESSAGE_BYTES, MpId};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::StreamExt;
 use tonic::Streaming;
 use tracing::warn;
 
+use super::outgoing::{BOUNDS, Outgoing, line};
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
 use crate::core::messages::Input;
@@ -33,25 +33,25 @@ impl ToPeer {
 }
 
 impl Link for ToPeer {
-    type Connection = (UnboundedSender<PeerMessage>, Streaming<PeerMessage>);
+    type Connection = (Outgoing, Streaming<PeerMessage>);
 
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
         let channel = dial(&self.shared.book, &self.name, DIAL).await?;
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let (sender, queue) = unbounded_channel();
-        // The receiver is at hand: the greeting cannot fail to be queued.
-        let _ = sender.send(hello(&self.shared, self.peer));
-        let call = client.peer(UnboundedReceiverStream::new(queue));
+        let (outgoing, queue) = line(BOUNDS, &self.shared.slow_peers);
+        // The first message always fits.
+        let _ = outgoing.send(hello(&self.shared, self.peer));
+        let call = client.peer(queue.filter_map(Result::ok));
         let mut messages = within(GREETING, call).await?.into_inner();
         let first = within(GREETING, next(&mut messages)).await?;
         check_peer(&self.shared, first, Some(self.peer)).map_err(LinkError::Refused)?;
-        Ok((sender, messages))
+        Ok((outgoing, messages))
     }
 
-    async fn converse(&mut self, (sender, messages): Self::Connection) -> Result<(), LinkError> {
-        Err(read_peer(&self.shared, self.peer, sender, messages).await)
+    async fn converse(&mut self, (outgoing, messages): Self::Connection) -> Result<(), LinkError> {
+        Err(read_peer(&self.shared, self.peer, outgoing, messages).await)
     }
 
     fn down(&mut self, why: &LinkError) {

@@ -9,6 +9,7 @@
 mod codec;
 mod dial;
 mod metrics;
+mod outgoing;
 mod peer;
 mod records;
 mod serve;
@@ -152,6 +153,7 @@ async fn tick(shared: Arc<Shared>) {
     loop {
         interval.tick().await;
         shared.feed(Input::Tick);
+        shared.give_up_silent_peers();
     }
 }
 

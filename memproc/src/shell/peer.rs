@@ -7,11 +7,11 @@ use dosmos_node::reconnect::LinkError;
 use dosmos_proto::wire::{self as w, PeerMessage};
 use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 use tonic::Streaming;
 use tracing::{debug, warn};
 
+use super::outgoing::Outgoing;
 use super::shared::Shared;
 use crate::core::messages::Input;
 use crate::wire;
@@ -36,7 +36,7 @@ pub(super) fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
 pub(super) async fn accept_peer(
     shared: Arc<Shared>,
     mut messages: Streaming<PeerMessage>,
-    sender: UnboundedSender<PeerMessage>,
+    outgoing: Outgoing,
     stranger: OwnedSemaphorePermit,
 ) {
     let Ok(Ok(Some(first))) = timeout(GREETING, messages.message()).await else {
@@ -46,12 +46,13 @@ pub(super) async fn accept_peer(
     let source = first.source;
     match check_peer(&shared, first, None) {
         Ok(peer) => {
-            let _ = sender.send(hello(&shared, peer));
-            read_peer(&shared, peer, sender, messages).await;
+            // The first message always fits.
+            let _ = outgoing.send(hello(&shared, peer));
+            read_peer(&shared, peer, outgoing, messages).await;
         }
         Err(refusal) => {
             warn!("refused a peer: {refusal}");
-            let _ = sender.send(PeerMessage {
+            let _ = outgoing.send(PeerMessage {
                 source: shared.me.0,
                 destination: source,
                 body: Some(w::peer_message::Body::Error(refusal.into())),
@@ -117,13 +118,18 @@ pub(super) fn check_peer(
 pub(super) async fn read_peer(
     shared: &Shared,
     peer: MpId,
-    sender: UnboundedSender<PeerMessage>,
+    outgoing: Outgoing,
     mut messages: Streaming<PeerMessage>,
 ) -> LinkError {
-    let session = shared.attach_peer(peer, sender);
+    let over = outgoing.over();
+    let session = shared.attach_peer(peer, outgoing);
     debug!("{} is up", shared.topology.mp_name(peer));
     let why = loop {
-        match messages.message().await {
+        let message = tokio::select! {
+            message = messages.message() => message,
+            stuck = over.wait() => break LinkError::Impossible(Box::new(stuck)),
+        };
+        match message {
             Ok(Some(message)) => {
                 if !feed_peer(shared, peer, session, message) {
                     break LinkError::Replaced;
@@ -156,7 +162,8 @@ fn feed_peer(shared: &Shared, peer: MpId, session: u64, message: PeerMessage) ->
             if let Some(link) = state.peers.get(&peer)
                 && let Some(refused) = wire::peer::refused(shared.me, source, call, malformed)
             {
-                let _ = link.sender.send(refused);
+                // If too much waits the next message tells.
+                let _ = link.outgoing.send(refused);
             }
         }
     }

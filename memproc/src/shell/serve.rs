@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage};
-use dosmos_proto::{PhaseTimes, Refusal};
+use dosmos_proto::{ApId, PhaseTimes, Refusal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::debug;
 
+use super::outgoing::{BOUNDS, Taken, line};
 use super::peer::{GREETING, accept_peer, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
@@ -56,14 +57,14 @@ impl Service {
     }
 }
 
-/// Messages of one connection, from its queue.
-pub(super) struct Queue<T> {
-    messages: UnboundedReceiver<T>,
+/// Replies to one application process, from their queue.
+pub(super) struct Queue {
+    messages: UnboundedReceiver<ApReply>,
     backlog: Arc<AtomicUsize>,
 }
 
-impl<T> Stream for Queue<T> {
-    type Item = Result<T, Status>;
+impl Stream for Queue {
+    type Item = Result<ApReply, Status>;
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.messages.poll_recv(cx);
         if let Poll::Ready(Some(_)) = next {
@@ -79,7 +80,7 @@ impl<T> Stream for Queue<T> {
 
 #[tonic::async_trait]
 impl Memory for Service {
-    type ApplicationStream = Queue<ApReply>;
+    type ApplicationStream = Queue;
     async fn application(
         &self,
         request: Request<Streaming<ApRequest>>,
@@ -97,19 +98,17 @@ impl Memory for Service {
         Ok(Response::new(Queue { messages, backlog }))
     }
 
-    type PeerStream = Queue<PeerMessage>;
+    type PeerStream = Taken;
     async fn peer(
         &self,
         request: Request<Streaming<PeerMessage>>,
     ) -> Result<Response<Self::PeerStream>, Status> {
         let stranger = self.stranger()?;
-        let (sender, messages) = unbounded_channel();
+        let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(accept_peer(shared, request.into_inner(), sender, stranger));
-        Ok(Response::new(Queue {
-            messages,
-            backlog: Arc::default(),
-        }))
+        let link = accept_peer(shared, request.into_inner(), outgoing, stranger);
+        tokio::spawn(link);
+        Ok(Response::new(taken))
     }
 }
 
@@ -142,7 +141,7 @@ impl Session {
                 drop(sender);
                 debug!("{} is here", shared.topology.ap_name(ap));
                 loop {
-                    pause(&shared, &backlog).await;
+                    pause(&shared, ap, &backlog).await;
                     match requests.message().await {
                         Ok(Some(request)) => feed(&shared, ap, request),
                         Ok(None) | Err(_) => break,
@@ -154,7 +153,7 @@ impl Session {
         }
     }
 
-    fn greet(&self, first: ApRequest) -> Result<(dosmos_proto::ApId, u64), Refusal> {
+    fn greet(&self, first: ApRequest) -> Result<(ApId, u64), Refusal> {
         let (id, hello) = wire::ap::hello(first)?;
         check_protocol(hello.protocol, &hello.name)?;
         let sender = self.sender.clone();
@@ -168,13 +167,17 @@ impl Session {
     }
 }
 
-/// Waits while the application process does not take its replies, or there is no room for records
-/// and the policy is to block.
-async fn pause(shared: &Shared, backlog: &AtomicUsize) {
+/// Waits while the application process does not take its replies, a peer takes less than it is sent, or there is no room
+/// for records and the policy is to block. The application process is not silent meanwhile: it is not listened to.
+async fn pause(shared: &Shared, ap: ApId, backlog: &AtomicUsize) {
     let must_wait = || {
-        let state = shared.lock();
-        let waits = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG || state.recorder.blocks();
-        waits && !state.closed
+        let mut state = shared.lock();
+        let unread = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG;
+        let ours = state.recorder.blocks() || shared.slow_peers.any();
+        if ours {
+            state.core.hear(shared.clock.now(), ap);
+        }
+        (unread || ours) && !state.closed
     };
     while must_wait() {
         // Room is announced; a backlog is not.
@@ -182,7 +185,7 @@ async fn pause(shared: &Shared, backlog: &AtomicUsize) {
     }
 }
 
-fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
+fn feed(shared: &Shared, ap: ApId, request: ApRequest) {
     let now = shared.clock.now();
     let id = request.id;
     let mut request = request;

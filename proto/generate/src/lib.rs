@@ -44,7 +44,7 @@ pub fn generate() -> Result<[Generated; 2], Box<dyn std::error::Error>> {
         // Read with bounds.
         .extern_path(
             ".dosmos.v1.Placement.Explicit",
-            "crate::owner_names::WireOwners",
+            "crate::wire_owners::WireOwners",
         )
         .out_dir(out.path())
         .compile_fds(descriptors)?;

@@ -29,7 +29,7 @@ pub mod placement {
         RoundRobin(RoundRobin),
         /// named, one entry per object; a shorter list repeats
         #[prost(message, tag = "4")]
-        Explicit(crate::owner_names::WireOwners),
+        Explicit(crate::wire_owners::WireOwners),
     }
 }
 /// The shape of a variable and its split into objects. A scalar is 1 x 1, a vector 1 x n.
