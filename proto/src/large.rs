@@ -21,7 +21,8 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use bytes::Bytes;
 
 use crate::error::Malformed;
-use crate::transport::{Address, MAX_MESSAGE_BYTES};
+use crate::transport::Address;
+use crate::whole::MAX_MESSAGE_BYTES;
 use crate::wire::ap_reply::Body as Reply;
 use crate::wire::ap_request::Body as Request;
 use crate::wire::object_access::Kind;

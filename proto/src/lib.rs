@@ -19,6 +19,8 @@ pub mod ids;
 pub mod incarnation;
 pub mod large;
 pub mod layout;
+pub mod names;
+pub mod owner_names;
 pub mod phase;
 pub mod runs;
 pub mod spin;
@@ -27,7 +29,9 @@ pub mod token;
 pub mod topology;
 pub mod transport;
 pub mod variable;
+mod whole;
 pub mod wire;
+pub mod wire_owners;
 
 pub use address_book::AddressBook;
 pub use counters::ProcessCounters;
@@ -36,13 +40,17 @@ pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
 pub use large::LargeMessages;
 pub use layout::{ElementType, Layout, MAX_OBJECT_BYTES, Region};
+pub use owner_names::OwnerNames;
 pub use phase::{Component, PhaseTimes, Spent};
 pub use runs::Runs;
 pub use time::Nanos;
 pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
-pub use transport::{ConnectError, InvalidAddress, MAX_MESSAGE_BYTES};
-pub use variable::{Cache, CopyPolicy, LockKind, OwnerNames, Placement, Variable, VariableSpec};
+pub use transport::{ConnectError, InvalidAddress};
+pub use variable::{
+    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, Placement, Variable, VariableSpec,
+};
+pub use whole::MAX_MESSAGE_BYTES;
 
 /// The compiled `.proto` files, for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

@@ -17,18 +17,24 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_stream::Stream;
+use tonic::body::Body;
+use tonic::codegen::http::{Request, Response};
 use tonic::service::InterceptorLayer;
-use tonic::service::interceptor::InterceptedService;
+use tonic::service::interceptor::{InterceptedService, ResponseBody};
 use tonic::transport::server::{Connected, Router as AnyRouter};
 use tonic::transport::{Endpoint, Uri};
 use tower::layer::util::{Identity, Stack};
+use tower::util::{MapRequestLayer, MapResponse};
 
 use crate::token::{RequireToken, ShowToken, Token};
+use crate::whole::whole;
 
 /// A connection to another process, which shows the token of the run with every call.
-pub type Channel = InterceptedService<tonic::transport::Channel, ShowToken>;
+pub type Channel = MapResponse<InterceptedService<tonic::transport::Channel, ShowToken>, Received>;
 
-type Layers = Stack<InterceptorLayer<RequireToken>, Identity>;
+type Received = fn(Response<ResponseBody<Body>>) -> Response<Body>;
+type Arrived = fn(Request<Body>) -> Request<Body>;
+type Layers = Stack<MapRequestLayer<Arrived>, Stack<InterceptorLayer<RequireToken>, Identity>>;
 /// A gRPC server that requires the token of the run.
 pub type Server = tonic::transport::Server<Layers>;
 /// The services of a [`Server`].
@@ -234,9 +240,6 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Largest message either side accepts, in bytes. An object must fit, so it also bounds objects.
-pub const MAX_MESSAGE_BYTES: usize = 80 << 20;
-
 const WINDOW_BYTES: u32 = 16 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
 /// Streams and calls open at the same time on one connection.
@@ -254,6 +257,9 @@ pub fn server(token: Token) -> Server {
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
         .layer(InterceptorLayer::new(RequireToken::new(token)))
+        .layer(MapRequestLayer::new(
+            (|request| request.map(whole)) as Arrived,
+        ))
 }
 
 /// Dials `address` once. Calls over the connection show `token`.
@@ -294,7 +300,8 @@ pub async fn connect(
         }
     };
     let channel = channel.map_err(failed)?;
-    Ok(Channel::new(channel, ShowToken::new(token)))
+    let channel = InterceptedService::new(channel, ShowToken::new(token));
+    Ok(MapResponse::new(channel, |response| response.map(whole)))
 }
 
 /// A process that could not be reached.

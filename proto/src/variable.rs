@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::check_name;
+use crate::owner_names::{OwnerNames, check_owners};
 use crate::{GroupId, Layout, Malformed, MpId, ObjectId, VarId, wire};
 
-/// Longest name of a variable or barrier, in bytes.
-pub const MAX_NAME_BYTES: usize = 200;
+/// Longest path of a group in a declaration, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// Longest list of owners in a declaration; a shorter list than there are objects repeats.
-pub const MAX_OWNERS: usize = 65_536;
+/// Most memory that all declarations which a memory process or an event manager knows take together, in bytes.
+pub const MAX_DECLARED_BYTES: usize = 64 << 20;
 
 /// What becomes of an object's copies when it is released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -117,43 +119,30 @@ impl Placement {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         Ok(Self::Explicit(names.try_into()?))
     }
-}
 
-/// Names of memory processes that own the objects of a variable: 1 to [`MAX_OWNERS`], each a valid name
-/// ([`check_name`]).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Vec<String>")]
-pub struct OwnerNames(Vec<String>);
-
-impl OwnerNames {
-    /// The names, in the order of the objects.
-    pub fn as_slice(&self) -> &[String] {
-        &self.0
+    /// The memory processes of the group at `path`, round and round.
+    ///
+    /// # Errors
+    /// If no group can have that path.
+    pub fn round_robin_in(path: impl Into<String>) -> Result<Self, Malformed> {
+        let path = path.into();
+        if path.len() > MAX_PATH_BYTES {
+            let why = format!(
+                "the path of a group has at most {MAX_PATH_BYTES} bytes, this one {}",
+                path.len()
+            );
+            return Err(Malformed::new("placement", why));
+        }
+        Ok(Self::RoundRobin(Some(path)))
     }
-}
 
-impl TryFrom<Vec<String>> for OwnerNames {
-    type Error = Malformed;
-    fn try_from(names: Vec<String>) -> Result<Self, Malformed> {
-        check_owners(names.len())?;
-        names
-            .iter()
-            .try_for_each(|name| check_name("name of an owner", name))?;
-        Ok(Self(names))
-    }
-}
-
-fn check_owners(count: usize) -> Result<(), Malformed> {
-    match count {
-        1..=MAX_OWNERS => Ok(()),
-        0 => Err(Malformed::new(
-            "list of owners",
-            "the list of owners is empty; name one memory process or more",
-        )),
-        _ => Err(Malformed::new(
-            "list of owners",
-            format!("{count} owners, at most {MAX_OWNERS} are possible; a shorter list repeats"),
-        )),
+    /// What it takes in memory, in bytes.
+    fn footprint(&self) -> usize {
+        match self {
+            Self::Creator | Self::ByName | Self::RoundRobin(None) => 0,
+            Self::RoundRobin(Some(path)) => path.len(),
+            Self::Explicit(names) => names.footprint(),
+        }
     }
 }
 
@@ -164,7 +153,7 @@ impl fmt::Display for Placement {
             Self::ByName => f.write_str("by name"),
             Self::RoundRobin(None) => f.write_str("round robin"),
             Self::RoundRobin(Some(group)) => write!(f, "round robin in {group}"),
-            Self::Explicit(names) => write!(f, "at {}", names.0.join(", ")),
+            Self::Explicit(names) => write!(f, "at {}", names.as_slice().join(", ")),
         }
     }
 }
@@ -246,6 +235,11 @@ impl VariableSpec {
     pub fn cache(&self) -> Cache {
         self.cache
     }
+
+    /// What it takes in memory, in bytes: whoever knows many declarations counts them ([`MAX_DECLARED_BYTES`]).
+    pub fn footprint(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.placement.footprint()
+    }
 }
 
 /// A declaration as it was stored.
@@ -302,7 +296,7 @@ impl Variable {
     /// repeats), `group` is the group of the process that declared it first.
     ///
     /// # Errors
-    /// If there is no owner, or there are more than [`MAX_OWNERS`].
+    /// If there is no owner, or there are more than [`MAX_OWNERS`](crate::wire_owners::MAX_OWNERS).
     pub fn new(
         id: VarId,
         spec: VariableSpec,
@@ -335,6 +329,11 @@ impl Variable {
         self.group
     }
 
+    /// What it takes in memory, in bytes: see [`VariableSpec::footprint`].
+    pub fn footprint(&self) -> usize {
+        self.spec.footprint() + self.owners.len() * size_of::<MpId>()
+    }
+
     /// The owner of object `index`.
     pub fn owner(&self, index: u32) -> MpId {
         self.owners[index as usize % self.owners.len()]
@@ -363,29 +362,6 @@ impl TryFrom<UncheckedVariable> for Variable {
     }
 }
 
-/// Checks a name of a variable or barrier: 1 to [`MAX_NAME_BYTES`] bytes, no control characters.
-///
-/// # Errors
-/// If it is not so.
-pub fn check_name(what: &'static str, name: &str) -> Result<(), Malformed> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES {
-        return Err(Malformed::new(
-            what,
-            format!(
-                "a name has 1 to {MAX_NAME_BYTES} bytes, this one {}",
-                name.len()
-            ),
-        ));
-    }
-    if name.chars().any(char::is_control) {
-        return Err(Malformed::new(
-            what,
-            format!("{name:?} has control characters"),
-        ));
-    }
-    Ok(())
-}
-
 impl From<Placement> for wire::Placement {
     fn from(p: Placement) -> Self {
         use wire::placement as w;
@@ -393,9 +369,7 @@ impl From<Placement> for wire::Placement {
             Placement::Creator => w::Rule::Creator(w::Creator {}),
             Placement::ByName => w::Rule::ByName(w::ByName {}),
             Placement::RoundRobin(group) => w::Rule::RoundRobin(w::RoundRobin { group }),
-            Placement::Explicit(memory_processes) => w::Rule::Explicit(w::Explicit {
-                memory_processes: memory_processes.0,
-            }),
+            Placement::Explicit(names) => w::Rule::Explicit(names.into()),
         };
         Self { rule: Some(rule) }
     }
@@ -408,8 +382,11 @@ impl TryFrom<wire::Placement> for Placement {
         Ok(match p.rule.ok_or(Malformed::missing("placement"))? {
             Rule::Creator(_) => Self::Creator,
             Rule::ByName(_) => Self::ByName,
-            Rule::RoundRobin(r) => Self::RoundRobin(r.group),
-            Rule::Explicit(e) => Self::Explicit(e.memory_processes.try_into()?),
+            Rule::RoundRobin(r) => match r.group {
+                Some(path) => Self::round_robin_in(path)?,
+                None => Self::RoundRobin(None),
+            },
+            Rule::Explicit(names) => Self::Explicit(names.try_into()?),
         })
     }
 }
@@ -508,6 +485,8 @@ impl TryFrom<wire::Variable> for Variable {
 mod tests {
     use super::*;
     use crate::ElementType;
+    use crate::names::MAX_NAME_BYTES;
+    use crate::wire_owners::MAX_OWNERS;
 
     fn spec() -> VariableSpec {
         let layout = Layout::new(ElementType::F64, (4, 4), (2, 1)).unwrap();
@@ -538,6 +517,7 @@ mod tests {
         assert!(nobody.unwrap_err().to_string().contains("list of owners"));
         assert!(Placement::explicit([""; 0]).is_err());
         assert!(Placement::explicit(vec!["mp0"; MAX_OWNERS + 1]).is_err());
+        assert!(Placement::round_robin_in("/a".repeat(MAX_PATH_BYTES)).is_err());
         let many = vec![MpId(0); MAX_OWNERS + 1];
         assert!(Variable::new(VarId(7), spec(), many, GroupId(1)).is_err());
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_memproc::{Overflow, Recording, VariableOverride};
+use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
@@ -415,6 +416,9 @@ impl Builder {
         let mut seen = HashSet::new();
         let mut overrides = Vec::new();
         for v in variables {
+            if let Err(why) = check_name("variable name", &v.name) {
+                self.error(format!("variable {:?}: {why}", v.name));
+            }
             if !seen.insert(v.name.clone()) {
                 self.error(format!("variable {} has two entries; merge them", v.name));
             }
@@ -427,8 +431,13 @@ impl Builder {
             let placement = match (v.owners, v.placement) {
                 (Some(owners), _) => {
                     self.owners(&v.name, &owners);
-                    // Errors of the list have been reported.
-                    Placement::explicit(owners).ok()
+                    match Placement::explicit(owners) {
+                        Ok(placement) => Some(placement),
+                        Err(why) => {
+                            self.error(format!("variable {}: {why}", v.name));
+                            None
+                        }
+                    }
                 }
                 (None, Some(p)) => Some(self.placement(&v.name, p)),
                 (None, None) => None,
@@ -445,11 +454,6 @@ impl Builder {
     }
 
     fn owners(&mut self, variable: &str, owners: &[String]) {
-        if owners.is_empty() {
-            self.error(format!(
-                "variable {variable}: owners is empty; name at least one memory process"
-            ));
-        }
         for owner in owners {
             if !self.mps.contains_key(owner) {
                 let hint = did_you_mean(owner, self.mps.keys());

@@ -245,3 +245,22 @@ fn a_cluster_name_is_no_path() {
         );
     }
 }
+
+#[test]
+fn declarations_in_the_file_are_bounded() {
+    let variable = |name: &str, owners: &str| {
+        format!("{GOOD}[[variable]]\nname = \"{name}\"\nowners = [{owners}]\n")
+    };
+    let refused = |text: String| Cluster::parse(&text).unwrap_err().join("\n");
+    let e = refused(variable("x", &"\"mp1\",".repeat(65_537)));
+    assert!(
+        e.contains(
+            "variable x: malformed list of owners: there are more than 65536 owners; a shorter list repeats"
+        ),
+        "{e}"
+    );
+    let e = refused(variable("x", ""));
+    assert!(e.contains("name one memory process or more"), "{e}");
+    let e = refused(variable(&"x".repeat(201), "\"mp1\""));
+    assert!(e.contains("a name has 1 to 200 bytes, this one 201"), "{e}");
+}

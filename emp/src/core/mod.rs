@@ -1,9 +1,11 @@
 //! The event manager's bookkeeping, without I/O, clock or threads.
 
+mod dictionary;
 mod exchange;
 mod ingest;
 mod pending;
 
+pub use dictionary::{Dictionary, Full};
 pub use exchange::Outbox;
 pub use ingest::{Ingest, Refused, Verdict};
 pub use pending::{Pending, PositionedEvent};

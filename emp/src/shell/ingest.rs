@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use dosmos_proto::names::check_name;
 use dosmos_proto::wire::ingest_request::Body;
-use dosmos_proto::{Incarnation, MpId, PROTOCOL, PhaseTimes, Topology, wire};
+use dosmos_proto::{
+    Incarnation, MAX_DECLARED_BYTES, MpId, PROTOCOL, PhaseTimes, Topology, Variable, wire,
+};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Event;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -11,7 +14,7 @@ use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
 use super::state::{GREETING, Link, Replies, Shared};
-use crate::core::{PositionedEvent, Verdict};
+use crate::core::{Full, PositionedEvent, Verdict};
 
 /// Reads the stream of a memory process until it ends.
 pub(super) async fn serve(
@@ -173,6 +176,11 @@ async fn read(
     }
 }
 
+/// The refusal of declarations that do not fit any more.
+fn full(shared: &Shared, mp: MpId, full: Full) -> Status {
+    Status::resource_exhausted(format!("{}: {full}", shared.topology.mp_name(mp)))
+}
+
 /// Takes a batch: what is malformed in it is refused before anything of it counts.
 fn take(
     shared: &Shared,
@@ -182,10 +190,18 @@ fn take(
 ) -> Result<(), Status> {
     let mut records = dosmos_trace::wire::decode(batch.records.unwrap_or_default())?;
     let mut events: Vec<PositionedEvent> = Vec::new();
+    let mut declared = Vec::new();
+    let mut bytes = 0;
     for variable in batch.variables {
-        events.push((0, Event::Variable(variable.try_into()?)));
+        let variable = Variable::try_from(variable)?;
+        bytes += variable.footprint();
+        if bytes > MAX_DECLARED_BYTES {
+            return Err(full(shared, mp, Full));
+        }
+        declared.push(variable);
     }
     for barrier in batch.barriers {
+        check_name("barrier name", &barrier.name)?;
         events.push((0, Event::Barrier(barrier.into())));
     }
     for hand_over in &batch.hand_overs {
@@ -207,9 +223,10 @@ fn take(
             },
         ));
     }
-    events.sort_by_key(|e| e.0);
     let mut guard = shared.lock();
     let state = &mut *guard;
+    let fits = state.dictionary.check(&declared);
+    fits.map_err(|e| full(shared, mp, e))?;
     match state.ingest.batch(mp, incarnation, batch.sequence) {
         Verdict::Duplicate => return Ok(()),
         Verdict::Gap { due } => {
@@ -225,6 +242,11 @@ fn take(
         Verdict::New => {}
     }
     let mark = state.ingest.mark(mp, batch.sequence);
+    for variable in declared {
+        state.dictionary.add(&variable);
+        events.push((0, Event::Variable(variable)));
+    }
+    events.sort_by_key(|e| e.0);
     let link = state.links.entry(mp).or_default();
     // The only correction there is: batches hold times of the sender's clock.
     let clock = link.clock.unwrap_or_default();

@@ -22,7 +22,7 @@ use dosmos_trace::store::{Commit, Event, Item, Manifest, RecordingCounters, Snap
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
 
-use crate::core::{Ingest, Outbox, Pending};
+use crate::core::{Dictionary, Ingest, Outbox, Pending};
 
 /// Replies to one memory process, or to one event manager that hands contents over.
 pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
@@ -70,6 +70,8 @@ pub(super) struct Link {
 pub(super) struct State {
     pub(super) ingest: Ingest,
     pub(super) pending: Pending,
+    /// Declarations that were received.
+    pub(super) dictionary: Dictionary,
     pub(super) metas: MetaState,
     /// Accesses in the log, for metrics.
     pub(super) accesses: AccessCounts,
@@ -102,6 +104,7 @@ impl Shared {
             state: Mutex::new(State {
                 ingest,
                 pending: Pending::default(),
+                dictionary: Dictionary::default(),
                 metas,
                 accesses: AccessCounts::default(),
                 outbox,
@@ -195,6 +198,7 @@ impl Shared {
         let variables = self.view.catalog().variables;
         let mut state = self.lock();
         state.metas = snapshot.metas;
+        variables.iter().for_each(|v| state.dictionary.add(v));
         for (to, content) in snapshot.due {
             state.outbox.push(to, content);
         }
@@ -381,6 +385,7 @@ impl State {
             }
             Event::Variable(variable) => {
                 self.metas.declare(variable);
+                self.dictionary.add(variable);
                 self.variables.insert(variable.id(), variable.clone());
             }
             Event::Barrier(_)

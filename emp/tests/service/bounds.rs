@@ -1,18 +1,21 @@
 //! What readers and strangers ask of an event manager has bounds, and never stops it from taking records.
 
-use dosmos_proto::Nanos;
 use dosmos_proto::transport::Channel;
-use dosmos_proto::wire;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::wire::{self, ingest_request};
+use dosmos_proto::{ElementType, GroupId, Layout, MpId, Nanos, VarId, Variable, VariableSpec};
 use tokio::sync::{Mutex, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::transport::Endpoint;
+use tonic::{Code, Request, Status, Streaming};
 
 use crate::common::*;
 
 /// Records in a batch: two messages of an answer.
 const BATCH: u64 = 16_384;
-/// Enough that a scan takes a while.
+/// Scans at the same time.
+const SCANS: usize = 16;
+/// Enough that an answer does not fit on the way.
 const BATCHES: u64 = 12;
 /// The tests with many records take turns: they need a processor.
 static TURN: Mutex<()> = Mutex::const_new(());
@@ -51,16 +54,34 @@ async fn count(mut parts: Streaming<wire::RecordsPart>) -> usize {
     n
 }
 
-/// Scans that have begun, and whose readers do not read on. Batches are taken and acknowledged meanwhile, and other questions
-/// are answered.
+/// A scan whose reader takes no more at once than 64 KiB: far less than its answer.
+async fn narrow_scan(emp: &Emp) -> Result<Streaming<wire::RecordsPart>, Status> {
+    let endpoint = Endpoint::from_shared(format!("http://{}", emp.address)).unwrap();
+    let endpoint = endpoint
+        .initial_stream_window_size(65_535)
+        .initial_connection_window_size(65_535);
+    let channel = endpoint.connect().await.unwrap();
+    let shown = format!("Bearer {}", emp.token.reveal());
+    let show = move |mut request: Request<()>| {
+        let field = request.metadata_mut();
+        field.insert("authorization", shown.parse().unwrap());
+        Ok(request)
+    };
+    let mut client = EventManagerClient::with_interceptor(channel, show);
+    let scan = client.get_records(wire::RecordsRequest::default()).await?;
+    Ok(scan.into_inner())
+}
+
+/// As many scans as there may be have begun, and their readers do not read on. Batches are taken and acknowledged
+/// meanwhile, and other questions are answered.
 #[tokio::test]
 async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     let _turn = TURN.lock().await;
     let dir = tempfile::tempdir().unwrap();
     let (emp, mut mp) = filled(dir.path()).await;
     let mut held = Vec::new();
-    for _ in 0..4 {
-        let mut parts = all_records(&mut emp.client().await).await.unwrap();
+    for _ in 0..SCANS {
+        let mut parts = narrow_scan(&emp).await.unwrap();
         let first = parts.message().await.unwrap().unwrap();
         held.push((parts, first.records.unwrap().kind.len()));
     }
@@ -72,6 +93,9 @@ async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     let catalog = other.get_catalog(wire::CatalogRequest::default());
     let catalog = catalog.await.unwrap().into_inner();
     assert_eq!(catalog.records, BATCHES * BATCH + 100);
+    // None of them has ended: there is no place for another.
+    let refused = narrow_scan(&emp).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
     // What was held comes to its end: all that was there when it was asked for.
     for (parts, first) in held {
         let records = (first + count(parts).await) as u64;
@@ -160,6 +184,78 @@ async fn streams_without_a_greeting_are_bounded_and_end() {
         drop(send);
     }
     assert!(silent(&mut clients[0]).await.is_ok(), "there is room again");
+    emp.stop().await;
+}
+
+/// A batch that declares a variable which these processes own.
+fn declaring(sequence: u64, id: u32, owners: wire::placement::Rule) -> ingest_request::Body {
+    let layout = Layout::new(ElementType::U8, (1, 1), (1, 1)).unwrap();
+    let spec = VariableSpec::new(format!("v{id}"), layout).unwrap();
+    let variable = Variable::new(VarId(id), spec, vec![MpId(0)], GroupId(0)).unwrap();
+    let mut variable = wire::Variable::from(variable);
+    let spec = variable.spec.as_mut().unwrap();
+    spec.placement = Some(wire::Placement { rule: Some(owners) });
+    ingest_request::Body::Batch(wire::Batch {
+        sequence,
+        variables: vec![variable],
+        sampling: 1.0,
+        ..wire::Batch::default()
+    })
+}
+
+/// Why the stream of a memory process is ended.
+async fn refusal(mp: &mut Mp) -> Status {
+    let wait = async {
+        loop {
+            match mp.replies.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("no reason"),
+                Err(status) => return status,
+            }
+        }
+    };
+    let ended = tokio::time::timeout(DEADLINE, wait).await;
+    ended.expect("an end")
+}
+
+/// Neither one declaration nor all together take more memory than their bounds; whoever is refused is told why, and
+/// others go on.
+#[tokio::test]
+async fn declarations_are_bounded() {
+    use wire::placement::Rule;
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let many = (0..1_000_000).map(|_| "a").collect();
+    let long = std::iter::repeat_n("x".repeat(200), 6_000).collect();
+    let group = Some("/a".repeat(1 << 20));
+    let hostile = [
+        (Rule::Explicit(many), "more than 65536 owners"),
+        (Rule::Explicit(long), "more than 1048576 bytes together"),
+        (
+            Rule::RoundRobin(wire::placement::RoundRobin { group }),
+            "at most 4096 bytes",
+        ),
+    ];
+    for (incarnation, (owners, why)) in (5..).zip(hostile) {
+        let mut mp = Mp::connect(&emp, "mp0", incarnation).await.unwrap();
+        post(&mp.send, declaring(1, 1, owners));
+        let status = refusal(&mut mp).await;
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        assert!(status.message().contains(why), "{status}");
+    }
+
+    let mut mp = Mp::connect(&emp, "mp0", 10).await.unwrap();
+    for n in 1..100 {
+        let most = std::iter::repeat_n("mp0", 65_536).collect();
+        post(&mp.send, declaring(n, n as u32, Rule::Explicit(most)));
+    }
+    let status = refusal(&mut mp).await;
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert!(status.message().contains("67108864 bytes"), "{status}");
+
+    let mut mp = Mp::connect(&emp, "mp0", 11).await.unwrap();
+    mp.batch(1, &records(0..10), &[]);
+    mp.durable(1).await;
     emp.stop().await;
 }
 

@@ -6,7 +6,7 @@ use dosmos_trace::query::{MetaQuery, TraceSource};
 use dosmos_trace::record::{Op, Origin, Side};
 use dosmos_trace::store::StoreSource;
 
-use crate::common::{DEADLINE, Emp, Mp, X, metas, record, stored};
+use crate::common::{DEADLINE, Emp, Mp, X, metas, post, record, stored};
 
 /// mp1 read X, owned by mp0: once remotely, then `reads` times its copy, which is then invalidated.
 async fn read_and_invalidate(mp: &Mp, sequence: u64, reads: u64) {
@@ -58,6 +58,33 @@ async fn hand_overs_reach_the_primary_once_also_if_its_event_manager_was_away() 
     let source = StoreSource::open(&dir.path().join("s0")).unwrap();
     let dead = source.meta_objects(&MetaQuery::default()).await.unwrap();
     assert_eq!(dead.primaries, found.primaries);
+}
+
+#[tokio::test]
+async fn answers_say_how_many_hand_overs_were_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
+    let mut mp = Mp::connect(&emp, "mp0", 1).await.unwrap();
+    let counters = wire::ProcessCounters {
+        lost_hand_overs: 3,
+        ..Default::default()
+    };
+    let batch = wire::Batch {
+        sequence: 1,
+        counters: Some(counters),
+        sampling: 1.0,
+        ..Default::default()
+    };
+    post(&mp.send, wire::ingest_request::Body::Batch(batch));
+    mp.durable(1).await;
+    let notes = metas(&emp).await.completeness.notes;
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.contains("3 hand-overs of copies were dropped")),
+        "{notes:?}"
+    );
+    emp.stop().await;
 }
 
 #[tokio::test]

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{
     ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology, TopologyBuilder,
 };
-use dosmos_proto::variable::check_name;
 use dosmos_proto::{
     ApId, ElementType, EmpId, GroupId, Layout, Malformed, MpId, Nanos, ObjectId, Placement, VarId,
     Variable, VariableSpec,

@@ -118,6 +118,11 @@ impl Core {
         }
     }
 
+    /// An application process is there, although nothing it sends is read now.
+    pub fn hear(&mut self, now: Nanos, ap: ApId) {
+        self.requester.sessions.hear(now, ap);
+    }
+
     /// Something happened at `now`; what is to be done about it goes to `out`, in order.
     pub fn handle(&mut self, now: Nanos, input: Input, out: &mut Vec<Output>) {
         // Before anything else is said to those who hold them.

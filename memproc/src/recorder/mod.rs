@@ -355,19 +355,35 @@ mod tests {
             .collect()
     }
 
+    fn hand_over() -> Item {
+        Item::HandOver(HandOver {
+            object: ObjectId::default(),
+            copy_at: MpId(0),
+            primary_emp: dosmos_proto::EmpId(0),
+            dropped: true,
+        })
+    }
+
+    #[test]
+    fn hand_overs_that_find_no_room_are_counted() {
+        let mut r = recorder(Overflow::Drop, 1);
+        fill(&mut r, 1); // There was room when it was set aside.
+        for _ in 0..3 {
+            r.push(hand_over(), Nanos(0));
+        }
+        r.set_aside();
+        let mut counters = ProcessCounters::default();
+        r.measure(&mut counters);
+        assert_eq!(counters.lost_hand_overs, 3);
+        pack_all(&mut r);
+        assert!(sent(&mut r).iter().all(|b| b.hand_overs.is_empty()));
+    }
+
     #[test]
     fn batches_hold_records_and_hand_overs_in_order() {
         let mut r = recorder(Overflow::Drop, 1 << 30);
         r.push(Item::Record(record(Op::Read, 1)), Nanos(7));
-        r.push(
-            Item::HandOver(HandOver {
-                object: ObjectId::default(),
-                copy_at: MpId(0),
-                primary_emp: dosmos_proto::EmpId(0),
-                dropped: true,
-            }),
-            Nanos(0),
-        );
+        r.push(hand_over(), Nanos(0));
         r.push(Item::Record(record(Op::Write, 2)), Nanos(0));
         r.set_aside();
         pack_all(&mut r);

@@ -7,12 +7,11 @@ use dosmos_node::reconnect::{Link, LinkError, dial, within};
 use dosmos_proto::wire::PeerMessage;
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES, MpId};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_stream::StreamExt;
-use tokio_stream::wrappers::UnboundedReceiverStream;
 use tracing::warn;
 
 use super::incoming::Incoming;
+use super::outgoing::{BOUNDS, Outgoing, line};
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
 use crate::core::messages::Input;
@@ -34,7 +33,7 @@ impl ToPeer {
 }
 
 impl Link for ToPeer {
-    type Connection = (UnboundedSender<PeerMessage>, Incoming<PeerMessage>);
+    type Connection = (Outgoing, Incoming<PeerMessage>);
 
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
         let channel = dial(&self.shared.book, &self.name, DIAL).await?;
@@ -42,24 +41,24 @@ impl Link for ToPeer {
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let (sender, queue) = unbounded_channel();
+        let (outgoing, queue) = line(BOUNDS, &self.shared.slow_peers);
         let large = Arc::new(LargeMessages::default());
-        // The receiver is at hand: the greeting cannot fail to be queued.
         let inbox = address.map_or_else(String::new, |address| large.offer(&address));
-        let _ = sender.send(hello(&self.shared, self.peer, inbox));
+        // The first message always fits.
+        let _ = outgoing.send(hello(&self.shared, self.peer, inbox));
         let packing = Arc::clone(&large);
-        let queue = UnboundedReceiverStream::new(queue).map(move |m| packing.pack(m));
+        let queue = queue.filter_map(Result::ok).map(move |m| packing.pack(m));
         let answer = within(GREETING, client.peer(queue)).await?;
         let mut messages = Incoming::new(answer.into_inner(), &large);
         let first = within(GREETING, messages.next()).await?;
         let greeted = check_peer(&self.shared, first, Some(self.peer));
         let (_, inbox) = greeted.map_err(LinkError::Refused)?;
         large.accept(&inbox);
-        Ok((sender, messages))
+        Ok((outgoing, messages))
     }
 
-    async fn converse(&mut self, (sender, messages): Self::Connection) -> Result<(), LinkError> {
-        Err(read_peer(&self.shared, self.peer, sender, messages).await)
+    async fn converse(&mut self, (outgoing, messages): Self::Connection) -> Result<(), LinkError> {
+        Err(read_peer(&self.shared, self.peer, outgoing, messages).await)
     }
 
     fn down(&mut self, why: &LinkError) {

@@ -10,6 +10,7 @@ mod codec;
 mod dial;
 mod incoming;
 mod metrics;
+mod outgoing;
 mod peer;
 mod records;
 mod serve;
@@ -155,6 +156,7 @@ async fn tick(shared: Arc<Shared>) {
     loop {
         interval.tick().await;
         shared.feed(Input::Tick);
+        shared.give_up_silent_peers();
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use dosmos_node::reconnect::LinkError;
 use dosmos_proto::wire::{self as w, PeerMessage};
 use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::incoming::Incoming;
+use super::outgoing::Outgoing;
 use super::shared::Shared;
 use crate::core::messages::Input;
 use crate::wire;
@@ -35,21 +36,24 @@ pub(super) fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
 pub(super) async fn accept_peer(
     shared: Arc<Shared>,
     mut messages: Incoming<PeerMessage>,
-    sender: UnboundedSender<PeerMessage>,
+    outgoing: Outgoing,
+    stranger: OwnedSemaphorePermit,
 ) {
     let Ok(Ok(first)) = timeout(GREETING, messages.next()).await else {
         return;
     };
+    drop(stranger);
     let source = first.source;
     match check_peer(&shared, first, None) {
         Ok((peer, inbox)) => {
             let inbox = messages.large().answer(&inbox);
-            let _ = sender.send(hello(&shared, peer, inbox));
-            read_peer(&shared, peer, sender, messages).await;
+            // The first message always fits.
+            let _ = outgoing.send(hello(&shared, peer, inbox));
+            read_peer(&shared, peer, outgoing, messages).await;
         }
         Err(refusal) => {
             warn!("refused a peer: {refusal}");
-            let _ = sender.send(PeerMessage {
+            let _ = outgoing.send(PeerMessage {
                 source: shared.me.0,
                 destination: source,
                 body: Some(w::peer_message::Body::Error(refusal.into())),
@@ -118,13 +122,18 @@ pub(super) fn check_peer(
 pub(super) async fn read_peer(
     shared: &Shared,
     peer: MpId,
-    sender: UnboundedSender<PeerMessage>,
+    outgoing: Outgoing,
     mut messages: Incoming<PeerMessage>,
 ) -> LinkError {
-    let session = shared.attach_peer(peer, sender);
+    let over = outgoing.over();
+    let session = shared.attach_peer(peer, outgoing);
     debug!("{} is up", shared.topology.mp_name(peer));
     let why = loop {
-        match messages.next().await {
+        let message = tokio::select! {
+            message = messages.next() => message,
+            stuck = over.wait() => break LinkError::Impossible(Box::new(stuck)),
+        };
+        match message {
             Ok(message) => {
                 if !feed_peer(shared, peer, session, message) {
                     break LinkError::Replaced;
@@ -157,7 +166,8 @@ fn feed_peer(shared: &Shared, peer: MpId, session: u64, message: PeerMessage) ->
             if let Some(link) = state.peers.get(&peer)
                 && let Some(refused) = wire::peer::refused(shared.me, source, call, malformed)
             {
-                let _ = link.sender.send(refused);
+                // If too much waits the next message tells.
+                let _ = link.outgoing.send(refused);
             }
         }
     }

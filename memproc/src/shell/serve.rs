@@ -10,14 +10,16 @@ use dosmos_node::reconnect::LinkError;
 use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
-use dosmos_proto::{LargeMessages, PhaseTimes, Refusal};
+use dosmos_proto::{ApId, LargeMessages, PhaseTimes, Refusal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
 use super::incoming::Incoming;
+use super::outgoing::{BOUNDS, Taken, line};
 use super::peer::{GREETING, accept_peer, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
@@ -28,26 +30,58 @@ const MAX_BACKLOG: usize = 8192;
 /// How often a paused session looks whether it may go on.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Streams whose other side has not introduced itself; more are refused. Each has its time for that. Those that have are
+/// no more than the cluster file names: a second one of a name is refused, or takes the place of the first.
+const MOST_STRANGERS: usize = 256;
+
 /// The service.
 pub(super) struct Service {
     shared: Arc<Shared>,
+    strangers: Arc<Semaphore>,
 }
 
 impl Service {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self {
+            shared,
+            strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
+        }
+    }
+
+    /// A place for a stream whose other side has not introduced itself.
+    fn stranger(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let full = |_| {
+            Status::resource_exhausted(format!(
+                "{MOST_STRANGERS} streams are open whose other side has not introduced itself; try again when they have"
+            ))
+        };
+        let place = Arc::clone(&self.strangers).try_acquire_owned();
+        place.map_err(full)
     }
 }
 
-/// Messages to one connection, from its queue.
-pub(super) struct Queue<T> {
-    messages: UnboundedReceiver<T>,
+/// Replies to one application process, from their queue.
+pub(super) struct Queue {
+    messages: UnboundedReceiver<ApReply>,
     backlog: Arc<AtomicUsize>,
+}
+
+/// The messages of a connection, their large contents being in files where the other end takes that.
+pub(super) struct Packed<S> {
+    stream: S,
     large: Arc<LargeMessages>,
 }
 
-impl<T: Carrier> Stream for Queue<T> {
-    type Item = Result<T, Status>;
+impl<M: Carrier, S: Stream<Item = Result<M, Status>> + Unpin> Stream for Packed<S> {
+    type Item = Result<M, Status>;
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = Pin::new(&mut self.stream).poll_next(cx);
+        next.map(|m| m.map(|m| m.map(|m| self.large.pack(m))))
+    }
+}
+
+impl Stream for Queue {
+    type Item = Result<ApReply, Status>;
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.messages.poll_recv(cx);
         if let Poll::Ready(Some(_)) = next {
@@ -57,17 +91,18 @@ impl<T: Carrier> Stream for Queue<T> {
                 .backlog
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
         }
-        next.map(|m| m.map(|m| Ok(self.large.pack(m))))
+        next.map(|m| m.map(Ok))
     }
 }
 
 #[tonic::async_trait]
 impl Memory for Service {
-    type ApplicationStream = Queue<ApReply>;
+    type ApplicationStream = Packed<Queue>;
     async fn application(
         &self,
         request: Request<Streaming<ApRequest>>,
     ) -> Result<Response<Self::ApplicationStream>, Status> {
+        let stranger = self.stranger()?;
         let (sender, messages) = unbounded_channel();
         let backlog = Arc::new(AtomicUsize::new(0));
         let large = Arc::new(LargeMessages::default());
@@ -77,29 +112,24 @@ impl Memory for Service {
             sender,
             backlog: Arc::clone(&backlog),
         };
-        tokio::spawn(session.run());
-        Ok(Response::new(Queue {
-            messages,
-            backlog,
-            large,
-        }))
+        tokio::spawn(session.run(stranger));
+        let stream = Queue { messages, backlog };
+        Ok(Response::new(Packed { stream, large }))
     }
 
-    type PeerStream = Queue<PeerMessage>;
+    type PeerStream = Packed<Taken>;
     async fn peer(
         &self,
         request: Request<Streaming<PeerMessage>>,
     ) -> Result<Response<Self::PeerStream>, Status> {
-        let (sender, messages) = unbounded_channel();
+        let stranger = self.stranger()?;
+        let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let shared = Arc::clone(&self.shared);
         let large = Arc::new(LargeMessages::default());
         let incoming = Incoming::new(request.into_inner(), &large);
-        tokio::spawn(accept_peer(shared, incoming, sender));
-        Ok(Response::new(Queue {
-            messages,
-            backlog: Arc::default(),
-            large,
-        }))
+        tokio::spawn(accept_peer(shared, incoming, outgoing, stranger));
+        let stream = taken;
+        Ok(Response::new(Packed { stream, large }))
     }
 }
 
@@ -112,10 +142,11 @@ struct Session {
 }
 
 impl Session {
-    async fn run(mut self) {
+    async fn run(mut self, stranger: OwnedSemaphorePermit) {
         let Ok(Ok(first)) = timeout(GREETING, self.requests.next()).await else {
             return;
         };
+        drop(stranger);
         let id = first.id;
         match self.greet(first) {
             // If the receiver is gone the session ends by itself.
@@ -131,7 +162,7 @@ impl Session {
                 drop(sender);
                 debug!("{} is here", shared.topology.ap_name(ap));
                 let why = loop {
-                    pause(&shared, &backlog).await;
+                    pause(&shared, ap, &backlog).await;
                     match requests.next().await {
                         Ok(request) => {
                             feed(&shared, ap, request);
@@ -149,7 +180,7 @@ impl Session {
         }
     }
 
-    fn greet(&self, first: ApRequest) -> Result<(dosmos_proto::ApId, u64), Refusal> {
+    fn greet(&self, first: ApRequest) -> Result<(ApId, u64), Refusal> {
         let (id, hello) = wire::ap::hello(first)?;
         check_protocol(hello.protocol, &hello.name)?;
         let sender = self.sender.clone();
@@ -165,13 +196,17 @@ impl Session {
     }
 }
 
-/// Waits while the application process does not take its replies, or there is no room for records
-/// and the policy is to block.
-async fn pause(shared: &Shared, backlog: &AtomicUsize) {
+/// Waits while the application process does not take its replies, a peer takes less than it is sent, or there is no room
+/// for records and the policy is to block. The application process is not silent meanwhile: it is not listened to.
+async fn pause(shared: &Shared, ap: ApId, backlog: &AtomicUsize) {
     let must_wait = || {
-        let state = shared.lock();
-        let waits = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG || state.recorder.blocks();
-        waits && !state.closed
+        let mut state = shared.lock();
+        let unread = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG;
+        let ours = state.recorder.blocks() || shared.slow_peers.any();
+        if ours {
+            state.core.hear(shared.clock.now(), ap);
+        }
+        (unread || ours) && !state.closed
     };
     while must_wait() {
         // Room is announced; a backlog is not.
@@ -179,7 +214,7 @@ async fn pause(shared: &Shared, backlog: &AtomicUsize) {
     }
 }
 
-fn feed(shared: &Shared, ap: dosmos_proto::ApId, request: ApRequest) {
+fn feed(shared: &Shared, ap: ApId, request: ApRequest) {
     let now = shared.clock.now();
     let id = request.id;
     let mut request = request;

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use dosmos_proto::wire::{ApReply, PeerMessage};
+use dosmos_proto::wire::ApReply;
 use dosmos_proto::{ApId, MpId, Refusal};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::outgoing::Outgoing;
 use super::shared::{ApLink, PeerLink, Shared, State};
 use crate::core::Welcome;
 use crate::core::messages::Input;
@@ -63,14 +64,14 @@ impl Shared {
     }
 
     /// The link to a peer is up, in place of one that may still look alive.
-    pub(super) fn attach_peer(&self, peer: MpId, sender: UnboundedSender<PeerMessage>) -> u64 {
+    pub(super) fn attach_peer(&self, peer: MpId, outgoing: Outgoing) -> u64 {
         let now = self.clock.now();
         let mut state = self.lock();
         if state.peers.remove(&peer).is_some() {
             self.feed_locked(&mut state, now, Input::PeerDown(peer));
         }
         let session = state.session();
-        state.peers.insert(peer, PeerLink { session, sender });
+        state.peers.insert(peer, PeerLink { session, outgoing });
         self.feed_locked(&mut state, now, Input::PeerUp(peer));
         session
     }

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
 use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
-use dosmos_proto::wire::{ApReply, PeerMessage};
+use dosmos_proto::wire::ApReply;
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::outgoing::{Outgoing, SlowPeers, Stuck};
 use crate::core::Core;
 use crate::core::messages::{Body, Input, Output};
 use crate::recorder::Recorder;
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub(super) farewell: Notify,
     /// Messages come in bursts: the next is waited for awake.
     pub(super) spinner: Spinner,
+    pub(super) slow_peers: SlowPeers,
     recording_up: AtomicBool,
     /// The event manager was connected at some time.
     recording_was_up: AtomicBool,
@@ -60,7 +62,7 @@ pub(super) struct ApLink {
 
 pub(super) struct PeerLink {
     pub(super) session: u64,
-    pub(super) sender: UnboundedSender<PeerMessage>,
+    pub(super) outgoing: Outgoing,
 }
 
 impl Shared {
@@ -92,6 +94,7 @@ impl Shared {
             room: Notify::new(),
             farewell: Notify::new(),
             spinner: Spinner::default(),
+            slow_peers: SlowPeers::default(),
             recording_up: AtomicBool::new(false),
             recording_was_up: AtomicBool::new(false),
         }
@@ -123,6 +126,7 @@ impl Shared {
             return;
         }
         let cost = self.clock.now() - since;
+        let mut stuck = Vec::new();
         for output in out.drain(..) {
             match output {
                 Output::Reply {
@@ -164,8 +168,10 @@ impl Shared {
                     {
                         told.service += cost;
                     }
-                    if let Some(link) = state.peers.get(&to) {
-                        let _ = link.sender.send(wire::peer::to_wire(message));
+                    if let Some(link) = state.peers.get(&to)
+                        && let Err(why) = link.outgoing.send(wire::peer::to_wire(message))
+                    {
+                        stuck.push((to, why));
                     }
                 }
                 Output::Trace(item) => {
@@ -179,6 +185,30 @@ impl Shared {
                     }
                 }
             }
+        }
+        for (peer, why) in stuck {
+            self.give_up(state, since, peer, why);
+        }
+    }
+
+    /// Ends the link to a peer that does not take what it is sent.
+    fn give_up(&self, state: &mut State, now: Nanos, peer: MpId, why: Stuck) {
+        if let Some(link) = state.peers.remove(&peer) {
+            link.outgoing.give_up(why);
+            self.feed_locked(state, now, Input::PeerTrouble(peer, why.to_string()));
+            self.feed_locked(state, now, Input::PeerDown(peer));
+        }
+    }
+
+    /// Ends links to peers that have taken nothing for too long.
+    pub(super) fn give_up_silent_peers(&self) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let check =
+            |(peer, link): (&MpId, &PeerLink)| Some((*peer, link.outgoing.check(now).err()?));
+        let silent: Vec<(MpId, Stuck)> = state.peers.iter().filter_map(check).collect();
+        for (peer, why) in silent {
+            self.give_up(&mut state, now, peer, why);
         }
     }
 

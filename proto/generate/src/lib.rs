@@ -41,6 +41,11 @@ pub fn generate() -> Result<[Generated; 2], Box<dyn std::error::Error>> {
     let out = tempfile::tempdir()?;
     tonic_prost_build::configure()
         .bytes(".dosmos.v1")
+        // Read with bounds.
+        .extern_path(
+            ".dosmos.v1.Placement.Explicit",
+            "crate::wire_owners::WireOwners",
+        )
         .out_dir(out.path())
         .compile_fds(descriptors)?;
     Ok([

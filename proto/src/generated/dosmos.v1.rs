@@ -16,11 +16,6 @@ pub mod placement {
         #[prost(string, optional, tag = "1")]
         pub group: ::core::option::Option<::prost::alloc::string::String>,
     }
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-    pub struct Explicit {
-        #[prost(string, repeated, tag = "1")]
-        pub memory_processes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    }
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Rule {
         /// the memory process of the first application process to declare it
@@ -34,7 +29,7 @@ pub mod placement {
         RoundRobin(RoundRobin),
         /// named, one entry per object; a shorter list repeats
         #[prost(message, tag = "4")]
-        Explicit(Explicit),
+        Explicit(crate::wire_owners::WireOwners),
     }
 }
 /// The shape of a variable and its split into objects. A scalar is 1 x 1, a vector 1 x n.

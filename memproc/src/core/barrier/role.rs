@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::variable::check_name;
+use dosmos_proto::names::check_name;
 use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Refusal, VarId};
 use dosmos_trace::query::BarrierName;
 use rustc_hash::FxHashMap;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dosmos_proto::{ErrorCode, Incarnation, MpId, Nanos, Refusal, VarId, Variable, VariableSpec};
 use rustc_hash::FxHashMap;
 
+use super::declared::Declared;
 use super::placement::{COUNTER_BITS, place};
 use super::variables::conflict;
 use crate::core::context::Context;
@@ -65,6 +66,7 @@ pub(crate) struct Home {
     entries: BTreeMap<String, Entry>,
     /// Numbers given out.
     counter: u32,
+    declared: Declared,
     creations: FxHashMap<u64, Creation>,
     next_call: u64,
 }
@@ -148,8 +150,10 @@ impl Home {
             ));
         }
         let id = VarId(position << COUNTER_BITS | (first_number(cx) + self.counter));
+        let variable = Variable::new(id, spec.clone(), owners, group)?;
+        self.declared.add(cx.cluster, &variable)?;
         self.counter += 1;
-        Ok(Variable::new(id, spec.clone(), owners, group)?)
+        Ok(variable)
     }
 
     /// Tells every owner of a variable.

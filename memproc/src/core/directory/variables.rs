@@ -16,6 +16,8 @@ use crate::core::incarnations::started_again;
 use crate::core::messages::{Item, Output};
 use crate::core::settings::VariableOverride;
 
+use super::declared::Declared;
+
 /// Most objects one memory process owns.
 const MAX_OWNED: u64 = 1 << 24;
 
@@ -36,6 +38,7 @@ pub(crate) struct Variables {
     by_name: BTreeMap<String, VarId>,
     overrides: Vec<VariableOverride>,
     owned: u64,
+    declared: Declared,
 }
 
 impl Variables {
@@ -45,6 +48,7 @@ impl Variables {
             by_name: BTreeMap::new(),
             overrides,
             owned: 0,
+            declared: Declared::default(),
         }
     }
 
@@ -156,7 +160,9 @@ impl Variables {
                 ),
             ));
         }
-        self.owned = self.check_new(cluster, variable)?;
+        let owned = self.check_new(cluster, variable)?;
+        self.declared.add(cluster, variable)?;
+        self.owned = owned;
         self.by_name
             .insert(variable.spec().name().to_owned(), variable.id());
         let known = Known {

@@ -154,16 +154,21 @@ impl Owner {
     /// unpublished writes then being told to the copies.
     pub(crate) fn abandon(&mut self, cx: &mut Context, ap: ApId, object: Option<ObjectId>) {
         self.delegations.abandon(ap, object);
-        let objects = match object {
-            Some(object) => vec![object],
-            None => self.locked_by(ap),
-        };
-        for object in objects {
-            self.abandon_one(cx, ap, object);
+        match object {
+            Some(object) => self.abandon_one(cx, ap, object),
+            None => {
+                let locks = self.locks_of(&[ap]);
+                self.abandon_all(cx, ap, &locks);
+            }
         }
-        if object.is_none() {
-            self.publish_writes(cx, ap, Then::Nothing);
+    }
+
+    /// Takes back everything of an application process; `locks` are those that it has to do with.
+    fn abandon_all(&mut self, cx: &mut Context, ap: ApId, locks: &[(ApId, ObjectId)]) {
+        for (_, object) in locks.iter().filter(|(of, _)| *of == ap) {
+            self.abandon_one(cx, ap, *object);
         }
+        self.publish_writes(cx, ap, Then::Nothing);
     }
 
     fn abandon_one(&mut self, cx: &mut Context, ap: ApId, object: ObjectId) {
@@ -184,13 +189,15 @@ impl Owner {
         self.pass_on(cx, object);
     }
 
-    /// Objects whose lock knows `ap`, in order. Searches all: it happens when a process dies.
-    fn locked_by(&self, ap: ApId) -> Vec<ObjectId> {
-        let mut list: Vec<ObjectId> = self
-            .objects
-            .iter()
-            .filter(|(_, o)| o.lock.concerns(ap))
-            .map(|(id, _)| *id)
+    /// Which of these application processes hold the locks of which objects or wait for them, in order. Searches all
+    /// objects, once: it happens when a process dies.
+    fn locks_of(&self, aps: &[ApId]) -> Vec<(ApId, ObjectId)> {
+        let busy = self.objects.iter().filter(|(_, o)| !o.lock.is_idle());
+        let mut list: Vec<(ApId, ObjectId)> = busy
+            .flat_map(|(id, o)| {
+                let concerned = aps.iter().filter(|ap| o.lock.concerns(**ap));
+                concerned.map(|ap| (*ap, *id))
+            })
             .collect();
         list.sort_unstable();
         list
@@ -220,9 +227,12 @@ impl Owner {
                 self.acks.order(*object, mp, until);
             }
         }
-        for ap in cx.cluster.aps_of(mp) {
+        let aps = cx.cluster.aps_of(mp);
+        let locks = self.locks_of(&aps);
+        for ap in aps {
             let dirty = self.dirty.get(&ap).cloned();
-            self.abandon(cx, ap, None);
+            self.delegations.abandon(ap, None);
+            self.abandon_all(cx, ap, &locks);
             // It may only be cut off: told to the copies now, and again, with someone waiting for
             // their acknowledgements, when it publishes.
             if let Some(dirty) = dirty {

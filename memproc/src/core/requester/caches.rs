@@ -40,6 +40,13 @@ impl Caches {
         }
     }
 
+    /// Drops copies that were not read for long, if there are more than there may be now that there is one of `keep`.
+    pub(super) fn make_room(&mut self, cx: &mut Context, keep: ObjectId) {
+        while let Some((object, owner)) = self.copies.to_evict(keep) {
+            self.drop_copy(cx, object, owner);
+        }
+    }
+
     /// What everyone sees of an object of this memory process has changed.
     pub(crate) fn changed(&mut self, cx: &mut Context, object: ObjectId) {
         self.holders.void(cx, object);
@@ -72,6 +79,7 @@ impl Caches {
                 self.holders.void(cx, object);
                 if self.copies.update(object, data, version) {
                     hand_over(cx, object, caller.mp, false);
+                    self.make_room(cx, object);
                 }
             }
             None => self.drop_copy(cx, object, caller.mp),

@@ -132,6 +132,7 @@ impl Requester {
             owner: to,
         });
         let kept = fetch && self.caches.copies.fetch_ends(object, number, ours);
+        self.caches.make_room(cx, object);
         // Of another memory process's object, only while there is a copy here that it tells of changes.
         let keep = keep && copy && (kept || to == cx.me());
         let mut unchanged = false;

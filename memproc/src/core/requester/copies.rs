@@ -6,14 +6,30 @@
 //! what the owner told last (its messages arrive in order). It is read only within the lease with its
 //! owner: see [`lease`](crate::core::lease).
 
+use std::cell::Cell;
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use dosmos_proto::{MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
 use crate::core::lease::{LEASE, RENEW_BELOW, RETRY};
 
-/// Most bytes of copies held. Past it, reads are still served, but by the owner.
-const MAX_BYTES: usize = 1 << 30;
+/// Most copies held, and most bytes of them. For one more, those go that were not read for long.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    copies: u64,
+    bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            copies: 1 << 20,
+            bytes: 1 << 30,
+        }
+    }
+}
 
 /// The lease of the copies from one owner.
 #[derive(Debug, Default)]
@@ -33,9 +49,19 @@ pub(super) struct Copy {
     pub(super) owner: MpId,
 }
 
+/// A copy in its slot.
+#[derive(Debug)]
+struct Held {
+    copy: Copy,
+    /// Its turn in the order of eviction.
+    turn: u64,
+    /// It was read since its turn was given.
+    read: Cell<bool>,
+}
+
 #[derive(Debug, Default)]
 struct Slot {
-    copy: Option<Copy>,
+    copy: Option<Held>,
     /// Fetches on their way.
     fetching: u32,
     /// Fetches of operations before this one are not installed.
@@ -49,22 +75,28 @@ pub(super) struct Copies {
     leases: FxHashMap<MpId, Lease>,
     held: u64,
     bytes: usize,
+    bounds: Bounds,
+    /// Copies in the order in which they are considered for eviction, each with its turn; one that was read
+    /// gets another turn. Those that are gone are skipped.
+    turns: VecDeque<(ObjectId, u64)>,
+    next_turn: u64,
 }
 
 impl Copies {
     /// The copy of an object, if there is one, and whether it may be read at `now`.
     pub(super) fn get(&self, object: ObjectId, now: Nanos) -> Option<(&Copy, bool)> {
-        let copy = self.slots.get(&object)?.copy.as_ref()?;
-        let lease = self.leases.get(&copy.owner);
-        Some((copy, lease.is_some_and(|l| now < l.until)))
+        let held = self.slots.get(&object)?.copy.as_ref()?;
+        held.read.set(true);
+        let lease = self.leases.get(&held.copy.owner);
+        Some((&held.copy, lease.is_some_and(|l| now < l.until)))
     }
 
     /// When the lease of the copy of an object ends, unless it is renewed; none if there is no copy.
     pub(super) fn lease_end(&self, object: ObjectId) -> Option<Nanos> {
-        let copy = self.slots.get(&object)?.copy.as_ref()?;
+        let held = self.slots.get(&object)?.copy.as_ref()?;
         Some(
             self.leases
-                .get(&copy.owner)
+                .get(&held.copy.owner)
                 .map_or(Nanos::ZERO, |l| l.until),
         )
     }
@@ -134,7 +166,7 @@ impl Copies {
         slot.fetching = slot.fetching.saturating_sub(1);
         let fresh = operation >= slot.valid_from;
         let kept = match copy {
-            Some(copy) if fresh && self.bytes + copy.data.len() <= MAX_BYTES => {
+            Some(copy) if fresh && copy.data.len() <= self.bounds.bytes => {
                 self.put(object, copy);
                 true
             }
@@ -148,10 +180,50 @@ impl Copies {
         self.bytes += copy.data.len();
         self.held += 1;
         self.leases.entry(copy.owner).or_default().copies += 1;
+        let turn = self.turn(object);
+        let held = Held {
+            copy,
+            turn,
+            read: Cell::new(false),
+        };
         let slot = self.slots.entry(object).or_default();
-        if let Some(old) = slot.copy.replace(copy) {
-            self.count_out(&old);
+        if let Some(old) = slot.copy.replace(held) {
+            self.count_out(&old.copy);
         }
+    }
+
+    /// The last turn of all.
+    fn turn(&mut self, object: ObjectId) -> u64 {
+        self.next_turn += 1;
+        self.turns.push_back((object, self.next_turn));
+        // Turns of copies that are gone are not kept for ever.
+        if self.turns.len() as u64 > 2 * self.held + 64 {
+            let slots = &self.slots;
+            let current = |(object, turn): &(ObjectId, u64)| is_turn(slots, *object, *turn);
+            self.turns.retain(|t| current(t) || t.1 == self.next_turn);
+        }
+        self.next_turn
+    }
+
+    /// A copy to be dropped, with its owner, while there are more than there may be: one that was not read for
+    /// long, and not that of `keep`, which just came.
+    pub(super) fn to_evict(&mut self, keep: ObjectId) -> Option<(ObjectId, MpId)> {
+        while self.held > self.bounds.copies || self.bytes > self.bounds.bytes {
+            let (object, turn) = self.turns.pop_front()?;
+            if !is_turn(&self.slots, object, turn) {
+                continue;
+            }
+            let held = self.slots.get_mut(&object).and_then(|s| s.copy.as_mut());
+            if let Some(held) = held {
+                if !held.read.replace(false) && object != keep {
+                    return Some((object, held.copy.owner));
+                }
+                self.next_turn += 1;
+                held.turn = self.next_turn;
+                self.turns.push_back((object, held.turn));
+            }
+        }
+        None
     }
 
     fn count_out(&mut self, old: &Copy) {
@@ -176,7 +248,7 @@ impl Copies {
         let Some(old) = self.slots.get_mut(&object).and_then(|s| s.copy.take()) else {
             return false;
         };
-        self.count_out(&old);
+        self.count_out(&old.copy);
         self.tidy(object);
         true
     }
@@ -184,7 +256,7 @@ impl Copies {
     /// The owner sends new content; whether there was a copy to replace.
     pub(super) fn update(&mut self, object: ObjectId, data: Bytes, version: u64) -> bool {
         let slot = self.slots.get(&object).and_then(|s| s.copy.as_ref());
-        let Some(owner) = slot.map(|copy| copy.owner) else {
+        let Some(owner) = slot.map(|held| held.copy.owner) else {
             return false;
         };
         self.put(
@@ -201,8 +273,8 @@ impl Copies {
     /// The owner says that its content has this version now and told of no change: the copy is of
     /// that version too.
     pub(super) fn confirm(&mut self, object: ObjectId, version: u64) {
-        if let Some(copy) = self.slots.get_mut(&object).and_then(|s| s.copy.as_mut()) {
-            copy.version = copy.version.max(version);
+        if let Some(held) = self.slots.get_mut(&object).and_then(|s| s.copy.as_mut()) {
+            held.copy.version = held.copy.version.max(version);
         }
     }
 
@@ -211,7 +283,7 @@ impl Copies {
         let mut list: Vec<ObjectId> = self
             .slots
             .iter()
-            .filter(|(_, s)| s.copy.as_ref().is_some_and(|c| c.owner == owner))
+            .filter(|(_, s)| s.copy.as_ref().is_some_and(|h| h.copy.owner == owner))
             .map(|(o, _)| *o)
             .collect();
         list.sort_unstable();
@@ -226,6 +298,11 @@ impl Copies {
             self.slots.remove(&object);
         }
     }
+}
+
+fn is_turn(slots: &FxHashMap<ObjectId, Slot>, object: ObjectId, turn: u64) -> bool {
+    let held = slots.get(&object).and_then(|s| s.copy.as_ref());
+    held.is_some_and(|h| h.turn == turn)
 }
 
 #[cfg(test)]
@@ -293,5 +370,66 @@ mod tests {
         // From when it was asked for, not from when the response came.
         assert!(c.get(o, late + LEASE - Nanos(1)).unwrap().1);
         assert!(!c.get(o, late + LEASE).unwrap().1);
+    }
+
+    fn fetch(c: &mut Copies, index: u32, bytes: usize) {
+        let o = ObjectId::new(VarId(1), index);
+        c.fetch_begins(o);
+        let copy = Copy {
+            data: Bytes::from(vec![0; bytes]),
+            version: 1,
+            owner: MpId(1),
+        };
+        assert!(c.fetch_ends(o, 1, Some(copy)));
+    }
+
+    fn evict(c: &mut Copies, keep: u32) -> Vec<u32> {
+        let mut gone = Vec::new();
+        while let Some((object, _)) = c.to_evict(ObjectId::new(VarId(1), keep)) {
+            assert!(c.drop_copy(object));
+            gone.push(object.index);
+        }
+        gone
+    }
+
+    #[test]
+    fn copies_that_are_not_read_make_room_for_others() {
+        let bounds = Bounds {
+            copies: 3,
+            bytes: 100,
+        };
+        let mut c = Copies {
+            bounds,
+            ..Copies::default()
+        };
+        (0..3).for_each(|i| fetch(&mut c, i, 10));
+        assert!(evict(&mut c, 2).is_empty());
+        // Object 0 is read, 1 is not.
+        assert!(c.get(ObjectId::new(VarId(1), 0), Nanos::ZERO).is_some());
+        fetch(&mut c, 3, 10);
+        assert_eq!(evict(&mut c, 3), [1]);
+        // One large copy takes the place of several, but not of itself.
+        fetch(&mut c, 4, 95);
+        assert_eq!(evict(&mut c, 4), [2, 3, 0]);
+        assert_eq!((c.count(), c.bytes), (1, 95));
+        // One that does not fit at all is not kept.
+        let o = ObjectId::new(VarId(1), 5);
+        c.fetch_begins(o);
+        let large = Copy {
+            data: Bytes::from(vec![0; 101]),
+            version: 1,
+            owner: MpId(1),
+        };
+        assert!(!c.fetch_ends(o, 1, Some(large)));
+    }
+
+    #[test]
+    fn the_order_of_eviction_takes_no_memory_for_copies_that_are_gone() {
+        let mut c = Copies::default();
+        for i in 0..10_000 {
+            fetch(&mut c, i % 10, 1);
+            c.forget(ObjectId::new(VarId(1), i % 10), 0);
+        }
+        assert!(c.turns.len() <= 66, "{}", c.turns.len());
     }
 }

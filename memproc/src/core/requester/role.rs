@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dosmos_proto::variable::check_name;
+use dosmos_proto::names::check_name;
 use dosmos_proto::{
     ApId, Cache, ElementType, ErrorCode, MpId, Nanos, Refusal, VarId, VariableSpec,
 };

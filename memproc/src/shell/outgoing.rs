@@ -1,0 +1,348 @@
+//! Messages that wait to be taken by the link to a peer, with a bound.
+//!
+//! A peer that takes less than it is sent is waited for where that can do no harm: application processes are not listened
+//! to while much waits ([`SlowPeers`]). Messages of other memory processes are always taken, so two processes never
+//! wait for each other. If even so too much waits, or a peer takes nothing for too long, the link is given up: what waits
+//! is dropped, and the loss of a link ends every operation that depends on it with an error.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use dosmos_proto::Nanos;
+use dosmos_proto::wire::PeerMessage;
+use prost::Message;
+use tokio::sync::Notify;
+use tokio_stream::Stream;
+use tonic::Status;
+
+/// How much may wait for one peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Above this, application processes are not listened to.
+    pub(super) slow: Waiting,
+    /// Above this, the link is given up.
+    pub(super) most: Waiting,
+    /// A peer that takes nothing for so long is given up.
+    pub(super) silence: Nanos,
+}
+
+/// Messages that wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+}
+
+/// The bounds of a process.
+pub(super) const BOUNDS: Bounds = Bounds {
+    slow: Waiting {
+        messages: 1 << 16,
+        bytes: 64 << 20,
+    },
+    most: Waiting {
+        messages: 1 << 20,
+        bytes: 4 << 30,
+    },
+    silence: Nanos::from_millis(60_000),
+};
+
+/// Why a link is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it does not take what it is sent: {messages} messages of {bytes} bytes wait, for {waited}"
+)]
+pub(super) struct Stuck {
+    messages: usize,
+    bytes: usize,
+    waited: Nanos,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    queue: VecDeque<(PeerMessage, usize)>,
+    bytes: usize,
+    /// Messages taken so far.
+    taken: u64,
+    /// How many had been taken when they were counted, and when that was.
+    counted: (u64, Nanos),
+    waker: Option<Waker>,
+    /// It is counted as slow.
+    slow: bool,
+    /// Nothing more will be sent.
+    ended: bool,
+    given_up: Option<Stuck>,
+}
+
+impl Inner {
+    fn exceeds(&self, bound: Waiting) -> bool {
+        self.queue.len() > bound.messages || self.bytes > bound.bytes
+    }
+
+    fn stuck(&self, waited: Nanos) -> Stuck {
+        Stuck {
+            messages: self.queue.len(),
+            bytes: self.bytes,
+            waited,
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// How many peers take less than they are sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SlowPeers(Arc<AtomicUsize>);
+
+impl SlowPeers {
+    /// Whether there is one: nothing should be added that can wait elsewhere.
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// One more, or one less.
+    fn count(&self, one_is: bool) {
+        match one_is {
+            true => self.0.fetch_add(1, Ordering::Relaxed),
+            false => self.0.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
+}
+
+#[derive(Debug)]
+struct Line {
+    inner: Mutex<Inner>,
+    bounds: Bounds,
+    slow_peers: SlowPeers,
+    /// It was given up.
+    over: Notify,
+}
+
+impl Line {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing here panics while it holds the lock.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts it among the slow ones while it is one.
+    fn judge(&self, inner: &mut Inner) {
+        let slow = inner.exceeds(self.bounds.slow);
+        if slow != inner.slow {
+            inner.slow = slow;
+            self.slow_peers.count(slow);
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.lock().slow {
+            self.slow_peers.count(false);
+        }
+    }
+}
+
+/// The end that sends. When it is dropped, what waits can still be taken.
+#[derive(Debug)]
+pub(super) struct Outgoing(Arc<Line>);
+
+/// The end that the connection takes messages from.
+#[derive(Debug)]
+pub(super) struct Taken(Arc<Line>);
+
+/// Tells that the line was given up.
+#[derive(Debug)]
+pub(super) struct Over(Arc<Line>);
+
+/// A line for the messages to one peer.
+pub(super) fn line(bounds: Bounds, slow_peers: &SlowPeers) -> (Outgoing, Taken) {
+    let line = Arc::new(Line {
+        inner: Mutex::default(),
+        bounds,
+        slow_peers: slow_peers.clone(),
+        over: Notify::new(),
+    });
+    (Outgoing(Arc::clone(&line)), Taken(line))
+}
+
+impl Outgoing {
+    /// One more message; an error if so much waits that the link has to be given up.
+    pub(super) fn send(&self, message: PeerMessage) -> Result<(), Stuck> {
+        let bytes = message.encoded_len();
+        let mut inner = self.0.lock();
+        if inner.given_up.is_some() {
+            return Ok(());
+        }
+        inner.bytes += bytes;
+        inner.queue.push_back((message, bytes));
+        self.0.judge(&mut inner);
+        inner.wake();
+        match inner.exceeds(self.0.bounds.most) {
+            true => Err(inner.stuck(Nanos::ZERO)),
+            false => Ok(()),
+        }
+    }
+
+    /// To be called again and again: an error if the peer has taken nothing for too long.
+    pub(super) fn check(&self, now: Nanos) -> Result<(), Stuck> {
+        let mut inner = self.0.lock();
+        let (taken, since) = inner.counted;
+        if inner.queue.is_empty() || taken != inner.taken || since == Nanos::ZERO {
+            inner.counted = (inner.taken, now);
+            return Ok(());
+        }
+        let waited = now - since;
+        match waited >= self.0.bounds.silence {
+            true => Err(inner.stuck(waited)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the line up: what waits is dropped.
+    pub(super) fn give_up(&self, why: Stuck) {
+        let mut inner = self.0.lock();
+        inner.queue = VecDeque::new();
+        inner.bytes = 0;
+        inner.given_up = Some(why);
+        self.0.judge(&mut inner);
+        inner.wake();
+        self.0.over.notify_one();
+    }
+
+    /// What tells that it was given up.
+    pub(super) fn over(&self) -> Over {
+        Over(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.ended = true;
+        inner.wake();
+    }
+}
+
+impl Over {
+    /// Waits until the line is given up.
+    pub(super) async fn wait(&self) -> Stuck {
+        loop {
+            if let Some(why) = self.0.lock().given_up {
+                return why;
+            }
+            self.0.over.notified().await;
+        }
+    }
+}
+
+impl Stream for Taken {
+    type Item = Result<PeerMessage, Status>;
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut inner = self.0.lock();
+        if let Some((message, bytes)) = inner.queue.pop_front() {
+            inner.bytes -= bytes;
+            inner.taken += 1;
+            self.0.judge(&mut inner);
+            return Poll::Ready(Some(Ok(message)));
+        }
+        if inner.ended || inner.given_up.is_some() {
+            return Poll::Ready(None);
+        }
+        inner.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use dosmos_proto::wire::{PeerReadDone, WriteDone, peer_message::Body};
+    use tokio_stream::StreamExt;
+
+    use super::*;
+
+    const SMALL: Bounds = Bounds {
+        slow: Waiting {
+            messages: 2,
+            bytes: 1000,
+        },
+        most: Waiting {
+            messages: 4,
+            bytes: 2000,
+        },
+        silence: Nanos(10),
+    };
+
+    fn small() -> PeerMessage {
+        PeerMessage {
+            body: Some(Body::WriteDone(WriteDone::default())),
+            ..PeerMessage::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_takes_less_than_it_is_sent_is_slow_and_then_given_up() {
+        let slow = SlowPeers::default();
+        let (outgoing, mut taken) = line(SMALL, &slow);
+        for _ in 0..3 {
+            outgoing.send(small()).unwrap();
+        }
+        assert!(slow.any());
+        taken.next().await.unwrap().unwrap();
+        assert!(!slow.any());
+        outgoing.send(small()).unwrap();
+        outgoing.send(small()).unwrap();
+        let why = outgoing.send(small()).unwrap_err();
+        assert!(why.to_string().contains("5 messages of"), "{why}");
+        outgoing.give_up(why);
+        assert_eq!(outgoing.over().wait().await, why);
+        assert!(!slow.any());
+        assert!(taken.next().await.is_none(), "what waited is dropped");
+    }
+
+    #[tokio::test]
+    async fn content_counts_too() {
+        let slow = SlowPeers::default();
+        let (outgoing, taken) = line(SMALL, &slow);
+        let mut large = small();
+        let data = Bytes::from(vec![0; 1500]);
+        large.body = Some(Body::ReadDone(PeerReadDone {
+            data,
+            ..Default::default()
+        }));
+        outgoing.send(large.clone()).unwrap();
+        assert!(slow.any());
+        assert!(outgoing.send(large).is_err());
+        drop((outgoing, taken));
+        assert!(!slow.any(), "a link that is gone is not slow");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
+        let (outgoing, mut taken) = line(SMALL, &SlowPeers::default());
+        outgoing.check(Nanos(1)).unwrap();
+        outgoing.check(Nanos(100)).unwrap();
+        outgoing.send(small()).unwrap();
+        outgoing.send(small()).unwrap();
+        outgoing.check(Nanos(105)).unwrap();
+        taken.next().await.unwrap().unwrap();
+        outgoing.check(Nanos(112)).unwrap();
+        outgoing.check(Nanos(121)).unwrap();
+        assert!(outgoing.check(Nanos(122)).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_before_the_end_is_taken() {
+        let (outgoing, mut taken) = line(SMALL, &SlowPeers::default());
+        outgoing.send(small()).unwrap();
+        drop(outgoing);
+        assert!(taken.next().await.is_some());
+        assert!(taken.next().await.is_none());
+    }
+}
