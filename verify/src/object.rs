@@ -9,7 +9,7 @@ use crate::races::Shadow;
 
 /// Publications that are kept of one object before some between are forgotten.
 const PUBLICATIONS: usize = 64;
-/// From so many on, those that a newer one hides from everybody are dropped.
+/// With more publications than this, those that a newer one hides from everybody are dropped.
 const TIDY: usize = 8;
 /// Sections kept of one object, the last ones.
 const SECTIONS: usize = 3;
