@@ -15,7 +15,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pf
 
-SUMS = ["duration_ns", "wait_ns", "service_ns", "bytes", "version"]
+SUMS = ["duration_ns", "wait_ns", "service_ns", "bytes", "version", "count"]
 KEYS = ["op", "variable", "barrier", "object", "ap", "mp", "owner", "origin", "side"]
 FLAGS = ["optimized", "sampled", "failed", "waiting", "pending"]
 ACCESS, WAIT, SECTION, SERVED = "access", "wait", "section", "served"
@@ -53,6 +53,7 @@ def of_jsonl(path):
         rows.append({
             "t": line["t_ns"], "duration_ns": line["dur_ns"], "wait_ns": line["wait_ns"],
             "service_ns": line.get("service_ns", 0), "bytes": line["bytes"], "version": line["version"],
+            "count": line.get("count", 1),
             "op": line["op"], "variable": line["var"], "barrier": line.get("barrier"), "object": line["object"],
             "ap": line["ap"], "mp": line["mp"], "owner": line["owner"], "origin": line["origin"],
             "side": line.get("side", "requester"), "optimized": line["optimized"],
@@ -165,7 +166,7 @@ def check_perfetto(path, rows, about):
     for origin, name in [("local", "local"), ("intra", "intra-group"), ("inter", "inter-group")]:
         points = counters[f"{name} accesses"]
         total = sum(v * (b - a) / 1e9 for (a, v), (b, _) in zip(points, points[1:]))
-        count = sum(r["origin"] == origin for r in accesses)
+        count = sum(r["count"] for r in accesses if r["origin"] == origin)
         assert abs(total - count) <= 1e-6 * max(count, 1), f"{origin}: {total} is not {count}"
     lacking = about["completeness"]
     reasons = [name for name, _, _ in slices["mark"]]

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dosmos_proto::spin;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 
@@ -190,7 +191,7 @@ impl Drive {
         }
         let _caller = Caller(self);
         DRIVING.set(true);
-        let output = runtime.block_on(future);
+        let output = runtime.block_on(spin::awake(future));
         DRIVING.set(false);
         retire(runtime);
         if more() {

@@ -94,6 +94,7 @@ impl Dsm {
         let body = Request::Hello(wire::ApHello {
             name: name.clone(),
             protocol: PROTOCOL,
+            ..wire::ApHello::default()
         });
         let subject = Op::Hello.on(client.me());
         let call = client.call(subject, body, timeout, |_, reply| match reply {

@@ -29,6 +29,8 @@ pub(crate) mod sealed {
         fn bytes_of(values: &[Self]) -> &[u8];
         /// The values in `bytes`, a whole number of them; none if one of them is not a value of the type.
         fn from_bytes(bytes: &[u8]) -> Option<Vec<Self>>;
+        /// The values in `bytes` where they are; none if that is impossible here.
+        fn slice_of(bytes: &[u8]) -> Option<&[Self]>;
         /// The bits of the value, zero-extended.
         fn to_bits(self) -> u64;
         /// The value with these bits; those beyond the type's width are ignored.
@@ -65,6 +67,9 @@ macro_rules! numbers {
                 let mut values = vec![Self::default(); bytes.len() / size_of::<Self>()];
                 bytemuck::cast_slice_mut::<Self, u8>(&mut values).copy_from_slice(bytes);
                 Some(values)
+            }
+            fn slice_of(bytes: &[u8]) -> Option<&[Self]> {
+                bytemuck::try_cast_slice(bytes).ok()
             }
             fn to_bits(self) -> u64 {
                 let to: fn(Self) -> u64 = $to;
@@ -104,6 +109,10 @@ impl sealed::Sealed for bool {
                 _ => None,
             })
             .collect()
+    }
+    fn slice_of(_: &[u8]) -> Option<&[Self]> {
+        // They would have to be looked at each time.
+        None
     }
     fn to_bits(self) -> u64 {
         self.into()

@@ -1,11 +1,13 @@
 //! The session's task: dial, keep the session's stream, watch the deadlines.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dosmos_proto::MAX_MESSAGE_BYTES;
 use dosmos_proto::transport::{self, Channel, innermost};
-use dosmos_proto::wire::ApRequest;
 use dosmos_proto::wire::memory_client::MemoryClient;
+use dosmos_proto::wire::{ApRequest, ap_reply, ap_request};
+use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES};
+use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::Settings;
@@ -37,6 +39,14 @@ async fn converse(
     let mut client = MemoryClient::new(channel)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let large = Arc::new(LargeMessages::default());
+    let (sending, inbox) = (large.clone(), large.offer(&settings.address));
+    let requests = requests.map(move |mut request| {
+        if let Some(ap_request::Body::Hello(hello)) = &mut request.body {
+            hello.inbox.clone_from(&inbox);
+        }
+        sending.pack(request)
+    });
     let mut replies = match client.application(requests).await {
         Ok(response) => response.into_inner(),
         Err(status) => {
@@ -47,6 +57,13 @@ async fn converse(
     loop {
         match replies.message().await {
             Ok(Some(reply)) => {
+                let reply = match large.unpack(reply) {
+                    Ok(reply) => reply,
+                    Err(e) => return End::Lost(format!("{}: {e}", settings.address)),
+                };
+                if let Some(ap_reply::Body::Welcome(welcome)) = &reply.body {
+                    large.accept(&welcome.inbox);
+                }
                 if !shared.receive(reply) {
                     return End::Closed;
                 }

@@ -12,6 +12,7 @@ use crate::drive;
 use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
+use crate::object::GRANTED_VALUE;
 use crate::values::{add, exchange};
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 
@@ -20,7 +21,8 @@ use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 /// returned.
 ///
 /// The content of an object of up to 64 KiB comes with the grant, and what is written leaves with the release: such a
-/// section takes two messages, however much is done in it.
+/// section takes two messages, however much is done in it. A larger object is fetched when the section's accesses, by messages, have
+/// taken as long as that.
 ///
 /// Dropping a section releases it and waits for that, too; but only `release` tells what went wrong
 /// (a drop logs it). If this process loses the object, for example because its connection broke, operations in the
@@ -36,9 +38,14 @@ pub struct Section<T: Element> {
     used: Used,
 }
 
-/// Accesses that a section served itself.
+/// A message takes about as long as this many bytes more of an object.
+const BYTES_PER_MESSAGE: u64 = 16 << 10;
+
+/// Accesses of a section: those that it served itself, and messages.
 #[derive(Debug, Default)]
 struct Used {
+    /// Accesses that were messages, or would have been.
+    sent: AtomicU64,
     reads: AtomicU64,
     read_bytes: AtomicU64,
     /// The content came with the grant, and was not read yet.
@@ -251,6 +258,20 @@ impl<T: Element> Section<T> {
         }
     }
 
+    /// Fetches the elements when the accesses of this section, by messages, have taken as long as that.
+    fn fetch_if_worth_it(&self) -> Result<()> {
+        let bytes = size_of::<T>() * self.object.len();
+        let by_message = self.draft.get().is_none() && bytes > GRANTED_VALUE;
+        if !by_message || matches!(self.hold, Hold::Words(_)) {
+            return Ok(());
+        }
+        let sent = self.used.sent.fetch_add(1, Ordering::Relaxed);
+        match bytes as u64 <= sent * BYTES_PER_MESSAGE {
+            true => self.values().map(|_| ()),
+            false => Ok(()),
+        }
+    }
+
     fn fetch(&self) -> Result<Vec<T>> {
         let view = blocking(|| self.object.read_whole(self.grant()))?;
         Ok(view.into_vec())
@@ -360,6 +381,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::read_range`].
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
+        self.fetch_if_worth_it()?;
         let drafted = self.read_here(range.clone(), range.len());
         if let Some(view) = drafted.filter(|view| !view.is_empty()) {
             return Ok(view);
@@ -371,6 +393,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`Object::get`].
     pub fn get(&self, at: usize) -> Result<T> {
+        self.fetch_if_worth_it()?;
         blocking(|| self.get_async(at))
     }
     /// See [`get`](Self::get).
@@ -408,6 +431,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
+        self.fetch_if_worth_it()?;
         match self.write_here(first, values)? {
             true => Ok(()),
             false => blocking(|| self.object.write_part(self.grant(), first, values)),
@@ -437,6 +461,7 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
+        self.fetch_if_worth_it()?;
         let here = self.change_here(at, |value| exchange(value, expected, new))?;
         let epoch = self.grant();
         match here {
@@ -452,6 +477,7 @@ impl<T: Number> Section<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
+        self.fetch_if_worth_it()?;
         let here = self.change_here(at, |value| add(value, delta))?;
         let epoch = self.grant();
         match here {

@@ -1,9 +1,13 @@
 //! What is done to elements, as an owner does it, and their form in messages.
 
-use bytes::BytesMut;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use dosmos_proto::large::LARGE;
 use dosmos_proto::{Malformed, Runs, wire};
 
 use crate::element::{Element, Number};
+
 /// What a compare-exchange found, and whether it stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange<T> {
@@ -45,6 +49,34 @@ pub(crate) fn write_of<T: Element>(runs: &Runs, values: &[T]) -> wire::Write {
             runs.to_wire()
         },
         ..wire::Write::default()
+    }
+}
+
+/// Elements to be read.
+#[derive(Clone)]
+pub(crate) enum Values<T> {
+    Own(Arc<Vec<T>>),
+    /// Where they arrived: bytes that [`slice_of`](crate::element::sealed::Sealed::slice_of) takes.
+    Received(Bytes),
+}
+
+impl<T: Element> Values<T> {
+    /// The values in a reply, if they are as many as were asked for.
+    pub(crate) fn received(data: Bytes, length: usize) -> Result<Self, Malformed> {
+        // A few bytes would keep the whole message alive.
+        let there = (data.len() >= LARGE).then(|| T::slice_of(&data)).flatten();
+        match there.is_some_and(|values| values.len() == length) {
+            true => Ok(Self::Received(data)),
+            false => Ok(Self::Own(Arc::new(values_of(&data, length)?))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[T] {
+        match self {
+            Self::Own(values) => values,
+            Self::Received(bytes) => T::slice_of(bytes).unwrap_or_default(),
+        }
     }
 }
 

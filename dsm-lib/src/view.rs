@@ -3,30 +3,28 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use crate::element::Element;
+use crate::values::Values;
+
 /// The elements of an object, or of a part of it, as they were at one version: never a mixture of
 /// two releases. A native slice to compute on, shared, not copied: cloning it is cheap, and it stays as it
 /// is whatever happens to the object.
 #[derive(Clone)]
 pub struct View<T> {
-    values: Arc<Vec<T>>,
+    values: Values<T>,
     range: Range<usize>,
     columns: usize,
     version: u64,
 }
 
-impl<T> View<T> {
+impl<T: Element> View<T> {
     pub(crate) fn new(values: Vec<T>, columns: usize, version: u64) -> Self {
         let range = 0..values.len();
-        Self::of(Arc::new(values), range, columns, version)
+        Self::of(Values::Own(Arc::new(values)), range, columns, version)
     }
 
     /// Elements `range` of `values`.
-    pub(crate) fn of(
-        values: Arc<Vec<T>>,
-        range: Range<usize>,
-        columns: usize,
-        version: u64,
-    ) -> Self {
+    pub(crate) fn of(values: Values<T>, range: Range<usize>, columns: usize, version: u64) -> Self {
         Self {
             values,
             range,
@@ -55,29 +53,26 @@ impl<T> View<T> {
 
     /// The elements, row by row.
     pub fn as_slice(&self) -> &[T] {
-        &self.values[self.range.clone()]
+        &self.values.as_slice()[self.range.clone()]
     }
-}
 
-impl<T: Clone> View<T> {
     /// The elements, row by row, to keep and change. Copies them if others share them.
     pub fn into_vec(self) -> Vec<T> {
-        if self.range == (0..self.values.len()) {
-            Arc::unwrap_or_clone(self.values)
-        } else {
-            self.as_slice().to_vec()
+        match self.values {
+            Values::Own(all) if self.range == (0..all.len()) => Arc::unwrap_or_clone(all),
+            values => values.as_slice()[self.range].to_vec(),
         }
     }
 }
 
-impl<T: PartialEq> PartialEq for View<T> {
+impl<T: Element> PartialEq for View<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.as_slice(), self.columns, self.version)
             == (other.as_slice(), other.columns, other.version)
     }
 }
 
-impl<T: std::fmt::Debug> std::fmt::Debug for View<T> {
+impl<T: Element> std::fmt::Debug for View<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("View")
             .field("values", &self.as_slice())
@@ -87,14 +82,14 @@ impl<T: std::fmt::Debug> std::fmt::Debug for View<T> {
     }
 }
 
-impl<T> Deref for View<T> {
+impl<T: Element> Deref for View<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         self.as_slice()
     }
 }
 
-impl<T> AsRef<[T]> for View<T> {
+impl<T: Element> AsRef<[T]> for View<T> {
     fn as_ref(&self) -> &[T] {
         self.as_slice()
     }

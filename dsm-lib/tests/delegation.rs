@@ -114,6 +114,26 @@ fn an_object_that_is_changed_again_and_again_is_asked_for() {
 }
 
 #[test]
+fn an_object_that_is_changed_ahead_of_time_is_asked_for_too() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v = own(&dsm);
+    let mark = fake.log().len();
+    let mut asked = v.object(0).unwrap().fetch_add_async(1, 1);
+    for i in 0..50 {
+        // Waited for in turn: what was asked behind the third has come by then.
+        assert_eq!(asked.wait().unwrap(), i);
+        asked = v.object(0).unwrap().fetch_add_async(1, 1);
+    }
+    assert_eq!(asked.wait().unwrap(), 50);
+    assert_eq!(v.get(1).unwrap(), 51);
+    let log = since(&fake, mark);
+    let sent = |text: &str| log.iter().filter(|l| *l == text).count();
+    assert_eq!(sent("read own"), 1, "{log:?}");
+    assert!((3..10).contains(&sent("atomic own")), "{log:?}");
+}
+
+#[test]
 fn what_others_read_is_published_before_this_process_synchronises() {
     let fake = Fake::start();
     let dsm = connect(&fake);

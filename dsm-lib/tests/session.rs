@@ -273,6 +273,33 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
     assert_eq!(log[1..], said);
 }
 
+/// 128 KiB, eight times as much as a message costs.
+#[test]
+fn a_section_of_a_large_object_fetches_it_when_many_accesses_were_sent() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<i64> = dsm.vector("large", 16 << 10).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let mark = fake.log().len();
+    let mut section = object.acquire().unwrap();
+    for i in 0..1000 {
+        section.set(i, i as i64).unwrap();
+    }
+    assert_eq!(section.get(7).unwrap(), 7);
+    assert_eq!(section.fetch_add(999, 1).unwrap(), 999);
+    section.release().unwrap();
+    dsm.publish().unwrap();
+    let log = fake.log()[mark..].to_vec();
+    let sent = log.iter().filter(|m| *m == "write large").count();
+    assert_eq!(sent, 8, "{log:?}");
+    assert_eq!(log.iter().filter(|m| *m == "read large").count(), 1);
+    assert!(log.contains(&"993 writes with the release".into()));
+    assert_eq!(object.read_range(998..1000).unwrap()[..], [998, 1000]);
+    // The first reading is that of the whole object.
+    let done = dsm.counts().total();
+    assert_eq!((done.reads, done.writes), (3, 1001));
+}
+
 #[test]
 fn a_copy_is_void_when_a_section_that_wrote_is_released() {
     let fake = Fake::start();

@@ -170,6 +170,7 @@ impl Client {
             body: Some(In::Hello(w::ApHello {
                 name: name.into(),
                 protocol,
+                ..w::ApHello::default()
             })),
             ..w::ApRequest::default()
         })

@@ -5,6 +5,8 @@
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//! * [`spin`]: how a process waits a moment before it sleeps.
+//! * [`large`]: large messages around a connection, in memory that two processes of one host share.
 //!
 //! Invariant: generated types stop at the edge of each crate. This crate holds no behaviour of a DSM
 //! or of a monitor.
@@ -15,9 +17,11 @@ pub mod counters;
 pub mod error;
 pub mod ids;
 pub mod incarnation;
+pub mod large;
 pub mod layout;
 pub mod phase;
 pub mod runs;
+pub mod spin;
 pub mod time;
 pub mod token;
 pub mod topology;
@@ -30,6 +34,7 @@ pub use counters::ProcessCounters;
 pub use error::{ErrorCode, Malformed, Refusal};
 pub use ids::{ApId, EmpId, GroupId, MpId, ObjectId, VarId};
 pub use incarnation::Incarnation;
+pub use large::LargeMessages;
 pub use layout::{ElementType, Layout, MAX_OBJECT_BYTES, Region};
 pub use phase::{Component, PhaseTimes, Spent};
 pub use runs::Runs;

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
+use dosmos_proto::large::copy_of;
 use dosmos_proto::{ObjectId, wire};
 
 use super::held::{Answer, Back, Held, Hits, Made, Wanted};
@@ -158,6 +158,16 @@ impl<T: Element> Slot<T> {
         self.bytes <= SMALL || state.asked >= self.bytes
     }
 
+    /// Whether all of the object is worth asking for at once.
+    pub(crate) fn is_small(&self) -> bool {
+        self.bytes <= SMALL
+    }
+
+    /// Whether the object is delegated to this process.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        lock(&self.state).held.is_exclusive()
+    }
+
     /// Whether to ask for the object itself before `bytes` of it are changed.
     pub(crate) fn wants_to_change(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);
@@ -173,7 +183,7 @@ impl<T: Element> Slot<T> {
     fn to_wire(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
         let part = |content: &[T], (first, end): (u32, u32)| {
             let values = content.get(first as usize..end as usize)?;
-            let data = Bytes::copy_from_slice(T::bytes_of(values));
+            let data = copy_of(T::bytes_of(values));
             Some(wire::Part { first, data })
         };
         let (kept, parts) = match back.made {

@@ -2,10 +2,9 @@
 //! object that this process has to itself.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use dosmos_proto::large::copy_of;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, Runs};
 
@@ -13,11 +12,11 @@ use super::{InSection, OUTSIDE, Object};
 use crate::cache::Hits;
 use crate::element::{Element, Number};
 use crate::subject::Op;
-use crate::values::{Exchange, add, exchange, values_of, write_of};
+use crate::values::{Exchange, Values, add, exchange, values_of, write_of};
 use crate::{Call, Error, Result, Section, View};
 
 /// The content of an object of up to this many bytes comes with the grant of a section.
-const GRANTED_VALUE: usize = 64 << 10;
+pub(crate) const GRANTED_VALUE: usize = 64 << 10;
 
 /// What this process would keep of an object that it reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,7 +89,7 @@ impl<T: Element> Object<T> {
         }
         self.send_write(wire::Write {
             first: first as u32,
-            data: Bytes::copy_from_slice(T::bytes_of(values)),
+            data: copy_of(T::bytes_of(values)),
             epoch,
             ..wire::Write::default()
         })
@@ -173,9 +172,9 @@ impl<T: Element> Object<T> {
                 return Err(Malformed::new("reply", "not the end of a read"));
             };
             let (values, version) = match slot.and_then(|slot| slot.peek()) {
-                Some(held) => held,
+                Some((held, version)) => (Values::Own(held), version),
                 None if done.unchanged => return Ok(None),
-                None => (Arc::new(values_of(&done.data, all)?), done.version),
+                None => (Values::received(done.data, all)?, done.version),
             };
             Ok(Some(View::of(values, 0..all, columns, version)))
         })
@@ -196,7 +195,7 @@ impl<T: Element> Object<T> {
         match self.check(range.clone()) {
             Err(e) => Call::failed(e),
             Ok(()) => self.read_call(epoch, range, |values, range, _| {
-                let value = values.get(range.start).copied();
+                let value = values.as_slice().get(range.start).copied();
                 value.ok_or(Malformed::missing("value"))
             }),
         }
@@ -206,7 +205,7 @@ impl<T: Element> Object<T> {
         &self,
         epoch: InSection,
         range: Range<usize>,
-        decode: impl FnOnce(Arc<Vec<T>>, Range<usize>, u64) -> Result<R, Malformed> + Send + 'static,
+        decode: impl FnOnce(Values<T>, Range<usize>, u64) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
         let bytes = (range.len() * size_of::<T>()) as u64;
         let slot = self.slot.clone().filter(|_| epoch.is_none());
@@ -220,14 +219,14 @@ impl<T: Element> Object<T> {
             Reply::Read(done) if done.keep => {
                 // Kept when it arrived; as it is now, if it has not been dropped since.
                 let (values, version) = match slot.and_then(|slot| slot.peek()) {
-                    Some(held) => held,
-                    None => (Arc::new(values_of(&done.data, all)?), done.version),
+                    Some((held, version)) => (Values::Own(held), version),
+                    None => (Values::received(done.data, all)?, done.version),
                 };
                 decode(values, asked, version)
             }
             Reply::Read(done) => {
-                let values = values_of(&done.data, asked.len())?;
-                decode(Arc::new(values), 0..asked.len(), done.version)
+                let values = Values::received(done.data, asked.len())?;
+                decode(values, 0..asked.len(), done.version)
             }
             _ => Err(Malformed::new("reply", "not the end of a read")),
         })

@@ -13,8 +13,9 @@ use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::subject::Thing;
-use crate::values::{Exchange, add, exchange};
+use crate::values::{Exchange, Values, add, exchange};
 use crate::{Call, Dsm, Edit, Error, Result, Section, View};
+pub(crate) use calls::GRANTED_VALUE;
 
 /// The epoch of the section that an access belongs to; none outside a section.
 type InSection = Option<u64>;
@@ -127,6 +128,7 @@ impl<T: Element> Object<T> {
         let slot = self.slot.as_ref()?;
         let inside = range.start < range.end && range.end <= self.len();
         let (values, version) = inside.then(|| slot.read(range)).flatten()?;
+        let values = Values::Own(values);
         Some(View::of(values, range.clone(), columns, version))
     }
 
@@ -189,11 +191,13 @@ impl<T: Element> Object<T> {
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
         let here = || self.write_here(OUTSIDE, first, values);
-        self.change(values.len(), here, || self.write_at_async(first, values))
+        self.change(values.len(), here, || {
+            self.write_part(OUTSIDE, first, values)
+        })
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
-        self.write_part(OUTSIDE, first, values)
+        self.change_later(values.len(), || self.write_part(OUTSIDE, first, values))
     }
 
     /// The elements as a slice to change in place, outside a section. If this process has the object to itself
@@ -237,6 +241,23 @@ impl<T: Element> Object<T> {
             blocking(|| self.read_to_have())?;
         }
         blocking(there)
+    }
+
+    /// Changes `elements` elements by a message that nobody waits for yet; asks for the object behind it, if it is small and was
+    /// changed often.
+    fn change_later<R>(&self, elements: usize, there: impl FnOnce() -> Call<R>) -> Call<R> {
+        let bytes = (elements * size_of::<T>()) as u64;
+        let slot = self
+            .slot
+            .as_ref()
+            .filter(|slot| self.may_have && slot.is_small());
+        let held = slot.is_some_and(|slot| slot.is_exclusive());
+        let call = there();
+        if !held && slot.is_some_and(|slot| slot.wants_to_change(bytes)) {
+            // Its reply gives the object to this process.
+            drop(self.read_to_have());
+        }
+        call
     }
 
     /// Puts back what was taken to be edited.
@@ -293,11 +314,11 @@ impl<T: Element> Object<T> {
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
         let here = || self.atomic_here(OUTSIDE, at, |value| exchange(value, expected, new));
-        self.change(1, here, || self.compare_exchange_async(at, expected, new))
+        self.change(1, here, || self.exchange(OUTSIDE, at, expected, new))
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
-        self.exchange(OUTSIDE, at, expected, new)
+        self.change_later(1, || self.exchange(OUTSIDE, at, expected, new))
     }
 }
 
@@ -308,11 +329,11 @@ impl<T: Number> Object<T> {
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
         let here = || self.atomic_here(OUTSIDE, at, |value| add(value, delta));
-        self.change(1, here, || self.fetch_add_async(at, delta))
+        self.change(1, here, || self.add(OUTSIDE, at, delta))
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
-        self.add(OUTSIDE, at, delta)
+        self.change_later(1, || self.add(OUTSIDE, at, delta))
     }
 }
 

@@ -146,6 +146,8 @@ struct Worker<'a> {
     /// The own rows, and room for those of the transposed matrix.
     rows: Vec<Complex>,
     other: Vec<Complex>,
+    /// Room for a block.
+    block: Vec<Complex>,
     /// Two sets of blocks: block (i, j) has the columns of process i, transposed, that are rows of process j; a row of a
     /// block is as long as the widest, and each complex number is two numbers.
     blocks: [Matrix<f64>; 2],
@@ -173,6 +175,7 @@ impl<'a> Worker<'a> {
             mine,
             other: vec![[0.0, 0.0]; rows.len()],
             rows,
+            block: Vec::new(),
             blocks: [blocks("fft.even")?, blocks("fft.odd")?],
             next: 0,
             result: dsm
@@ -213,14 +216,15 @@ impl<'a> Worker<'a> {
             let block = self.blocks[self.next].object(rank * size + to)?;
             let columns = share(side, size, to);
             let width = block.region().columns as usize / 2;
-            let mut values = vec![[0.0, 0.0]; block.len() / 2];
+            self.block.resize(block.len() / 2, [0.0, 0.0]);
+            let used = columns.len() * width;
             transpose(
                 (&self.rows, side),
-                columns.clone(),
-                (&mut values[..columns.len() * width], width),
+                columns,
+                (&mut self.block[..used], width),
                 0,
             );
-            under_way.push(block.write_async(values.as_flattened()));
+            under_way.push(block.write_async(self.block.as_flattened()));
         }
         let own = self.mine.clone();
         transpose(

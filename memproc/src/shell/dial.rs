@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
+use dosmos_node::reconnect::{Link, LinkError, dial, within};
 use dosmos_proto::wire::PeerMessage;
 use dosmos_proto::wire::memory_client::MemoryClient;
-use dosmos_proto::{MAX_MESSAGE_BYTES, MpId};
+use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES, MpId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::Streaming;
 use tracing::warn;
 
+use super::incoming::Incoming;
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
 use crate::core::messages::Input;
@@ -33,20 +34,27 @@ impl ToPeer {
 }
 
 impl Link for ToPeer {
-    type Connection = (UnboundedSender<PeerMessage>, Streaming<PeerMessage>);
+    type Connection = (UnboundedSender<PeerMessage>, Incoming<PeerMessage>);
 
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
         let channel = dial(&self.shared.book, &self.name, DIAL).await?;
+        let address = self.shared.book.resolve(&self.name);
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let (sender, queue) = unbounded_channel();
+        let large = Arc::new(LargeMessages::default());
         // The receiver is at hand: the greeting cannot fail to be queued.
-        let _ = sender.send(hello(&self.shared, self.peer));
-        let call = client.peer(UnboundedReceiverStream::new(queue));
-        let mut messages = within(GREETING, call).await?.into_inner();
-        let first = within(GREETING, next(&mut messages)).await?;
-        check_peer(&self.shared, first, Some(self.peer)).map_err(LinkError::Refused)?;
+        let inbox = address.map_or_else(String::new, |address| large.offer(&address));
+        let _ = sender.send(hello(&self.shared, self.peer, inbox));
+        let packing = Arc::clone(&large);
+        let queue = UnboundedReceiverStream::new(queue).map(move |m| packing.pack(m));
+        let answer = within(GREETING, client.peer(queue)).await?;
+        let mut messages = Incoming::new(answer.into_inner(), &large);
+        let first = within(GREETING, messages.next()).await?;
+        let greeted = check_peer(&self.shared, first, Some(self.peer));
+        let (_, inbox) = greeted.map_err(LinkError::Refused)?;
+        large.accept(&inbox);
         Ok((sender, messages))
     }
 

@@ -8,6 +8,7 @@
 
 mod codec;
 mod dial;
+mod incoming;
 mod metrics;
 mod peer;
 mod records;
@@ -91,6 +92,8 @@ pub async fn run(
     tasks.spawn(keep_connected(records, backoff(RECORD_PAUSES, u64::MAX)));
     tasks.spawn(records::pack(Arc::clone(&shared)));
     tasks.spawn(tick(Arc::clone(&shared)));
+    let spinning = Arc::clone(&shared);
+    tasks.spawn(async move { spinning.spinner.run().await });
     if let Some(listener) = metrics {
         let shared = Arc::clone(&shared);
         let page = move || metrics::page(&shared);

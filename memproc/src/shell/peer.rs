@@ -8,9 +8,9 @@ use dosmos_proto::wire::{self as w, PeerMessage};
 use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
-use tonic::Streaming;
 use tracing::{debug, warn};
 
+use super::incoming::Incoming;
 use super::shared::Shared;
 use crate::core::messages::Input;
 use crate::wire;
@@ -34,16 +34,17 @@ pub(super) fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
 /// A peer dialled: greet, and if it is who it should be, read what it sends.
 pub(super) async fn accept_peer(
     shared: Arc<Shared>,
-    mut messages: Streaming<PeerMessage>,
+    mut messages: Incoming<PeerMessage>,
     sender: UnboundedSender<PeerMessage>,
 ) {
-    let Ok(Ok(Some(first))) = timeout(GREETING, messages.message()).await else {
+    let Ok(Ok(first)) = timeout(GREETING, messages.next()).await else {
         return;
     };
     let source = first.source;
     match check_peer(&shared, first, None) {
-        Ok(peer) => {
-            let _ = sender.send(hello(&shared, peer));
+        Ok((peer, inbox)) => {
+            let inbox = messages.large().answer(&inbox);
+            let _ = sender.send(hello(&shared, peer, inbox));
             read_peer(&shared, peer, sender, messages).await;
         }
         Err(refusal) => {
@@ -59,7 +60,7 @@ pub(super) async fn accept_peer(
 }
 
 /// Our own first message.
-pub(super) fn hello(shared: &Shared, peer: MpId) -> PeerMessage {
+pub(super) fn hello(shared: &Shared, peer: MpId, inbox: String) -> PeerMessage {
     PeerMessage {
         source: shared.me.0,
         destination: peer.0,
@@ -67,17 +68,18 @@ pub(super) fn hello(shared: &Shared, peer: MpId) -> PeerMessage {
             name: shared.topology.mp_name(shared.me),
             protocol: PROTOCOL,
             topology: shared.topology.fingerprint(),
+            inbox,
         })),
         ..PeerMessage::default()
     }
 }
 
-/// Checks a peer's first message: which neighbour it is.
+/// Checks a peer's first message: which neighbour it is, and where it takes large messages.
 pub(super) fn check_peer(
     shared: &Shared,
     first: PeerMessage,
     expected: Option<MpId>,
-) -> Result<MpId, Refusal> {
+) -> Result<(MpId, String), Refusal> {
     use w::peer_message::Body;
     let hello = match first.body {
         Some(Body::Hello(hello)) => hello,
@@ -102,7 +104,9 @@ pub(super) fn check_peer(
         ));
     }
     match known {
-        Some(peer) if expected.is_none_or(|e| e == peer) && shared.is_neighbour(peer) => Ok(peer),
+        Some(peer) if expected.is_none_or(|e| e == peer) && shared.is_neighbour(peer) => {
+            Ok((peer, hello.inbox))
+        }
         _ => Err(Refusal::new(
             ErrorCode::UnknownProcess,
             format!("{} has no link to {me} in the cluster file", hello.name),
@@ -115,19 +119,19 @@ pub(super) async fn read_peer(
     shared: &Shared,
     peer: MpId,
     sender: UnboundedSender<PeerMessage>,
-    mut messages: Streaming<PeerMessage>,
+    mut messages: Incoming<PeerMessage>,
 ) -> LinkError {
     let session = shared.attach_peer(peer, sender);
     debug!("{} is up", shared.topology.mp_name(peer));
     let why = loop {
-        match messages.message().await {
-            Ok(Some(message)) => {
+        match messages.next().await {
+            Ok(message) => {
                 if !feed_peer(shared, peer, session, message) {
                     break LinkError::Replaced;
                 }
+                shared.spinner.event();
             }
-            Ok(None) => break LinkError::Closed,
-            Err(status) => break status.into(),
+            Err(why) => break why,
         }
     };
     debug!("{} is down: {why}", shared.topology.mp_name(peer));

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use dosmos_node::reconnect::LinkError;
+use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
-use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage};
-use dosmos_proto::{PhaseTimes, Refusal};
+use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
+use dosmos_proto::{LargeMessages, PhaseTimes, Refusal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
-use tracing::debug;
+use tracing::{debug, warn};
 
+use super::incoming::Incoming;
 use super::peer::{GREETING, accept_peer, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
@@ -36,13 +39,14 @@ impl Service {
     }
 }
 
-/// Messages of one connection, from its queue.
+/// Messages to one connection, from its queue.
 pub(super) struct Queue<T> {
     messages: UnboundedReceiver<T>,
     backlog: Arc<AtomicUsize>,
+    large: Arc<LargeMessages>,
 }
 
-impl<T> Stream for Queue<T> {
+impl<T: Carrier> Stream for Queue<T> {
     type Item = Result<T, Status>;
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.messages.poll_recv(cx);
@@ -53,7 +57,7 @@ impl<T> Stream for Queue<T> {
                 .backlog
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
         }
-        next.map(|m| m.map(Ok))
+        next.map(|m| m.map(|m| Ok(self.large.pack(m))))
     }
 }
 
@@ -66,14 +70,19 @@ impl Memory for Service {
     ) -> Result<Response<Self::ApplicationStream>, Status> {
         let (sender, messages) = unbounded_channel();
         let backlog = Arc::new(AtomicUsize::new(0));
+        let large = Arc::new(LargeMessages::default());
         let session = Session {
             shared: Arc::clone(&self.shared),
-            requests: request.into_inner(),
+            requests: Incoming::new(request.into_inner(), &large),
             sender,
             backlog: Arc::clone(&backlog),
         };
         tokio::spawn(session.run());
-        Ok(Response::new(Queue { messages, backlog }))
+        Ok(Response::new(Queue {
+            messages,
+            backlog,
+            large,
+        }))
     }
 
     type PeerStream = Queue<PeerMessage>;
@@ -83,10 +92,13 @@ impl Memory for Service {
     ) -> Result<Response<Self::PeerStream>, Status> {
         let (sender, messages) = unbounded_channel();
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(accept_peer(shared, request.into_inner(), sender));
+        let large = Arc::new(LargeMessages::default());
+        let incoming = Incoming::new(request.into_inner(), &large);
+        tokio::spawn(accept_peer(shared, incoming, sender));
         Ok(Response::new(Queue {
             messages,
             backlog: Arc::default(),
+            large,
         }))
     }
 }
@@ -94,14 +106,14 @@ impl Memory for Service {
 /// The session of one application process.
 struct Session {
     shared: Arc<Shared>,
-    requests: Streaming<ApRequest>,
+    requests: Incoming<ApRequest>,
     sender: UnboundedSender<ApReply>,
     backlog: Arc<AtomicUsize>,
 }
 
 impl Session {
     async fn run(mut self) {
-        let Ok(Ok(Some(first))) = timeout(GREETING, self.requests.message()).await else {
+        let Ok(Ok(first)) = timeout(GREETING, self.requests.next()).await else {
             return;
         };
         let id = first.id;
@@ -118,14 +130,20 @@ impl Session {
                 } = self;
                 drop(sender);
                 debug!("{} is here", shared.topology.ap_name(ap));
-                loop {
+                let why = loop {
                     pause(&shared, &backlog).await;
-                    match requests.message().await {
-                        Ok(Some(request)) => feed(&shared, ap, request),
-                        Ok(None) | Err(_) => break,
+                    match requests.next().await {
+                        Ok(request) => {
+                            feed(&shared, ap, request);
+                            shared.spinner.event();
+                        }
+                        Err(why) => break why,
                     }
+                };
+                if let LinkError::Impossible(_) = why {
+                    warn!("{}: {why}", shared.topology.ap_name(ap));
                 }
-                debug!("{} is gone", shared.topology.ap_name(ap));
+                debug!("{} is gone: {why}", shared.topology.ap_name(ap));
                 shared.detach_ap(ap, session);
             }
         }
@@ -138,9 +156,11 @@ impl Session {
         let backlog = Arc::clone(&self.backlog);
         let (welcome, session) = self.shared.attach_ap(&hello.name, sender, backlog)?;
         let ap = welcome.ap;
-        let _ = self
-            .sender
-            .send(wire::ap::welcome(id, welcome, &self.shared.topology));
+        let mut welcome = wire::ap::welcome(id, welcome, &self.shared.topology);
+        if let Some(ap_reply::Body::Welcome(welcome)) = &mut welcome.body {
+            welcome.inbox = self.requests.large().answer(&hello.inbox);
+        }
+        let _ = self.sender.send(welcome);
         Ok((ap, session))
     }
 }

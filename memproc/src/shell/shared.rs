@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
+use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
 use dosmos_proto::wire::{ApReply, PeerMessage};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     pub(super) packed: Notify,
     pub(super) room: Notify,
     pub(super) farewell: Notify,
+    /// Messages come in bursts: the next is waited for awake.
+    pub(super) spinner: Spinner,
     recording_up: AtomicBool,
     /// The event manager was connected at some time.
     recording_was_up: AtomicBool,
@@ -88,6 +91,7 @@ impl Shared {
             packed: Notify::new(),
             room: Notify::new(),
             farewell: Notify::new(),
+            spinner: Spinner::default(),
             recording_up: AtomicBool::new(false),
             recording_was_up: AtomicBool::new(false),
         }

@@ -170,6 +170,7 @@ pub(crate) fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApRe
         memory_process_groups: groups.collect(),
         application_homes: homes.map(|ap| ap.memory_process.0).collect(),
         incarnation: welcome.incarnation.to_wire(),
+        ..w::Welcome::default()
     });
     w::ApReply {
         id,

@@ -204,6 +204,7 @@ pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
         service_ns: cost.service.0,
         wait_ns: cost.wait.0,
         body: Some(body),
+        out_of_band: Vec::new(),
     }
 }
 

@@ -154,6 +154,19 @@ pub struct Error {
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
 }
+/// Content of a message that did not go through the connection: it is in a file that the receiver reads and unlinks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OutOfBand {
+    /// which of the message's fields of bytes it belongs to, counted from 0 in the order of the message
+    #[prost(uint32, tag = "1")]
+    pub field: u32,
+    /// of the file in the receiver's inbox
+    #[prost(fixed64, tag = "2")]
+    pub number: u64,
+    /// bytes of it, from the beginning of the file
+    #[prost(uint32, tag = "3")]
+    pub length: u32,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ElementType {
@@ -386,6 +399,9 @@ pub struct ApRequest {
     /// What the sender made of objects that are delegated to it. Comes before `body` and after `local`.
     #[prost(message, repeated, tag = "16")]
     pub returns: ::prost::alloc::vec::Vec<Return>,
+    /// Content that is there, and absent here.
+    #[prost(message, repeated, tag = "17")]
+    pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<ap_request::Body>,
 }
@@ -420,6 +436,9 @@ pub struct ApHello {
     pub name: ::prost::alloc::string::String,
     #[prost(uint32, tag = "2")]
     pub protocol: u32,
+    /// where the sender takes large messages, if it does
+    #[prost(string, tag = "3")]
+    pub inbox: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bye {}
@@ -600,13 +619,16 @@ pub struct Barrier {
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ApReply {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// another memory process had to be asked
     #[prost(bool, tag = "13")]
     pub remote: bool,
+    /// Content that is there, and absent here.
+    #[prost(message, repeated, tag = "16")]
+    pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "ap_reply::Body",
         tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15"
@@ -678,6 +700,9 @@ pub struct Welcome {
     /// Which start of the memory process this is: handles obtained from another one are void.
     #[prost(fixed64, tag = "11")]
     pub incarnation: u64,
+    /// where the memory process takes large messages, if it does
+    #[prost(string, tag = "12")]
+    pub inbox: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadDone {
@@ -787,6 +812,9 @@ pub struct PeerMessage {
     pub service_ns: u64,
     #[prost(uint64, tag = "5")]
     pub wait_ns: u64,
+    /// Content that is there, and absent here.
+    #[prost(message, repeated, tag = "34")]
+    pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "peer_message::Body",
         tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 25, 27, 28, 29, 33, 30"
@@ -882,6 +910,9 @@ pub struct PeerHello {
     /// fingerprint: both ends must have the same cluster file
     #[prost(fixed64, tag = "3")]
     pub topology: u64,
+    /// where the sender takes large messages, if it does
+    #[prost(string, tag = "4")]
+    pub inbox: ::prost::alloc::string::String,
 }
 /// An application process's access, sent to the owner by its memory process.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,0 +1,544 @@
+//! Large contents go between two processes of one host around their connection: the sender writes them to a file in
+//! memory, in the receiver's *inbox*, and the message says which; the receiver reads the file and unlinks it. A byte is
+//! then copied twice, where a connection copies it five times, in pieces, with both processes awake.
+//!
+//! Each end of a connection has an inbox of its own, a directory below `/dev/shm` that only its user reads. It is
+//! named in the greeting of whoever dialled a Unix socket, and in the answer of the other. Where an inbox is not
+//! found (another host, another container, no such file system) or is full, contents stay in their messages.
+//!
+//! The sender keeps its files for later contents, since most of the cost of a new one is its memory. It keeps a second name of
+//! each, and sees by the number of names that the receiver is done with it.
+//!
+//! Guarantees: the order of messages is that of the connection; an inbox goes with its connection, with what was not
+//! read, also when its process was killed (then with whatever writes to it or uses large messages next).
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use bytes::Bytes;
+
+use crate::transport::Address;
+use crate::wire::ap_reply::Body as Reply;
+use crate::wire::ap_request::Body as Request;
+use crate::wire::object_access::Kind;
+use crate::wire::peer_message::Body as Peer;
+use crate::wire::{ApReply, ApRequest, ObjectAccess, OutOfBand, PeerMessage};
+use crate::{MAX_MESSAGE_BYTES, Malformed};
+
+/// Contents of this many bytes or more go around the connection.
+pub const LARGE: usize = 16 << 10;
+
+/// Environment variable that keeps all contents in their messages, if it is `off`.
+pub const ENV_LARGE: &str = "DOSMOS_LARGE_MESSAGES";
+
+/// Where files are memory.
+const MEMORY: &str = "/dev/shm";
+
+/// Files of a connection that are kept for later contents, and buffers of a process, if they are not larger than this.
+const MOST_KEPT: usize = 4;
+const MOST_FREE: usize = 8;
+const LARGEST_KEPT: u64 = 16 << 20;
+
+/// A message whose contents may be elsewhere.
+pub trait Carrier {
+    /// Shows its fields of bytes, always the same in the same order.
+    fn contents(&mut self, visit: &mut dyn FnMut(&mut Bytes));
+    /// Where contents are that are elsewhere.
+    fn elsewhere(&mut self) -> &mut Vec<OutOfBand>;
+}
+
+impl Carrier for ApRequest {
+    fn contents(&mut self, visit: &mut dyn FnMut(&mut Bytes)) {
+        if let Some(Request::Access(access)) = &mut self.body {
+            of_access(access, visit);
+        }
+        let parts = self.returns.iter_mut().flat_map(|r| &mut r.parts);
+        parts.for_each(|part| visit(&mut part.data));
+    }
+    fn elsewhere(&mut self) -> &mut Vec<OutOfBand> {
+        &mut self.out_of_band
+    }
+}
+
+impl Carrier for ApReply {
+    fn contents(&mut self, visit: &mut dyn FnMut(&mut Bytes)) {
+        match &mut self.body {
+            Some(Reply::Read(done)) => visit(&mut done.data),
+            Some(Reply::Granted(granted)) => granted.value.iter_mut().for_each(visit),
+            _ => {}
+        }
+    }
+    fn elsewhere(&mut self) -> &mut Vec<OutOfBand> {
+        &mut self.out_of_band
+    }
+}
+
+impl Carrier for PeerMessage {
+    fn contents(&mut self, visit: &mut dyn FnMut(&mut Bytes)) {
+        match &mut self.body {
+            Some(Peer::Access(peer)) => {
+                if let Some(access) = &mut peer.access {
+                    of_access(access, visit);
+                }
+            }
+            Some(Peer::ReadDone(done)) => visit(&mut done.data),
+            Some(Peer::Update(update)) => visit(&mut update.data),
+            Some(Peer::Granted(granted)) => granted.value.iter_mut().for_each(visit),
+            _ => {}
+        }
+    }
+    fn elsewhere(&mut self) -> &mut Vec<OutOfBand> {
+        &mut self.out_of_band
+    }
+}
+
+fn of_access(access: &mut ObjectAccess, visit: &mut dyn FnMut(&mut Bytes)) {
+    match &mut access.kind {
+        Some(Kind::Write(write)) => visit(&mut write.data),
+        Some(Kind::Release(release)) => {
+            if let Some(write) = &mut release.write {
+                visit(&mut write.data);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How the large contents of one connection go: both ways, as far as its ends have agreed.
+#[derive(Debug, Default)]
+pub struct LargeMessages {
+    inbox: OnceLock<Option<Inbox>>,
+    outbox: Mutex<Option<Outbox>>,
+}
+
+impl LargeMessages {
+    /// The inbox to name in the greeting of who dialled `address`; empty if there is none.
+    pub fn offer(&self, address: &Address) -> String {
+        match address {
+            Address::Unix(_) => self.name(),
+            Address::Tcp(_) => String::new(),
+        }
+    }
+
+    /// The inbox to name in the answer to a greeting that named `theirs`; empty if there is none.
+    pub fn answer(&self, theirs: &str) -> String {
+        self.accept(theirs);
+        match theirs.is_empty() {
+            true => String::new(),
+            false => self.name(),
+        }
+    }
+
+    /// The other end takes large contents in the inbox `theirs`, unless that is empty.
+    pub fn accept(&self, theirs: &str) {
+        let outbox = Outbox::open(theirs);
+        *self.outbox.lock().unwrap_or_else(PoisonError::into_inner) = outbox;
+    }
+
+    fn name(&self) -> String {
+        let inbox = self.inbox.get_or_init(Inbox::create).as_ref();
+        inbox.map_or_else(String::new, |i| i.name.clone())
+    }
+
+    /// The message to send in the place of `message`: its large contents are in files, if the other end takes that.
+    pub fn pack<M: Carrier>(&self, mut message: M) -> M {
+        let mut packed = Vec::new();
+        let mut field = 0;
+        message.contents(&mut |content| {
+            if content.len() >= LARGE {
+                let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+                // If there is no room, or no receiver any more, the connection takes it.
+                if let Some(Ok(number)) = outbox.as_mut().map(|o| o.write(content))
+                    && let Ok(length) = u32::try_from(content.len())
+                {
+                    content.clear();
+                    packed.push(OutOfBand {
+                        field,
+                        number,
+                        length,
+                    });
+                }
+            }
+            field += 1;
+        });
+        if !packed.is_empty() {
+            *message.elsewhere() = packed;
+        }
+        message
+    }
+
+    /// The message with all its contents.
+    ///
+    /// # Errors
+    /// If it says that something is in a file that is not there or holds something else.
+    pub fn unpack<M: Carrier>(&self, mut message: M) -> Result<M, Malformed> {
+        let elsewhere = std::mem::take(message.elsewhere());
+        let wrong = |why: String| Malformed::new("out_of_band", why);
+        for at in elsewhere {
+            let inbox = self.inbox.get().and_then(Option::as_ref);
+            let inbox = inbox.ok_or_else(|| wrong("this process takes none".into()))?;
+            let bytes = inbox.read(at);
+            let bytes = bytes.map_err(|e| wrong(format!("file {}: {e}", at.number)))?;
+            let (mut field, mut bytes) = (0, Some(bytes));
+            message.contents(&mut |content| {
+                if field == at.field && content.is_empty() {
+                    *content = bytes.take().unwrap_or_default();
+                }
+                field += 1;
+            });
+            if bytes.is_some() {
+                return Err(wrong(format!("there is no empty field {}", at.field)));
+            }
+        }
+        Ok(message)
+    }
+}
+
+/// Where large contents of a connection arrive.
+#[derive(Debug)]
+struct Inbox {
+    path: PathBuf,
+    name: String,
+    /// Locked as long as this process lives: whoever can lock it may remove it.
+    _lock: File,
+}
+
+impl Inbox {
+    fn create() -> Option<Self> {
+        static SWEPT: Once = Once::new();
+        let base = base()?;
+        SWEPT.call_once(|| sweep(&base));
+        let name = format!("{:016x}", getrandom::u64().ok()?);
+        let path = base.join(&name);
+        DirBuilder::new().mode(0o700).create(&path).ok()?;
+        let lock = File::open(&path).ok()?;
+        // Whoever sweeps may have found it before it was locked, and removed it.
+        let ours = lock.try_lock().is_ok() && path.is_dir();
+        ours.then_some(Self {
+            path,
+            name,
+            _lock: lock,
+        })
+    }
+
+    fn read(&self, at: OutOfBand) -> io::Result<Bytes> {
+        let length = at.length as usize;
+        let path = self.path.join(at.number.to_string());
+        let file = File::open(&path)?;
+        if length > MAX_MESSAGE_BYTES || file.metadata()?.len() < u64::from(at.length) {
+            return Err(io::Error::other(format!("it has not {length} bytes")));
+        }
+        let mut buffer = Buffer::take(length);
+        file.read_exact_at(&mut buffer.0, 0)?;
+        std::fs::remove_file(&path)?;
+        Ok(Bytes::from_owner(buffer))
+    }
+}
+
+/// A copy of `content`, to be sent.
+pub fn copy_of(content: &[u8]) -> Bytes {
+    if content.len() < LARGE {
+        return Bytes::copy_from_slice(content);
+    }
+    let mut buffer = Buffer::take(content.len());
+    buffer.0.copy_from_slice(content);
+    Bytes::from_owner(buffer)
+}
+
+/// Memory for contents, used again when nobody needs it any more: to get it of the system takes longer than to fill
+/// it.
+struct Buffer(Vec<u8>);
+
+/// Buffers that nobody uses.
+static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+impl Buffer {
+    /// One of exactly this length, with whatever in it.
+    fn take(length: usize) -> Self {
+        let fits = |b: &Vec<u8>| b.capacity() >= length && b.capacity() / 2 <= length;
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = free.iter().rposition(fits);
+        let found = found.map(|at| free.swap_remove(at));
+        drop(free);
+        let mut buffer = found.unwrap_or_default();
+        buffer.resize(length, 0);
+        Self(buffer)
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.0.capacity() as u64 > LARGEST_KEPT {
+            return;
+        }
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = (free.len() == MOST_FREE).then(|| free.remove(0));
+        free.push(std::mem::take(&mut self.0));
+        drop((free, oldest));
+    }
+}
+
+/// The inbox of the other end.
+#[derive(Debug)]
+struct Outbox {
+    path: PathBuf,
+    next: u64,
+    kept: Vec<Kept>,
+}
+
+/// A file for contents, and the name that stays when the receiver unlinks the other.
+#[derive(Debug)]
+struct Kept {
+    file: File,
+    name: PathBuf,
+}
+
+impl Outbox {
+    fn open(name: &str) -> Option<Self> {
+        let plain = name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit());
+        let path = base().filter(|_| plain)?.join(name);
+        path.is_dir().then_some(Self {
+            path,
+            next: 0,
+            kept: Vec::new(),
+        })
+    }
+
+    /// Writes `content` to a file; its number.
+    fn write(&mut self, content: &[u8]) -> io::Result<u64> {
+        let number = self.next;
+        self.next += 1;
+        let path = self.path.join(number.to_string());
+        if let Some(kept) = self.kept.iter().find(|k| k.is_free()) {
+            kept.file.write_all_at(content, 0)?;
+            std::fs::hard_link(&kept.name, &path)?;
+            return Ok(number);
+        }
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        if let Err(error) = file.write_all_at(content, 0) {
+            std::fs::remove_file(&path)?;
+            return Err(error);
+        }
+        if self.kept.len() < MOST_KEPT && content.len() as u64 <= LARGEST_KEPT {
+            let name = self.path.join(format!("kept-{number}"));
+            std::fs::hard_link(&path, &name)?;
+            self.kept.push(Kept { file, name });
+        }
+        Ok(number)
+    }
+}
+
+impl Kept {
+    /// Whether the receiver has read what it was last used for.
+    fn is_free(&self) -> bool {
+        self.file.metadata().is_ok_and(|m| m.nlink() == 1)
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        remove_if_abandoned(&self.path);
+    }
+}
+
+/// The directory of all inboxes of this user; none if there is no file system in memory.
+fn base() -> Option<PathBuf> {
+    if std::env::var_os(ENV_LARGE).is_some_and(|v| v == "off") {
+        return None;
+    }
+    let user = std::fs::metadata("/proc/self").ok()?.uid();
+    let path = Path::new(MEMORY).join(format!("dosmos-{user}"));
+    // It may exist.
+    let _ = DirBuilder::new().mode(0o700).create(&path);
+    let found = std::fs::symlink_metadata(&path).ok()?;
+    let private = found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0;
+    private.then_some(path)
+}
+
+/// Removes inboxes whose processes are gone.
+fn sweep(base: &Path) {
+    let Ok(entries) = std::fs::read_dir(base) else {
+        return;
+    };
+    entries
+        .flatten()
+        .for_each(|e| remove_if_abandoned(&e.path()));
+}
+
+fn remove_if_abandoned(path: &Path) {
+    let abandoned = File::open(path).is_ok_and(|dir| dir.try_lock().is_ok());
+    if abandoned {
+        // Whoever else sweeps may be faster.
+        let _ = std::fs::remove_dir_all(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::wire::{Part, ReadDone, Return, Write};
+
+    fn unix() -> Address {
+        Address::Unix("/somewhere".into())
+    }
+
+    fn reply(bytes: usize) -> ApReply {
+        let data = (0..bytes).map(|i| i as u8).collect();
+        ApReply {
+            id: 3,
+            body: Some(Reply::Read(ReadDone {
+                data,
+                ..ReadDone::default()
+            })),
+            ..ApReply::default()
+        }
+    }
+
+    fn at(number: u64, length: u32) -> ApReply {
+        let mut message = reply(0);
+        message.out_of_band.push(OutOfBand {
+            field: 0,
+            number,
+            length,
+        });
+        message
+    }
+
+    /// Two ends that have greeted.
+    fn connected() -> (LargeMessages, LargeMessages) {
+        let (dialled, accepted) = (LargeMessages::default(), LargeMessages::default());
+        let theirs = dialled.offer(&unix());
+        assert!(!theirs.is_empty(), "no files in {MEMORY}");
+        dialled.accept(&accepted.answer(&theirs));
+        (dialled, accepted)
+    }
+
+    fn path(of: &LargeMessages) -> PathBuf {
+        let inbox = of.inbox.get().and_then(Option::as_ref);
+        inbox.unwrap().path.clone()
+    }
+
+    fn files(of: &LargeMessages) -> usize {
+        std::fs::read_dir(path(of)).unwrap().count()
+    }
+
+    #[test]
+    fn large_contents_go_around_both_ways_and_small_ones_do_not() {
+        let (dialled, accepted) = connected();
+        let small = reply(100);
+        assert_eq!(accepted.pack(small.clone()), small);
+        let sent = accepted.pack(reply(LARGE));
+        assert!(sent.encoded_len() < 40, "{sent:?}");
+        assert_eq!(dialled.unpack(sent).unwrap(), reply(LARGE));
+        let back = dialled.pack(reply(3 * LARGE));
+        assert_eq!(accepted.unpack(back).unwrap(), reply(3 * LARGE));
+    }
+
+    #[test]
+    fn a_file_is_used_again_when_it_was_read_and_not_before() {
+        let (dialled, accepted) = connected();
+        for length in [4 * LARGE, LARGE, 2 * LARGE, 5 * LARGE] {
+            let sent = accepted.pack(reply(length));
+            assert_eq!(dialled.unpack(sent).unwrap(), reply(length));
+            assert_eq!(files(&dialled), 1, "the one that is kept");
+        }
+        let lengths = (0..3 * MOST_KEPT).map(|i| LARGE + i);
+        let sent: Vec<ApReply> = lengths.clone().map(|n| accepted.pack(reply(n))).collect();
+        for (sent, length) in sent.into_iter().zip(lengths) {
+            assert_eq!(dialled.unpack(sent).unwrap(), reply(length));
+        }
+        assert_eq!(files(&dialled), MOST_KEPT);
+    }
+
+    #[test]
+    fn of_several_contents_each_comes_back_to_its_place() {
+        let (dialled, accepted) = connected();
+        let part = |length: usize| Part {
+            first: length as u32,
+            data: vec![length as u8; length].into(),
+        };
+        let returned = Return {
+            parts: vec![part(LARGE + 1), part(3), part(LARGE + 2)],
+            ..Return::default()
+        };
+        let write = Write {
+            data: vec![9; LARGE].into(),
+            ..Write::default()
+        };
+        let message = ApRequest {
+            body: Some(Request::Access(ObjectAccess {
+                object: 1,
+                kind: Some(Kind::Write(write)),
+            })),
+            returns: vec![returned],
+            ..ApRequest::default()
+        };
+        let sent = dialled.pack(message.clone());
+        assert_eq!(sent.out_of_band.len(), 3);
+        assert_eq!(accepted.unpack(sent).unwrap(), message);
+    }
+
+    #[test]
+    fn over_tcp_and_with_a_stranger_everything_goes_through_the_connection() {
+        let dialled = LargeMessages::default();
+        assert_eq!(dialled.offer(&Address::Tcp("localhost:1".into())), "");
+        let accepted = LargeMessages::default();
+        assert_eq!(accepted.answer(""), "");
+        for inbox in ["0123456789abcdef", "../../../../etc", "/etc", ""] {
+            accepted.accept(inbox);
+            assert_eq!(accepted.pack(reply(LARGE)), reply(LARGE));
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_or_something_else_is_refused_with_the_reason() {
+        let (dialled, accepted) = connected();
+        let said = |m| dialled.unpack::<ApReply>(m).unwrap_err().to_string();
+        assert!(said(at(9, 4)).contains("file 9"));
+        let mut sent = accepted.pack(reply(LARGE));
+        sent.out_of_band[0].length += 1;
+        assert!(said(sent).contains("it has not 16385 bytes"));
+        let mut sent = accepted.pack(reply(LARGE));
+        sent.out_of_band[0].field = 1;
+        assert!(said(sent).contains("no empty field 1"));
+        assert!(LargeMessages::default().unpack(at(0, 1)).is_err());
+    }
+
+    #[test]
+    fn an_inbox_goes_with_its_connection_and_that_of_a_killed_process_with_the_next() {
+        let (dialled, accepted) = connected();
+        let (ours, theirs) = (path(&dialled), path(&accepted));
+        // Another process is killed: its lock goes, its files stay.
+        let number = getrandom::u64().unwrap();
+        let abandoned = base().unwrap().join(format!("{number:016x}"));
+        std::fs::create_dir_all(&abandoned).unwrap();
+        std::fs::write(abandoned.join("0"), "not read").unwrap();
+        sweep(&base().unwrap());
+        assert!(!abandoned.exists());
+        assert!(ours.exists() && theirs.exists());
+        drop((dialled, accepted));
+        assert!(!ours.exists() && !theirs.exists());
+    }
+
+    #[test]
+    fn without_the_receiver_the_connection_takes_the_message() {
+        let (dialled, accepted) = connected();
+        drop(dialled);
+        assert_eq!(accepted.pack(reply(LARGE)), reply(LARGE));
+    }
+}
