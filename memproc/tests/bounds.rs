@@ -91,7 +91,12 @@ impl Process {
         let mut session = silent(&mut self.client().await).await.unwrap();
         let name = name.to_owned();
         let protocol = PROTOCOL;
-        let hello = In::Hello(w::ApHello { name, protocol });
+        let inbox = String::new();
+        let hello = In::Hello(w::ApHello {
+            name,
+            protocol,
+            inbox,
+        });
         match session.call(hello).await.unwrap() {
             Out::Welcome(_) => session,
             other => panic!("{other:?}"),

@@ -17,6 +17,8 @@ const MOST: usize = 96;
 pub(crate) enum Touch {
     Read,
     Write,
+    /// A write of one element outside sections: one step at the owner, as an atomic operation is.
+    Store,
     /// An atomic operation.
     Atomic,
     /// A write in the application process, which may have been an atomic operation.
@@ -29,18 +31,20 @@ impl Touch {
             Op::Read => Self::Read,
             _ if record.flags.atomic => Self::Atomic,
             _ if record.flags.in_process && !in_section => Self::Inside,
+            _ if !in_section && record.range.1 == record.range.0 + 1 => Self::Store,
             _ => Self::Write,
         }
     }
 
     /// Whether two accesses are a conflict if nothing orders them: not two reads, and nothing with an atomic operation but a
-    /// write.
+    /// write of more than one element or in a section.
     fn conflicts(self, other: Self) -> bool {
-        use Touch::{Atomic, Inside, Read, Write};
+        use Touch::{Atomic, Inside, Read, Store, Write};
         match (self, other) {
             (Read | Atomic, Read) | (Read, Atomic) => false,
+            (Atomic, Store) | (Store, Atomic) => false,
             (Atomic | Inside, Atomic | Inside) => false,
-            (Write | Inside, _) | (_, Write | Inside) => true,
+            (Write | Store | Inside, _) | (_, Write | Store | Inside) => true,
         }
     }
 }

@@ -55,8 +55,10 @@ impl Verifier {
         let names = &self.names;
         let old = |p: &Publication| read.version < p.version;
         // Versions of an object that is delegated to its writer go up when it is given back.
+        // The version of what is delegated goes up when it is given back.
+        let own = |p: &Publication| p.ap == read.ap && by_own_clock(read) && by_own_clock(&p.write);
         match o.required(&process.clock, read) {
-            Required::At(p) | Required::Between(p, _) if old(p) => {
+            Required::At(p) | Required::Between(p, _) if old(p) && !own(p) => {
                 if by_own_clock(read) || by_own_clock(&p.write) {
                     return self.found.doubt(Question::OwnClock, read.object.var);
                 }

@@ -369,6 +369,9 @@ fn what_is_ordered_or_apart_or_atomic_is_no_race() {
     run.push(write(0, Y, 500).version(1).range(0, 1).atomic());
     run.push(write(1, Y, 501).version(1).range(0, 1).atomic());
     run.push(read(2, Y, 502).version(1).range(0, 1));
+    // A write of one element is one step at the owner, too.
+    run.push(write(0, Y, 510).version(1).range(1, 2));
+    run.push(write(1, Y, 511).version(1).range(1, 2).atomic());
     // What an atomic operation hands over.
     run.push(write(0, X, 600).version(2).range(0, 1));
     run.push(write(0, Y, 620).version(1).range(0, 1).atomic());
