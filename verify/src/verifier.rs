@@ -378,12 +378,12 @@ impl Verifier {
             }
             let sound = |ap: ApId| !self.processes[ap.index()].failed;
             for odd in o.pairs.odd(sound) {
-                self.odd(id, odd);
+                self.odd(id, &odd);
             }
         }
     }
 
-    fn odd(&mut self, id: ObjectId, odd: Odd) {
+    fn odd(&mut self, id: ObjectId, odd: &Odd) {
         let names = &self.names;
         match odd {
             Odd::Differ(a, b) => {
@@ -393,7 +393,7 @@ impl Verifier {
                     (a, b)
                 };
                 self.found
-                    .presumed(names, Kind::AnswerDiffers, id, &[served, told], || {
+                    .presumed(names, Kind::AnswerDiffers, id, &[*served, *told], || {
                         format!(
                             "the owner served version {} and {} was told version {}",
                             served.version,
@@ -403,6 +403,7 @@ impl Verifier {
                     });
             }
             Odd::Alone(record, count) => {
+                let record = *record;
                 let (kind, what) = match record.side {
                     Side::Owner => (
                         Kind::ServedTwice,

@@ -138,7 +138,7 @@ pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value
         "version", "side", "count", "flags",
     ]);
     let mut items = Vec::new();
-    for r in records.iter() {
+    for r in records {
         let side = if r.side == Side::Owner {
             "owner"
         } else {
