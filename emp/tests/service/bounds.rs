@@ -225,7 +225,7 @@ async fn declarations_are_bounded() {
     use wire::placement::Rule;
     let dir = tempfile::tempdir().unwrap();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
-    let many = (0..1_000_000).map(|_| "a").collect();
+    let many = (0..200_000).map(|_| "a").collect();
     let long = std::iter::repeat_n("x".repeat(200), 6_000).collect();
     let group = Some("/a".repeat(1 << 20));
     let hostile = [
@@ -246,7 +246,7 @@ async fn declarations_are_bounded() {
 
     let mut mp = Mp::connect(&emp, "mp0", 10).await.unwrap();
     for n in 1..100 {
-        let most = std::iter::repeat_n("mp0", 65_536).collect();
+        let most = std::iter::repeat_n("m".repeat(200), 5_000).collect();
         post(&mp.send, declaring(n, n as u32, Rule::Explicit(most)));
     }
     let status = refusal(&mut mp).await;
