@@ -13,7 +13,7 @@
 //! read, also when its process was killed (then with whatever writes to it or uses large messages next).
 
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
@@ -233,7 +233,10 @@ impl Inbox {
             return Err(io::Error::other(format!("it has not {length} bytes")));
         }
         let mut buffer = Buffer::take(length);
-        file.read_exact_at(&mut buffer.0, 0)?;
+        let read = file.take(u64::from(at.length)).read_to_end(&mut buffer.0)?;
+        if read != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         std::fs::remove_file(&path)?;
         Ok(Bytes::from_owner(buffer))
     }
@@ -252,7 +255,7 @@ pub fn copy_of(content: &[u8]) -> Bytes {
         return Bytes::copy_from_slice(content);
     }
     let mut buffer = Buffer::take(content.len());
-    buffer.0.copy_from_slice(content);
+    buffer.0.extend_from_slice(content);
     Bytes::from_owner(buffer)
 }
 
@@ -264,7 +267,7 @@ struct Buffer(Vec<u8>);
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 impl Buffer {
-    /// One of exactly this length, with whatever in it.
+    /// An empty one with room for this length.
     fn take(length: usize) -> Self {
         let fits = |b: &Vec<u8>| b.capacity() >= length && b.capacity() / 2 <= length;
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,7 +275,8 @@ impl Buffer {
         let found = found.map(|at| free.swap_remove(at));
         drop(free);
         let mut buffer = found.unwrap_or_default();
-        buffer.resize(length, 0);
+        buffer.clear();
+        buffer.reserve_exact(length);
         Self(buffer)
     }
 }

@@ -42,7 +42,7 @@ impl Caches {
 
     /// Drops copies that were not read for long, if there are more than there may be now that there is one of `keep`.
     pub(super) fn make_room(&mut self, cx: &mut Context, keep: ObjectId) {
-        while let Some((object, owner)) = self.copies.to_evict(keep) {
+        while let Some((object, owner)) = self.copies.oldest_beyond_bounds(keep) {
             self.drop_copy(cx, object, owner);
         }
     }

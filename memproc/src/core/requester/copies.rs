@@ -207,7 +207,7 @@ impl Copies {
 
     /// A copy to be dropped, with its owner, while there are more than there may be: one that was not read for
     /// long, and not that of `keep`, which just came.
-    pub(super) fn to_evict(&mut self, keep: ObjectId) -> Option<(ObjectId, MpId)> {
+    pub(super) fn oldest_beyond_bounds(&mut self, keep: ObjectId) -> Option<(ObjectId, MpId)> {
         while self.held > self.bounds.copies || self.bytes > self.bounds.bytes {
             let (object, turn) = self.turns.pop_front()?;
             if !is_turn(&self.slots, object, turn) {
@@ -385,7 +385,7 @@ mod tests {
 
     fn evict(c: &mut Copies, keep: u32) -> Vec<u32> {
         let mut gone = Vec::new();
-        while let Some((object, _)) = c.to_evict(ObjectId::new(VarId(1), keep)) {
+        while let Some((object, _)) = c.oldest_beyond_bounds(ObjectId::new(VarId(1), keep)) {
             assert!(c.drop_copy(object));
             gone.push(object.index);
         }
