@@ -6,12 +6,14 @@
 //! named in the greeting of whoever dialled a Unix socket, and in the answer of the other. Where an inbox is not
 //! found (another host, another container, no such file system) or is full, contents stay in their messages.
 //!
-//! The sender keeps its files for later contents, since most of the cost of a new one is its memory. It keeps a second name of
-//! each, and sees by the number of names that the receiver is done with it.
+//! The sender keeps a few of its files for later contents, since most of the cost of a new one is its memory. It keeps a second name
+//! of each, and sees by the number of names that the receiver is done with it. So it also knows how much was not read
+//! yet, which is bounded.
 //!
 //! Guarantees: the order of messages is that of the connection; an inbox goes with its connection, with what was not
 //! read, also when its process was killed (then with whatever writes to it or uses large messages next).
 
+use std::collections::VecDeque;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -38,10 +40,15 @@ pub const ENV_LARGE: &str = "DOSMOS_LARGE_MESSAGES";
 /// Where files are memory.
 const MEMORY: &str = "/dev/shm";
 
+/// Files that one end of a connection may have written and the other not read yet, and the most of their contents, but
+/// for a single larger one: what goes beyond stays in its message, and so waits until the other end takes it.
+const MOST_UNREAD: usize = 64;
+const UNREAD_BYTES: usize = 64 << 20;
+
 /// Files of a connection that are kept for later contents, and buffers of a process, if they are not larger than this.
 const MOST_KEPT: usize = 4;
 const MOST_FREE: usize = 8;
-const LARGEST_KEPT: u64 = 16 << 20;
+const LARGEST_KEPT: usize = 16 << 20;
 
 /// A message whose contents may be elsewhere.
 pub trait Carrier {
@@ -228,14 +235,19 @@ impl Inbox {
     fn read(&self, at: OutOfBand) -> io::Result<Bytes> {
         let length = at.length as usize;
         let path = self.path.join(at.number.to_string());
-        let file = File::open(&path)?;
-        if length > MAX_MESSAGE_BYTES || file.metadata()?.len() < u64::from(at.length) {
+        let file = File::options().read(true).write(true).open(&path)?;
+        let found = file.metadata()?;
+        if length > MAX_MESSAGE_BYTES || found.len() < u64::from(at.length) {
             return Err(io::Error::other(format!("it has not {length} bytes")));
         }
         let mut buffer = Buffer::take(length);
-        let read = file.take(u64::from(at.length)).read_to_end(&mut buffer.0)?;
-        if read != length {
+        let mut content = (&file).take(u64::from(at.length));
+        if content.read_to_end(&mut buffer.0)? != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if found.nlink() == 1 {
+            // It is not kept, but the sender has it open until it writes again: its memory is given back now.
+            file.set_len(0)?;
         }
         std::fs::remove_file(&path)?;
         Ok(Bytes::from_owner(buffer))
@@ -289,7 +301,7 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.0.capacity() as u64 > LARGEST_KEPT {
+        if self.0.capacity() > LARGEST_KEPT {
             return;
         }
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -304,14 +316,20 @@ impl Drop for Buffer {
 struct Outbox {
     path: PathBuf,
     next: u64,
-    kept: Vec<Kept>,
+    /// Files that were not known to be read when last looked at, in the order in which they are read, and the length of
+    /// their contents.
+    unread: VecDeque<(OwnFile, usize)>,
+    unread_bytes: usize,
+    /// Files for later contents.
+    free: Vec<OwnFile>,
 }
 
-/// A file for contents, and the name that stays when the receiver unlinks the other.
+/// A file in an inbox.
 #[derive(Debug)]
-struct Kept {
+struct OwnFile {
     file: File,
-    name: PathBuf,
+    /// A second name, which stays when the receiver unlinks the first; none if it is used once.
+    kept: Option<PathBuf>,
 }
 
 impl Outbox {
@@ -321,42 +339,80 @@ impl Outbox {
         path.is_dir().then_some(Self {
             path,
             next: 0,
-            kept: Vec::new(),
+            unread: VecDeque::new(),
+            unread_bytes: 0,
+            free: Vec::new(),
         })
     }
 
-    /// Writes `content` to a file; its number.
+    /// Writes `content` to a file; its number. An error also if too much was not read yet.
     fn write(&mut self, content: &[u8]) -> io::Result<u64> {
+        self.collect();
+        let full = self.unread.len() >= MOST_UNREAD
+            || self.unread_bytes + content.len() > UNREAD_BYTES.max(content.len());
+        if full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let number = self.next;
         self.next += 1;
         let path = self.path.join(number.to_string());
-        if let Some(kept) = self.kept.iter().find(|k| k.is_free()) {
-            kept.file.write_all_at(content, 0)?;
-            std::fs::hard_link(&kept.name, &path)?;
-            return Ok(number);
+        let small = content.len() <= LARGEST_KEPT;
+        let own = match self.free.pop_if(|_| small) {
+            Some(own) => own.write_again(content, &path)?,
+            None => OwnFile::write_new(content, &path, small && self.kept() < MOST_KEPT)?,
+        };
+        self.unread.push_back((own, content.len()));
+        self.unread_bytes += content.len();
+        Ok(number)
+    }
+
+    /// Files that were read are free, if they are kept.
+    fn collect(&mut self) {
+        while let Some((own, length)) = self.unread.pop_front_if(|(own, _)| own.is_read()) {
+            self.unread_bytes -= length;
+            self.free.extend(own.kept.is_some().then_some(own));
         }
+    }
+
+    fn kept(&self) -> usize {
+        let unread = self.unread.iter();
+        self.free.len() + unread.filter(|(own, _)| own.kept.is_some()).count()
+    }
+}
+
+impl OwnFile {
+    fn write_new(content: &[u8], path: &Path, keep: bool) -> io::Result<Self> {
         let file = File::options()
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(&path)?;
-        if let Err(error) = file.write_all_at(content, 0) {
-            std::fs::remove_file(&path)?;
+            .open(path)?;
+        let kept = keep.then(|| path.with_extension("kept"));
+        let named = |kept: &PathBuf| std::fs::hard_link(path, kept);
+        let written = file.write_all_at(content, 0);
+        if let Err(error) = written.and_then(|()| kept.as_ref().map_or(Ok(()), named)) {
+            std::fs::remove_file(path)?;
             return Err(error);
         }
-        if self.kept.len() < MOST_KEPT && content.len() as u64 <= LARGEST_KEPT {
-            let name = self.path.join(format!("kept-{number}"));
-            std::fs::hard_link(&path, &name)?;
-            self.kept.push(Kept { file, name });
-        }
-        Ok(number)
+        Ok(Self { file, kept })
     }
-}
 
-impl Kept {
+    fn write_again(self, content: &[u8], path: &Path) -> io::Result<Self> {
+        let Some(kept) = &self.kept else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let written = self.file.write_all_at(content, 0);
+        if let Err(error) = written.and_then(|()| std::fs::hard_link(kept, path)) {
+            std::fs::remove_file(kept)?;
+            return Err(error);
+        }
+        Ok(self)
+    }
+
     /// Whether the receiver has read what it was last used for.
-    fn is_free(&self) -> bool {
-        self.file.metadata().is_ok_and(|m| m.nlink() == 1)
+    fn is_read(&self) -> bool {
+        let left = u64::from(self.kept.is_some());
+        self.file.metadata().is_ok_and(|m| m.nlink() == left)
     }
 }
 
@@ -475,6 +531,43 @@ mod tests {
             assert_eq!(dialled.unpack(sent).unwrap(), reply(length));
         }
         assert_eq!(files(&dialled), MOST_KEPT);
+    }
+
+    #[test]
+    fn a_receiver_that_does_not_read_is_sent_a_bounded_number_of_files() {
+        let (dialled, accepted) = connected();
+        let sent: Vec<ApReply> = (0..3 * MOST_UNREAD)
+            .map(|i| accepted.pack(reply(LARGE + i)))
+            .collect();
+        let around = sent.iter().filter(|m| !m.out_of_band.is_empty()).count();
+        let files_now = files(&dialled);
+        assert_eq!((around, files_now), (MOST_UNREAD, MOST_UNREAD + MOST_KEPT));
+        for (i, sent) in sent.into_iter().enumerate() {
+            assert!(dialled.unpack(sent).unwrap() == reply(LARGE + i));
+        }
+        assert_eq!(files(&dialled), MOST_KEPT);
+        assert_eq!(accepted.pack(reply(LARGE)).out_of_band.len(), 1);
+    }
+
+    #[test]
+    fn files_that_are_not_read_have_bounded_contents_and_those_that_are_kept_are_smaller() {
+        let (dialled, accepted) = connected();
+        let largest = reply(UNREAD_BYTES);
+        let sent = accepted.pack(largest.clone());
+        assert_eq!(sent.out_of_band.len(), 1);
+        assert!(accepted.pack(reply(LARGE)).out_of_band.is_empty());
+        assert!(dialled.unpack(sent).unwrap() == largest);
+        assert_eq!(files(&dialled), 0, "the large one is not kept");
+        let sent = accepted.pack(reply(LARGE));
+        assert_eq!(sent.out_of_band.len(), 1);
+        dialled.unpack(sent).unwrap();
+        // Nor does one that is kept become large.
+        let sent = accepted.pack(reply(LARGEST_KEPT + 1));
+        dialled.unpack(sent).unwrap();
+        accepted.pack(reply(LARGE));
+        let sizes = std::fs::read_dir(path(&dialled)).unwrap();
+        let sizes = sizes.map(|e| e.unwrap().metadata().unwrap().len() as usize);
+        assert!(sizes.max() <= Some(LARGEST_KEPT));
     }
 
     #[test]
