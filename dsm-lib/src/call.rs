@@ -83,6 +83,11 @@ impl<T> Call<T> {
         }
     }
 
+    /// Whether it is a message.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(self.step, Step::Sent(_))
+    }
+
     /// The same call with something done at its end; not done if the call is dropped before.
     pub(crate) fn then(self, f: impl FnOnce(Result<T>) -> Result<T> + Send + 'static) -> Self
     where

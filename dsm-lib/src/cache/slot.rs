@@ -163,11 +163,6 @@ impl<T: Element> Slot<T> {
         self.bytes <= SMALL
     }
 
-    /// Whether the object is delegated to this process.
-    pub(crate) fn is_exclusive(&self) -> bool {
-        lock(&self.state).held.is_exclusive()
-    }
-
     /// Whether to ask for the object itself before `bytes` of it are changed.
     pub(crate) fn wants_to_change(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);

@@ -196,7 +196,7 @@ impl<T: Element> Object<T> {
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
-        self.change_later(values.len(), || self.write_part(OUTSIDE, first, values))
+        self.change_later(values.len(), self.write_part(OUTSIDE, first, values))
     }
 
     /// The elements as a slice to change in place, outside a section. If this process has the object to itself
@@ -234,29 +234,27 @@ impl<T: Element> Object<T> {
         if let Some(done) = here() {
             return Ok(done);
         }
-        let bytes = (elements * size_of::<T>()) as u64;
-        let slot = self.slot.as_ref().filter(|_| self.may_have);
-        if slot.is_some_and(|slot| slot.wants_to_change(bytes)) {
+        if self.asks_to_change(elements) {
             blocking(|| self.read_to_have())?;
         }
         blocking(there)
     }
 
-    /// Changes `elements` elements by a message that nobody waits for yet; asks for the object behind it, if it is small and was
-    /// changed often.
-    fn change_later<R>(&self, elements: usize, there: impl FnOnce() -> Call<R>) -> Call<R> {
-        let bytes = (elements * size_of::<T>()) as u64;
-        let slot = self
-            .slot
-            .as_ref()
-            .filter(|slot| self.may_have && slot.is_small());
-        let held = slot.is_some_and(|slot| slot.is_exclusive());
-        let call = there();
-        if !held && slot.is_some_and(|slot| slot.wants_to_change(bytes)) {
+    /// As [`change`](Self::change), with a call that nobody waits for yet: asks for the object behind it, if it is small.
+    fn change_later<R>(&self, elements: usize, call: Call<R>) -> Call<R> {
+        let small = self.slot.as_ref().is_some_and(|slot| slot.is_small());
+        if small && call.is_sent() && self.asks_to_change(elements) {
             // Its reply gives the object to this process.
             drop(self.read_to_have());
         }
         call
+    }
+
+    /// Whether to ask for the object, of which `elements` elements are changed by a message.
+    fn asks_to_change(&self, elements: usize) -> bool {
+        let bytes = (elements * size_of::<T>()) as u64;
+        let slot = self.slot.as_ref().filter(|_| self.may_have);
+        slot.is_some_and(|slot| slot.wants_to_change(bytes))
     }
 
     /// Puts back what was taken to be edited.
@@ -317,7 +315,7 @@ impl<T: Element> Object<T> {
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
-        self.change_later(1, || self.exchange(OUTSIDE, at, expected, new))
+        self.change_later(1, self.exchange(OUTSIDE, at, expected, new))
     }
 }
 
@@ -332,7 +330,7 @@ impl<T: Number> Object<T> {
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
-        self.change_later(1, || self.add(OUTSIDE, at, delta))
+        self.change_later(1, self.add(OUTSIDE, at, delta))
     }
 }
 
