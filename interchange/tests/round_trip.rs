@@ -36,6 +36,21 @@ fn all_named(store: &StoreSource) -> Vec<(String, Record)> {
     records(store).iter().map(|r| named(&catalog, r)).collect()
 }
 
+/// What is declared of the variables, by name.
+fn declared(store: &StoreSource) -> Vec<String> {
+    let variables = store.describe().variables;
+    let mut list: Vec<String> = variables
+        .iter()
+        .map(|v| {
+            let s = v.spec();
+            let kinds = (s.policy(), s.lock(), s.cache());
+            format!("{} {:?} {kinds:?}", s.name(), s.layout())
+        })
+        .collect();
+    list.sort();
+    list
+}
+
 /// Fields of a record that may be absent.
 const OPTIONAL: [&str; 14] = [
     "dur_ns",
@@ -81,6 +96,7 @@ proptest! {
         let back = store_of(&text, &dir.path().join("back"));
         prop_assert_eq!(all_named(&store), all_named(&back));
         prop_assert_eq!(store.completeness(), back.completeness());
+        prop_assert_eq!(declared(&store), declared(&back));
         let (was, is) = (store.describe().topology, back.describe().topology);
         prop_assert_eq!(was.groups(), is.groups());
         prop_assert_eq!(was.application_processes(), is.application_processes());

@@ -167,8 +167,6 @@ pub struct VariableSpec {
     placement: Placement,
     policy: CopyPolicy,
     lock: LockKind,
-    /// Of use to running processes only: traces do not store it.
-    #[serde(skip)]
     cache: Cache,
 }
 
@@ -250,16 +248,25 @@ struct UncheckedSpec {
     placement: Placement,
     policy: CopyPolicy,
     lock: LockKind,
+    cache: Cache,
 }
 
 impl TryFrom<UncheckedSpec> for VariableSpec {
     type Error = Malformed;
-    fn try_from(s: UncheckedSpec) -> Result<Self, Malformed> {
-        let spec = Self::new(s.name, s.layout)?;
-        Ok(spec
-            .with_placement(s.placement)
-            .with_policy(s.policy)
-            .with_lock(s.lock))
+    fn try_from(stored: UncheckedSpec) -> Result<Self, Malformed> {
+        let UncheckedSpec {
+            name,
+            layout,
+            placement,
+            policy,
+            lock,
+            cache,
+        } = stored;
+        Ok(Self::new(name, layout)?
+            .with_placement(placement)
+            .with_policy(policy)
+            .with_lock(lock)
+            .with_cache(cache))
     }
 }
 

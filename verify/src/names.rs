@@ -1,6 +1,6 @@
 //! What the catalog says of variables and processes, looked up by number.
 
-use dosmos_proto::{ApId, GroupId, LockKind, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{ApId, Cache, GroupId, LockKind, MpId, ObjectId, Topology, VarId, Variable};
 use dosmos_trace::query::Catalog;
 use rustc_hash::FxHashMap;
 
@@ -45,6 +45,12 @@ impl Names {
         let word = |v: &Variable| LOCK_WORDS.iter().any(|end| v.spec().name().ends_with(end));
         self.variable(id)
             .is_some_and(|v| v.spec().lock() != LockKind::Queue || word(v))
+    }
+
+    /// Whether all accesses to a variable in application processes are those of sections, whose content comes with the grant.
+    pub(crate) fn is_inside_in_sections_only(&self, id: VarId) -> bool {
+        self.variable(id)
+            .is_some_and(|v| v.spec().cache() == Cache::Mp)
     }
 
     /// How many processes pass a barrier; none if the barrier is not known.

@@ -54,7 +54,6 @@ impl Verifier {
         let process = &self.processes[read.ap.index()];
         let names = &self.names;
         let old = |p: &Publication| read.version < p.version;
-        // Versions of an object that is delegated to its writer go up when it is given back.
         // The version of what is delegated goes up when it is given back.
         let own = |p: &Publication| p.ap == read.ap && by_own_clock(read) && by_own_clock(&p.write);
         match o.required(&process.clock, read) {

@@ -353,8 +353,8 @@ impl Verifier {
     fn close_objects(&mut self) {
         for slot in 0..self.objects.len() {
             let (o, id) = (&self.objects[slot], self.ids[slot]);
-            // With sections the library reads in them, which are ordered.
-            if o.unsure && o.releases == 0 {
+            let ordered = o.releases > 0 && self.names.is_inside_in_sections_only(id.var);
+            if o.unsure && !ordered {
                 self.found.doubt(Question::Elements, id.var);
             }
             if o.unversioned {

@@ -392,6 +392,17 @@ fn a_race_of_unknown_elements_is_undecided() {
     assert!(verdict.doubts[0].question.contains("data races on x"));
 }
 
+/// Copies may come into application processes, so not all that was done there was done in sections.
+#[test]
+fn sections_of_an_object_do_not_hide_races_beside_them() {
+    let mut run = section(0, X, 100, 0);
+    run.push(write(0, X, 200).version(1).inside().count(5));
+    run.push(read(1, X, 210).version(1).inside().count(5));
+    let verdict = judge(&planted(run));
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert!(verdict.doubts[0].question.contains("data races on x"));
+}
+
 /// What makes records fewer than they were, and a word of what would decide.
 fn losses() -> Vec<(Completeness, &'static str)> {
     let whole = Completeness {

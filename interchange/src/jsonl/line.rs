@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dosmos_proto::{CopyPolicy, ElementType, LockKind};
+use dosmos_proto::{Cache, CopyPolicy, ElementType, LockKind};
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Origin, Side};
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,8 @@ pub(super) struct Variable<'a> {
     pub(super) policy: CopyPolicy,
     #[serde(default, skip_serializing_if = "is_queue")]
     pub(super) lock: LockKind,
+    #[serde(default)]
+    pub(super) cache: Cache,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Layout>,
 }

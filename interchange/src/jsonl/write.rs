@@ -109,6 +109,7 @@ fn of_variable<'a>(names: &'a Names, variable: &'a Variable) -> line::Variable<'
         bytes: Some(layout.total_bytes()),
         policy: variable.spec().policy(),
         lock: variable.spec().lock(),
+        cache: variable.spec().cache(),
         layout: Some(line::Layout {
             element: layout.element(),
             rows: layout.rows(),

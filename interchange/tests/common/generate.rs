@@ -6,7 +6,7 @@ use dosmos_proto::topology::{
     ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, Topology, TopologyBuilder,
 };
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, EmpId, GroupId, Layout, LockKind, MpId, Nanos, ObjectId,
+    ApId, Cache, CopyPolicy, ElementType, EmpId, GroupId, Layout, LockKind, MpId, Nanos, ObjectId,
     Placement, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::meta::HandOver;
@@ -116,15 +116,16 @@ fn variables(t: &Topology) -> impl Strategy<Value = Vec<Variable>> + use<> {
         let make = |(i, (name, layout, owners, kind)): (usize, Declared)| {
             let (update, lock, group) = kind;
             let names = owners.iter().map(|&o| &*mps[o as usize].name);
-            let policy = match update {
-                true => CopyPolicy::Update,
-                false => CopyPolicy::Invalidate,
+            let (policy, cache) = match update {
+                true => (CopyPolicy::Update, Cache::Ap),
+                false => (CopyPolicy::Invalidate, Cache::Mp),
             };
             let spec = VariableSpec::new(format!("{name} {i}"), layout)
                 .unwrap()
                 .with_placement(Placement::explicit(names).unwrap())
                 .with_policy(policy)
-                .with_lock(LockKind::ALL[lock]);
+                .with_lock(LockKind::ALL[lock])
+                .with_cache(cache);
             // As a directory numbers them: not one after the other.
             let id = VarId(((i as u32) << 20) + 7);
             let owners = owners.into_iter().map(MpId).collect();
