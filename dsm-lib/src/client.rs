@@ -237,6 +237,7 @@ impl Shared {
                 Some(body) => {
                     let object = match body {
                         Reply::Invalidate(object) => Some(ObjectId::from_wire(*object)),
+                        Reply::Update(update) => Some(ObjectId::from_wire(update.object)),
                         _ => state.session.object_of(reply.id),
                     };
                     let heard = object.map(|object| state.cache.hear(object, reply.id, body));

@@ -68,6 +68,17 @@ pub enum Output {
         /// The object.
         object: ObjectId,
     },
+    /// Tell an application process what its copy of an object contains now.
+    Update {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
+        /// Version of the content.
+        version: u64,
+        /// The content.
+        data: Bytes,
+    },
     /// Tell an application process that others need an object that is delegated to it.
     Recall {
         /// The application process.

@@ -21,12 +21,14 @@ use dosmos_trace::{Record, Side};
 pub use topology::topology;
 
 /// What an application process is told, in the order of its stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The reply to this request, which is in `replies`.
     Reply(u64),
     /// A copy is void.
     Invalidate(ObjectId),
+    /// A copy has this version and content now.
+    Update(ObjectId, u64, Bytes),
     /// Others need an object that is delegated to it.
     Recall(ObjectId, u64, Wanted),
 }
@@ -242,6 +244,21 @@ impl Cluster {
                     let text = format!("invalidate {}", self.object(object));
                     self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
                     self.told.push_back((ap, Told::Invalidate(object)));
+                }
+                Output::Update {
+                    ap,
+                    object,
+                    version,
+                    data,
+                } => {
+                    let text = format!(
+                        "update {} = {} v{version}",
+                        self.object(object),
+                        number(&data)
+                    );
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    self.told
+                        .push_back((ap, Told::Update(object, version, data)));
                 }
                 Output::Recall {
                     ap,
