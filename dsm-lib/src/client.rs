@@ -233,7 +233,11 @@ impl Shared {
             // In the order of the stream, before anybody learns of the reply.
             let state = &mut *guard;
             match &reply.body {
-                Some(Reply::Recall(recall)) => state.cache.recall(recall),
+                Some(Reply::Recall(recall)) => {
+                    // Who learns of one change may have learnt of those before it.
+                    state.cache.publish();
+                    state.cache.recall(recall);
+                }
                 Some(body) => {
                     let object = match body {
                         Reply::Invalidate(object) => Some(ObjectId::from_wire(*object)),

@@ -222,6 +222,8 @@ pub struct WriteData {
     pub data: Bytes,
     /// Writes of the application that it stands for.
     pub accesses: u32,
+    /// It is added to what is there, in one step. Of one range.
+    pub adds: bool,
 }
 
 /// Whom a barrier is of.

@@ -521,9 +521,10 @@ impl Cluster {
                 };
                 format!("read {object}{part}{keep}")
             }
-            AccessKind::Write { write, .. } => {
-                format!("write {object} = {}", number(&write.data))
-            }
+            AccessKind::Write { write, .. } => match write.adds {
+                true => format!("add {} to {object}", number(&write.data)),
+                false => format!("write {object} = {}", number(&write.data)),
+            },
             AccessKind::Atomic { .. } => format!("atomic {object}"),
             AccessKind::Acquire { want_value } => match want_value {
                 true => format!("acquire {object} with its value"),
@@ -764,6 +765,13 @@ pub fn read_to_have(object: ObjectId) -> Request {
 pub fn write(object: ObjectId, value: u64) -> Request {
     write_bytes(object, 0, bytes(value), None)
 }
+pub fn accumulate(object: ObjectId, value: u64) -> Request {
+    let write = WriteData {
+        adds: true,
+        ..written(0, bytes(value), 1)
+    };
+    access(object, AccessKind::Write { write, epoch: None })
+}
 pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
     write_bytes(object, 0, bytes(value), Some(epoch))
 }
@@ -791,6 +799,7 @@ pub fn release_with(object: ObjectId, epoch: Option<u64>, write: Option<WriteDat
 /// Elements from `first` on, which stand for `accesses` writes of the application.
 pub fn written(first: u32, data: Bytes, accesses: u32) -> WriteData {
     WriteData {
+        adds: false,
         first,
         runs: None,
         data,

@@ -559,6 +559,9 @@ pub struct Write {
     /// Writes of the application that this one stands for; 1 if absent.
     #[prost(uint32, optional, tag = "5")]
     pub accesses: ::core::option::Option<u32>,
+    /// `data` is added to what is there (integers wrap), in one step: recorded as an atomic operation. Not with `lengths`.
+    #[prost(bool, tag = "6")]
+    pub add: bool,
 }
 /// Served at the owner and recorded as a write. Values are the element's bits, zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
