@@ -232,6 +232,10 @@ impl Shared {
         if guard.cache.is_used() {
             // In the order of the stream, before anybody learns of the reply.
             let state = &mut *guard;
+            if let Some(Reply::Barrier(_) | Reply::Granted(_)) = &reply.body {
+                // What is accessed after this process synchronised is not reported with what was accessed before.
+                state.collect(self.now());
+            }
             match &reply.body {
                 Some(Reply::Recall(recall)) => {
                     // Who learns of one change may have learnt of those before it.
