@@ -43,6 +43,23 @@ pub(crate) enum Command {
     Findings(FindingsArgs),
     /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
     Verify(VerifyArgs),
+    /// Count the instructions of an operation on the paths that everything goes through (needs valgrind)
+    Instructions(InstructionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstructionsArgs {
+    /// Compare with the counts in this file; fail if one differs by more than 3 %
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) check: Option<PathBuf>,
+    /// Write the counts to this file, for --check
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) json: Option<PathBuf>,
+    /// Only run one path, so many operations of it: what is counted
+    #[arg(long, hide = true, requires = "operations")]
+    pub(crate) path: Option<String>,
+    #[arg(long, hide = true, requires = "path")]
+    pub(crate) operations: Option<u64>,
 }
 
 #[derive(Debug, Args)]

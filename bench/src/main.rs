@@ -11,6 +11,7 @@ mod args;
 mod breakdown;
 mod cost;
 mod findings;
+mod instructions;
 mod interchange;
 mod intrusion;
 mod kernels;
@@ -57,6 +58,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         .build()?;
     match command {
         Command::Findings(args) => findings::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Latency(args) => runtime.block_on(latency::run(args)),
         Command::Network(args) => runtime.block_on(network::run(args)),

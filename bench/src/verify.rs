@@ -64,9 +64,26 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn catalog(n: u32, objects: u32) -> anyhow::Result<Catalog> {
+pub(crate) fn catalog(n: u32, objects: u32) -> anyhow::Result<Catalog> {
+    let layout = Layout::new(ElementType::F64, (1, u64::from(objects) * 8), (1, objects))?;
+    let owners = (0..n).map(MpId).collect();
+    let shared = VariableSpec::new("shared", layout)?;
+    Ok(Catalog {
+        topology: topology(n).build()?,
+        variables: vec![Variable::new(SHARED, shared, owners, GroupId(0))?],
+        barriers: vec![BarrierName {
+            id: BARRIER,
+            group: None,
+            name: String::new(),
+        }],
+        ..Catalog::default()
+    })
+}
+
+/// One group of `n` memory processes with an application process each.
+pub(crate) fn topology(n: u32) -> TopologyBuilder {
     let mut topology = TopologyBuilder {
-        name: "verify".into(),
+        name: "generated".into(),
         event_managers: vec![EventManager {
             name: "emp0".into(),
         }],
@@ -88,23 +105,11 @@ fn catalog(n: u32, objects: u32) -> anyhow::Result<Catalog> {
             memory_process: MpId(i),
         });
     }
-    let layout = Layout::new(ElementType::F64, (1, u64::from(objects) * 8), (1, objects))?;
-    let owners = (0..n).map(MpId).collect();
-    let shared = VariableSpec::new("shared", layout)?;
-    Ok(Catalog {
-        topology: topology.build()?,
-        variables: vec![Variable::new(SHARED, shared, owners, GroupId(0))?],
-        barriers: vec![BarrierName {
-            id: BARRIER,
-            group: None,
-            name: String::new(),
-        }],
-        ..Catalog::default()
-    })
+    topology
 }
 
 /// What all do up to the next barrier; how many operations that is.
-fn make_phase(to: &mut Vec<Record>, phase: u64, n: u32, versions: &mut [u64]) -> u64 {
+pub(crate) fn make_phase(to: &mut Vec<Record>, phase: u64, n: u32, versions: &mut [u64]) -> u64 {
     let objects = versions.len() as u32;
     let length = u64::from(SECTIONS * (READS + 4)) * 1_000;
     let base = 1_000_000_000 + phase * (length + 10_000);
