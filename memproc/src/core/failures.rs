@@ -39,6 +39,16 @@ impl Failures {
         self.told.insert(ap, to);
     }
 
+    /// The way to a process is new: what it was told before may be lost or forgotten.
+    pub(crate) fn tell_again(&self, cx: &mut Context, mp: MpId) {
+        for (ap, to) in &self.told {
+            if to.contains(&mp) {
+                let ap = *ap;
+                cx.notice(mp, Notice::ApGone { ap, back: false });
+            }
+        }
+    }
+
     /// It connected again: those who were told that it left are told.
     pub(crate) fn come_back(&mut self, cx: &mut Context, ap: ApId) {
         for mp in self.told.remove(&ap).into_iter().flatten() {

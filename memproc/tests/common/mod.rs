@@ -43,6 +43,8 @@ pub struct Cluster {
     dead: BTreeSet<(MpId, MpId)>,
     /// Ends of dead links that have not noticed it, and their neighbours.
     unaware: BTreeSet<(MpId, MpId)>,
+    /// Processes that do nothing until they are continued.
+    pub stopped: BTreeSet<MpId>,
     overrides: Vec<VariableOverride>,
     starts: u32,
     pub log: Vec<String>,
@@ -87,6 +89,7 @@ impl Cluster {
             topology,
             dead: BTreeSet::new(),
             unaware: BTreeSet::new(),
+            stopped: BTreeSet::new(),
             overrides: overrides.to_vec(),
             starts: 0,
             links: BTreeMap::new(),
@@ -330,10 +333,13 @@ impl Cluster {
         }
     }
 
-    /// Pairs with messages on their way.
+    /// Pairs with messages on their way that can arrive.
     pub fn busy(&self) -> Vec<(MpId, MpId)> {
         let busy = self.links.iter().filter(|(_, q)| !q.is_empty());
-        busy.map(|(pair, _)| *pair).collect()
+        let pairs = busy.map(|(pair, _)| *pair);
+        pairs
+            .filter(|(_, to)| !self.stopped.contains(to))
+            .collect()
     }
 
     /// Delivers the first message from one neighbour to another.
@@ -355,7 +361,9 @@ impl Cluster {
     pub fn pass(&mut self, time: Nanos) {
         self.now += time;
         for mp in 0..self.cores.len() as u32 {
-            self.feed(MpId(mp), Input::Tick);
+            if !self.stopped.contains(&MpId(mp)) {
+                self.feed(MpId(mp), Input::Tick);
+            }
         }
     }
 

@@ -23,7 +23,7 @@ fn run_seeds(faults: Faults) {
     let first = dosmos_testseeds::seed();
     for i in 0..dosmos_testseeds::cases(300) {
         let seed = first.wrapping_add(i.into());
-        let run = std::panic::catch_unwind(|| Sim::new(seed, faults).run());
+        let run = std::panic::catch_unwind(|| drop(Sim::new(seed, faults).run()));
         // The panic's own message stands above.
         assert!(
             run.is_ok(),
@@ -73,6 +73,7 @@ fn everything_at_once_with_timeouts_does_not_break_the_contract() {
         cuts: true,
         one_sided: true,
         timeouts: true,
+        stops: true,
         restarts: false,
     };
     run_seeds(faults);
@@ -94,7 +95,17 @@ fn restarts_among_all_other_faults_do_not_break_the_contract() {
         cuts: true,
         one_sided: true,
         timeouts: true,
+        stops: true,
         restarts: true,
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn processes_that_are_stopped_and_go_on_do_not_break_the_contract() {
+    let faults = Faults {
+        stops: true,
+        ..Faults::default()
     };
     run_seeds(faults);
 }

@@ -21,7 +21,9 @@
 //! What a lost section wrote may or may not be released (its release may have been on its way); an
 //! object that had one is *uncertain*: order is not checked there any more, wholeness is.
 
+mod barriers;
 mod checks;
+mod end;
 mod faults;
 mod library;
 mod programs;
@@ -30,7 +32,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use dosmos_memproc::core::messages::{ElementRange, LocalAccesses, Reply, Request, Return, Wanted};
-use dosmos_proto::{ApId, Cache, CopyPolicy, MpId, Nanos, ObjectId};
+use dosmos_proto::{ApId, Cache, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId};
 use dosmos_trace::meta::OpCounts;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -55,12 +57,8 @@ pub struct Faults {
     pub timeouts: bool,
     /// Memory and link processes end and are started again with nothing of what they knew.
     pub restarts: bool,
-}
-
-impl Faults {
-    fn any_cuts(self) -> bool {
-        self.cuts || self.one_sided || self.restarts
-    }
+    /// Processes are stopped, and continued later.
+    pub stops: bool,
 }
 
 const ELEMENTS: u64 = 4;
@@ -138,7 +136,9 @@ enum Doing {
     },
     Barrier {
         round: u64,
+        call: usize,
     },
+    Publish,
 }
 
 impl Doing {
@@ -150,7 +150,7 @@ impl Doing {
             | Self::Acquire { object }
             | Self::Release { object, .. }
             | Self::Add { object } => Some(object),
-            Self::Barrier { .. } => None,
+            Self::Barrier { .. } | Self::Publish => None,
         }
     }
 }
@@ -175,6 +175,8 @@ struct Holding {
 #[derive(Default)]
 struct Ap {
     alive: bool,
+    /// It does nothing and takes nothing until it is continued.
+    stopped: bool,
     /// Requests under way: at most one that is waited for.
     pending: HashMap<u64, Pending>,
     /// A link broke while its acquire was under way: the grant may be void when it comes.
@@ -182,6 +184,10 @@ struct Ap {
     holding: Option<Holding>,
     actions: u32,
     round: u64,
+    /// Calls of the barrier that failed.
+    failures: u32,
+    /// At the end: which objects it can use.
+    knows: Vec<bool>,
     seen: HashMap<usize, u64>,
     /// What it released or added itself, by object.
     own: HashMap<usize, u64>,
@@ -222,11 +228,22 @@ pub struct Sim {
     before: HashMap<u64, HashMap<usize, u64>>,
     /// Somebody died or was cut off: barriers may fail, requests be refused.
     disturbed: bool,
+    /// A memory process was started again: barriers may count anew.
+    restarted: bool,
+    /// Calls of the barrier, by application process.
+    arrivals: Vec<Vec<barriers::Arrival>>,
+    steps: u64,
+    /// The last step before which the cluster was quiet.
+    quiet: u64,
     down: Vec<(MpId, MpId)>,
     next_number: u64,
-    /// Look-ups after a restart, whose replies say nothing.
+    refusals: u64,
+    /// Requests that are no part of a program, and the last reply to one.
     lookups: HashSet<(ApId, u64)>,
+    looked: Option<Reply>,
     done: HashMap<ObjectId, OpCounts>,
+    /// Writes that came with a release that failed.
+    unsure: HashMap<ObjectId, u64>,
 }
 
 impl Sim {
@@ -254,10 +271,17 @@ impl Sim {
             arrived: HashMap::new(),
             before: HashMap::new(),
             disturbed: false,
+            restarted: false,
+            arrivals: vec![Vec::new(); aps],
+            steps: 0,
+            quiet: 0,
             down: Vec::new(),
             next_number: 1,
+            refusals: 0,
             lookups: HashSet::new(),
+            looked: None,
             done: HashMap::new(),
+            unsure: HashMap::new(),
         };
         sim.style = match sim.rng.random_range(0..4) {
             0 => Style::Taken,
@@ -336,8 +360,8 @@ impl Sim {
         self.c.told.clear();
     }
 
-    /// Runs to the end and checks everything.
-    pub fn run(mut self) {
+    /// Runs to the end and checks everything; what happened.
+    pub fn run(mut self) -> Vec<String> {
         for _ in 0..100_000 {
             self.take_some_replies();
             if !self.step() && !self.take_replies() {
@@ -347,24 +371,11 @@ impl Sim {
         // What still waits does so for somebody who is lost: its deadline ends it.
         let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
         self.must(!waits || self.disturbed, "somebody waits for ever");
-        if self.faults.any_cuts() {
-            self.heal();
-        }
-        let waits = self.aps.iter().any(|ap| !ap.pending.is_empty());
-        if waits {
-            self.c.pass(Nanos::from_millis(120_000));
-            self.settle();
-        }
-        let open: Vec<usize> = (0..self.aps.len())
-            .filter(|a| !self.aps[*a].pending.is_empty())
-            .collect();
-        self.must(open.is_empty(), &format!("{open:?} were never answered"));
-        if !self.disturbed {
-            self.check_the_end();
-            (0..self.aps.len()).for_each(|a| self.report(a));
-            monitoring::check(&self.c.topology, &self.c.items, &self.done);
-        }
+        self.end();
+        let done = (&self.done, &self.unsure);
+        monitoring::check(&self.c.topology, &self.c.items, done, self.disturbed);
         monitoring::verify(&self.c.topology, &self.c.items, self.disturbed);
+        self.c.log
     }
 
     /// One message, one action or one fault; false when nothing can happen any more.
@@ -373,8 +384,9 @@ impl Sim {
         self.c.now += Nanos(1);
         let busy = self.c.busy();
         let ready: Vec<usize> = (0..self.aps.len()).filter(|a| self.may_act(*a)).collect();
+        self.note_quiet(!busy.is_empty());
         if busy.is_empty() && ready.is_empty() {
-            return false;
+            return self.go_on();
         }
         if self.faults.deaths && self.rng.random_bool(0.004) {
             self.death();
@@ -382,9 +394,16 @@ impl Sim {
             self.restart();
         } else if (self.faults.cuts || self.faults.one_sided) && self.rng.random_bool(0.01) {
             self.cut();
-        } else if (self.faults.timeouts || !self.down.is_empty()) && self.rng.random_bool(0.02) {
+        } else if self.faults.stops && self.rng.random_bool(0.01) {
+            self.stop();
+        } else if self.faults.timeouts && self.rng.random_bool(0.01) {
+            self.cancel();
+        } else if self.time_matters() && self.rng.random_bool(0.02) {
             let time = Nanos::from_millis(self.rng.random_range(1..1_500));
             self.c.pass(time);
+        } else if self.disturbed && self.rng.random_bool(0.005) {
+            // So that what failed is known everywhere before more happens.
+            self.run_out();
         } else if !busy.is_empty() && (ready.is_empty() || self.rng.random_bool(0.6)) {
             let pair = busy[self.rng.random_range(0..busy.len())];
             self.c.deliver(pair);

@@ -200,7 +200,14 @@ impl Sim {
             return;
         }
         let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
-        for (ap, told) in self.c.told.drain(..) {
+        let told = std::mem::take(&mut self.c.told);
+        for (ap, told) in told {
+            if let Told::Recall(id, _, Wanted::Lost) = told {
+                // From now on others see it without what only this process knows.
+                self.disturbed = true;
+                let object = self.objects.iter_mut().find(|o| o.id == id);
+                object.into_iter().for_each(|o| o.fell_back = true);
+            }
             self.aps[ap.index()]
                 .stream
                 .push_back((told, floors.clone()));
@@ -212,6 +219,9 @@ impl Sim {
         self.fill_streams();
         for a in 0..self.aps.len() {
             let waiting = self.aps[a].stream.len();
+            if self.is_stopped(a) {
+                continue;
+            }
             let taken = match self.rng.random_range(0..4) {
                 0 => 0,
                 1 => self.rng.random_range(0..=waiting),
@@ -236,7 +246,7 @@ impl Sim {
         self.fill_streams();
         let mut some = false;
         for a in 0..self.aps.len() {
-            while !self.aps[a].stream.is_empty() {
+            while !self.aps[a].stream.is_empty() && !self.is_stopped(a) {
                 some = true;
                 self.take_one(a);
             }
