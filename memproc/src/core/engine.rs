@@ -390,6 +390,7 @@ impl Core {
                     self.barriers.regain_participant(ap, Gone::Left);
                 }
                 self.failures.tell_again(cx, mp);
+                self.requester.regain(cx, mp);
             }
             Effect::Output(_)
             | Effect::Request { .. }

@@ -155,6 +155,8 @@ impl Cluster {
 
     /// The same, and its neighbours do not notice.
     pub fn restart_unnoticed(&mut self, mp: MpId) {
+        let name = self.mp(mp);
+        self.log.push(format!("{name} starts again, unnoticed"));
         self.cores[mp.index()] = self.start(mp);
         for n in self.cores[mp.index()].neighbours() {
             self.clear(mp, n);

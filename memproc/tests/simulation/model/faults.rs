@@ -46,7 +46,11 @@ impl Sim {
         for pending in pending.into_values() {
             match pending.doing {
                 // It may be on its way.
-                Doing::Release { object, .. } => self.make_uncertain(object),
+                Doing::Release { object, writes, .. } => {
+                    self.make_uncertain(object);
+                    let unsure = self.unsure.entry(self.objects[object].id).or_default();
+                    *unsure += u64::from(writes);
+                }
                 Doing::Barrier { call, .. } => self.arrival_failed(a, call),
                 _ => {}
             }
@@ -191,7 +195,8 @@ impl Sim {
         }
         self.c.stopped.remove(&mp);
         let linked = self.down.iter().all(|(a, b)| *a != mp && *b != mp);
-        if linked && self.rng.random_bool(0.3) {
+        let link = self.c.topology.mp(mp).is_some_and(|m| m.link);
+        if linked && !link && self.rng.random_bool(0.3) {
             self.c.restart_unnoticed(mp);
             // Those who wait for its application processes do not know yet.
             self.arrivals.iter_mut().for_each(|calls| {
