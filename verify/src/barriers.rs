@@ -19,9 +19,8 @@ impl Verifier {
         if let Some(before) = process.passed.insert(id, *record)
             && generation <= before.object.index
         {
-            // Memory processes that are started again count anew, and then the ends of the earlier ones are missing.
             let records = [before, *record];
-            self.found.presumed(
+            self.found.certain(
                 names,
                 Kind::BarrierRepeated,
                 record.object,

@@ -374,7 +374,8 @@ impl Sim {
         self.end();
         let done = (&self.done, &self.unsure);
         monitoring::check(&self.c.topology, &self.c.items, done, self.disturbed);
-        monitoring::verify(&self.c.topology, &self.c.items, self.disturbed);
+        let verdict = monitoring::verify(&self.c.topology, &self.c.items, self.disturbed);
+        self.must(verdict.violations.is_empty(), &format!("{verdict:#?}"));
         self.c.log
     }
 

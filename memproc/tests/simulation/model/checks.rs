@@ -65,8 +65,13 @@ impl Sim {
                         .all(|(v, w)| v == w || (*uncertain && Some(*w) != h.wrote));
                     return self.must(own, &format!("{what}, its section is {working:?}"));
                 }
-                if holding.is_some() {
-                    return;
+                if let Some(h) = holding {
+                    // Lost or not: without what the section wrote, a read in it must fail.
+                    let wrote = h.wrote;
+                    let mut both = values.iter().zip(&h.working);
+                    let own = both.all(|(v, w)| Some(*w) != wrote || v == w);
+                    let what = format!("{what}, its section wrote {wrote:?}");
+                    return self.must(own, &what);
                 }
                 let whole = values.iter().all(|v| *v == values[0]);
                 let position = history.iter().position(|n| *n == values[0]);
