@@ -339,9 +339,7 @@ impl Cluster {
     pub fn busy(&self) -> Vec<(MpId, MpId)> {
         let busy = self.links.iter().filter(|(_, q)| !q.is_empty());
         let pairs = busy.map(|(pair, _)| *pair);
-        pairs
-            .filter(|(_, to)| !self.stopped.contains(to))
-            .collect()
+        pairs.filter(|(_, to)| !self.stopped.contains(to)).collect()
     }
 
     /// Delivers the first message from one neighbour to another.

@@ -105,6 +105,8 @@ struct Object {
     fell_back: bool,
     /// Its owner was started again: nobody may be told a value of it.
     lost: bool,
+    /// But from copies until then, if nobody noticed.
+    copies_until: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -354,14 +356,15 @@ impl Sim {
                 cached,
                 fell_back: false,
                 lost: false,
+                copies_until: Nanos::ZERO,
             });
         }
         self.c.replies.clear();
         self.c.told.clear();
     }
 
-    /// Runs to the end and checks everything; what happened.
-    pub fn run(mut self) -> Vec<String> {
+    /// Runs to the end and checks everything; the cluster then, with what happened.
+    pub fn run(mut self) -> Cluster {
         for _ in 0..100_000 {
             self.take_some_replies();
             if !self.step() && !self.take_replies() {
@@ -376,7 +379,7 @@ impl Sim {
         monitoring::check(&self.c.topology, &self.c.items, done, self.disturbed);
         let verdict = monitoring::verify(&self.c.topology, &self.c.items, self.disturbed);
         self.must(verdict.violations.is_empty(), &format!("{verdict:#?}"));
-        self.c.log
+        self.c
     }
 
     /// One message, one action or one fault; false when nothing can happen any more.

@@ -72,7 +72,10 @@ impl Sim {
                 let reply = self.call(a, open);
                 let found = matches!(reply, Some(Reply::Variable(_)));
                 self.aps[a].knows.push(found);
-                self.must(found || self.restarted, &format!("ap{a} knows v{object} no more: {reply:?}"));
+                self.must(
+                    found || self.restarted,
+                    &format!("ap{a} knows v{object} no more: {reply:?}"),
+                );
             }
         }
     }
@@ -143,7 +146,11 @@ impl Sim {
                 continue;
             }
             for a in self.who_knows(object) {
-                self.ask(a, acquire(self.objects[object].id), Doing::Acquire { object });
+                self.ask(
+                    a,
+                    acquire(self.objects[object].id),
+                    Doing::Acquire { object },
+                );
                 self.settle();
                 let holds = self.aps[a].holding.is_some();
                 self.must(holds, &format!("ap{a} does not get v{object}"));
@@ -209,9 +216,7 @@ impl Sim {
             overlaps: false,
         });
         let words = data.chunks_exact(8);
-        words
-            .map(|w| number(&Bytes::copy_from_slice(w)))
-            .collect()
+        words.map(|w| number(&Bytes::copy_from_slice(w))).collect()
     }
 
     /// Everything came to rest: nothing is lost, and everybody sees the same.

@@ -198,6 +198,10 @@ impl Sim {
         let link = self.c.topology.mp(mp).is_some_and(|m| m.link);
         if linked && !link && self.rng.random_bool(0.3) {
             self.c.restart_unnoticed(mp);
+            let until = self.c.now + Nanos::from_millis(2_250);
+            for object in self.objects.iter_mut().filter(|o| o.owner == mp) {
+                object.copies_until = until;
+            }
             // Those who wait for its application processes do not know yet.
             self.arrivals.iter_mut().for_each(|calls| {
                 calls.iter_mut().for_each(barriers::Arrival::is_in_doubt);

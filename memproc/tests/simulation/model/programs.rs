@@ -307,7 +307,10 @@ impl Sim {
                 self.failed(a, doing, refusal.code);
             }
             reply => {
-                self.must(!lost, &format!("{doing:?} on a lost object gave {reply:?}"));
+                let copy = matches!(doing, Doing::Read { object, .. }
+                    if self.c.now < self.objects[object].copies_until);
+                let what = format!("{doing:?} on a lost object gave {reply:?}");
+                self.must(!lost || copy, &what);
                 self.count_all(doing);
                 for (object, seq) in written {
                     match &mut self.objects[object].kind {
@@ -424,10 +427,7 @@ impl Sim {
                 self.check_version(a, object, *version);
                 self.granted(a, object, *epoch);
             }
-            (
-                Doing::Release { object, number, .. },
-                Reply::Released { version },
-            ) => {
+            (Doing::Release { object, number, .. }, Reply::Released { version }) => {
                 self.check_version(a, object, *version);
                 if let (
                     Some(number),
