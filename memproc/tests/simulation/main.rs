@@ -45,11 +45,22 @@ const EVERYTHING: Faults = Faults {
     timeouts: true,
     restarts: true,
     stops: true,
+    plain: false,
 };
 
 #[test]
 fn random_programs_keep_the_contract() {
     run_seeds(Faults::default());
+}
+
+/// And so decides `verify`: each of them is consistent.
+#[test]
+fn random_programs_without_copies_in_application_processes_are_verified() {
+    let plain = Faults {
+        plain: true,
+        ..Faults::default()
+    };
+    run_seeds(plain);
 }
 
 #[test]

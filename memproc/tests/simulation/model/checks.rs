@@ -9,6 +9,18 @@ impl Sim {
         self.must(version >= last, &text);
     }
 
+    /// A number is of one variable.
+    pub(super) fn check_number(&mut self, reply: &Reply) {
+        if let Reply::Variable(variable) = reply {
+            let name = variable.spec().name();
+            let known = self.numbers.entry(variable.id());
+            let known = known.or_insert_with(|| name.to_owned());
+            let what = format!("{name} has the number of {known}");
+            let same = known == name;
+            self.must(same, &what);
+        }
+    }
+
     pub(super) fn granted(&mut self, a: usize, object: usize, epoch: u64) {
         let Kind::Locked {
             history,

@@ -209,6 +209,7 @@ impl Sim {
         } else {
             self.c.restart(mp);
         }
+        self.declare_more();
         for a in its {
             self.revive(a);
             for object in 0..self.objects.len() {
@@ -217,6 +218,20 @@ impl Sim {
                 self.lookups.insert((ApId(a as u32), id));
             }
         }
+    }
+
+    /// Somebody declares another variable, which has a number of its own.
+    fn declare_more(&mut self) {
+        let a = self.rng.random_range(0..self.aps.len());
+        if !self.aps[a].alive || self.is_stopped(a) {
+            return;
+        }
+        let name = format!("w{}", self.c.log.len());
+        let owner = self.c.mp_of(ApId(a as u32));
+        let owner = self.c.topology.mp_name(owner);
+        let spec = vector(&name, ELEMENTS, 1, &[&owner], CopyPolicy::Invalidate);
+        let id = self.c.ask(a as u32, Request::Declare(spec));
+        self.lookups.insert((ApId(a as u32), id));
     }
 
     /// A link breaks, or one comes back, or an end notices.

@@ -259,6 +259,7 @@ impl Sim {
     pub(super) fn take_reply(&mut self, ap: ApId, id: u64, reply: Reply) {
         let a = ap.index();
         if self.lookups.remove(&(ap, id)) {
+            self.check_number(&reply);
             self.looked = Some(reply);
             return;
         }
