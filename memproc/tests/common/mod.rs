@@ -47,6 +47,8 @@ pub struct Cluster {
     pub stopped: BTreeSet<MpId>,
     overrides: Vec<VariableOverride>,
     starts: u32,
+    /// Nothing is written to the log: a run takes a fraction of the time.
+    pub silent: bool,
     pub log: Vec<String>,
     pub now: Nanos,
     next_id: u64,
@@ -94,6 +96,7 @@ impl Cluster {
             starts: 0,
             links: BTreeMap::new(),
             order: VecDeque::new(),
+            silent: false,
             log: Vec::new(),
             now: Nanos(1_000_000),
             next_id: 1,
@@ -237,15 +240,19 @@ impl Cluster {
         for output in std::mem::take(&mut self.out) {
             match output {
                 Output::Reply { ap, id, reply, .. } => {
-                    let text = self.reply_text(&reply);
-                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    if !self.silent {
+                        let text = self.reply_text(&reply);
+                        self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    }
                     self.told.push_back((ap, Told::Reply(id)));
                     let before = self.replies.insert((ap, id), reply);
                     assert!(before.is_none(), "{ap} request {id} was answered twice");
                 }
                 Output::Invalidate { ap, object } => {
-                    let text = format!("invalidate {}", self.object(object));
-                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    if !self.silent {
+                        let text = format!("invalidate {}", self.object(object));
+                        self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    }
                     self.told.push_back((ap, Told::Invalidate(object)));
                 }
                 Output::Recall {
@@ -270,7 +277,9 @@ impl Cluster {
                     self.links.entry((mp, to)).or_default().push_back(message);
                 }
                 Output::Trace(item) => {
-                    self.item_text(mp, &item);
+                    if !self.silent {
+                        self.item_text(mp, &item);
+                    }
                     self.items.push((mp, item));
                 }
             }
@@ -286,9 +295,11 @@ impl Cluster {
         let ap = ApId(ap);
         let id = self.next_id;
         self.next_id += 1;
-        let text = self.request_text(&request);
         let mp = self.mp_of(ap);
-        self.log_line(&format!("{} -> {}", self.ap(ap), self.mp(mp)), &text);
+        if !self.silent {
+            let text = self.request_text(&request);
+            self.log_line(&format!("{} -> {}", self.ap(ap), self.mp(mp)), &text);
+        }
         let input = Input::Request {
             ap,
             id,
@@ -352,8 +363,10 @@ impl Cluster {
             return;
         };
         self.now += Nanos(10);
-        let text = self.message_text(&message);
-        self.log_line(&format!("{} -> {}", self.mp(from), self.mp(to)), &text);
+        if !self.silent {
+            let text = self.message_text(&message);
+            self.log_line(&format!("{} -> {}", self.mp(from), self.mp(to)), &text);
+        }
         self.feed(to, Input::Message { from, message });
     }
 

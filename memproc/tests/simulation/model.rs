@@ -254,8 +254,8 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// The run of this seed.
-    pub fn new(seed: u64, faults: Faults) -> Self {
+    /// The run of this seed; a silent one does not say what happens.
+    pub fn new(seed: u64, faults: Faults, silent: bool) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let shapes: [(&[&str], u32, u32); 5] = [
             (&["/a"], 2, 1),
@@ -265,7 +265,8 @@ impl Sim {
             (&["/a", "/b"], 1, 2),
         ];
         let (groups, mps, aps) = shapes[rng.random_range(0..shapes.len())];
-        let c = Cluster::new(groups, mps, aps);
+        let mut c = Cluster::new(groups, mps, aps);
+        c.silent = silent;
         let aps = c.topology.application_processes().len();
         let mut sim = Self {
             rng,
@@ -429,6 +430,12 @@ impl Sim {
             self.act(a);
         }
         true
+    }
+
+    fn say(&mut self, what: impl FnOnce() -> String) {
+        if !self.c.silent {
+            self.c.log.push(what());
+        }
     }
 
     #[track_caller]

@@ -121,13 +121,13 @@ impl Sim {
         self.disturbed = true;
         if self.rng.random_bool(0.5) {
             let a = self.rng.random_range(0..self.aps.len());
-            self.c.log.push(format!("ap{a} is stopped"));
+            self.say(|| format!("ap{a} is stopped"));
             self.aps[a].stopped = true;
         } else {
             let count = self.c.cores.len() as u32;
             let mp = MpId(self.rng.random_range(0..count));
             let name = self.c.topology.mp_name(mp);
-            self.c.log.push(format!("{name} is stopped"));
+            self.say(|| format!("{name} is stopped"));
             self.c.stopped.insert(mp);
         }
     }
@@ -139,7 +139,7 @@ impl Sim {
             some |= std::mem::take(&mut ap.stopped);
         }
         if some {
-            self.c.log.push("those that are stopped go on".to_owned());
+            self.say(|| "those that are stopped go on".to_owned());
         }
         some
     }
@@ -226,7 +226,7 @@ impl Sim {
         if !self.aps[a].alive || self.is_stopped(a) {
             return;
         }
-        let name = format!("w{}", self.c.log.len());
+        let name = format!("w{}", self.steps);
         let owner = self.c.mp_of(ApId(a as u32));
         let owner = self.c.topology.mp_name(owner);
         let spec = vector(&name, ELEMENTS, 1, &[&owner], CopyPolicy::Invalidate);

@@ -15,7 +15,7 @@ impl Sim {
         let passed = self.aps[a].passed.get(&object).copied().unwrap_or(0);
         let known = known.max(passed);
         let floor = self.floor(a, object, known);
-        self.c.log.push(format!(
+        self.say(|| format!(
             "ap{a} reads its copy of v{object}: {} v{version}",
             number(&data)
         ));
@@ -105,7 +105,7 @@ impl Sim {
             };
             before
         };
-        self.c.log.push(format!(
+        self.say(|| format!(
             "ap{a} {} v{object} itself: {before} becomes {}",
             if edits { "edits" } else { "changes" },
             next(before)
@@ -132,7 +132,7 @@ impl Sim {
         let held = self.aps[a].held.entry(object).or_default();
         held.put(delegation, content);
         let answers = held.answers();
-        self.c.log.push(format!("ap{a} has edited v{object}"));
+        self.say(|| format!("ap{a} has edited v{object}"));
         answers
             .into_iter()
             .for_each(|back| self.send_back(a, object, back));

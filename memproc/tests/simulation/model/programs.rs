@@ -304,7 +304,7 @@ impl Sim {
                     let id = self.objects[object].id;
                     *self.unsure.entry(id).or_default() += 1;
                 }
-                self.c.log.push(format!("({})", refusal.message));
+                self.say(|| format!("({})", refusal.message));
                 self.failed(a, doing, refusal.code);
             }
             reply => {
