@@ -15,10 +15,12 @@ impl Sim {
         let passed = self.aps[a].passed.get(&object).copied().unwrap_or(0);
         let known = known.max(passed);
         let floor = self.floor(a, object, known);
-        self.say(|| format!(
-            "ap{a} reads its copy of v{object}: {} v{version}",
-            number(&data)
-        ));
+        self.say(|| {
+            format!(
+                "ap{a} reads its copy of v{object}: {} v{version}",
+                number(&data)
+            )
+        });
         self.count(Doing::Read {
             object,
             floor,
@@ -105,11 +107,13 @@ impl Sim {
             };
             before
         };
-        self.say(|| format!(
-            "ap{a} {} v{object} itself: {before} becomes {}",
-            if edits { "edits" } else { "changes" },
-            next(before)
-        ));
+        self.say(|| {
+            format!(
+                "ap{a} {} v{object} itself: {before} becomes {}",
+                if edits { "edits" } else { "changes" },
+                next(before)
+            )
+        });
         self.count(Doing::Add { object });
         let fell_back = self.objects[object].fell_back;
         match &mut self.objects[object].kind {
