@@ -232,11 +232,20 @@ impl Shared {
         if guard.cache.is_used() {
             // In the order of the stream, before anybody learns of the reply.
             let state = &mut *guard;
+            if let Some(Reply::Barrier(_) | Reply::Granted(_)) = &reply.body {
+                // What is accessed after this process synchronised is not reported with what was accessed before.
+                state.collect(self.now());
+            }
             match &reply.body {
-                Some(Reply::Recall(recall)) => state.cache.recall(recall),
+                Some(Reply::Recall(recall)) => {
+                    // Who learns of one change may have learnt of those before it.
+                    state.cache.publish();
+                    state.cache.recall(recall);
+                }
                 Some(body) => {
                     let object = match body {
                         Reply::Invalidate(object) => Some(ObjectId::from_wire(*object)),
+                        Reply::Update(update) => Some(ObjectId::from_wire(update.object)),
                         _ => state.session.object_of(reply.id),
                     };
                     let heard = object.map(|object| state.cache.hear(object, reply.id, body));

@@ -41,6 +41,8 @@ fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recall
         assert!(!v.compare_exchange(2, 1, 0).unwrap().stored);
         assert_eq!(v.get(2).unwrap(), -i);
     }
+    object.accumulate_at(2, &[1000, 1]).unwrap();
+    object.accumulate_async(&[0, 0, -1000, -1]).wait().unwrap();
     let view = object.read().unwrap();
     assert_eq!(view[..], [1, 4950, -99, 200]);
     object.edit().unwrap()[0] = 2;
@@ -56,7 +58,7 @@ fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recall
     };
     assert_eq!(
         (count("cached reads"), count("local writes")),
-        (202, 502),
+        (202, 504),
         "{log:?}"
     );
     let sent = |text: &str| log.iter().filter(|l| l.contains(text)).count();
@@ -77,7 +79,7 @@ fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recall
     let log = since(&fake, mark);
     assert!(log.iter().any(|l| l == "write own"), "{log:?}");
     let done = dsm.counts().total();
-    assert_eq!((done.reads, done.writes), (205, 503));
+    assert_eq!((done.reads, done.writes), (205, 505));
 }
 
 #[test]

@@ -193,6 +193,32 @@ fn values_are_written_and_read_as_wholes_and_parts() {
 }
 
 #[test]
+fn the_owner_adds_to_elements_in_one_message() {
+    let fake = Fake::start();
+    let dsm = connect(&fake);
+    let v: Vector<i64> = dsm.vector("v", 5).declare().unwrap();
+    let object = v.object(0).unwrap();
+    object.write(&[1, 2, 3, 4, 5]).unwrap();
+    let mark = fake.log().len();
+    object.accumulate(&[10; 5]).unwrap();
+    let later = object.accumulate_at_async(3, &[100, 200]);
+    later.wait().unwrap();
+    assert_eq!(fake.log()[mark..], ["write v", "write v"]);
+    assert_eq!(object.read().unwrap()[..], [11, 12, 13, 114, 215]);
+    let short = object.accumulate(&[1; 4]).unwrap_err();
+    assert!(matches!(
+        short,
+        Error::WrongLength {
+            expected: 5,
+            given: 4,
+            ..
+        }
+    ));
+    let beyond = object.accumulate_at_async(4, &[1, 2]).wait();
+    assert!(matches!(beyond, Err(Error::OutOfRange { .. })));
+}
+
+#[test]
 fn all_objects_are_read_at_once_and_put_together() {
     let fake = Fake::start();
     let dsm = connect(&fake);

@@ -6,7 +6,8 @@
 //!
 //! * *Count.* The processes count their keys privately and add the counts to the shared buckets. The
 //!   buckets are split into an object for each process; a process goes round them, beginning with its
-//!   own, and adds in a section: the objects **migrate** from one to the next, and all are busy at once.
+//!   own, and adds in a section: the objects **migrate** from one to the next, and all are busy at once. With
+//!   `--accumulate` the owner adds: one message for each object, which nobody waits for before the barrier.
 //! * *Rank.* After a barrier everyone reads all buckets (**read-only**: copies, within the group) and
 //!   ranks its own keys. At the end it writes the ranks into its own object.
 //!
@@ -36,6 +37,9 @@ pub struct Is {
     /// Seed of the keys.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Have the owners add the counts (accumulate), instead of adding in sections.
+    #[arg(long)]
+    accumulate: bool,
     #[command(flatten)]
     pace: Pace,
 }
@@ -60,7 +64,10 @@ impl Program for Is {
             let cleared = shared.clear(1 - set, dsm.rank())?;
             let counts = histogram(&keys, self.buckets);
             cleared.wait()?;
-            shared.add(set, dsm, &counts)?;
+            match self.accumulate {
+                true => shared.accumulate(set, dsm, &counts)?,
+                false => shared.add(set, dsm, &counts)?,
+            }
             clock.barrier()?;
             let starts = starts(&shared.buckets[set].read_all()?);
             let mut ranks = ranks.edit()?;
@@ -221,6 +228,17 @@ impl Shared {
     fn clear(&self, set: usize, rank: usize) -> Result<Call<()>> {
         let own = self.buckets[set].object(rank)?;
         Ok(own.write_async(&vec![0; own.len()]))
+    }
+
+    /// Has the owners add the counts of one process.
+    fn accumulate(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
+        let parts = self.buckets[set].objects().enumerate();
+        let added: Vec<_> = parts
+            .map(|(part, object)| {
+                object.accumulate_async(&counts[share(counts.len(), dsm.size(), part)])
+            })
+            .collect();
+        Ok(added.into_iter().try_for_each(Call::wait)?)
     }
 
     /// Adds the counts of one process, part by part, beginning with its own.

@@ -51,6 +51,11 @@ fn applications_verify_whatever_their_options() {
             "is",
             "--keys 100 --buckets 5 --seconds 0.1 --iterations 100000",
         ),
+        (
+            "water",
+            "--molecules 30 --blocks 3 --accumulate --iterations 4",
+        ),
+        ("is", "--keys 100 --buckets 5 --accumulate --iterations 5"),
         ("barnes", "--bodies 20 --theta 0 --iterations 2"),
         ("fft", "--side 16 --iterations 0"),
         ("lu", "--n 20 --block 20"),

@@ -99,22 +99,64 @@ fn a_copy_holder_tells_its_application_processes_before_it_acknowledges() {
         c.call(0, write(x, 4));
         c.log.clear();
         c.call(0, Request::Publish);
-        let (order, became) = match policy {
-            Invalidate => ("invalidate x[0]", "dropped"),
-            Update => ("update x[0] = 4", "updated"),
+        let (order, told, became) = match policy {
+            Invalidate => ("invalidate x[0]", "invalidate x[0]", "dropped"),
+            Update => ("update x[0] = 4", "update x[0] = 4 v1", "updated"),
         };
         c.expect(&format!(
             "
              ap0 -> mp0 publish
              mp0 -> mp1 {order} v1
-             mp1 -> ap2 invalidate x[0]
-             mp1 -> ap3 invalidate x[0]
+             mp1 -> ap2 {told}
+             mp1 -> ap3 {told}
              trace@mp1 hand-over x[0] {became} to emp0
              mp1 -> mp0 ack x[0] v1
              mp0 -> ap0 published
              "
         ));
     }
+}
+
+#[test]
+fn a_copy_that_is_updated_and_not_read_is_void_at_last() {
+    let (mut c, x) = cluster(2, Update);
+    for ap in [2, 3] {
+        c.call(ap, read_to_keep(x));
+    }
+    let report = |c: &mut Cluster, version| {
+        let reads = LocalAccesses {
+            writes: false,
+            object: x,
+            count: 1,
+            first: c.now,
+            last: c.now,
+            bytes: 8,
+            version,
+        };
+        c.ask(2, Request::Report(vec![reads]));
+        c.run();
+    };
+    let update = |c: &mut Cluster, value| {
+        c.call(0, write(x, value));
+        c.log.clear();
+        c.call(0, Request::Publish);
+        let told = c.log.iter().filter(|l| l.starts_with("mp1 -> ap"));
+        told.cloned().collect::<Vec<_>>()
+    };
+    for value in 1..=4 {
+        let told = |ap| format!("mp1 -> ap{ap} update x[0] = {value} v{value}");
+        assert_eq!(update(&mut c, value), [told(2), told(3)]);
+        report(&mut c, value);
+    }
+    // Who reads it is told of the next as well, the other for the last time.
+    assert_eq!(
+        update(&mut c, 5),
+        [
+            "mp1 -> ap2 update x[0] = 5 v5",
+            "mp1 -> ap3 invalidate x[0]"
+        ]
+    );
+    assert_eq!(update(&mut c, 6), ["mp1 -> ap2 update x[0] = 6 v6"]);
 }
 
 #[test]

@@ -258,6 +258,7 @@ fn write(object: ObjectId, data: Vec<u8>) -> In {
             epoch: None,
             lengths: Vec::new(),
             accesses: None,
+            add: false,
         }),
     )
 }

@@ -7,7 +7,7 @@ mod common;
 use common::*;
 use dosmos_memproc::core::messages::{Request, Scope};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
-use dosmos_proto::Nanos;
+use dosmos_proto::{ElementType, Layout, Nanos, ObjectId, VariableSpec};
 use dosmos_trace::Op;
 
 /// Two memory processes of one group with one application process each; `x` is owned by mp0.
@@ -622,6 +622,45 @@ fn atomics_are_served_at_the_owner_and_recorded_as_writes() {
          mp0 -> ap0 was 5
          ",
     );
+}
+
+#[test]
+fn the_owner_adds_in_one_message_and_an_open_section_has_it_too() {
+    let (mut c, x) = pair();
+    c.call(0, acquire(x));
+    c.call(0, write(x, 100));
+    c.log.clear();
+    c.items.clear();
+    c.call(1, accumulate(x, 5));
+    c.expect(
+        "
+         ap1 -> mp1 add 5 to x[0]
+         mp1 -> mp0 add 5 to x[0] by ap1 epoch 0
+         record@mp0 owner write x[0] by ap1 intra v0
+         mp0 -> mp1 written
+         record@mp1 requester write x[0] by ap1 intra v0
+         mp1 -> ap1 written
+         ",
+    );
+    assert!(c.records().all(|r| r.flags.atomic && r.bytes == 8));
+    c.call(0, release(x));
+    c.log.clear();
+    c.call(1, read(x));
+    let last = c.log.last().unwrap();
+    assert!(last.ends_with("value 105 v1"), "{last}");
+}
+
+#[test]
+fn nothing_is_added_to_truth_values() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let layout = Layout::new(ElementType::Bool, (1, 8), (1, 1)).unwrap();
+    let spec = VariableSpec::new("b", layout).unwrap();
+    let b = ObjectId::new(c.declare(0, spec).id(), 0);
+    c.call(1, Request::Open("b".into()));
+    for ap in [0, 1] {
+        let refusal = c.refusal(ap, accumulate(b, 1));
+        assert!(refusal.contains("there is nothing to add"), "{refusal}");
+    }
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl Carrier for ApReply {
         match &mut self.body {
             Some(Reply::Read(done)) => visit(&mut done.data),
             Some(Reply::Granted(granted)) => granted.value.iter_mut().for_each(visit),
+            Some(Reply::Update(update)) => visit(&mut update.data),
             _ => {}
         }
     }

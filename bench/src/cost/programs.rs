@@ -30,8 +30,11 @@ impl fmt::Display for Program {
 pub(super) fn chosen(named: &[String], quick: bool) -> anyhow::Result<Vec<Program>> {
     let of_paper = APPLICATIONS.iter().map(|app| {
         let mut words = app.command(quick);
-        if app.name == "workpile" {
-            words.push("--ahead");
+        // As someone writes it who wants it fast, where that is not the papers' way.
+        match app.name {
+            "workpile" => words.push("--ahead"),
+            "is" | "water" => words.push("--accumulate"),
+            _ => {}
         }
         Program(words.into_iter().map(str::to_owned).collect())
     });

@@ -303,6 +303,14 @@ impl<C: Clone> Held<C> {
         }
     }
 
+    /// The memory process says what the copy contains now.
+    pub(crate) fn update(&mut self, content: C, version: u64) {
+        if self.delegation.is_none() && self.content.is_some() {
+            self.content = Some(content);
+            self.version = version;
+        }
+    }
+
     /// The session is over, or the object was taken from this process. Whether changes are lost that
     /// nobody else has seen.
     pub(crate) fn lose(&mut self) -> bool {

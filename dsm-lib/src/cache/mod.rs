@@ -125,6 +125,7 @@ impl Cache {
             (Some(slot), Body::Granted(granted)) => slot.confirm(granted.version),
             (Some(slot), Body::Released(released)) => slot.confirm(released.version),
             (Some(slot), Body::Invalidate(_)) => slot.invalidate(),
+            (Some(slot), Body::Update(update)) => slot.update(update.version, &update.data),
             _ => {}
         }
         false

@@ -221,6 +221,7 @@ pub(super) trait AnySlot: Any + Send + Sync {
     fn entrust(&self, request: u64, done: &wire::ReadDone, delegation: u64) -> bool;
     fn wrote(&self, request: u64);
     fn invalidate(&self);
+    fn update(&self, version: u64, data: &[u8]);
     fn confirm(&self, version: u64);
     fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return>;
     fn answers(&self) -> Vec<wire::Return>;
@@ -263,6 +264,12 @@ impl<T: Element> AnySlot for Slot<T> {
         state.asked = 0;
         (state.changes, state.changed) = (0, 0);
         state.held.invalidate();
+    }
+    fn update(&self, version: u64, data: &[u8]) {
+        match T::from_bytes(data).filter(|_| data.len() as u64 == self.bytes) {
+            Some(values) => lock(&self.state).held.update(Arc::new(values), version),
+            None => self.invalidate(),
+        }
     }
     fn confirm(&self, version: u64) {
         lock(&self.state).held.confirm(version);

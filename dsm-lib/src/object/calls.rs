@@ -67,14 +67,21 @@ impl<T: Element> Object<T> {
     }
 
     pub(crate) fn write_whole(&self, epoch: InSection, values: &[T]) -> Call<()> {
-        if values.len() != self.len() {
-            return Call::failed(Error::WrongLength {
-                object: self.thing.to_string(),
-                expected: self.len(),
-                given: values.len(),
-            });
+        match self.check_length(values.len()) {
+            Ok(()) => self.write_part(epoch, 0, values),
+            Err(error) => Call::failed(error),
         }
-        self.write_part(epoch, 0, values)
+    }
+
+    pub(super) fn check_length(&self, given: usize) -> Result<()> {
+        if given == self.len() {
+            return Ok(());
+        }
+        Err(Error::WrongLength {
+            object: self.thing.to_string(),
+            expected: self.len(),
+            given,
+        })
     }
 
     pub(crate) fn write_part(&self, epoch: InSection, first: usize, values: &[T]) -> Call<()> {
@@ -335,6 +342,35 @@ impl<T: Element> Object<T> {
 }
 
 impl<T: Number> Object<T> {
+    pub(super) fn add_part(&self, first: usize, values: &[T]) -> Call<()> {
+        if let Err(e) = self.check(first..first.saturating_add(values.len())) {
+            return Call::failed(e);
+        }
+        if let Some(()) = self.add_here(first, values) {
+            return Call::done(Ok(()));
+        }
+        self.send_write(wire::Write {
+            first: first as u32,
+            data: copy_of(T::bytes_of(values)),
+            add: true,
+            ..wire::Write::default()
+        })
+    }
+
+    /// Adds to elements of an object that this process has to itself. What is not there is refused by others.
+    pub(super) fn add_here(&self, first: usize, values: &[T]) -> Option<()> {
+        let end = first.checked_add(values.len())?;
+        let inside = !values.is_empty() && end <= self.len();
+        let sum = |all: &mut [T]| {
+            all[first..end].iter_mut().zip(values).for_each(|(a, b)| {
+                add(a, *b);
+            });
+        };
+        inside
+            .then(|| self.change_here(OUTSIDE, values.len(), sum))
+            .flatten()
+    }
+
     pub(crate) fn add(&self, epoch: InSection, at: usize, delta: T) -> Call<T> {
         let here = self.atomic_here(epoch, at, |value| add(value, delta));
         if let Some(previous) = here {

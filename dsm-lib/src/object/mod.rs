@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_proto::{Cache, ObjectId, Region, Variable as Declared};
+use dosmos_proto::{Cache, CopyPolicy, ObjectId, Region, Variable as Declared};
 
 use crate::cache::{Slot, Taken};
 use crate::call::blocking;
@@ -54,9 +54,11 @@ impl<T: Element> Object<T> {
             only: variable.spec().layout().objects() == 1,
         };
         let caches = variable.spec().cache() == Cache::Ap;
+        // Who is to be told of each change has copies: its owner gives it to nobody alone.
+        let alone = variable.spec().policy() == CopyPolicy::Invalidate;
         let owner = dsm.memory_process_name(variable.owner(index));
         Some(Self {
-            may_have: caches && *owner == *dsm.memory_process(),
+            may_have: caches && alone && *owner == *dsm.memory_process(),
             owner,
             slot: caches
                 .then(|| dsm.slot(&thing, region.elements() as usize))
@@ -320,6 +322,36 @@ impl<T: Element> Object<T> {
 }
 
 impl<T: Number> Object<T> {
+    /// Adds `values` to all elements (integers wrap), in one step at the owner: an atomic operation, in one message
+    /// and without a section.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn accumulate(&self, values: &[T]) -> Result<()> {
+        self.check_length(values.len())?;
+        self.accumulate_at(0, values)
+    }
+    /// See [`accumulate`](Self::accumulate).
+    pub fn accumulate_async(&self, values: &[T]) -> Call<()> {
+        match self.check_length(values.len()) {
+            Ok(()) => self.accumulate_at_async(0, values),
+            Err(error) => Call::failed(error),
+        }
+    }
+
+    /// Adds `values` to the elements from `first` on, as [`accumulate`](Self::accumulate).
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    pub fn accumulate_at(&self, first: usize, values: &[T]) -> Result<()> {
+        let here = || self.add_here(first, values);
+        self.change(values.len(), here, || self.add_part(first, values))
+    }
+    /// See [`accumulate_at`](Self::accumulate_at).
+    pub fn accumulate_at_async(&self, first: usize, values: &[T]) -> Call<()> {
+        self.change_later(values.len(), self.add_part(first, values))
+    }
+
     /// Adds `delta` to element `at` (integers wrap), in one step at the owner; returns the value before.
     ///
     /// # Errors

@@ -285,6 +285,13 @@ impl Session {
         for (first, end) in Runs::from_wire(w.first, lengths)?.iter() {
             let bytes = first as usize * width..end as usize * width;
             let (now, later) = rest.split_at(bytes.len());
+            if w.add {
+                let sums = all[bytes].as_chunks_mut::<8>().0.iter_mut();
+                for (sum, n) in sums.zip(now.as_chunks().0) {
+                    *sum = (i64::from_le_bytes(*sum) + i64::from_le_bytes(*n)).to_le_bytes();
+                }
+                continue;
+            }
             all[bytes].copy_from_slice(now);
             rest = later;
         }

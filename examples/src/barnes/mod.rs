@@ -20,7 +20,7 @@ use std::f64::consts::TAU;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{CopyPolicy, Dsm, Matrix};
+use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix};
 
 use crate::common::{Pace, dice, enough, same_bits, share, unit};
 use crate::error::Result;
@@ -106,7 +106,7 @@ impl Barnes {
     fn declare(&self, dsm: &Dsm, name: &str) -> Result<Matrix<f64>> {
         let bodies = dsm.matrix(name, self.bodies, WIDTH).split_rows(dsm.size());
         let bodies = bodies.owner_per_rank().policy(CopyPolicy::Update);
-        Ok(bodies.declare()?)
+        Ok(bodies.cache(Cache::Ap).declare()?)
     }
 
     /// A body of a Plummer sphere: dense in the middle, thin outside; and a slow velocity.

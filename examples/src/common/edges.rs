@@ -4,7 +4,7 @@
 //! their own, at its own memory process, where exactly one neighbour reads them. Since that one always
 //! comes back, their copies should be updated, not invalidated. An edge that has no neighbour is not written.
 
-use dsm_lib::{Call, CopyPolicy, Dsm, Element, Matrix, View};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Element, Matrix, View};
 
 use crate::error::Result;
 
@@ -49,11 +49,17 @@ impl<T: Element> Edges<T> {
         policy: CopyPolicy,
     ) -> Result<Self> {
         let rows = dsm.matrix(name, 2 * dsm.size(), length);
+        // What is updated goes down to the neighbour itself.
+        let cache = match policy {
+            CopyPolicy::Update => Cache::Ap,
+            CopyPolicy::Invalidate => Cache::Mp,
+        };
         Ok(Self {
             rows: rows
                 .split_rows(2 * dsm.size())
                 .owner_ranks((0..dsm.size()).flat_map(|rank| [rank, rank]))
                 .policy(policy)
+                .cache(cache)
                 .declare()?,
             rank: dsm.rank(),
             processes: dsm.size(),

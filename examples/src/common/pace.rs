@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Call, CopyPolicy, Dsm, Vector};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Vector};
 
 use crate::error::Result;
 use crate::figures::{Checksum, Figures};
@@ -40,6 +40,7 @@ impl Pace {
             .split(2)
             .owner_rank(0)
             .policy(CopyPolicy::Update)
+            .cache(Cache::Ap)
             .declare()?;
         for flag in stop.objects().filter(|_| dsm.rank() == 0) {
             flag.write(&[false])?;

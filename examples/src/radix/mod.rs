@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix, Vector};
 use rand::RngExt;
 
 use crate::common::{Clock, Pace, dice_from, enough, same_bits, share};
@@ -136,6 +136,7 @@ impl<'a> Worker<'a> {
                 .split_rows(dsm.size())
                 .owner_per_rank()
                 .policy(CopyPolicy::Update)
+                .cache(Cache::Ap)
                 .declare()?,
             sorted: part("radix.sorted")?,
         })

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{CopyPolicy, Dsm, Matrix};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix};
 
 use crate::common::{Pace, enough, first_difference, share};
 use crate::error::{Error, Result};
@@ -58,14 +58,16 @@ impl Program for Spmv {
         enough(dsm, "spmv", "--rows", self.rows, 1)?;
         self.check()?;
         let mut worker = Worker::new(self, dsm)?;
-        worker.write(0)?;
+        worker.write(0)?.wait()?;
         let mut clock = self.pace.start(dsm, "spmv", ITERATIONS)?;
         while clock.runs() {
             let now = clock.done() % 2;
             let scale = 1.0 / worker.fetch(now)?;
             worker.multiply(scale);
-            worker.write(1 - now)?;
-            if !clock.next()? {
+            let written = worker.write(1 - now)?;
+            let arrived = clock.arrive()?;
+            written.wait()?;
+            if !clock.pass(arrived)? {
                 break;
             }
         }
@@ -168,7 +170,8 @@ impl<'a> Worker<'a> {
         let parts = |name| {
             let parts = dsm.matrix(name, size, share(spmv.rows, size, 0).len() + 1);
             let parts = parts.split_rows(size).owner_per_rank();
-            parts.policy(CopyPolicy::Update).declare()
+            let parts = parts.policy(CopyPolicy::Update).cache(Cache::Ap);
+            parts.declare()
         };
         Ok(Self {
             spmv,
@@ -182,13 +185,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Writes this process's part of the vector.
-    fn write(&mut self, set: usize) -> Result<()> {
+    fn write(&mut self, set: usize) -> Result<Call<()>> {
         let mut part = self.y.clone();
         part.resize(self.parts[set].columns(), 0.0);
         if let Some(last) = part.last_mut() {
             *last = largest(&self.y);
         }
-        Ok(self.parts[set].object(self.dsm.rank())?.write(&part)?)
+        let own = self.parts[set].object(self.dsm.rank())?;
+        Ok(own.write_async(&part))
     }
 
     /// Fetches the vector; returns its largest absolute value.

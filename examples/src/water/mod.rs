@@ -7,7 +7,8 @@
 //!   **producer and consumers**, copies are updated), computes its pairs and adds up privately what they
 //!   do to each molecule. Then it adds what concerns the molecules of others to the shared forces, block of molecules by
 //!   block, in a section each: the objects **migrate** from process to process. It begins with those of the next
-//!   process, so all blocks are busy at once. `--blocks` makes them finer (more locks, less waiting) or coarser.
+//!   process, so all blocks are busy at once. `--blocks` makes them finer (more locks, less waiting) or coarser. With
+//!   `--accumulate` the owner adds, without sections: one message for each block, which nobody waits for before the barrier.
 //! * *Motion.* Each process takes what others have added to the forces on its molecules, clears it, adds its own, and
 //!   writes the new positions.
 //!
@@ -20,7 +21,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, CopyPolicy, Dsm, Matrix};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix};
 
 use crate::common::{Pace, enough, same_bits, share};
 use crate::error::{Error, Result};
@@ -40,6 +41,9 @@ pub struct Water {
     /// Seed of the velocities.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Have the owners add the forces (accumulate), instead of adding in sections.
+    #[arg(long)]
+    accumulate: bool,
     #[command(flatten)]
     pace: Pace,
 }
@@ -116,6 +120,8 @@ struct Worker<'a> {
     /// into blocks evenly, so each block has rows for the largest; see [`block`](Self::block).
     shared_forces: Matrix<i64>,
     blocks: usize,
+    /// The owners add forces, without sections.
+    accumulate: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -133,6 +139,7 @@ impl<'a> Worker<'a> {
         let rows = share(share(n, size, 0).len(), blocks, 0).len();
         let positions = dsm.matrix("water.positions", n, 3).split_rows(size);
         let positions = positions.owner_per_rank().policy(CopyPolicy::Update);
+        let positions = positions.cache(Cache::Ap);
         let worker = Self {
             dsm,
             cube,
@@ -146,6 +153,7 @@ impl<'a> Worker<'a> {
                 .owner_ranks((0..blocks * size).map(|block| block / blocks))
                 .declare()?,
             blocks,
+            accumulate: water.accumulate,
             mine,
         };
         worker.write_positions()?.wait()?;
@@ -197,18 +205,26 @@ impl<'a> Worker<'a> {
         self.cube
             .pairs(self.mine.clone(), &self.at, &mut self.forces);
         let own = self.own_blocks();
+        let mut adding = Vec::new();
         for block in (own.end..self.shared_forces.object_count()).chain(0..own.start) {
-            self.add(block, &self.forces[self.block(block)])?;
+            let forces = self.forces[self.block(block)].as_flattened();
+            // A block that feels nothing is left alone.
+            if forces.iter().all(|f| *f == 0) {
+                continue;
+            }
+            match self.accumulate {
+                true => {
+                    let block = self.shared_forces.object(block)?;
+                    adding.push(block.accumulate_at_async(0, forces));
+                }
+                false => self.add(block, forces)?,
+            }
         }
-        Ok(())
+        Ok(adding.into_iter().try_for_each(Call::wait)?)
     }
 
-    /// Adds to a block of the shared forces; a block that feels nothing is left alone.
-    fn add(&self, block: usize, forces: &[Force]) -> Result<()> {
-        let forces = forces.as_flattened();
-        if forces.iter().all(|f| *f == 0) {
-            return Ok(());
-        }
+    /// Adds to a block of the shared forces.
+    fn add(&self, block: usize, forces: &[i64]) -> Result<()> {
         let mut section = self.shared_forces.object(block)?.acquire()?;
         for (sum, force) in section.values_mut()?.iter_mut().zip(forces) {
             *sum = sum.wrapping_add(*force);

@@ -68,6 +68,17 @@ pub enum Output {
         /// The object.
         object: ObjectId,
     },
+    /// Tell an application process what its copy of an object contains now.
+    Update {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
+        /// Version of the content.
+        version: u64,
+        /// The content.
+        data: Bytes,
+    },
     /// Tell an application process that others need an object that is delegated to it.
     Recall {
         /// The application process.
@@ -211,6 +222,8 @@ pub struct WriteData {
     pub data: Bytes,
     /// Writes of the application that it stands for.
     pub accesses: u32,
+    /// It is added to what is there, in one step. Of one range.
+    pub adds: bool,
 }
 
 /// Whom a barrier is of.

@@ -149,6 +149,17 @@ impl Shared {
                         let _ = link.sender.send(wire::ap::invalidate(object));
                     }
                 }
+                Output::Update {
+                    ap,
+                    object,
+                    version,
+                    data,
+                } => {
+                    if let Some(link) = state.aps.get(&ap) {
+                        link.backlog.fetch_add(1, Ordering::Relaxed);
+                        let _ = link.sender.send(wire::ap::update(object, version, data));
+                    }
+                }
                 Output::Recall {
                     ap,
                     object,

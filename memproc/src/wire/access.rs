@@ -54,7 +54,11 @@ pub(super) fn from_wire(access: w::ObjectAccess) -> Result<Access, Malformed> {
 }
 
 fn write_from_wire(w: w::Write) -> Result<WriteData, Malformed> {
+    if w.add && !w.lengths.is_empty() {
+        return Err(Malformed::new("write", "only one range can be added to"));
+    }
     Ok(WriteData {
+        adds: w.add,
         first: w.first,
         runs: match w.lengths.as_slice() {
             [] => None,
@@ -72,6 +76,7 @@ fn write_to_wire(write: WriteData, epoch: Option<u64>) -> w::Write {
         epoch,
         lengths: write.runs.map_or_else(Vec::new, |runs| runs.to_wire()),
         accesses: (write.accesses > 1).then_some(write.accesses),
+        add: write.adds,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests of application processes, checked on the way in, and the replies to them.
 
+use bytes::Bytes;
 use dosmos_proto::wire as w;
 use dosmos_proto::wire::ap_reply::Body as Out;
 use dosmos_proto::wire::ap_request::Body as In;
@@ -93,6 +94,18 @@ pub(crate) fn recall(object: ObjectId, delegation: u64, wanted: Wanted) -> w::Ap
 pub(crate) fn invalidate(object: ObjectId) -> w::ApReply {
     w::ApReply {
         body: Some(Out::Invalidate(object.to_wire())),
+        ..w::ApReply::default()
+    }
+}
+
+/// That a copy has this content now.
+pub(crate) fn update(object: ObjectId, version: u64, data: Bytes) -> w::ApReply {
+    w::ApReply {
+        body: Some(Out::Update(w::CopyUpdate {
+            object: object.to_wire(),
+            version,
+            data,
+        })),
         ..w::ApReply::default()
     }
 }

@@ -425,6 +425,7 @@ mod tests {
             },
             access(AccessKind::Write {
                 write: WriteData {
+                    adds: true,
                     first: 1,
                     runs: None,
                     data: data.clone(),
@@ -434,6 +435,7 @@ mod tests {
             }),
             access(AccessKind::Write {
                 write: WriteData {
+                    adds: false,
                     first: 1,
                     runs: Some(dosmos_proto::Runs::from_wire(1, &[2, 1, 1]).unwrap()),
                     data: data.clone(),
@@ -447,6 +449,7 @@ mod tests {
             access(AccessKind::Release {
                 epoch: Some(4),
                 write: Some(WriteData {
+                    adds: false,
                     first: 3,
                     runs: None,
                     data: data.clone(),

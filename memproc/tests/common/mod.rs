@@ -21,12 +21,14 @@ use dosmos_trace::{Record, Side};
 pub use topology::topology;
 
 /// What an application process is told, in the order of its stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The reply to this request, which is in `replies`.
     Reply(u64),
     /// A copy is void.
     Invalidate(ObjectId),
+    /// A copy has this version and content now.
+    Update(ObjectId, u64, Bytes),
     /// Others need an object that is delegated to it.
     Recall(ObjectId, u64, Wanted),
 }
@@ -254,6 +256,21 @@ impl Cluster {
                         self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
                     }
                     self.told.push_back((ap, Told::Invalidate(object)));
+                }
+                Output::Update {
+                    ap,
+                    object,
+                    version,
+                    data,
+                } => {
+                    let text = format!(
+                        "update {} = {} v{version}",
+                        self.object(object),
+                        number(&data)
+                    );
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    self.told
+                        .push_back((ap, Told::Update(object, version, data)));
                 }
                 Output::Recall {
                     ap,
@@ -525,9 +542,10 @@ impl Cluster {
                 };
                 format!("read {object}{part}{keep}")
             }
-            AccessKind::Write { write, .. } => {
-                format!("write {object} = {}", number(&write.data))
-            }
+            AccessKind::Write { write, .. } => match write.adds {
+                true => format!("add {} to {object}", number(&write.data)),
+                false => format!("write {object} = {}", number(&write.data)),
+            },
             AccessKind::Atomic { .. } => format!("atomic {object}"),
             AccessKind::Acquire { want_value } => match want_value {
                 true => format!("acquire {object} with its value"),
@@ -768,6 +786,13 @@ pub fn read_to_have(object: ObjectId) -> Request {
 pub fn write(object: ObjectId, value: u64) -> Request {
     write_bytes(object, 0, bytes(value), None)
 }
+pub fn accumulate(object: ObjectId, value: u64) -> Request {
+    let write = WriteData {
+        adds: true,
+        ..written(0, bytes(value), 1)
+    };
+    access(object, AccessKind::Write { write, epoch: None })
+}
 pub fn write_in(object: ObjectId, value: u64, epoch: u64) -> Request {
     write_bytes(object, 0, bytes(value), Some(epoch))
 }
@@ -795,6 +820,7 @@ pub fn release_with(object: ObjectId, epoch: Option<u64>, write: Option<WriteDat
 /// Elements from `first` on, which stand for `accesses` writes of the application.
 pub fn written(first: u32, data: Bytes, accesses: u32) -> WriteData {
     WriteData {
+        adds: false,
         first,
         runs: None,
         data,

@@ -559,6 +559,9 @@ pub struct Write {
     /// Writes of the application that this one stands for; 1 if absent.
     #[prost(uint32, optional, tag = "5")]
     pub accesses: ::core::option::Option<u32>,
+    /// `data` is added to what is there (integers wrap), in one step: recorded as an atomic operation. Not with `lengths`.
+    #[prost(bool, tag = "6")]
+    pub add: bool,
 }
 /// Served at the owner and recorded as a write. Values are the element's bits, zero-extended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -626,7 +629,7 @@ pub struct ApReply {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "ap_reply::Body",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 17"
     )]
     pub body: ::core::option::Option<ap_reply::Body>,
 }
@@ -662,7 +665,19 @@ pub mod ap_reply {
         /// Not a reply: others need an object that is delegated to the application process.
         #[prost(message, tag = "15")]
         Recall(super::Recall),
+        /// Not a reply: the copy of an object that the application process was given has this content now.
+        #[prost(message, tag = "17")]
+        Update(super::CopyUpdate),
     }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CopyUpdate {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub data: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Welcome {

@@ -1,8 +1,8 @@
 //! Where an object is, how large, and whether an access fits it.
 
-use dosmos_proto::{ElementType, ErrorCode, MpId, ObjectId, Refusal, Runs, Variable};
+use dosmos_proto::{ElementType, ErrorCode, MpId, ObjectId, Refusal, Variable};
 
-use crate::core::messages::{AtomicOp, ElementRange};
+use crate::core::messages::{AtomicOp, ElementRange, WriteData};
 
 /// An object of a known variable.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +76,13 @@ impl<'a> Place<'a> {
     }
 
     /// The elements a write touches, from the first to the last.
-    pub(crate) fn check_data(
-        &self,
-        first: u32,
-        runs: Option<&Runs>,
-        bytes: usize,
-    ) -> Result<(u32, u32), Refusal> {
-        let Some(runs) = runs else {
-            return self.check_contiguous(first, bytes);
+    pub(crate) fn check_write(&self, write: &WriteData) -> Result<(u32, u32), Refusal> {
+        let (bytes, element_type) = (write.data.len(), self.element_type());
+        if write.adds && element_type == ElementType::Bool {
+            return Err(self.nothing_to_add());
+        }
+        let Some(runs) = &write.runs else {
+            return self.check_contiguous(write.first, bytes);
         };
         let expected = runs.elements() * u64::from(self.width);
         if bytes as u64 != expected {
@@ -101,7 +100,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn check_contiguous(&self, first: u32, bytes: usize) -> Result<(u32, u32), Refusal> {
+    pub(crate) fn check_contiguous(&self, first: u32, bytes: usize) -> Result<(u32, u32), Refusal> {
         if bytes == 0 || !bytes.is_multiple_of(self.width as usize) {
             return Err(Refusal::new(
                 ErrorCode::TypeMismatch,
@@ -119,6 +118,19 @@ impl<'a> Place<'a> {
         Ok((first, end as u32))
     }
 
+    fn nothing_to_add(&self) -> Refusal {
+        let why = format!(
+            "{} is bool; use compare-exchange, there is nothing to add",
+            self.name()
+        );
+        Refusal::new(ErrorCode::TypeMismatch, why)
+    }
+
+    /// The type of its elements.
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.variable.spec().layout().element()
+    }
+
     /// The element an atomic operation touches, if the operation fits it.
     pub(crate) fn check_atomic(
         &self,
@@ -127,7 +139,7 @@ impl<'a> Place<'a> {
         op: AtomicOp,
     ) -> Result<(u32, u32), Refusal> {
         let mismatch = |why: String| Err(Refusal::new(ErrorCode::TypeMismatch, why));
-        let is = self.variable.spec().layout().element();
+        let is = self.element_type();
         if is != element_type {
             return mismatch(format!(
                 "{} has elements of {is}, not {element_type}",
@@ -135,10 +147,7 @@ impl<'a> Place<'a> {
             ));
         }
         if element_type == ElementType::Bool && matches!(op, AtomicOp::FetchAdd(_)) {
-            return mismatch(format!(
-                "{} is bool; use compare-exchange, there is nothing to add",
-                self.name()
-            ));
+            return Err(self.nothing_to_add());
         }
         self.check_range(ElementRange {
             first: element,

@@ -94,7 +94,7 @@ impl Owner {
             return;
         };
         let ranges = back.parts.iter();
-        let ranges = ranges.map(|(first, data)| place.check_data(*first, None, data.len()));
+        let ranges = ranges.map(|(first, data)| place.check_contiguous(*first, data.len()));
         let Ok(ranges) = ranges.collect::<Result<Vec<_>, _>>() else {
             return self.revoke(cx, object);
         };

@@ -71,6 +71,25 @@ impl Object {
         }
     }
 
+    /// Adds `data` to the elements of type `element_type` from byte `at` on, as a write does.
+    pub(super) fn add(
+        &mut self,
+        at: usize,
+        element_type: ElementType,
+        data: &[u8],
+        in_section: bool,
+    ) {
+        if in_section {
+            let working = self.working.get_or_insert_with(|| self.released.clone());
+            add_all(working, at, element_type, data);
+        } else {
+            add_all(&mut self.released, at, element_type, data);
+            if let Some(working) = &mut self.working {
+                add_all(working, at, element_type, data);
+            }
+        }
+    }
+
     /// As [`write`](Self::write), of elements with gaps between them, in one step.
     pub(super) fn write_runs(&mut self, runs: &Runs, width: u32, data: &[u8], in_section: bool) {
         if in_section {
@@ -210,6 +229,39 @@ fn add(element_type: ElementType, a: u64, b: u64) -> u64 {
     }
 }
 
+fn add_all(content: &mut Bytes, at: usize, element_type: ElementType, data: &[u8]) {
+    fn each<const W: usize>(
+        sums: &mut [u8],
+        data: &[u8],
+        add: impl Fn([u8; W], [u8; W]) -> [u8; W],
+    ) {
+        let sums = sums.as_chunks_mut().0.iter_mut();
+        for (sum, n) in sums.zip(data.as_chunks().0) {
+            *sum = add(*sum, *n);
+        }
+    }
+    let mut own = owned(content);
+    let sums = &mut own[at..at + data.len()];
+    match element_type {
+        ElementType::Bool | ElementType::U8 => each(sums, data, |[a], [b]| [a.wrapping_add(b)]),
+        ElementType::I32 | ElementType::U32 => each(sums, data, |a, b| {
+            let sum = u32::from_le_bytes(a).wrapping_add(u32::from_le_bytes(b));
+            sum.to_le_bytes()
+        }),
+        ElementType::I64 | ElementType::U64 => each(sums, data, |a, b| {
+            let sum = u64::from_le_bytes(a).wrapping_add(u64::from_le_bytes(b));
+            sum.to_le_bytes()
+        }),
+        ElementType::F32 => each(sums, data, |a, b| {
+            (f32::from_le_bytes(a) + f32::from_le_bytes(b)).to_le_bytes()
+        }),
+        ElementType::F64 => each(sums, data, |a, b| {
+            (f64::from_le_bytes(a) + f64::from_le_bytes(b)).to_le_bytes()
+        }),
+    }
+    *content = own.freeze();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +299,34 @@ mod tests {
         o.write_runs(&runs, 2, &[1, 2, 3, 4], false);
         assert_eq!(at(&o, false), [1, 2, 0, 0, 3, 4]);
         assert_eq!(given[..], [0; 6]);
+    }
+
+    #[test]
+    fn sums_follow_their_type_and_reach_an_open_section() {
+        let mut o = Object::zeroed(4);
+        o.write(0, &Bytes::from_static(&[255, 1, 2, 3]), false);
+        o.write(3, &Bytes::from_static(&[9]), true);
+        o.add(0, ElementType::U8, &[2, 0], false);
+        assert_eq!(at(&o, false), [1, 1, 2, 3]);
+        assert_eq!(at(&o, true), [1, 1, 2, 9]);
+        o.add(3, ElementType::U8, &[1], true);
+        assert_eq!(at(&o, false), [1, 1, 2, 3]);
+        assert_eq!(at(&o, true), [1, 1, 2, 10]);
+        use ElementType::{F32, F64, I32, I64, U8, U32, U64};
+        for element_type in [F32, F64, I32, I64, U8, U32, U64] {
+            let (one, width) = match element_type {
+                ElementType::F32 => (u64::from(1f32.to_bits()), 4),
+                ElementType::F64 => (1f64.to_bits(), 8),
+                other => (1, other.bytes() as usize),
+            };
+            let (one, mut o) = (&one.to_le_bytes()[..width], Object::zeroed(3 * width));
+            let ones = [one, one].concat();
+            (0..2).for_each(|_| o.add(width, element_type, &ones, false));
+            let two = add(element_type, load(one), load(one)).to_le_bytes();
+            let is = o.visible(false);
+            assert_eq!(is[width..], [&two[..width], &two[..width]].concat());
+            assert!(is[..width].iter().all(|b| *b == 0));
+        }
     }
 
     #[test]

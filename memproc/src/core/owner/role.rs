@@ -163,18 +163,20 @@ impl Owner {
         write: &WriteData,
         epoch: Option<u64>,
     ) -> Done {
+        let range = place.check_write(write)?;
         let WriteData {
-            first,
             ref runs,
             ref data,
             accesses,
+            adds,
+            ..
         } = *write;
-        let runs = runs.as_ref();
-        let range = place.check_data(first, runs, data.len())?;
         let in_section = self.check_section(cx, who.ap, place.object, epoch)?;
         let o = self.object(place)?;
+        let at = place.bytes_of(range).start;
         match runs {
-            None => o.write(place.bytes_of(range).start, data, in_section),
+            None if adds => o.add(at, place.element_type(), data, in_section),
+            None => o.write(at, data, in_section),
             Some(runs) => o.write_runs(runs, place.width, data, in_section),
         }
         let version = o.version;
@@ -187,7 +189,7 @@ impl Owner {
             range,
             bytes: data.len() as u32,
             version,
-            atomic: false,
+            atomic: adds,
         };
         Ok((Response::Written { version }, served))
     }

@@ -75,17 +75,17 @@ impl Caches {
         content: Option<Bytes>,
     ) {
         match content {
-            Some(data) => {
-                self.holders.void(cx, object);
-                if self.copies.update(object, data, version) {
-                    hand_over(cx, object, caller.mp, false);
-                    self.make_room(cx, object);
-                }
+            Some(data) if self.copies.update(object, data.clone(), version) => {
+                self.holders.update(cx, (object, version), &data);
+                hand_over(cx, object, caller.mp, false);
+                self.make_room(cx, object);
             }
+            Some(_) => self.holders.void(cx, object),
             None => self.drop_copy(cx, object, caller.mp),
         }
         cx.respond(caller, Response::CopyAck { object, version }, Nanos::ZERO);
     }
+
     /// An application process gave an object of ours back and keeps a copy.
     pub(crate) fn kept(&mut self, object: ObjectId, ap: ApId) {
         self.holders.add(object, ap, None);

@@ -166,6 +166,7 @@ impl Requester {
     /// Accesses that an application process served itself.
     pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
         for accesses in accesses {
+            self.caches.holders.used(accesses.object, ap);
             let record = local_record(cx, ap, accesses);
             record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
         }

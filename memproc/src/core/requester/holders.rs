@@ -1,10 +1,12 @@
-//! Which of our application processes hold copies of objects, and telling them that a copy is void.
+//! Which of our application processes hold copies of objects, and telling them that a copy is void, or what it
+//! contains now.
 //!
 //! Guarantees: whoever holds a copy of an object is listed here; a copy of another memory process's object
 //! is held only while there is one in [`Copies`](super::copies::Copies), within its lease. What voids
 //! copies stands on the stream of each application process before anything that follows from the change:
 //! see docs/design/consistency.md#copies-in-application-processes.
 
+use bytes::Bytes;
 use dosmos_proto::{ApId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
@@ -12,10 +14,21 @@ use super::copies::Copies;
 use crate::core::context::Context;
 use crate::core::messages::Output;
 
+/// A copy that was updated so often without being read in between is void at its next update.
+const UNREAD_UPDATES: u8 = 4;
+
+/// An application process that has a copy.
+#[derive(Debug)]
+struct Holder {
+    ap: ApId,
+    /// Updates sent since it reported accesses.
+    unread: u8,
+}
+
 /// Copies in our application processes.
 #[derive(Debug)]
 pub(super) struct Holders {
-    by_object: FxHashMap<ObjectId, Vec<ApId>>,
+    by_object: FxHashMap<ObjectId, Vec<Holder>>,
     /// No lease that copies here depend on ends before.
     next_end: Nanos,
 }
@@ -33,8 +46,9 @@ impl Holders {
     /// `ap` is given a copy, which depends on a lease that ends at `until` unless it is renewed.
     pub(super) fn add(&mut self, object: ObjectId, ap: ApId, until: Option<Nanos>) {
         let holders = self.by_object.entry(object).or_default();
-        if !holders.contains(&ap) {
-            holders.push(ap);
+        match holders.iter_mut().find(|h| h.ap == ap) {
+            Some(holder) => holder.unread = 0,
+            None => holders.push(Holder { ap, unread: 0 }),
         }
         self.next_end = self.next_end.min(until.unwrap_or(Nanos::MAX));
     }
@@ -42,25 +56,65 @@ impl Holders {
     /// `ap` has dropped its copy.
     pub(super) fn remove(&mut self, object: ObjectId, ap: ApId) {
         if let Some(holders) = self.by_object.get_mut(&object) {
-            holders.retain(|a| *a != ap);
+            holders.retain(|h| h.ap != ap);
             if holders.is_empty() {
                 self.by_object.remove(&object);
             }
         }
     }
 
+    /// `ap` reported accesses to its copy, if it has one.
+    pub(super) fn used(&mut self, object: ObjectId, ap: ApId) {
+        let holders = self.by_object.get_mut(&object);
+        let holder = holders.and_then(|list| list.iter_mut().find(|h| h.ap == ap));
+        if let Some(holder) = holder {
+            holder.unread = 0;
+        }
+    }
+
+    /// The copies of an object have this content now; those are void that were not read for long.
+    pub(super) fn update(
+        &mut self,
+        cx: &mut Context,
+        (object, version): (ObjectId, u64),
+        data: &Bytes,
+    ) {
+        let Some(holders) = self.by_object.get_mut(&object) else {
+            return;
+        };
+        holders.retain_mut(|holder| {
+            let (ap, data) = (holder.ap, data.clone());
+            if holder.unread == UNREAD_UPDATES {
+                cx.output(Output::Invalidate { ap, object });
+                return false;
+            }
+            holder.unread += 1;
+            cx.output(Output::Update {
+                ap,
+                object,
+                version,
+                data,
+            });
+            true
+        });
+        if holders.is_empty() {
+            self.by_object.remove(&object);
+        }
+    }
+
     /// `ap` is given the object to itself: other copies are void. Whether it had one.
     pub(super) fn yield_to(&mut self, cx: &mut Context, object: ObjectId, ap: ApId) -> bool {
         let holders = self.by_object.remove(&object).unwrap_or_default();
-        for other in holders.iter().copied().filter(|a| *a != ap) {
+        for other in holders.iter().map(|h| h.ap).filter(|a| *a != ap) {
             cx.output(Output::Invalidate { ap: other, object });
         }
-        holders.contains(&ap)
+        holders.iter().any(|h| h.ap == ap)
     }
 
     /// The copies of an object are void.
     pub(super) fn void(&mut self, cx: &mut Context, object: ObjectId) {
-        for ap in self.by_object.remove(&object).into_iter().flatten() {
+        for holder in self.by_object.remove(&object).into_iter().flatten() {
+            let ap = holder.ap;
             cx.output(Output::Invalidate { ap, object });
         }
     }
@@ -68,7 +122,7 @@ impl Holders {
     /// An application process is gone.
     pub(super) fn leave(&mut self, ap: ApId) {
         self.by_object.retain(|_, holders| {
-            holders.retain(|a| *a != ap);
+            holders.retain(|h| h.ap != ap);
             !holders.is_empty()
         });
     }

@@ -136,6 +136,7 @@ impl Requester {
         let wrote = session.sections.remove(&object).is_some_and(|s| s.wrote);
         let wrote = wrote || release.write.is_some();
         let write = release.write.as_mut().map(|(_, write)| WriteData {
+            adds: write.adds,
             data: std::mem::take(&mut write.data),
             ..write.clone()
         });

@@ -489,11 +489,11 @@ fn checked_write(place: &Place, write: &WriteData) -> Result<Write, Refusal> {
     let bytes = write.data.len();
     Ok(Write {
         object: place.object,
-        range: place.check_data(write.first, write.runs.as_ref(), bytes)?,
+        range: place.check_write(write)?,
         bytes: bytes as u32,
         accesses: write.accesses,
         silent: false,
-        atomic: false,
+        atomic: write.adds,
     })
 }
 

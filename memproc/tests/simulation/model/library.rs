@@ -269,6 +269,12 @@ impl Sim {
                 let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
                 held.into_iter().for_each(Held::invalidate);
             }
+            Told::Update(id, version, content) => {
+                let object = self.objects.iter().position(|o| o.id == id);
+                let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
+                held.into_iter()
+                    .for_each(|h| h.update(content.clone(), version));
+            }
             Told::Recall(id, delegation, wanted) => self.recalled(a, id, delegation, wanted),
             Told::Reply(id) => {
                 let ap = ApId(a as u32);
