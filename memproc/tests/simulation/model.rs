@@ -243,7 +243,7 @@ pub struct Sim {
     down: Vec<(MpId, MpId)>,
     next_number: u64,
     refusals: u64,
-    /// Requests that are no part of a program, and the last reply to one.
+    /// Requests outside the programs, and the last reply to one.
     lookups: HashSet<(ApId, u64)>,
     looked: Option<Reply>,
     /// The variables by their numbers.

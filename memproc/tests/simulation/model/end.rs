@@ -80,7 +80,7 @@ impl Sim {
         }
     }
 
-    /// A request that is no part of a program.
+    /// A request outside the programs.
     fn call(&mut self, a: usize, request: Request) -> Option<Reply> {
         self.c.now += Nanos(1);
         let id = self.c.ask(a as u32, request);
