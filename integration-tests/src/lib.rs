@@ -58,6 +58,37 @@ name = "ap3"
 mp = "mp3"
 "#;
 
+/// Every application once, small; whoever adds one adds a line.
+pub const APPLICATIONS: &[&str] = &[
+    "is --keys 600 --buckets 32 --iterations 5",
+    "barnes --bodies 60 --iterations 3",
+    "water --molecules 50 --blocks 2 --iterations 4",
+    "spmv --rows 40 --per-row 6 --iterations 6",
+    "workpile --chunks 40 --work 200",
+    "fft --side 8 --iterations 4",
+    "lu --n 21 --block 5 --iterations 2",
+    "radix --keys 700 --bits 7 --iterations 2",
+    "sphere --rows 9 --columns 12 --iterations 12 --check 4",
+    "raytrace --rows 20 --columns 28 --tile 6 --depth 1 --iterations 2",
+    "edge --rows 24 --columns 20 --levels 5 --iterations 2",
+    "sor --rows 20 --columns 12 --iterations 5",
+];
+
+/// A cluster file with a memory process for each application process, dealt out to the groups in turn.
+pub fn in_groups(groups: usize, processes: usize) -> String {
+    let mut text = "name = \"applications\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
+    for group in 0..groups {
+        text += &format!("[[group]]\nname = \"g{group}\"\n");
+    }
+    for i in 0..processes {
+        text += &format!(
+            "[[mp]]\nname = \"mp{i}\"\ngroup = \"g{}\"\nemp = \"emp0\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n",
+            i % groups
+        );
+    }
+    text
+}
+
 /// A directory for one test, and the binary to run in it.
 #[derive(Debug)]
 pub struct Lab {

@@ -3,43 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_integration_tests::{Lab, said};
-
-/// Every application once, small; whoever adds one adds a line.
-const APPLICATIONS: &[&str] = &[
-    "is --keys 600 --buckets 32 --iterations 5",
-    "barnes --bodies 60 --iterations 3",
-    "water --molecules 50 --blocks 2 --iterations 4",
-    "spmv --rows 40 --per-row 6 --iterations 6",
-    "workpile --chunks 40 --work 200",
-    "fft --side 8 --iterations 4",
-    "lu --n 21 --block 5 --iterations 2",
-    "radix --keys 700 --bits 7 --iterations 2",
-    "sphere --rows 9 --columns 12 --iterations 12 --check 4",
-    "raytrace --rows 20 --columns 28 --tile 6 --depth 1 --iterations 2",
-    "edge --rows 24 --columns 20 --levels 5 --iterations 2",
-    "sor --rows 20 --columns 12 --iterations 5",
-];
-
-/// A cluster file: a memory process for each application process, dealt out to the groups in turn.
-fn cluster(groups: usize, processes: usize) -> String {
-    let mut text = "name = \"applications\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
-    for group in 0..groups {
-        text += &format!("[[group]]\nname = \"g{group}\"\n");
-    }
-    for i in 0..processes {
-        text += &format!(
-            "[[mp]]\nname = \"mp{i}\"\ngroup = \"g{}\"\nemp = \"emp0\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n",
-            i % groups
-        );
-    }
-    text
-}
+use dosmos_integration_tests::{APPLICATIONS, Lab, in_groups, said};
 
 /// All in one cluster, which is started once.
 fn all_verify(groups: usize, processes: usize) {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
-    lab.cluster(&cluster(groups, processes));
+    lab.cluster(&in_groups(groups, processes));
     let mut command = vec!["suite"];
     command.extend(APPLICATIONS);
     let said = lab.must_up(&command);

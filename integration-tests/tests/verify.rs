@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_integration_tests::{Lab, said};
+use dosmos_integration_tests::{APPLICATIONS, Lab, in_groups, said};
 use serde_json::Value;
 
 /// Two groups of two memory processes, an application process each.
@@ -27,7 +27,12 @@ fn verify(lab: &Lab, args: &[&str]) -> (i32, Value) {
 
 #[track_caller]
 fn accepted(app: &[&str], args: &[&str]) {
-    let lab = run(CLUSTER, app);
+    accepted_on(CLUSTER, app, args);
+}
+
+#[track_caller]
+fn accepted_on(cluster: &str, app: &[&str], args: &[&str]) {
+    let lab = run(cluster, app);
     let (code, answer) = verify(&lab, &[&["--run-dir", "run"][..], args].concat());
     assert_eq!(answer["violations"], Value::Array(Vec::new()), "{app:?}");
     assert_eq!(
@@ -42,6 +47,14 @@ fn accepted(app: &[&str], args: &[&str]) {
 fn programs_that_use_locks_and_barriers_are_consistent_and_without_races() {
     accepted(&["ping-pong", "--rounds", "50"], &[]);
     accepted(&["bad-group", "--rounds", "5"], &[]);
+}
+
+#[test]
+fn every_application_is_consistent_and_without_races() {
+    for application in APPLICATIONS {
+        let app: Vec<&str> = application.split(' ').collect();
+        accepted_on(&in_groups(1, 2), &app, &[]);
+    }
 }
 
 #[test]

@@ -348,6 +348,56 @@ fn who_waits_for_an_older_generation_of_a_new_coordinator_is_told() {
     }
 }
 
+#[test]
+fn who_leaves_or_comes_back_while_a_link_is_broken_is_known_when_it_is_up() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let ap1 = dosmos_proto::ApId(1);
+    c.gone(ap1);
+    c.run();
+    assert_eq!(code(c.call(0, barrier("b"))), ErrorCode::ProcessLost);
+    c.down(MP0, MP1);
+    c.connect(ap1).unwrap();
+    c.up(MP0, MP1);
+    c.run();
+    let both = [0, 1].map(|ap| (ap, c.ask(ap, barrier("b"))));
+    c.run();
+    for (ap, id) in both {
+        let reply = c.reply(ap, id);
+        assert!(matches!(reply, Some(Reply::Passed { .. })), "{reply:?}");
+    }
+    c.down(MP0, MP1);
+    c.gone(ap1);
+    c.up(MP0, MP1);
+    c.run();
+    assert_eq!(code(c.call(0, barrier("b"))), ErrorCode::ProcessLost);
+}
+
+#[test]
+fn a_lock_that_was_granted_to_an_acquire_which_late_news_failed_is_free() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 1);
+    let lock = c.scalar("lock", 0, Invalidate);
+    c.call(1, Request::Open("lock".into()));
+    let (of_a, of_b) = (MP2, MpId(3)); // the link processes
+    c.down(MP0, of_a);
+    c.deliver((of_a, of_b));
+    c.up(MP0, of_a);
+    // That mp0 is gone is on its way to mp1, and the acquire passes it.
+    let id = c.ask(1, acquire(lock));
+    for pair in [(MP1, of_b), (of_b, of_a), (of_a, MP0)] {
+        while c.busy().contains(&pair) {
+            c.deliver(pair);
+        }
+    }
+    assert_eq!(c.reply(1, id), None);
+    c.run();
+    assert_eq!(code(c.reply(1, id)), ErrorCode::Unreachable);
+    let granted = c.call(0, acquire(lock));
+    assert!(
+        matches!(granted, Some(Reply::Granted { .. })),
+        "{granted:?}"
+    );
+}
+
 /// Declared by ap0: owned by mp0, and its home is another.
 fn owned_by_mp0(c: &mut Cluster, homes: impl Fn(&mut Cluster, &str) -> MpId) -> (String, ObjectId) {
     for name in ["a", "b", "c", "d", "e", "f", "g"] {

@@ -87,6 +87,15 @@ impl Found {
         }
     }
 
+    /// Memory processes may have been started again, and count the openings of barriers anew.
+    pub(crate) fn may_count_anew(&mut self) {
+        let counted = |(kind, _): &(Kind, VarId)| {
+            matches!(kind, Kind::BarrierRepeated | Kind::BarrierLeftEarly)
+        };
+        let found = self.certain.extract_if(.., |key, _| counted(key));
+        self.presumed.extend(found);
+    }
+
     /// Everything, if `complete` with what is a violation only then.
     pub(crate) fn finish(self, names: &Names, complete: bool) -> (Vec<Violation>, Vec<Doubt>) {
         let mut violations = listed(self.certain);

@@ -333,6 +333,9 @@ impl Verifier {
         if self.disordered {
             self.found.disordered();
         }
+        if !completeness.silent.is_empty() {
+            self.found.may_count_anew();
+        }
         let (mut violations, mut doubts) = self.found.finish(&self.names, lacking.is_empty());
         violations.sort_by_key(|v| v.kind);
         let missing = lacking.into_iter().map(|(why, decided_by)| Doubt {

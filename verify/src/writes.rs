@@ -67,7 +67,13 @@ impl Verifier {
                 .section(write.object)
                 .is_some_and(|s| s.acquire.end() <= write.start);
         let with_release = write.flags.in_process && !by_own_clock(&write);
-        if in_section || with_release || is_void(&write) {
+        // Nor is what was asked for before the owner ended its section.
+        let until = |end: &Record| end.start + self.options.clock_error;
+        let undone = !by_own_clock(&write)
+            && self.objects[open.slot].ended.iter().any(|(grant, end)| {
+                grant.ap == write.ap && grant.end() <= write.start && write.start <= until(end)
+            });
+        if in_section || undone || with_release || is_void(&write) {
             return;
         }
         let last = process.unpublished.entry(write.object).or_insert(open);

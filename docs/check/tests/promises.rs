@@ -3,9 +3,13 @@
 use dosmos_documents::{documents, root};
 use regex::Regex;
 
-/// The rows of all tables of the page, as cells without surrounding spaces.
+/// The rows of all tables of promises, which begin with a number, as cells without surrounding spaces.
 fn rows(text: &str) -> Vec<Vec<String>> {
-    let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|---");
+    let mut promises = false;
+    let is_row = |line: &&str| {
+        promises = line.starts_with('|') && (promises || line.starts_with("| no. |"));
+        promises && !line.starts_with("|---")
+    };
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_matches('|');
         inner.split('|').map(|c| c.trim().to_owned()).collect()

@@ -146,6 +146,7 @@ impl Core {
                 router.peer_up(cluster, mp, &mut self.effects);
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.caches.forget_owner(cx, mp);
+                self.failures.tell_again(cx, mp);
             }
             Input::PeerDown(mp) => router.peer_down(cluster, mp, &mut self.effects),
             Input::PeerTrouble(mp, why) => router.peer_trouble(mp, why),
@@ -384,9 +385,12 @@ impl Core {
                 }
             }
             Effect::Regained { mp } => {
+                // It says again who left, and may not have been able to say who came back.
                 for ap in cx.cluster.aps_of(mp) {
-                    self.barriers.regain_participant(ap, Gone::Cut);
+                    self.barriers.regain_participant(ap, Gone::Left);
                 }
+                self.failures.tell_again(cx, mp);
+                self.requester.regain(cx, mp);
             }
             Effect::Output(_)
             | Effect::Request { .. }

@@ -19,30 +19,50 @@ impl Failures {
     /// if it died, everyone with application processes.
     pub(crate) fn leave(&mut self, cx: &mut Context, ap: ApId, orderly: bool) {
         let t = &cx.cluster.topology;
-        let mut to: Vec<MpId> = if orderly {
+        let mut to = with_participants(cx);
+        if orderly {
             let groups = t.group_of_ap(ap).into_iter().flat_map(|g| t.ancestry(g));
-            std::iter::once(None)
+            let coordinators: Vec<MpId> = std::iter::once(None)
                 .chain(groups.map(Some))
                 .filter_map(|g| coordinator(cx.cluster, g))
-                .collect()
-        } else {
-            t.aps_in(None)
-                .filter_map(|ap| cx.cluster.mp_of(ap))
-                .collect()
-        };
-        to.sort_unstable();
-        to.dedup();
-        to.retain(|mp| *mp != cx.me());
+                .collect();
+            to.retain(|mp| coordinators.contains(mp));
+        }
         for mp in &to {
             cx.notice(*mp, Notice::ApGone { ap, back: false });
         }
         self.told.insert(ap, to);
     }
 
-    /// It connected again: those who were told that it left are told.
+    /// The way to a process is new: what it was told before may be lost or forgotten.
+    pub(crate) fn tell_again(&self, cx: &mut Context, mp: MpId) {
+        for (ap, to) in &self.told {
+            if to.contains(&mp) {
+                let ap = *ap;
+                cx.notice(mp, Notice::ApGone { ap, back: false });
+            }
+        }
+    }
+
+    /// It connected again: those who were told that it left are told. A process that was started again does not know whom
+    /// its earlier start told.
     pub(crate) fn come_back(&mut self, cx: &mut Context, ap: ApId) {
-        for mp in self.told.remove(&ap).into_iter().flatten() {
+        let to = match self.told.remove(&ap) {
+            None if cx.own_incarnation().start() > 1 => with_participants(cx),
+            told => told.unwrap_or_default(),
+        };
+        for mp in to {
             cx.notice(mp, Notice::ApGone { ap, back: true });
         }
     }
+}
+
+/// The others that have application processes.
+fn with_participants(cx: &Context) -> Vec<MpId> {
+    let aps = cx.cluster.topology.aps_in(None);
+    let mut list: Vec<MpId> = aps.filter_map(|ap| cx.cluster.mp_of(ap)).collect();
+    list.sort_unstable();
+    list.dedup();
+    list.retain(|mp| *mp != cx.me());
+    list
 }

@@ -45,8 +45,12 @@ pub struct Cluster {
     dead: BTreeSet<(MpId, MpId)>,
     /// Ends of dead links that have not noticed it, and their neighbours.
     unaware: BTreeSet<(MpId, MpId)>,
+    /// Processes that do nothing until they are continued.
+    pub stopped: BTreeSet<MpId>,
     overrides: Vec<VariableOverride>,
     starts: u32,
+    /// Nothing is written to the log: a run takes a fraction of the time.
+    pub silent: bool,
     pub log: Vec<String>,
     pub now: Nanos,
     next_id: u64,
@@ -89,10 +93,12 @@ impl Cluster {
             topology,
             dead: BTreeSet::new(),
             unaware: BTreeSet::new(),
+            stopped: BTreeSet::new(),
             overrides: overrides.to_vec(),
             starts: 0,
             links: BTreeMap::new(),
             order: VecDeque::new(),
+            silent: false,
             log: Vec::new(),
             now: Nanos(1_000_000),
             next_id: 1,
@@ -154,6 +160,8 @@ impl Cluster {
 
     /// The same, and its neighbours do not notice.
     pub fn restart_unnoticed(&mut self, mp: MpId) {
+        let name = self.mp(mp);
+        self.log.push(format!("{name} starts again, unnoticed"));
         self.cores[mp.index()] = self.start(mp);
         for n in self.cores[mp.index()].neighbours() {
             self.clear(mp, n);
@@ -234,15 +242,19 @@ impl Cluster {
         for output in std::mem::take(&mut self.out) {
             match output {
                 Output::Reply { ap, id, reply, .. } => {
-                    let text = self.reply_text(&reply);
-                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    if !self.silent {
+                        let text = self.reply_text(&reply);
+                        self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    }
                     self.told.push_back((ap, Told::Reply(id)));
                     let before = self.replies.insert((ap, id), reply);
                     assert!(before.is_none(), "{ap} request {id} was answered twice");
                 }
                 Output::Invalidate { ap, object } => {
-                    let text = format!("invalidate {}", self.object(object));
-                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    if !self.silent {
+                        let text = format!("invalidate {}", self.object(object));
+                        self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    }
                     self.told.push_back((ap, Told::Invalidate(object)));
                 }
                 Output::Update {
@@ -282,7 +294,9 @@ impl Cluster {
                     self.links.entry((mp, to)).or_default().push_back(message);
                 }
                 Output::Trace(item) => {
-                    self.item_text(mp, &item);
+                    if !self.silent {
+                        self.item_text(mp, &item);
+                    }
                     self.items.push((mp, item));
                 }
             }
@@ -298,9 +312,11 @@ impl Cluster {
         let ap = ApId(ap);
         let id = self.next_id;
         self.next_id += 1;
-        let text = self.request_text(&request);
         let mp = self.mp_of(ap);
-        self.log_line(&format!("{} -> {}", self.ap(ap), self.mp(mp)), &text);
+        if !self.silent {
+            let text = self.request_text(&request);
+            self.log_line(&format!("{} -> {}", self.ap(ap), self.mp(mp)), &text);
+        }
         let input = Input::Request {
             ap,
             id,
@@ -347,10 +363,11 @@ impl Cluster {
         }
     }
 
-    /// Pairs with messages on their way.
+    /// Pairs with messages on their way that can arrive.
     pub fn busy(&self) -> Vec<(MpId, MpId)> {
         let busy = self.links.iter().filter(|(_, q)| !q.is_empty());
-        busy.map(|(pair, _)| *pair).collect()
+        let pairs = busy.map(|(pair, _)| *pair);
+        pairs.filter(|(_, to)| !self.stopped.contains(to)).collect()
     }
 
     /// Delivers the first message from one neighbour to another.
@@ -363,8 +380,10 @@ impl Cluster {
             return;
         };
         self.now += Nanos(10);
-        let text = self.message_text(&message);
-        self.log_line(&format!("{} -> {}", self.mp(from), self.mp(to)), &text);
+        if !self.silent {
+            let text = self.message_text(&message);
+            self.log_line(&format!("{} -> {}", self.mp(from), self.mp(to)), &text);
+        }
         self.feed(to, Input::Message { from, message });
     }
 
@@ -372,7 +391,9 @@ impl Cluster {
     pub fn pass(&mut self, time: Nanos) {
         self.now += time;
         for mp in 0..self.cores.len() as u32 {
-            self.feed(MpId(mp), Input::Tick);
+            if !self.stopped.contains(&MpId(mp)) {
+                self.feed(MpId(mp), Input::Tick);
+            }
         }
     }
 

@@ -110,6 +110,13 @@ impl Requester {
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if let Some(operation) = self.pending.get(number) {
+                if let Kind::Acquire(Acquire {
+                    object, sent: true, ..
+                }) = operation.kind
+                {
+                    let unsettled = self.unsettled.entry(mp).or_default();
+                    unsettled.insert((operation.ticket.ap, object));
+                }
                 let why = format!("{}: {}", describe(cx, operation), why.message);
                 let refusal = Refusal::new(ErrorCode::Unreachable, why);
                 self.complete(cx, number, Err(refusal), Cost::default());
@@ -119,6 +126,14 @@ impl Requester {
             if let Some(flush) = self.pending.close_flush(number, mp) {
                 self.flushed(cx, flush.ap, Err(why.clone()));
             }
+        }
+    }
+
+    /// A process that was lost can be reached: what it may have granted nobody waits for.
+    pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
+        for (ap, object) in self.unsettled.remove(&mp).into_iter().flatten() {
+            let object = Some(object);
+            cx.notice(mp, Notice::Abandon { ap, object });
         }
     }
 

@@ -1,10 +1,11 @@
 //! The requester's state, and requests on their way in.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dosmos_proto::names::check_name;
 use dosmos_proto::{
-    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, Refusal, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
 
@@ -33,6 +34,9 @@ pub(crate) struct Requester {
     default_timeout: Nanos,
     requests: u64,
     pub(super) closing: bool,
+    /// Acquires that failed because their owner was lost. The news may have been of an earlier link, and late: then
+    /// the acquire arrived.
+    pub(super) unsettled: BTreeMap<MpId, BTreeSet<(ApId, ObjectId)>>,
 }
 
 /// The number of an operation or flush, as others know it.
@@ -52,6 +56,7 @@ impl Requester {
             default_timeout,
             requests: 0,
             closing: false,
+            unsettled: BTreeMap::new(),
         }
     }
 

@@ -5,8 +5,16 @@ use super::*;
 impl Sim {
     pub(super) fn death(&mut self) {
         let a = self.rng.random_range(0..self.aps.len());
+        if self.c.stopped.contains(&self.c.mp_of(ApId(a as u32))) {
+            return;
+        }
         if !self.aps[a].alive {
             return self.revive(a);
+        }
+        if self.rng.random_bool(0.2) {
+            // A second process of the same name.
+            let refused = self.c.connect(ApId(a as u32)).is_err();
+            return self.must(refused, "a second process of one name was let in");
         }
         self.disturbed = true;
         self.kill(a);
@@ -23,10 +31,10 @@ impl Sim {
         self.fill_streams();
         for (told, _) in std::mem::take(&mut self.aps[a].stream) {
             if let Told::Reply(id) = told {
-                self.c.replies.remove(&(ApId(a as u32), id));
-                self.lookups.remove(&(ApId(a as u32), id));
+                self.forget_reply(a, id);
             }
         }
+        self.forget_hits(a);
         let had: Vec<usize> = (0..self.objects.len())
             .filter(|o| self.aps[a].held.get(o).is_some_and(Held::is_exclusive))
             .collect();
@@ -36,13 +44,43 @@ impl Sim {
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
         for pending in pending.into_values() {
-            // The release may be on its way.
-            if let Doing::Release { object, .. } = pending.doing {
-                self.make_uncertain(object);
+            match pending.doing {
+                // It may be on its way.
+                Doing::Release { object, writes, .. } => {
+                    self.make_uncertain(object);
+                    let unsure = self.unsure.entry(self.objects[object].id).or_default();
+                    *unsure += u64::from(writes);
+                }
+                Doing::Barrier { call, .. } => self.arrival_failed(a, call),
+                _ => {}
             }
         }
         self.aps[a].alive = false;
+        self.aps[a].stopped = false;
         self.aps[a].doubtful = false;
+    }
+
+    /// What was done and its process did not learn of is recorded all the same.
+    fn forget_reply(&mut self, a: usize, id: u64) {
+        let reply = self.c.replies.remove(&(ApId(a as u32), id));
+        self.lookups.remove(&(ApId(a as u32), id));
+        let Some(Pending { doing, .. }) = self.aps[a].pending.get(&id) else {
+            return;
+        };
+        let doing = *doing;
+        if reply.is_some_and(|r| !matches!(r, Reply::Refused(_))) {
+            self.count_all(doing);
+        }
+    }
+
+    /// What it did itself and told nobody is recorded nowhere.
+    fn forget_hits(&mut self, a: usize) {
+        for (object, held) in &mut self.aps[a].held {
+            let (read, written) = held.take_hits();
+            let done = self.done.entry(self.objects[*object].id).or_default();
+            done.reads -= read.map_or(0, |h| h.count);
+            done.writes -= written.map_or(0, |h| h.count);
+        }
     }
 
     pub(super) fn revive(&mut self, a: usize) {
@@ -70,9 +108,77 @@ impl Sim {
         }
     }
 
+    /// Whether time should pass.
+    pub(super) fn time_matters(&self) -> bool {
+        self.faults.timeouts || self.faults.stops || !self.down.is_empty()
+    }
+
+    /// Somebody is stopped, or continued.
+    pub(super) fn stop(&mut self) {
+        if self.rng.random_bool(0.5) && self.go_on() {
+            return;
+        }
+        self.disturbed = true;
+        if self.rng.random_bool(0.5) {
+            let a = self.rng.random_range(0..self.aps.len());
+            self.say(|| format!("ap{a} is stopped"));
+            self.aps[a].stopped = true;
+        } else {
+            let count = self.c.cores.len() as u32;
+            let mp = MpId(self.rng.random_range(0..count));
+            let name = self.c.topology.mp_name(mp);
+            self.say(|| format!("{name} is stopped"));
+            self.c.stopped.insert(mp);
+        }
+    }
+
+    /// Who is stopped goes on; whether there was somebody.
+    pub(super) fn go_on(&mut self) -> bool {
+        let mut some = !std::mem::take(&mut self.c.stopped).is_empty();
+        for ap in &mut self.aps {
+            some |= std::mem::take(&mut ap.stopped);
+        }
+        if some {
+            self.say(|| "those that are stopped go on".to_owned());
+        }
+        some
+    }
+
+    /// An application process does not wait any longer.
+    pub(super) fn cancel(&mut self) {
+        let a = self.rng.random_range(0..self.aps.len());
+        let mut waits: Vec<u64> = self.aps[a].pending.keys().copied().collect();
+        waits.sort_unstable();
+        if waits.is_empty() || !self.aps[a].alive || self.is_stopped(a) {
+            return;
+        }
+        self.disturbed = true;
+        let id = waits[self.rng.random_range(0..waits.len())];
+        self.c.ask(a as u32, Request::Cancel(id));
+    }
+
+    /// Whether an application process can do nothing, or its memory process.
+    pub(super) fn is_stopped(&self, a: usize) -> bool {
+        let mp = self.c.mp_of(ApId(a as u32));
+        self.aps[a].stopped || self.c.stopped.contains(&mp)
+    }
+
+    /// Everything that is on its way arrives.
+    pub(super) fn run_out(&mut self) {
+        loop {
+            let busy = self.c.busy();
+            if busy.is_empty() {
+                break;
+            }
+            busy.into_iter().for_each(|pair| self.c.deliver(pair));
+        }
+        self.note_quiet(false);
+    }
+
     /// A memory or link process ends and is started again with nothing of what it knew.
     pub(super) fn restart(&mut self) {
         self.disturbed = true;
+        self.restarted = true;
         let count = self.c.topology.memory_processes().len() as u32;
         let mp = MpId(self.rng.random_range(0..count));
         // Whoever is in a section, or about to be, may be cut off from its owner.
@@ -87,7 +193,23 @@ impl Sim {
         for a in &its {
             self.forget(*a);
         }
-        self.c.restart(mp);
+        self.c.stopped.remove(&mp);
+        let linked = self.down.iter().all(|(a, b)| *a != mp && *b != mp);
+        let link = self.c.topology.mp(mp).is_some_and(|m| m.link);
+        if linked && !link && self.rng.random_bool(0.3) {
+            self.c.restart_unnoticed(mp);
+            let until = self.c.now + Nanos::from_millis(2_250);
+            for object in self.objects.iter_mut().filter(|o| o.owner == mp) {
+                object.copies_until = until;
+            }
+            // Those who wait for its application processes do not know yet.
+            self.arrivals.iter_mut().for_each(|calls| {
+                calls.iter_mut().for_each(barriers::Arrival::is_in_doubt);
+            });
+        } else {
+            self.c.restart(mp);
+        }
+        self.declare_more();
         for a in its {
             self.revive(a);
             for object in 0..self.objects.len() {
@@ -98,36 +220,18 @@ impl Sim {
         }
     }
 
-    /// All links come back; what goes on after the faults is checked as before.
-    pub(super) fn heal(&mut self) {
-        for (a, b) in std::mem::take(&mut self.down) {
-            self.c.up(a, b);
+    /// Somebody declares another variable, which has a number of its own.
+    fn declare_more(&mut self) {
+        let a = self.rng.random_range(0..self.aps.len());
+        if !self.aps[a].alive || self.is_stopped(a) {
+            return;
         }
-        for _ in 0..10_000 {
-            self.take_some_replies();
-            if !self.step_without_faults() && !self.take_replies() {
-                break;
-            }
-        }
-        // Leases end.
-        self.c.pass(Nanos::from_millis(5_000));
-        self.c.run();
-        self.all_is_told();
-        for object in 0..self.objects.len() {
-            for a in 0..self.aps.len() {
-                if self.aps[a].alive && self.aps[a].holding.is_none() {
-                    self.ask_read(a, object);
-                    self.settle();
-                }
-            }
-        }
-    }
-
-    pub(super) fn step_without_faults(&mut self) -> bool {
-        let faults = std::mem::take(&mut self.faults);
-        let went_on = self.step();
-        self.faults = faults;
-        went_on
+        let name = format!("w{}", self.steps);
+        let owner = self.c.mp_of(ApId(a as u32));
+        let owner = self.c.topology.mp_name(owner);
+        let spec = vector(&name, ELEMENTS, 1, &[&owner], CopyPolicy::Invalidate);
+        let id = self.c.ask(a as u32, Request::Declare(spec));
+        self.lookups.insert((ApId(a as u32), id));
     }
 
     /// A link breaks, or one comes back, or an end notices.

@@ -15,10 +15,12 @@ impl Sim {
         let passed = self.aps[a].passed.get(&object).copied().unwrap_or(0);
         let known = known.max(passed);
         let floor = self.floor(a, object, known);
-        self.c.log.push(format!(
-            "ap{a} reads its copy of v{object}: {} v{version}",
-            number(&data)
-        ));
+        self.say(|| {
+            format!(
+                "ap{a} reads its copy of v{object}: {} v{version}",
+                number(&data)
+            )
+        });
         self.count(Doing::Read {
             object,
             floor,
@@ -105,11 +107,13 @@ impl Sim {
             };
             before
         };
-        self.c.log.push(format!(
-            "ap{a} {} v{object} itself: {before} becomes {}",
-            if edits { "edits" } else { "changes" },
-            next(before)
-        ));
+        self.say(|| {
+            format!(
+                "ap{a} {} v{object} itself: {before} becomes {}",
+                if edits { "edits" } else { "changes" },
+                next(before)
+            )
+        });
         self.count(Doing::Add { object });
         let fell_back = self.objects[object].fell_back;
         match &mut self.objects[object].kind {
@@ -132,7 +136,7 @@ impl Sim {
         let held = self.aps[a].held.entry(object).or_default();
         held.put(delegation, content);
         let answers = held.answers();
-        self.c.log.push(format!("ap{a} has edited v{object}"));
+        self.say(|| format!("ap{a} has edited v{object}"));
         answers
             .into_iter()
             .for_each(|back| self.send_back(a, object, back));
@@ -200,7 +204,14 @@ impl Sim {
             return;
         }
         let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
-        for (ap, told) in self.c.told.drain(..) {
+        let told = std::mem::take(&mut self.c.told);
+        for (ap, told) in told {
+            if let Told::Recall(id, _, Wanted::Lost) = told {
+                // From now on others see it without what only this process knows.
+                self.disturbed = true;
+                let object = self.objects.iter_mut().find(|o| o.id == id);
+                object.into_iter().for_each(|o| o.fell_back = true);
+            }
             self.aps[ap.index()]
                 .stream
                 .push_back((told, floors.clone()));
@@ -212,6 +223,9 @@ impl Sim {
         self.fill_streams();
         for a in 0..self.aps.len() {
             let waiting = self.aps[a].stream.len();
+            if self.is_stopped(a) {
+                continue;
+            }
             let taken = match self.rng.random_range(0..4) {
                 0 => 0,
                 1 => self.rng.random_range(0..=waiting),
@@ -236,7 +250,7 @@ impl Sim {
         self.fill_streams();
         let mut some = false;
         for a in 0..self.aps.len() {
-            while !self.aps[a].stream.is_empty() {
+            while !self.aps[a].stream.is_empty() && !self.is_stopped(a) {
                 some = true;
                 self.take_one(a);
             }

@@ -7,7 +7,7 @@ impl Sim {
         let ap = &self.aps[a];
         let waits = ap.pending.values().any(|p| p.awaited);
         let busy = ap.holding.is_some() || !ap.edits.is_empty();
-        ap.alive && !waits && (ap.round < self.rounds || busy)
+        ap.alive && !self.is_stopped(a) && !waits && (ap.round < self.rounds || busy)
     }
 
     pub(super) fn act(&mut self, a: usize) {
@@ -54,21 +54,25 @@ impl Sim {
         let round = self.aps[a].round;
         self.aps[a].round += 1;
         self.aps[a].actions = self.rng.random_range(2..10);
-        if self.disturbed {
-            return;
+        if !self.disturbed {
+            self.arrived.entry(round).or_default().insert(a);
         }
-        self.arrived.entry(round).or_default().insert(a);
-        self.ask(a, barrier("all"), Doing::Barrier { round });
+        self.ask_barrier(a, round);
+    }
+
+    pub(super) fn ask_barrier(&mut self, a: usize, round: u64) {
+        let call = self.arrive(a);
+        self.ask(a, barrier("all"), Doing::Barrier { round, call });
     }
 
     pub(super) fn ask(&mut self, a: usize, request: Request, doing: Doing) {
         // What the process has written so far: published when this returns, if it is a release or
         // a barrier.
         let written: Vec<(usize, u64)> = match doing {
-            Doing::Release { .. } | Doing::Barrier { .. } => self.written_by(a),
+            Doing::Release { .. } | Doing::Barrier { .. } | Doing::Publish => self.written_by(a),
             _ => Vec::new(),
         };
-        if let Doing::Barrier { round } = doing {
+        if let Doing::Barrier { round, .. } = doing {
             let before = self.before.entry(round).or_default();
             for (object, seq) in &written {
                 let most = before.entry(*object).or_default();
@@ -84,12 +88,17 @@ impl Sim {
         let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
             .then(|| Nanos::from_millis(self.rng.random_range(1..3_000)));
         self.disturbed |= timeout.is_some();
-        if matches!(doing, Doing::Release { .. } | Doing::Barrier { .. }) {
+        if matches!(
+            doing,
+            Doing::Release { .. } | Doing::Barrier { .. } | Doing::Publish
+        ) {
             self.report(a);
         }
         if !matches!(doing, Doing::Read { .. } | Doing::Acquire { .. }) {
             self.publish(a);
         }
+        // So that records tell what came first.
+        self.c.now += Nanos(1);
         let id = self.c.ask_within(a as u32, timeout, request);
         if let Doing::SectionWrite { object }
         | Doing::OwnedWrite { object, .. }
@@ -231,9 +240,27 @@ impl Sim {
         self.ask(a, request, doing);
     }
 
+    /// A release that failed is repeated, with all that its section wrote, unless the section is over.
+    fn release_again(&mut self, a: usize, object: usize, number: Option<u64>, code: ErrorCode) {
+        let again = [ErrorCode::Unreachable, ErrorCode::Deadline];
+        if !again.contains(&code) && code != ErrorCode::ProcessLost {
+            return;
+        }
+        let content = number.map(|n| written(0, elements(&[n; 4]), 1));
+        let request = release_with(self.objects[object].id, None, content);
+        let doing = Doing::Release {
+            object,
+            number,
+            writes: number.is_some(),
+        };
+        self.ask(a, request, doing);
+    }
+
     pub(super) fn take_reply(&mut self, ap: ApId, id: u64, reply: Reply) {
         let a = ap.index();
         if self.lookups.remove(&(ap, id)) {
+            self.check_number(&reply);
+            self.looked = Some(reply);
             return;
         }
         let Some(Pending {
@@ -266,11 +293,26 @@ impl Sim {
         match reply {
             Reply::Refused(refusal) => {
                 self.must(self.disturbed, &format!("refused: {refusal}"));
-                self.failed(a, doing);
+                self.refusals += 1;
+                if let Doing::Release {
+                    object,
+                    writes: true,
+                    ..
+                } = doing
+                {
+                    // Its write may have been done.
+                    let id = self.objects[object].id;
+                    *self.unsure.entry(id).or_default() += 1;
+                }
+                self.say(|| format!("({})", refusal.message));
+                self.failed(a, doing, refusal.code);
             }
             reply => {
-                self.must(!lost, &format!("{doing:?} on a lost object gave {reply:?}"));
-                self.count(doing);
+                let copy = matches!(doing, Doing::Read { object, .. }
+                    if self.c.now < self.objects[object].copies_until);
+                let what = format!("{doing:?} on a lost object gave {reply:?}");
+                self.must(!lost || copy, &what);
+                self.count_all(doing);
                 for (object, seq) in written {
                     match &mut self.objects[object].kind {
                         Kind::Owned {
@@ -292,6 +334,19 @@ impl Sim {
         }
     }
 
+    /// With what a release writes.
+    pub(super) fn count_all(&mut self, doing: Doing) {
+        self.count(doing);
+        if let Doing::Release {
+            object,
+            writes: true,
+            ..
+        } = doing
+        {
+            self.count(Doing::SectionWrite { object });
+        }
+    }
+
     pub(super) fn count(&mut self, doing: Doing) {
         use dosmos_trace::Op;
         let (object, op) = match doing {
@@ -301,16 +356,28 @@ impl Sim {
             | Doing::OwnedWrite { object, .. } => (object, Op::Write),
             Doing::Acquire { object } => (object, Op::Acquire),
             Doing::Release { object, .. } => (object, Op::Release),
-            Doing::Barrier { .. } => return,
+            Doing::Barrier { .. } | Doing::Publish => return,
         };
         let id = self.objects[object].id;
         self.done.entry(id).or_default().count(op, 1);
     }
 
     /// A refusal, after a fault. One whose section is in doubt starts again.
-    pub(super) fn failed(&mut self, a: usize, doing: Doing) {
+    pub(super) fn failed(&mut self, a: usize, doing: Doing, code: ErrorCode) {
         match doing {
-            Doing::Release { object, .. } => self.make_uncertain(object),
+            Doing::Release { object, number, .. } => {
+                self.make_uncertain(object);
+                self.release_again(a, object, number, code);
+            }
+            Doing::Acquire { .. } => self.aps[a].doubtful = false,
+            Doing::Barrier { call, .. } => {
+                self.arrival_failed(a, call);
+                self.aps[a].failures += 1;
+                // It tries again.
+                if self.aps[a].failures < 5 && self.aps[a].round > 0 {
+                    self.aps[a].round -= 1;
+                }
+            }
             Doing::SectionWrite { object }
             | Doing::Read {
                 object,
@@ -361,18 +428,8 @@ impl Sim {
                 self.check_version(a, object, *version);
                 self.granted(a, object, *epoch);
             }
-            (
-                Doing::Release {
-                    object,
-                    number,
-                    writes,
-                },
-                Reply::Released { version },
-            ) => {
+            (Doing::Release { object, number, .. }, Reply::Released { version }) => {
                 self.check_version(a, object, *version);
-                if writes {
-                    self.count(Doing::SectionWrite { object });
-                }
                 if let (
                     Some(number),
                     Kind::Locked {
@@ -396,11 +453,12 @@ impl Sim {
                     &format!("{previous} was handed out twice"),
                 );
             }
-            (Doing::Barrier { round }, Reply::Passed { generation }) => {
-                self.must(*generation == round + 1, "generations out of step");
-                let all = self.arrived.get(&round).map_or(0, HashSet::len) == self.aps.len();
-                self.must(all, "a barrier opened before everybody arrived");
+            (Doing::Barrier { round, call }, Reply::Passed { generation }) => {
+                self.arrival_passed(a, call, *generation);
                 if !self.disturbed {
+                    self.must(*generation == round + 1, "generations out of step");
+                    let all = self.arrived.get(&round).map_or(0, HashSet::len) == self.aps.len();
+                    self.must(all, "a barrier opened before everybody arrived");
                     self.aps[a].passed = self.before[&round].clone();
                 }
             }
@@ -409,7 +467,8 @@ impl Sim {
                     written.insert(seq);
                 }
             }
-            (Doing::SectionWrite { .. }, Reply::Written { .. }) => {}
+            (Doing::SectionWrite { .. }, Reply::Written { .. })
+            | (Doing::Publish, Reply::Published) => {}
             (doing, reply) => self.must(false, &format!("{reply:?} answers {doing:?}")),
         }
     }
