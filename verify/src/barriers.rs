@@ -1,12 +1,16 @@
 //! Barriers: who arrived at each opening, and that nobody left before.
 
-use dosmos_proto::{ApId, MpId, ObjectId, VarId};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use dosmos_trace::Record;
+use dosmos_trace::clock::Apart;
 
 use crate::found::Question;
 use crate::kind::Kind;
 use crate::opening::{Barrier, Opening};
 use crate::verifier::Verifier;
+
+/// How far clocks of one event manager are taken to be apart where nobody said.
+const UNSAID: Nanos = Nanos::from_millis(10);
 
 impl Verifier {
     /// A process comes to a barrier: everything that it did before is published.
@@ -110,18 +114,21 @@ impl Verifier {
     /// Whether one of those that passed an opening together left before another came.
     fn left_early(&mut self, arrived: &[Record]) {
         let names = &self.names;
-        let emp = |mp: MpId| names.topology().mp(mp).map(|mp| mp.event_manager);
         let Some(last) = arrived.iter().max_by_key(|r| r.start) else {
             return;
         };
         for early in arrived.iter().filter(|r| r.end() < last.start) {
             let apart = last.start - early.end();
-            let same_clock = early.mp == last.mp;
-            if !same_clock && apart <= self.options.clock_error {
-                continue;
-            }
-            if !same_clock && emp(early.mp) != emp(last.mp) {
-                self.found.doubt(Question::Clocks, last.object.var);
+            let error = match names.apart(early.mp, last.mp) {
+                Apart::Unknown => {
+                    self.found.doubt(Question::Clocks, last.object.var);
+                    continue;
+                }
+                Apart::AtMost(_) if early.mp == last.mp => Nanos::ZERO,
+                Apart::AtMost(error) => self.options.clock_error.unwrap_or(error),
+                Apart::Unsaid => self.options.clock_error.unwrap_or(UNSAID),
+            };
+            if apart <= error {
                 continue;
             }
             let records = [*early, *last];
