@@ -50,7 +50,7 @@ impl<W: Write> Export for Jsonl<W> {
                 group: run.names.group(its.group).into(),
                 link: its.link,
                 clock: clock.map(|c| line::Clock {
-                    event_manager: Some(topology.emp_name(its.event_manager).into()),
+                    event_manager: Some(line::Text(topology.emp_name(its.event_manager).into())),
                     offset_ns: c.offset_ns,
                     drift_ppb: c.drift_ppb,
                     error_ns: c.error.map(|e| e.0),

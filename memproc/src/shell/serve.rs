@@ -157,7 +157,8 @@ impl Session {
     /// Which application process it is, and the number of its session, unless it is refused.
     fn greet(&self, first: ApRequest, outgoing: Outgoing<ApReply>) -> Option<(ApId, u64)> {
         let id = first.id;
-        let known = wire::ap::hello(first).and_then(|(_, hello)| {
+        let known = wire::ap::hello(first).map_err(Refusal::from);
+        let known = known.and_then(|(_, hello)| {
             check_protocol(hello.protocol, &hello.name)?;
             Ok(hello)
         });
