@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use dosmos_memproc::core::messages::{Item, Reply};
+use dosmos_memproc::core::messages::{Item, Reply, Request};
 use dosmos_node::clock::ClockEstimator;
 use dosmos_node::correction::Corrector;
 use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
@@ -43,6 +43,14 @@ struct Stored {
     truth: (Nanos, Nanos),
     /// What was said before it.
     said: Correction,
+}
+
+/// Whose clock the times of a record are of.
+fn made_by(record: &Record) -> MpId {
+    match record.side {
+        Side::Requester => record.mp,
+        Side::Owner => record.peer,
+    }
 }
 
 struct Run {
@@ -83,8 +91,7 @@ impl Run {
             .collect();
         for ap in 1..PROCESSES {
             for mp in 0..PROCESSES {
-                let open = dosmos_memproc::core::messages::Request::Open(format!("x{mp}"));
-                c.call(ap, open);
+                c.call(ap, Request::Open(format!("x{mp}")));
             }
         }
         let taken = c.items.len();
@@ -138,22 +145,27 @@ impl Run {
 
     /// A memory process ends when it has sent everything, and is started again: with another clock.
     fn restart(&mut self, mp: usize) {
+        // What can be answered is.
+        self.c.run();
         self.send(mp);
+        self.streams[mp] = Stream::default();
+        self.correctors[mp] = Corrector::default();
+        self.said[mp] = None;
         self.c.clocks[mp] = Skewed {
             epoch: self.c.now,
             ahead_ns: 35_000_000,
             ppm: -150,
         };
-        let its = MpId(mp as u32);
-        self.pending.clear();
-        self.holding.clear();
+        let (its, ap) = (MpId(mp as u32), mp as u32);
+        let lost = self.objects.remove(mp);
+        self.holding.retain(|_, held| *held != lost);
+        self.holding.remove(&ap);
+        self.pending.remove(&ap);
         self.c.restart(its);
-        self.c.connect(ApId(mp as u32)).unwrap();
-        self.objects.retain(|o| *o != self.objects[mp] || o.index > 0);
-        self.gather();
-        self.streams[mp] = Stream::default();
-        self.correctors[mp] = Corrector::default();
-        self.said[mp] = None;
+        self.c.connect(ApId(ap)).unwrap();
+        for other in (0..PROCESSES).filter(|other| *other != ap) {
+            self.c.call(ap, Request::Open(format!("x{other}")));
+        }
         self.connect(mp);
     }
 
@@ -193,7 +205,8 @@ impl Run {
 
     /// One message arrives, or one application process asks for something.
     fn step(&mut self) {
-        self.c.now += self.delay();
+        let delay = self.delay();
+        self.c.now += delay;
         let busy = self.c.busy();
         if !busy.is_empty() && self.rng.random_bool(0.8) {
             let pair = busy[self.rng.random_range(0..busy.len())];
@@ -216,7 +229,7 @@ impl Run {
         }
         let object = self.objects[self.rng.random_range(0..self.objects.len())];
         let request = match (self.holding.get(&ap).copied(), self.rng.random_range(0..4)) {
-            (Some(held), 0..2) => {
+            (Some(held), 0 | 1) => {
                 self.holding.remove(&ap);
                 release(held)
             }
@@ -266,7 +279,7 @@ impl Run {
     fn check_bounds(&self) {
         for stored in &self.stored {
             let r = &stored.record;
-            let known = self.clocks[&r.mp].error.unwrap();
+            let known = self.clocks[&made_by(r)].error.unwrap();
             let off = |is: Nanos, was: Nanos| Nanos(is.0.abs_diff(was.0));
             let off = off(r.start, stored.truth.0).max(off(r.end(), stored.truth.1));
             assert!(
@@ -294,7 +307,7 @@ impl Run {
                 // The run ended before it was answered.
                 continue;
             };
-            let apart = self.apart(asked.mp, served.mp);
+            let apart = self.apart(made_by(asked), made_by(served));
             assert!(
                 served.start + apart >= asked.start,
                 "served before it was asked for: {served:?}, {asked:?}"
