@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dosmos_node::correction::Corrector;
 use dosmos_node::drain;
 use dosmos_node::metrics::AccessCounts;
 use dosmos_node::processor::process_time;
-use dosmos_node::correction::Corrector;
 use dosmos_proto::time::Clock;
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ProcessCounters, Topology, VarId, Variable, wire};
 use dosmos_trace::Record;
@@ -393,7 +393,8 @@ impl State {
             | Event::Selection { .. }
             | Event::Report { .. }
             | Event::Times(_)
-            | Event::Imported(_) => {}
+            | Event::Imported(_)
+            | Event::Clock { .. } => {}
         }
     }
 

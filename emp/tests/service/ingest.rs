@@ -164,7 +164,11 @@ async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock(
         drift_ppb: 0,
         error: None,
     };
-    assert_eq!(catalog.clocks, [clock], "nothing is known of the second one's");
+    assert_eq!(
+        catalog.clocks,
+        [clock],
+        "nothing is known of the second one's"
+    );
     assert_eq!(catalog.apart(MpId(0), MpId(1)), Apart::Unsaid);
 }
 

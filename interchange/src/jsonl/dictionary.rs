@@ -79,7 +79,10 @@ impl Dictionary {
         });
         self.mps.insert(name, id);
         if let Some(clock) = &line.clock {
-            let to = clock.event_manager.as_ref().map(|e| e.0.clone().into_owned());
+            let to = clock
+                .event_manager
+                .as_ref()
+                .map(|e| e.0.clone().into_owned());
             let its = ProcessClock {
                 mp: id,
                 offset_ns: clock.offset_ns,

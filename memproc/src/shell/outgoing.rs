@@ -217,7 +217,6 @@ impl<M: Message> Outgoing<M> {
             false => Ok(()),
         }
     }
-
 }
 
 impl<M> Outgoing<M> {

@@ -318,7 +318,10 @@ impl Run {
             );
             pairs += 1;
         }
-        assert!(pairs > 200, "only {pairs} operations were served by another process");
+        assert!(
+            pairs > 200,
+            "only {pairs} operations were served by another process"
+        );
     }
 
     fn check_history(&self) {

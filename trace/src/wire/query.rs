@@ -2,11 +2,11 @@
 
 use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId, Topology, VarId, wire};
 
+use crate::clock::ProcessClock;
 use crate::query::{
     BarrierName, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
     HistoryQuery, OriginCounts, TimeRange,
 };
-use crate::clock::ProcessClock;
 use crate::record::{Op, Origin};
 use crate::run::RunId;
 use crate::selection::{Mode, Selection};

@@ -228,7 +228,9 @@ fn catalog() -> impl Strategy<Value = Catalog> {
         })
 }
 
-fn process_clock((mp, [offset_ns, drift_ppb], error): (u32, [i64; 2], Option<u32>)) -> ProcessClock {
+fn process_clock(
+    (mp, [offset_ns, drift_ppb], error): (u32, [i64; 2], Option<u32>),
+) -> ProcessClock {
     ProcessClock {
         mp: MpId(mp),
         offset_ns,
