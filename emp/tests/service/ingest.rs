@@ -169,7 +169,8 @@ async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock(
         [clock],
         "nothing is known of the second one's"
     );
-    assert_eq!(catalog.apart(MpId(0), MpId(1)), Apart::Unsaid);
+    // The other one reports to another event manager.
+    assert_eq!(catalog.apart(MpId(0), MpId(1)), Apart::Unknown);
 }
 
 #[tokio::test]
