@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use dosmos_trace::query::{Completeness, TimeRange};
+use dosmos_proto::Nanos;
+use dosmos_trace::query::{Catalog, Completeness, TimeRange};
 use dosmos_trace::store::{Manifest, Removed, StoreError, StoreSource, compact};
 use serde::Serialize;
 
@@ -34,7 +35,32 @@ struct Contents {
     chunks: u64,
     encoded_bytes: u64,
     disk_bytes: u64,
+    /// How the times of each memory process's records were corrected.
+    clocks: Vec<Clock>,
     completeness: Completeness,
+}
+
+/// What the store says of the clock of a memory process.
+#[derive(Serialize)]
+struct Clock {
+    memory_process: String,
+    /// Added to its clock at last.
+    offset_ns: i64,
+    drift_ppb: i64,
+    /// The most that a time of its records is off; none: nothing is known of its clock.
+    error: Option<Nanos>,
+}
+
+impl Clock {
+    fn text(&self) -> String {
+        let Some(error) = self.error else {
+            return "not related to the event manager's".to_owned();
+        };
+        let sign = if self.offset_ns < 0 { "−" } else { "+" };
+        let offset = Nanos(self.offset_ns.unsigned_abs());
+        let drift = self.drift_ppb as f64 / 1e3;
+        format!("{sign}{offset}, {drift:+.1} ppm, at most {error} off")
+    }
 }
 
 /// What `verify` says.
@@ -101,6 +127,9 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
                 format!("{} ({per_record:.1} per record)", c.encoded_bytes),
             );
             row("bytes, on disk", c.disk_bytes.to_string());
+            for clock in &c.clocks {
+                row(&format!("clock of {}", clock.memory_process), clock.text());
+            }
         }
         row("records removed", info.removed.records.to_string());
     })?;
@@ -120,8 +149,20 @@ fn contents(source: &StoreSource) -> Contents {
         chunks: usage.chunks,
         encoded_bytes: usage.encoded,
         disk_bytes: usage.bytes,
+        clocks: clocks(&catalog),
         completeness: catalog.completeness,
     }
+}
+
+fn clocks(catalog: &Catalog) -> Vec<Clock> {
+    let clocks = catalog.clocks.iter();
+    let clocks = clocks.map(|c| Clock {
+        memory_process: catalog.topology.mp_name(c.mp),
+        offset_ns: c.offset_ns,
+        drift_ppb: c.drift_ppb,
+        error: c.error,
+    });
+    clocks.collect()
 }
 
 fn seconds(extent: Option<TimeRange>) -> String {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ObjectId, VarId, Variable};
+use dosmos_proto::{MpId, ObjectId, VarId, Variable};
+use dosmos_trace::clock::ProcessClock;
 use dosmos_trace::meta::{PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::table::{VariableFigures, VariableTable};
 use dosmos_trace::query::{
@@ -35,6 +36,7 @@ pub(crate) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
     let mut all = Catalog::default();
     let mut variables: BTreeMap<VarId, Variable> = BTreeMap::new();
     let mut barriers: BTreeMap<VarId, BarrierName> = BTreeMap::new();
+    let mut clocks: BTreeMap<MpId, ProcessClock> = BTreeMap::new();
     for (source, part) in parts {
         all.completeness.merge(&part.completeness);
         if all.run.is_some() && part.run.is_some() && all.run != part.run {
@@ -65,6 +67,12 @@ pub(crate) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
                 note(&mut all.completeness, text);
             }
         }
+        for clock in part.clocks {
+            // One event manager knows a memory process; two that say something were one.
+            let known = clocks.get(&clock.mp);
+            let clock = known.map_or(clock, |before| clock.after(before));
+            clocks.insert(clock.mp, clock);
+        }
         for barrier in part.barriers {
             barriers.entry(barrier.id).or_insert(barrier);
         }
@@ -74,6 +82,7 @@ pub(crate) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
     }
     all.variables = variables.into_values().collect();
     all.barriers = barriers.into_values().collect();
+    all.clocks = clocks.into_values().collect();
     all
 }
 

@@ -175,6 +175,7 @@ fn merge(catalog: &mut Catalog, other: Catalog) {
             catalog.barriers.push(barrier);
         }
     }
+    catalog.clocks.extend(other.clocks);
     catalog.extent = match (catalog.extent, other.extent) {
         (Some(a), Some(b)) => Some(TimeRange {
             from: a.from.min(b.from),

@@ -508,6 +508,7 @@ impl Ledger {
                         sent_ns: p.sent_ns,
                         received_ns: p.sent_ns,
                         replied_ns: p.sent_ns,
+                        clock: 1,
                     }));
                 }
                 w::ingest_request::Body::Skip(skip) => book.skipped = Some(skip),

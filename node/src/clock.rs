@@ -3,8 +3,9 @@
 //! An exchange bounds the offset at its instant: the error is at most half of its round trip. Of the
 //! exchanges remembered those with short round trips count (minimum-delay filter); through them goes a
 //! line, whose slope is the drift. Until they span long enough for a slope, the best single exchange
-//! counts, with an error that grows with its age. A difference that lies within the error is none:
-//! processes of one host share a clock, and correcting it would add noise.
+//! counts, with an error that grows with its age. A difference that lies within the error is not corrected:
+//! processes of one host share a clock, and correcting it would add noise. It may be there all the same, so it
+//! counts as error. A new start of the event manager has a new clock, and exchanges with the old one do not count.
 
 use std::collections::VecDeque;
 
@@ -20,13 +21,15 @@ const LEAST_SAMPLES: usize = 6;
 const MOST_DRIFT_PPB: i64 = 1_000_000;
 /// What an unknown drift may be, for the error of an exchange that grows old.
 const USUAL_DRIFT_PPB: u64 = 500_000;
+/// During a round trip clocks drift by at most this part of it.
+const LEAST_PART: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// By this process's clock, half-way.
     at: Nanos,
     offset_ns: i64,
-    /// Half the round trip.
+    /// Half the round trip, and what clocks drift meanwhile.
     error: Nanos,
 }
 
@@ -43,9 +46,18 @@ impl Sample {
 #[derive(Debug, Default)]
 pub struct ClockEstimator {
     samples: VecDeque<Sample>,
+    /// The clock at the other end.
+    other: Option<u64>,
 }
 
 impl ClockEstimator {
+    /// The exchanges that follow are with the clock of this number; those with another do not count any more.
+    pub fn with_clock(&mut self, number: u64) {
+        if self.other.replace(number) != Some(number) {
+            self.samples.clear();
+        }
+    }
+
     /// An exchange: sent here, received and replied there, and back here.
     pub fn sample(&mut self, sent: Nanos, received: Nanos, replied: Nanos, back: Nanos) {
         let there = (replied - received).0;
@@ -58,7 +70,7 @@ impl ClockEstimator {
         self.samples.push_back(Sample {
             at: sent + Nanos((back - sent).0 / 2),
             offset_ns: difference(received, sent) / 2 + difference(replied, back) / 2,
-            error: Nanos(round_trip.div_ceil(2)),
+            error: Nanos(round_trip.div_ceil(2) + round_trip / LEAST_PART),
         });
     }
 
@@ -69,18 +81,24 @@ impl ClockEstimator {
             reference: best.at,
             offset_ns: best.offset_ns,
             drift_ppb: 0,
-            error: best.error_at(now),
+            error: best.error,
+            since: best.at,
+            until: best.at,
+            growth_ppb: USUAL_DRIFT_PPB,
         });
-        let within = |offset: i64| offset.unsigned_abs() <= line.error.0;
+        let offset = |at: Nanos| Nanos(line.offset_at(at).unsigned_abs());
         let first = self.samples.front().map_or(now, |s| s.at);
-        if within(line.offset_at(first)) && within(line.offset_at(now)) {
-            return Some(ClockEstimate {
-                offset_ns: 0,
-                drift_ppb: 0,
-                ..line
-            });
+        if offset(first) > line.error_at(first) || offset(now) > line.error_at(now) {
+            return Some(line);
         }
-        Some(line)
+        let ends = [first, now, line.since, line.until].map(offset);
+        Some(ClockEstimate {
+            offset_ns: 0,
+            drift_ppb: 0,
+            error: ends.into_iter().fold(Nanos::ZERO, Nanos::max) + line.error,
+            growth_ppb: line.growth_ppb + line.drift_ppb.unsigned_abs(),
+            ..line
+        })
     }
 
     /// The line through the exchanges with short round trips.
@@ -113,18 +131,26 @@ impl ClockEstimator {
             offset_ns: offset + here.round() as i64,
             drift_ppb,
             error: Nanos::ZERO,
+            since: self.samples.front()?.at,
+            until: self.samples.back()?.at,
+            growth_ppb: 0,
         };
-        line.error = self.error_of(&line, good().next()?, good().next_back()?);
+        (line.error, line.growth_ppb) = self.error_of(&line, good().next()?, good().next_back()?);
         Some(line)
     }
 
-    /// How far `line` may be off anywhere between the first exchange and the last. At an exchange it is off
-    /// by no more than the error of that and the distance from it; so it is bounded at two exchanges, and
-    /// as clocks drift evenly, in between and, growing, beyond.
-    fn error_of(&self, line: &ClockEstimate, first_good: &Sample, last_good: &Sample) -> Nanos {
+    /// How far `line` may be off anywhere between the first exchange and the last, and by how much more beyond, in
+    /// nanoseconds per second. At an exchange it is off by no more than the error of that and the distance from it; so it
+    /// is bounded at two exchanges, and as clocks drift evenly, in between and, growing, beyond.
+    fn error_of(
+        &self,
+        line: &ClockEstimate,
+        first_good: &Sample,
+        last_good: &Sample,
+    ) -> (Nanos, u64) {
         let at = |s: &Sample| s.error.0 + s.offset_ns.abs_diff(line.offset_at(s.at));
         let (Some(first), Some(last)) = (self.samples.front(), self.samples.back()) else {
-            return Nanos::MAX;
+            return (Nanos::MAX, 0);
         };
         let ends = at(first).max(at(last));
         let (a, b) = (at(first_good), at(last_good));
@@ -133,7 +159,8 @@ impl ClockEstimator {
         let grows = (a + b) as f64 / span as f64;
         let good = a.max(b) as f64 + grows * beyond.0 as f64;
         // A microsecond for the rounding of what is halved and fitted.
-        Nanos(ends.min(good.ceil() as u64) + 1_000)
+        let error = Nanos(ends.min(good.ceil() as u64) + 1_000);
+        (error, (grows * 1e9).ceil() as u64)
     }
 }
 
@@ -161,11 +188,25 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_within_the_error_is_none() {
+    fn a_difference_within_the_error_is_not_corrected_and_counts_as_error() {
         let mut c = ClockEstimator::default();
         c.sample(Nanos(0), Nanos(70), Nanos(75), Nanos(105));
         let estimate = c.estimate(Nanos(105)).unwrap();
-        assert_eq!((estimate.offset_ns, estimate.error), (0, Nanos(50)));
+        assert_eq!((estimate.offset_ns, estimate.error), (0, Nanos(70)));
+    }
+
+    #[test]
+    fn exchanges_with_an_event_manager_that_was_started_again_stand_alone() {
+        let mut c = ClockEstimator::default();
+        let n = Nanos;
+        c.with_clock(1);
+        c.sample(n(0), n(1_000_050), n(1_000_060), n(110));
+        // Its clock is set anew, and the exchange is slower.
+        c.with_clock(2);
+        c.sample(n(5_000), n(3_005_100), n(3_005_110), n(5_210));
+        c.with_clock(2);
+        let estimate = c.estimate(n(5_210)).unwrap();
+        assert_eq!((estimate.offset_ns, estimate.error), (3_000_000, n(100)));
     }
 
     /// A clock that is `ahead` of cluster time by so much at the start, and gains `ppm`.
@@ -210,6 +251,9 @@ mod tests {
                 (50_000_000, -200),
                 (-50_000_000, -200),
                 (0, 0),
+                // Within the error of the exchanges, so perhaps not corrected.
+                (150_000, 0),
+                (-250_000, 1),
             ] {
                 let clock = Skewed { ahead_ns, ppm };
                 let (estimator, now) = a_minute(clock, &mut random);
@@ -224,7 +268,7 @@ mod tests {
                     let corrected = estimate.correct(clock.says(true_time));
                     let off = difference(corrected, true_time).unsigned_abs();
                     assert!(
-                        off <= estimate.error.0,
+                        off <= estimate.error_at(clock.says(true_time)).0,
                         "seed {seed}, {ahead_ns} ns, {ppm} ppm: off by {off} ns, {estimate:?}"
                     );
                 }

@@ -5,7 +5,7 @@
 //! * [`reconnect`]: the one loop that keeps a connection to another process, with [`backoff`].
 //! * [`serving`]: a gRPC server that ends within a grace period; [`drain`]: waiting for work to finish.
 //! * [`incarnation`]: the number of this start of a process, stored in the run directory.
-//! * [`clock`]: what a process's clock lacks to cluster time.
+//! * [`clock`]: what a process's clock lacks to cluster time; [`correction`]: the one correction of times by it.
 //! * [`processor`]: processor time of this process or thread.
 //! * [`metrics`]: figures for Prometheus.
 //!
@@ -15,6 +15,7 @@
 pub mod address;
 pub mod backoff;
 pub mod clock;
+pub mod correction;
 pub mod drain;
 pub mod incarnation;
 pub mod metrics;

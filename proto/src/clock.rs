@@ -16,8 +16,14 @@ pub struct ClockEstimate {
     pub offset_ns: i64,
     /// How much that grows, in nanoseconds per second.
     pub drift_ppb: i64,
-    /// Bound of the error at that time.
+    /// Bound of the error from `since` to `until`.
     pub error: Nanos,
+    /// The first exchange that it is made of, by the process's clock.
+    pub since: Nanos,
+    /// The last one.
+    pub until: Nanos,
+    /// How much the bound grows before and after them, in nanoseconds per second.
+    pub growth_ppb: u64,
 }
 
 impl ClockEstimate {
@@ -33,6 +39,25 @@ impl ClockEstimate {
         self.offset_ns
             .saturating_add(i64::try_from(drifted).unwrap_or(0))
     }
+
+    /// How far [`correct`](Self::correct) may be off when the process's clock says `local`.
+    pub fn error_at(&self, local: Nanos) -> Nanos {
+        let beyond = (self.since - local).max(local - self.until);
+        self.error + part(beyond, self.growth_ppb)
+    }
+
+    /// How far the end of something may be off that began when the process's clock said `start` and whose beginning is
+    /// corrected, but not how long it took.
+    pub fn error_of(&self, start: Nanos, duration: Nanos) -> Nanos {
+        let ends = self.error_at(start).max(self.error_at(start + duration));
+        ends + part(duration, self.drift_ppb.unsigned_abs())
+    }
+}
+
+/// So many billionths of a length of time, rounded up.
+fn part(of: Nanos, ppb: u64) -> Nanos {
+    let part = (u128::from(of.0) * u128::from(ppb)).div_ceil(1_000_000_000);
+    Nanos(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 impl From<ClockEstimate> for wire::ClockEstimate {
@@ -42,6 +67,9 @@ impl From<ClockEstimate> for wire::ClockEstimate {
             offset_ns: e.offset_ns,
             drift_ppb: e.drift_ppb,
             error_ns: e.error.0,
+            since_ns: e.since.0,
+            until_ns: e.until.0,
+            growth_ppb: e.growth_ppb,
         }
     }
 }
@@ -53,6 +81,9 @@ impl From<wire::ClockEstimate> for ClockEstimate {
             offset_ns: e.offset_ns,
             drift_ppb: e.drift_ppb,
             error: Nanos(e.error_ns),
+            since: Nanos(e.since_ns),
+            until: Nanos(e.until_ns),
+            growth_ppb: e.growth_ppb,
         }
     }
 }
@@ -68,6 +99,9 @@ mod tests {
             offset_ns: -50_000_000,
             drift_ppb: 200_000,
             error: Nanos(10),
+            since: Nanos(1_000_000_000),
+            until: Nanos(2_000_000_000),
+            growth_ppb: 1_000,
         };
         assert_eq!(e.correct(Nanos(1_000_000_000)), Nanos(950_000_000));
         assert_eq!(e.correct(Nanos(3_000_000_000)), Nanos(2_950_400_000));
@@ -79,8 +113,31 @@ mod tests {
         let hostile = ClockEstimate {
             offset_ns: i64::MAX,
             drift_ppb: i64::MAX,
+            growth_ppb: u64::MAX,
             ..e
         };
         assert_eq!(hostile.correct(Nanos::MAX), Nanos::MAX);
+        assert_eq!(hostile.error_at(Nanos::MAX), Nanos::MAX);
+    }
+
+    #[test]
+    fn the_bound_grows_before_the_first_exchange_and_after_the_last() {
+        let second = 1_000_000_000;
+        let e = ClockEstimate {
+            error: Nanos(10),
+            since: Nanos(5 * second),
+            until: Nanos(7 * second),
+            growth_ppb: 1_000,
+            drift_ppb: -500,
+            ..ClockEstimate::default()
+        };
+        let error = |at: u64| e.error_at(Nanos(at * second)).0;
+        assert_eq!([3, 5, 6, 7, 10].map(error), [2_010, 10, 10, 10, 3_010]);
+        let of = |start: u64, duration: u64| {
+            e.error_of(Nanos(start * second), Nanos(duration * second))
+                .0
+        };
+        assert_eq!(of(5, 2), 10 + 1_000, "its length drifts");
+        assert_eq!(of(6, 4), 3_010 + 2_000);
     }
 }

@@ -97,6 +97,11 @@ impl Clock {
         }
     }
 
+    /// When it was set: what tells it from the clock of another start.
+    pub fn set_at(&self) -> Nanos {
+        self.wall_at_start
+    }
+
     /// Nanoseconds since the Unix epoch.
     pub fn now(&self) -> Nanos {
         self.wall_at_start + self.started.elapsed().into()

@@ -4,6 +4,7 @@
 //! * [`meta`]: primary and secondary meta-objects: monitoring state of objects and of their copies.
 //! * [`query`]: the questions a visualization process asks, their answers, and [`query::TraceSource`],
 //!   answered alike by live event managers and by store directories.
+//! * [`clock`]: how times were corrected, and how far they may be off.
 //! * [`run`]: the identity of a run.
 //! * [`selection`]: which accesses are recorded.
 //! * [`chunk`]: records as compressed columns, with a summary.
@@ -13,6 +14,7 @@
 //! Invariant: nothing here knows of sockets or of running processes.
 
 pub mod chunk;
+pub mod clock;
 pub mod meta;
 pub mod query;
 pub mod record;

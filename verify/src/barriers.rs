@@ -1,12 +1,16 @@
 //! Barriers: who arrived at each opening, and that nobody left before.
 
-use dosmos_proto::{ApId, MpId, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Record;
+use dosmos_trace::clock::Apart;
 
 use crate::found::Question;
 use crate::kind::Kind;
 use crate::opening::{Barrier, Opening};
 use crate::verifier::Verifier;
+
+/// How far clocks of one event manager are taken to be apart where nobody said.
+const UNSAID: Nanos = Nanos::from_millis(10);
 
 impl Verifier {
     /// A process comes to a barrier: everything that it did before is published.
@@ -107,21 +111,29 @@ impl Verifier {
         barrier.failed = true;
     }
 
+    /// How far times of two memory processes can be apart; none if nobody knows.
+    pub(crate) fn clock_error(&self, a: MpId, b: MpId) -> Option<Nanos> {
+        match self.names.apart(a, b) {
+            Apart::Unknown => None,
+            Apart::AtMost(_) if a == b => Some(Nanos::ZERO),
+            Apart::AtMost(error) => Some(self.options.clock_error.unwrap_or(error)),
+            Apart::Unsaid => Some(self.options.clock_error.unwrap_or(UNSAID)),
+        }
+    }
+
     /// Whether one of those that passed an opening together left before another came.
     fn left_early(&mut self, arrived: &[Record]) {
         let names = &self.names;
-        let emp = |mp: MpId| names.topology().mp(mp).map(|mp| mp.event_manager);
         let Some(last) = arrived.iter().max_by_key(|r| r.start) else {
             return;
         };
         for early in arrived.iter().filter(|r| r.end() < last.start) {
             let apart = last.start - early.end();
-            let same_clock = early.mp == last.mp;
-            if !same_clock && apart <= self.options.clock_error {
-                continue;
-            }
-            if !same_clock && emp(early.mp) != emp(last.mp) {
+            let Some(error) = self.clock_error(early.mp, last.mp) else {
                 self.found.doubt(Question::Clocks, last.object.var);
+                continue;
+            };
+            if apart <= error {
                 continue;
             }
             let records = [*early, *last];

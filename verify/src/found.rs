@@ -198,8 +198,7 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
         ),
         Question::Clocks => (
             format!("whether a process left {name} early"),
-            "by their clocks one process left before another came, and nothing says how well the clocks of their event managers \
-             agree",
+            "by their clocks one process left before another came, and nothing says how well these clocks agree",
             "one event manager for both, or hosts whose clocks agree",
         ),
         Question::OwnClock => (

@@ -1,6 +1,7 @@
 //! What the catalog says of variables and processes, looked up by number.
 
 use dosmos_proto::{ApId, Cache, GroupId, LockKind, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_trace::clock::Apart;
 use dosmos_trace::query::Catalog;
 use rustc_hash::FxHashMap;
 
@@ -29,6 +30,11 @@ impl Names {
 
     pub(crate) fn topology(&self) -> &Topology {
         &self.catalog.topology
+    }
+
+    /// How far the times of two memory processes can be apart.
+    pub(crate) fn apart(&self, a: MpId, b: MpId) -> Apart {
+        self.catalog.apart(a, b)
     }
 
     pub(crate) fn processes(&self) -> usize {

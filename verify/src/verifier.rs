@@ -30,15 +30,16 @@ const MOST_WAITING: usize = 1 << 18;
 pub struct Options {
     /// Look for data races too.
     pub races: bool,
-    /// How far clocks that one event manager corrects may be apart.
-    pub clock_error: Nanos,
+    /// How far clocks that one event manager corrects may be apart; none: what the stores say of the two clocks, and
+    /// 10 ms where they say nothing.
+    pub clock_error: Option<Nanos>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             races: true,
-            clock_error: Nanos(10_000_000),
+            clock_error: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes, and operations that failed.
 
+use dosmos_proto::Nanos;
 use dosmos_trace::{Op, Record};
 
 use crate::found::Question;
@@ -60,15 +61,17 @@ impl Verifier {
     /// A write is over before what its process does next.
     pub(crate) fn has_written(&mut self, open: Open) {
         let write = open.record;
-        let process = &mut self.processes[write.ap.index()];
         // What is in a section is published by its release.
         let in_section = !by_own_clock(&write)
-            && process
+            && self.processes[write.ap.index()]
                 .section(write.object)
                 .is_some_and(|s| s.acquire.end() <= write.start);
         let with_release = write.flags.in_process && !by_own_clock(&write);
-        // Nor is what was asked for before the owner ended its section.
-        let until = |end: &Record| end.start + self.options.clock_error;
+        // Nor is what was asked for before the owner, by its clock, ended its section.
+        let until = |end: &Record| {
+            let error = self.clock_error(write.mp, end.peer);
+            error.map_or(Nanos::MAX, |error| end.start + error)
+        };
         let undone = !by_own_clock(&write)
             && self.objects[open.slot].ended.iter().any(|(grant, end)| {
                 grant.ap == write.ap && grant.end() <= write.start && write.start <= until(end)
@@ -76,6 +79,7 @@ impl Verifier {
         if in_section || undone || with_release || is_void(&write) {
             return;
         }
+        let process = &mut self.processes[write.ap.index()];
         let last = process.unpublished.entry(write.object).or_insert(open);
         if last.record.version <= write.version {
             *last = open;

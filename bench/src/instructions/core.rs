@@ -143,7 +143,7 @@ impl Pair {
     }
 
     fn feed(&mut self, mp: MpId, input: Input) {
-        self.now = self.now + Nanos(100);
+        self.now += Nanos(100);
         self.cores[mp.index()].handle(self.now, input, &mut self.out);
         self.collect(mp);
     }

@@ -43,9 +43,10 @@ pub(crate) struct VerifyArgs {
     /// Do not look for data races, for programs that race on purpose
     #[arg(long)]
     pub(crate) no_races: bool,
-    /// How far clocks that one event manager corrects may be apart, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 10)]
-    pub(crate) clock_error: u64,
+    /// How far clocks that one event manager corrects may be apart, in milliseconds [default: what the run says of its
+    /// clocks; 10 where it says nothing]
+    #[arg(long, value_name = "MS")]
+    pub(crate) clock_error: Option<u64>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -19,7 +19,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
     let run = Run::open(&args.sources.target()).await?;
     let options = Options {
         races: !args.no_races,
-        clock_error: Nanos::from_millis(args.clock_error),
+        clock_error: args.clock_error.map(Nanos::from_millis),
     };
     let verified = run.verify(options).await?;
     match args.format {

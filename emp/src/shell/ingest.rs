@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dosmos_node::correction::Corrector;
 use dosmos_proto::names::check_name;
 use dosmos_proto::wire::ingest_request::Body;
 use dosmos_proto::{
@@ -84,11 +85,17 @@ async fn hello(
     })?;
     let incarnation = Incarnation::from_wire(hello.incarnation);
     let mut state = shared.lock();
+    let before = state.ingest.incarnation(mp);
     let durable = state
         .ingest
         .hello(mp, incarnation)
         .map_err(|e| Status::already_exists(format!("{}: {e}", hello.memory_process)))?;
-    state.links.entry(mp).or_default().replies = Some(replies.clone());
+    let link = state.links.entry(mp).or_default();
+    link.replies = Some(replies.clone());
+    if before != Some(incarnation) {
+        // Another start has another clock.
+        link.clock = Corrector::default();
+    }
     let welcome = wire::ingest_reply::Body::Welcome(wire::IngestWelcome { durable });
     let _ = replies.send(Ok(wire::IngestReply {
         body: Some(welcome),
@@ -134,12 +141,13 @@ async fn read(
                 if let Some(estimate) = probe.estimate
                     && let Some(link) = shared.lock().links.get_mut(&mp)
                 {
-                    link.clock = Some(estimate.into());
+                    link.clock.learn(estimate.into());
                 }
                 let sample = wire::ClockSample {
                     sent_ns: probe.sent_ns,
                     received_ns,
                     replied_ns: shared.clock.now().0,
+                    clock: shared.clock.set_at().0,
                 };
                 let _ = replies.send(Ok(wire::IngestReply {
                     body: Some(wire::ingest_reply::Body::Clock(sample)),
@@ -249,15 +257,18 @@ fn take(
     events.sort_by_key(|e| e.0);
     let link = state.links.entry(mp).or_default();
     // The only correction there is: batches hold times of the sender's clock.
-    let clock = link.clock.unwrap_or_default();
-    for record in &mut records {
-        record.start = clock.correct(record.start);
+    let mut times: Vec<PhaseTimes> = batch.times.into_iter().map(Into::into).collect();
+    if let Some(correction) = link.clock.correct(&mut records, &mut times) {
+        let incarnation = mark.incarnation;
+        let clock = Event::Clock {
+            mp,
+            incarnation,
+            correction,
+        };
+        events.insert(0, (0, clock));
     }
-    for piece in batch.times {
-        let mut piece = PhaseTimes::from(piece);
-        piece.start = clock.correct(piece.start);
-        events.push((records.len() as u32, Event::Times(piece)));
-    }
+    let all = records.len() as u32;
+    events.extend(times.into_iter().map(|piece| (all, Event::Times(piece))));
     let last = records.iter().map(dosmos_trace::Record::end).max();
     if let Some(last) = last {
         link.arrived(shared.clock.now(), last);

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dosmos_node::correction::Corrector;
 use dosmos_node::drain;
 use dosmos_node::metrics::AccessCounts;
 use dosmos_node::processor::process_time;
-use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::time::Clock;
 use dosmos_proto::{ApId, EmpId, MpId, Nanos, ProcessCounters, Topology, VarId, Variable, wire};
 use dosmos_trace::Record;
@@ -60,8 +60,8 @@ pub(super) struct Link {
     pub(super) replies: Option<Replies<wire::IngestReply>>,
     counters: ProcessCounters,
     last_record: Nanos,
-    /// By what the times of its batches are corrected, as its last probe said.
-    pub(super) clock: Option<ClockEstimate>,
+    /// Corrects the times of its batches, by what its last probe said.
+    pub(super) clock: Corrector,
     said: Option<RecordingCounters>,
     /// How old the newest record of the last batch was on arrival.
     lag: Nanos,
@@ -393,7 +393,8 @@ impl State {
             | Event::Selection { .. }
             | Event::Report { .. }
             | Event::Times(_)
-            | Event::Imported(_) => {}
+            | Event::Imported(_)
+            | Event::Clock { .. } => {}
         }
     }
 
@@ -440,8 +441,8 @@ impl State {
                 mp,
                 connected: link.replies.is_some(),
                 counters: link.counters,
-                clock_offset_ns: link.clock.map_or(0, |c| c.offset_ns),
-                clock_error: link.clock.map_or(Nanos::MAX, |c| c.error),
+                clock_offset_ns: link.clock.estimate().map_or(0, |c| c.offset_ns),
+                clock_error: link.clock.estimate().map_or(Nanos::MAX, |c| c.error),
                 by_origin: self.metas.accesses_at(mp),
                 last_record: link.last_record,
                 aps: aps.remove(&mp).unwrap_or_default(),

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use dosmos_proto::Nanos;
 use dosmos_proto::wire::{self, ingest_request};
+use dosmos_proto::{MpId, Nanos};
+use dosmos_trace::clock::{Apart, ProcessClock};
 use dosmos_trace::store::StoreSource;
 use tonic::Code;
 
@@ -135,6 +136,9 @@ async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock(
         offset_ns: 50_000_000,
         drift_ppb: 200_000,
         error_ns: 100,
+        since_ns: 0,
+        until_ns: 1_000_000_000,
+        growth_ppb: 1_000,
     };
     let probe = wire::ClockProbe {
         sent_ns: 0,
@@ -146,6 +150,61 @@ async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock(
     let stored = stored(&emp).await;
     assert_eq!(stored[0].start, Nanos(51_000_000));
     assert_eq!(stored[10_000].start, Nanos(51_010_002));
+    drop(mp);
+    // What was done to the times, and how far they may be off, is in the store, also for another start of the process.
+    let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
+    mp.batch(1, &records(0..1), &[]);
+    mp.durable(1).await;
+    drop(mp);
+    emp.stop().await;
+    let catalog = StoreSource::open(&dir.path().join("s")).unwrap().describe();
+    let clock = ProcessClock {
+        mp: MpId(0),
+        offset_ns: 0,
+        drift_ppb: 0,
+        error: None,
+    };
+    assert_eq!(
+        catalog.clocks,
+        [clock],
+        "nothing is known of the second one's"
+    );
+    // The other one reports to another event manager.
+    assert_eq!(catalog.apart(MpId(0), MpId(1)), Apart::Unknown);
+}
+
+#[tokio::test]
+async fn the_bound_of_times_is_stored_and_outlives_the_event_manager() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("s");
+    let estimate = |offset_ns: i64, error_ns: u64| wire::ClockEstimate {
+        offset_ns,
+        drift_ppb: -7,
+        error_ns,
+        until_ns: 10_000_000_000,
+        ..Default::default()
+    };
+    for (start, offset, error) in [(5, 40, 900), (6, 50, 300)] {
+        let emp = Emp::start(dir.path(), 0, store.clone()).await;
+        let mut mp = Mp::connect(&emp, "mp0", start).await.unwrap();
+        let probe = wire::ClockProbe {
+            sent_ns: 0,
+            estimate: Some(estimate(offset, error)),
+        };
+        post(&mp.send, ingest_request::Body::Clock(probe));
+        mp.batch(1, &records(0..10), &[]);
+        mp.durable(1).await;
+        drop(mp);
+        emp.stop().await;
+    }
+    let catalog = StoreSource::open(&store).unwrap().describe();
+    let [clock] = catalog.clocks[..] else {
+        panic!("{:?}", catalog.clocks);
+    };
+    assert_eq!((clock.offset_ns, clock.drift_ppb), (50, -7));
+    // Of the first ones that the worst holds for, with the drift of how long they took.
+    let error = clock.error.unwrap();
+    assert!(Nanos(900) <= error && error < Nanos(1_000), "{error}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use dosmos_proto::{
     ApId, ElementType, EmpId, GroupId, Layout, Malformed, MpId, Nanos, ObjectId, Placement, VarId,
     Variable, VariableSpec,
 };
+use dosmos_trace::clock::ProcessClock;
 use dosmos_trace::query::BarrierName;
 use dosmos_trace::record::{Flags, Op, Origin, Record};
 
@@ -35,6 +36,7 @@ pub(super) struct Dictionary {
     barriers: HashMap<(String, Option<GroupId>), VarId>,
     /// How often each process has arrived at each barrier, where the file does not say.
     arrivals: HashMap<(VarId, ApId), u32>,
+    clocks: Vec<(Option<String>, ProcessClock)>,
     /// No more processes and groups: the store has been begun.
     pub(super) closed: bool,
 }
@@ -76,7 +78,33 @@ impl Dictionary {
             link: line.link,
         });
         self.mps.insert(name, id);
+        if let Some(clock) = &line.clock {
+            let to = clock
+                .event_manager
+                .as_ref()
+                .map(|e| e.0.clone().into_owned());
+            let its = ProcessClock {
+                mp: id,
+                offset_ns: clock.offset_ns,
+                drift_ppb: clock.drift_ppb,
+                error: clock.error_ns.map(Nanos),
+            };
+            self.clocks.push((to, its));
+        }
         Ok(())
+    }
+
+    /// What the file says of clocks. An imported store has one event manager: where the times were corrected to the clocks
+    /// of several, it is not known how far they are apart.
+    pub(super) fn clocks(&self) -> impl Iterator<Item = ProcessClock> {
+        let to = |(to, _): &(Option<String>, _)| to.clone();
+        let first = self.clocks.first().and_then(to);
+        let one = self.clocks.iter().all(|clock| to(clock) == first);
+        let its = self.clocks.iter().map(|(_, clock)| *clock);
+        its.map(move |clock| ProcessClock {
+            error: clock.error.filter(|_| one),
+            ..clock
+        })
     }
 
     pub(super) fn ap(&mut self, line: &line::Ap<'_>) -> Outcome<()> {

@@ -10,7 +10,7 @@ const WHOLE: &str = concat!(
     "\n",
     r#"{"type":"group","path":"/a/b"}"#,
     "\n",
-    r#"{"type":"mp","name":"mp0","group":"/a/b"}"#,
+    r#"{"type":"mp","name":"mp0","group":"/a/b","clock":{"event_manager":"e","offset_ns":-5,"drift_ppb":7,"error_ns":900}}"#,
     "\n",
     r#"{"type":"mp","name":"lp","group":"/a/b","link":true}"#,
     "\n",

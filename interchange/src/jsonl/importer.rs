@@ -260,6 +260,12 @@ impl Importer {
             // A new store holds nothing to be recovered.
             let (writer, _) = StoreWriter::open(&self.workshop.path().join("store"), &identity)?;
             self.writer = Some(writer);
+            let clocks = self.dictionary.clocks().map(|clock| Event::Clock {
+                mp: clock.mp,
+                incarnation: 0,
+                correction: clock.correction(),
+            });
+            self.commit.events.splice(0..0, clocks.map(|e| (0, e)));
         }
         if let Some(writer) = &mut self.writer {
             writer.commit(&self.commit)?;

@@ -71,6 +71,24 @@ pub(super) struct Mp<'a> {
     pub(super) group: Text<'a>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) link: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) clock: Option<Clock<'a>>,
+}
+
+/// How the times of a memory process's records were corrected.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Clock<'a> {
+    /// The event manager to whose clock.
+    #[serde(borrow)]
+    pub(super) event_manager: Option<Text<'a>>,
+    /// Added to its clock at last.
+    #[serde(default)]
+    pub(super) offset_ns: i64,
+    /// Growth of that, per second.
+    #[serde(default)]
+    pub(super) drift_ppb: i64,
+    /// The most that a time is off; null: nothing is known of its clock.
+    pub(super) error_ns: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

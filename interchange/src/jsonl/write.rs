@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use dosmos_proto::{Nanos, Variable};
+use dosmos_proto::{MpId, Nanos, Variable};
 use dosmos_trace::meta;
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Record};
@@ -43,11 +43,18 @@ impl<W: Write> Export for Jsonl<W> {
                 path: group.path.as_str().into(),
             }))?;
         }
-        for mp in topology.memory_processes() {
+        for (mp, its) in (0u32..).map(MpId).zip(topology.memory_processes()) {
+            let clock = run.catalog.clocks.iter().find(|c| c.mp == mp);
             self.line(&Line::Mp(line::Mp {
-                name: mp.name.as_str().into(),
-                group: run.names.group(mp.group).into(),
-                link: mp.link,
+                name: its.name.as_str().into(),
+                group: run.names.group(its.group).into(),
+                link: its.link,
+                clock: clock.map(|c| line::Clock {
+                    event_manager: Some(line::Text(topology.emp_name(its.event_manager).into())),
+                    offset_ns: c.offset_ns,
+                    drift_ppb: c.drift_ppb,
+                    error_ns: c.error.map(|e| e.0),
+                }),
             }))?;
         }
         for ap in topology.application_processes() {

@@ -1,9 +1,10 @@
-//! Messages that wait to be taken by the link to a peer, with a bound.
+//! Messages that wait to be taken by the link to a peer, or by the session of an application process, with a bound.
 //!
 //! A peer that takes less than it is sent is waited for where that can do no harm: application processes are not listened
-//! to while much waits ([`SlowPeers`]). Messages of other memory processes are always taken, so two processes never
+//! to while much waits ([`SlowLines`]). Messages of other memory processes are always taken, so two processes never
 //! wait for each other. If even so too much waits, or a peer takes nothing for too long, the link is given up: what waits
-//! is dropped, and the loss of a link ends every operation that depends on it with an error.
+//! is dropped, and the loss of a link ends every operation that depends on it with an error. So it is with the replies to an
+//! application process: while much waits, nobody listens to this one.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,14 +19,14 @@ use tokio::sync::Notify;
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// How much may wait for one peer.
+/// How much may wait for one peer or application process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Above this, application processes are not listened to.
     pub(super) slow: Waiting,
     /// Above this, the link is given up.
     pub(super) most: Waiting,
-    /// A peer that takes nothing for so long is given up.
+    /// Whoever takes nothing for so long is given up.
     pub(super) silence: Nanos,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Waiting {
     pub(super) bytes: usize,
 }
 
-/// The bounds of a process.
+/// What may wait for a peer.
 pub(super) const BOUNDS: Bounds = Bounds {
     slow: Waiting {
         messages: 1 << 16,
@@ -47,6 +48,16 @@ pub(super) const BOUNDS: Bounds = Bounds {
         bytes: 4 << 30,
     },
     silence: Nanos::from_millis(60_000),
+};
+
+/// What may wait for an application process: one that is stopped, by a debugger say, is waited for.
+pub(super) const REPLIES: Bounds = Bounds {
+    slow: Waiting {
+        messages: 8192,
+        ..BOUNDS.slow
+    },
+    silence: Nanos::MAX,
+    ..BOUNDS
 };
 
 /// Why a link is given up.
@@ -60,9 +71,9 @@ pub(super) struct Stuck {
     waited: Nanos,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    queue: VecDeque<(PeerMessage, usize)>,
+#[derive(Debug)]
+struct Inner<M> {
+    queue: VecDeque<(M, usize)>,
     bytes: usize,
     /// Messages taken so far.
     taken: u64,
@@ -74,9 +85,27 @@ struct Inner {
     /// Nothing more will be sent.
     ended: bool,
     given_up: Option<Stuck>,
+    /// The other end was told so.
+    told: bool,
 }
 
-impl Inner {
+impl<M> Default for Inner<M> {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            taken: 0,
+            counted: (0, Nanos::ZERO),
+            waker: None,
+            slow: false,
+            ended: false,
+            given_up: None,
+            told: false,
+        }
+    }
+}
+
+impl<M> Inner<M> {
     fn exceeds(&self, bound: Waiting) -> bool {
         self.queue.len() > bound.messages || self.bytes > bound.bytes
     }
@@ -96,11 +125,11 @@ impl Inner {
     }
 }
 
-/// How many peers take less than they are sent.
+/// How many lines there are whose other end takes less than it is sent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SlowPeers(Arc<AtomicUsize>);
+pub(super) struct SlowLines(Arc<AtomicUsize>);
 
-impl SlowPeers {
+impl SlowLines {
     /// Whether there is one: nothing should be added that can wait elsewhere.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
@@ -116,64 +145,64 @@ impl SlowPeers {
 }
 
 #[derive(Debug)]
-struct Line {
-    inner: Mutex<Inner>,
+struct Line<M> {
+    inner: Mutex<Inner<M>>,
     bounds: Bounds,
-    slow_peers: SlowPeers,
+    slow_lines: SlowLines,
     /// It was given up.
     over: Notify,
 }
 
-impl Line {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl<M> Line<M> {
+    fn lock(&self) -> MutexGuard<'_, Inner<M>> {
         // Nothing here panics while it holds the lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts it among the slow ones while it is one.
-    fn judge(&self, inner: &mut Inner) {
+    fn judge(&self, inner: &mut Inner<M>) {
         let slow = inner.exceeds(self.bounds.slow);
         if slow != inner.slow {
             inner.slow = slow;
-            self.slow_peers.count(slow);
+            self.slow_lines.count(slow);
         }
     }
 }
 
-impl Drop for Line {
+impl<M> Drop for Line<M> {
     fn drop(&mut self) {
         if self.lock().slow {
-            self.slow_peers.count(false);
+            self.slow_lines.count(false);
         }
     }
 }
 
 /// The end that sends. When it is dropped, what waits can still be taken.
 #[derive(Debug)]
-pub(super) struct Outgoing(Arc<Line>);
+pub(super) struct Outgoing<M = PeerMessage>(Arc<Line<M>>);
 
 /// The end that the connection takes messages from.
 #[derive(Debug)]
-pub(super) struct Taken(Arc<Line>);
+pub(super) struct Taken<M = PeerMessage>(Arc<Line<M>>);
 
 /// Tells that the line was given up.
 #[derive(Debug)]
-pub(super) struct Over(Arc<Line>);
+pub(super) struct Over<M = PeerMessage>(Arc<Line<M>>);
 
-/// A line for the messages to one peer.
-pub(super) fn line(bounds: Bounds, slow_peers: &SlowPeers) -> (Outgoing, Taken) {
+/// A line for the messages to one peer or application process.
+pub(super) fn line<M>(bounds: Bounds, slow_lines: &SlowLines) -> (Outgoing<M>, Taken<M>) {
     let line = Arc::new(Line {
         inner: Mutex::default(),
         bounds,
-        slow_peers: slow_peers.clone(),
+        slow_lines: slow_lines.clone(),
         over: Notify::new(),
     });
     (Outgoing(Arc::clone(&line)), Taken(line))
 }
 
-impl Outgoing {
+impl<M: Message> Outgoing<M> {
     /// One more message; an error if so much waits that the link has to be given up.
-    pub(super) fn send(&self, message: PeerMessage) -> Result<(), Stuck> {
+    pub(super) fn send(&self, message: M) -> Result<(), Stuck> {
         let bytes = message.encoded_len();
         let mut inner = self.0.lock();
         if inner.given_up.is_some() {
@@ -188,7 +217,9 @@ impl Outgoing {
             false => Ok(()),
         }
     }
+}
 
+impl<M> Outgoing<M> {
     /// To be called again and again: an error if the peer has taken nothing for too long.
     pub(super) fn check(&self, now: Nanos) -> Result<(), Stuck> {
         let mut inner = self.0.lock();
@@ -216,12 +247,12 @@ impl Outgoing {
     }
 
     /// What tells that it was given up.
-    pub(super) fn over(&self) -> Over {
+    pub(super) fn over(&self) -> Over<M> {
         Over(Arc::clone(&self.0))
     }
 }
 
-impl Drop for Outgoing {
+impl<M> Drop for Outgoing<M> {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
         inner.ended = true;
@@ -229,7 +260,7 @@ impl Drop for Outgoing {
     }
 }
 
-impl Over {
+impl<M> Over<M> {
     /// Waits until the line is given up.
     pub(super) async fn wait(&self) -> Stuck {
         loop {
@@ -241,8 +272,8 @@ impl Over {
     }
 }
 
-impl Stream for Taken {
-    type Item = Result<PeerMessage, Status>;
+impl<M> Stream for Taken<M> {
+    type Item = Result<M, Status>;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut inner = self.0.lock();
         if let Some((message, bytes)) = inner.queue.pop_front() {
@@ -250,6 +281,12 @@ impl Stream for Taken {
             inner.taken += 1;
             self.0.judge(&mut inner);
             return Poll::Ready(Some(Ok(message)));
+        }
+        if let Some(why) = inner.given_up
+            && !std::mem::replace(&mut inner.told, true)
+        {
+            let why = Status::resource_exhausted(why.to_string());
+            return Poll::Ready(Some(Err(why)));
         }
         if inner.ended || inner.given_up.is_some() {
             return Poll::Ready(None);
@@ -288,7 +325,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_takes_less_than_it_is_sent_is_slow_and_then_given_up() {
-        let slow = SlowPeers::default();
+        let slow = SlowLines::default();
         let (outgoing, mut taken) = line(SMALL, &slow);
         for _ in 0..3 {
             outgoing.send(small()).unwrap();
@@ -303,12 +340,14 @@ mod tests {
         outgoing.give_up(why);
         assert_eq!(outgoing.over().wait().await, why);
         assert!(!slow.any());
+        let told = taken.next().await.unwrap().unwrap_err();
+        assert_eq!(told.message(), why.to_string());
         assert!(taken.next().await.is_none(), "what waited is dropped");
     }
 
     #[tokio::test]
     async fn content_counts_too() {
-        let slow = SlowPeers::default();
+        let slow = SlowLines::default();
         let (outgoing, taken) = line(SMALL, &slow);
         let mut large = small();
         let data = Bytes::from(vec![0; 1500]);
@@ -325,7 +364,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
-        let (outgoing, mut taken) = line(SMALL, &SlowPeers::default());
+        let (outgoing, mut taken) = line(SMALL, &SlowLines::default());
         outgoing.check(Nanos(1)).unwrap();
         outgoing.check(Nanos(100)).unwrap();
         outgoing.send(small()).unwrap();
@@ -339,7 +378,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_sent_before_the_end_is_taken() {
-        let (outgoing, mut taken) = line(SMALL, &SlowPeers::default());
+        let (outgoing, mut taken) = line(SMALL, &SlowLines::default());
         outgoing.send(small()).unwrap();
         drop(outgoing);
         assert!(taken.next().await.is_some());

@@ -213,6 +213,7 @@ fn take(shared: &Shared, reply: wire::IngestReply) -> Result<(), LinkError> {
             let back = shared.clock.now();
             let (sent, received) = (Nanos(s.sent_ns), Nanos(s.received_ns));
             let clock = state.recorder.clock();
+            clock.with_clock(s.clock);
             clock.sample(sent, received, Nanos(s.replied_ns), back);
             Ok(())
         }

@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,7 +10,6 @@ use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
 use dosmos_proto::{ApId, LargeMessages, PhaseTimes, Refusal};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_stream::Stream;
@@ -19,14 +17,12 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
 use super::incoming::Incoming;
-use super::outgoing::{BOUNDS, Taken, line};
+use super::outgoing::{BOUNDS, Outgoing, REPLIES, SlowLines, Taken, line};
 use super::peer::{GREETING, accept_peer, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
 use crate::wire;
 
-/// Replies waiting for a slow application process before no more of its requests are read.
-const MAX_BACKLOG: usize = 8192;
 /// How often a paused session looks whether it may go on.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -60,12 +56,6 @@ impl Service {
     }
 }
 
-/// Replies to one application process, from their queue.
-pub(super) struct Queue {
-    messages: UnboundedReceiver<ApReply>,
-    backlog: Arc<AtomicUsize>,
-}
-
 /// The messages of a connection, their large contents being in files where the other end takes that.
 pub(super) struct Packed<S> {
     stream: S,
@@ -80,40 +70,23 @@ impl<M: Carrier, S: Stream<Item = Result<M, Status>> + Unpin> Stream for Packed<
     }
 }
 
-impl Stream for Queue {
-    type Item = Result<ApReply, Status>;
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = self.messages.poll_recv(cx);
-        if let Poll::Ready(Some(_)) = next {
-            let taken = |n: usize| Some(n.saturating_sub(1));
-            // The closure always gives a value.
-            let _ = self
-                .backlog
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
-        }
-        next.map(|m| m.map(Ok))
-    }
-}
-
 #[tonic::async_trait]
 impl Memory for Service {
-    type ApplicationStream = Packed<Queue>;
+    type ApplicationStream = Packed<Taken<ApReply>>;
     async fn application(
         &self,
         request: Request<Streaming<ApRequest>>,
     ) -> Result<Response<Self::ApplicationStream>, Status> {
         let stranger = self.stranger()?;
-        let (sender, messages) = unbounded_channel();
-        let backlog = Arc::new(AtomicUsize::new(0));
+        let unread = SlowLines::default();
+        let (outgoing, stream) = line(REPLIES, &unread);
         let large = Arc::new(LargeMessages::default());
         let session = Session {
             shared: Arc::clone(&self.shared),
             requests: Incoming::new(request.into_inner(), &large),
-            sender,
-            backlog: Arc::clone(&backlog),
+            unread,
         };
-        tokio::spawn(session.run(stranger));
-        let stream = Queue { messages, backlog };
+        tokio::spawn(session.run(outgoing, stranger));
         Ok(Response::new(Packed { stream, large }))
     }
 
@@ -137,71 +110,84 @@ impl Memory for Service {
 struct Session {
     shared: Arc<Shared>,
     requests: Incoming<ApRequest>,
-    sender: UnboundedSender<ApReply>,
-    backlog: Arc<AtomicUsize>,
+    /// Its replies are not taken as fast as they come.
+    unread: SlowLines,
 }
 
 impl Session {
-    async fn run(mut self, stranger: OwnedSemaphorePermit) {
+    async fn run(mut self, outgoing: Outgoing<ApReply>, stranger: OwnedSemaphorePermit) {
         let Ok(Ok(first)) = timeout(GREETING, self.requests.next()).await else {
             return;
         };
         drop(stranger);
-        let id = first.id;
-        match self.greet(first) {
-            // If the receiver is gone the session ends by itself.
-            Err(refusal) => drop(self.sender.send(wire::ap::refused(id, refusal))),
-            Ok((ap, session)) => {
-                // The link holds the only sender from here: when it goes, the stream ends.
-                let Self {
-                    shared,
-                    mut requests,
-                    backlog,
-                    sender,
-                } = self;
-                drop(sender);
-                debug!("{} is here", shared.topology.ap_name(ap));
-                let why = loop {
-                    pause(&shared, ap, &backlog).await;
-                    match requests.next().await {
-                        Ok(request) => {
-                            feed(&shared, ap, request);
-                            shared.spinner.event();
-                        }
-                        Err(why) => break why,
-                    }
-                };
-                if let LinkError::Impossible(_) = why {
-                    warn!("{}: {why}", shared.topology.ap_name(ap));
+        let over = outgoing.over();
+        // The link holds the sending end from here: when it goes, the stream ends.
+        let Some((ap, session)) = self.greet(first, outgoing) else {
+            return;
+        };
+        let Self {
+            shared,
+            mut requests,
+            unread,
+        } = self;
+        debug!("{} is here", shared.topology.ap_name(ap));
+        let why = loop {
+            let request = tokio::select! {
+                request = async {
+                    pause(&shared, ap, &unread).await;
+                    requests.next().await
+                } => request,
+                stuck = over.wait() => break LinkError::Impossible(Box::new(stuck)),
+            };
+            match request {
+                Ok(request) => {
+                    feed(&shared, ap, request);
+                    shared.spinner.event();
                 }
-                debug!("{} is gone: {why}", shared.topology.ap_name(ap));
-                shared.detach_ap(ap, session);
+                Err(why) => break why,
             }
+        };
+        if let LinkError::Impossible(_) = why {
+            warn!("{}: {why}", shared.topology.ap_name(ap));
         }
+        debug!("{} is gone: {why}", shared.topology.ap_name(ap));
+        shared.detach_ap(ap, session);
     }
 
-    fn greet(&self, first: ApRequest) -> Result<(ApId, u64), Refusal> {
-        let (id, hello) = wire::ap::hello(first)?;
-        check_protocol(hello.protocol, &hello.name)?;
-        let sender = self.sender.clone();
-        let backlog = Arc::clone(&self.backlog);
-        let (welcome, session) = self.shared.attach_ap(&hello.name, sender, backlog)?;
-        let ap = welcome.ap;
-        let mut welcome = wire::ap::welcome(id, welcome, &self.shared.topology);
-        if let Some(ap_reply::Body::Welcome(welcome)) = &mut welcome.body {
-            welcome.inbox = self.requests.large().answer(&hello.inbox);
+    /// Which application process it is, and the number of its session, unless it is refused.
+    fn greet(&self, first: ApRequest, outgoing: Outgoing<ApReply>) -> Option<(ApId, u64)> {
+        let id = first.id;
+        let known = wire::ap::hello(first).map_err(Refusal::from);
+        let known = known.and_then(|(_, hello)| {
+            check_protocol(hello.protocol, &hello.name)?;
+            Ok(hello)
+        });
+        match known {
+            Ok(hello) => {
+                let answer = |welcome| {
+                    let mut answer = wire::ap::welcome(id, welcome, &self.shared.topology);
+                    if let Some(ap_reply::Body::Welcome(welcome)) = &mut answer.body {
+                        welcome.inbox = self.requests.large().answer(&hello.inbox);
+                    }
+                    answer
+                };
+                self.shared.attach_ap(&hello.name, id, outgoing, answer)
+            }
+            Err(refusal) => {
+                // The first message always fits.
+                let _ = outgoing.send(wire::ap::refused(id, refusal));
+                None
+            }
         }
-        let _ = self.sender.send(welcome);
-        Ok((ap, session))
     }
 }
 
 /// Waits while the application process does not take its replies, a peer takes less than it is sent, or there is no room
 /// for records and the policy is to block. The application process is not silent meanwhile: it is not listened to.
-async fn pause(shared: &Shared, ap: ApId, backlog: &AtomicUsize) {
+async fn pause(shared: &Shared, ap: ApId, unread: &SlowLines) {
     let must_wait = || {
         let mut state = shared.lock();
-        let unread = backlog.load(Ordering::Relaxed) >= MAX_BACKLOG;
+        let unread = unread.any();
         let ours = state.recorder.blocks() || shared.slow_peers.any();
         if ours {
             state.core.hear(shared.clock.now(), ap);
@@ -256,8 +242,8 @@ fn feed(shared: &Shared, ap: ApId, request: ApRequest) {
         }
         Err(malformed) => {
             if let Some(link) = state.aps.get(&ap) {
-                link.backlog.fetch_add(1, Ordering::Relaxed);
-                let _ = link.sender.send(wire::ap::refused(id, malformed.into()));
+                // If too much waits the next reply tells.
+                let _ = link.outgoing.send(wire::ap::refused(id, malformed.into()));
             }
         }
     }

@@ -2,17 +2,14 @@
 //!
 //! Each connection has a number; the end of one that was replaced meanwhile changes nothing.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
 use dosmos_proto::wire::ApReply;
-use dosmos_proto::{ApId, MpId, Refusal};
-use tokio::sync::mpsc::UnboundedSender;
+use dosmos_proto::{ApId, MpId};
 
 use super::outgoing::Outgoing;
 use super::shared::{ApLink, PeerLink, Shared, State};
 use crate::core::Welcome;
 use crate::core::messages::Input;
+use crate::wire::ap;
 
 impl State {
     fn session(&mut self) -> u64 {
@@ -29,28 +26,35 @@ impl State {
 }
 
 impl Shared {
-    /// An application process introduced itself; its session number, unless it is refused.
+    /// An application process introduced itself in message `id`; which it is, and its session number, unless it is refused.
+    /// It is told first, by `answer` or by the refusal.
     pub(super) fn attach_ap(
         &self,
         name: &str,
-        sender: UnboundedSender<ApReply>,
-        backlog: Arc<AtomicUsize>,
-    ) -> Result<(Welcome, u64), Refusal> {
+        id: u64,
+        outgoing: Outgoing<ApReply>,
+        answer: impl FnOnce(Welcome) -> ApReply,
+    ) -> Option<(ApId, u64)> {
         let now = self.clock.now();
         let mut state = self.lock();
         let mut out = std::mem::take(&mut state.out);
         let welcomed = state.core.connect(now, name, &mut out);
         self.dispatch(&mut state, now, &mut out);
         state.out = out;
-        let welcome = welcomed?;
-        let session = state.session();
-        let link = ApLink {
-            session,
-            sender,
-            backlog,
-        };
-        state.aps.insert(welcome.ap, link);
-        Ok((welcome, session))
+        match welcomed {
+            Ok(welcome) => {
+                let ap = welcome.ap;
+                // The first message always fits.
+                let _ = outgoing.send(answer(welcome));
+                let session = state.session();
+                state.aps.insert(ap, ApLink { session, outgoing });
+                Some((ap, session))
+            }
+            Err(refusal) => {
+                let _ = outgoing.send(ap::refused(id, refusal));
+                None
+            }
+        }
     }
 
     /// A session of an application process ended.

@@ -3,7 +3,7 @@
 //! and unlocks; no lock is held across an await.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -13,9 +13,8 @@ use dosmos_proto::time::Clock;
 use dosmos_proto::wire::ApReply;
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::outgoing::{Outgoing, SlowPeers, Stuck};
+use super::outgoing::{Outgoing, SlowLines, Stuck};
 use crate::core::Core;
 use crate::core::messages::{Body, Input, Output};
 use crate::recorder::Recorder;
@@ -36,7 +35,7 @@ pub(super) struct Shared {
     pub(super) farewell: Notify,
     /// Messages come in bursts: the next is waited for awake.
     pub(super) spinner: Spinner,
-    pub(super) slow_peers: SlowPeers,
+    pub(super) slow_peers: SlowLines,
     recording_up: AtomicBool,
     /// The event manager was connected at some time.
     recording_was_up: AtomicBool,
@@ -55,9 +54,17 @@ pub(super) struct State {
 
 pub(super) struct ApLink {
     pub(super) session: u64,
-    pub(super) sender: UnboundedSender<ApReply>,
-    /// Replies not yet taken by the connection.
-    pub(super) backlog: Arc<AtomicUsize>,
+    pub(super) outgoing: Outgoing<ApReply>,
+}
+
+/// Tells an application process something; notes if so much waits for it that its session has to end.
+fn tell(state: &State, ap: ApId, reply: ApReply, full: &mut Vec<(ApId, Stuck)>) {
+    // If it is not here any more it needs no reply.
+    if let Some(link) = state.aps.get(&ap)
+        && let Err(why) = link.outgoing.send(reply)
+    {
+        full.push((ap, why));
+    }
 }
 
 pub(super) struct PeerLink {
@@ -94,7 +101,7 @@ impl Shared {
             room: Notify::new(),
             farewell: Notify::new(),
             spinner: Spinner::default(),
-            slow_peers: SlowPeers::default(),
+            slow_peers: SlowLines::default(),
             recording_up: AtomicBool::new(false),
             recording_was_up: AtomicBool::new(false),
         }
@@ -126,7 +133,7 @@ impl Shared {
             return;
         }
         let cost = self.clock.now() - since;
-        let mut stuck = Vec::new();
+        let (mut stuck, mut full) = (Vec::new(), Vec::new());
         for output in out.drain(..) {
             match output {
                 Output::Reply {
@@ -135,19 +142,12 @@ impl Shared {
                     reply,
                     remote,
                 } => {
-                    if let Some(link) = state.aps.get(&ap) {
-                        link.backlog.fetch_add(1, Ordering::Relaxed);
-                        // A receiver that is gone ends its session itself.
-                        let mut reply = wire::ap::reply(id, reply);
-                        reply.remote = remote;
-                        let _ = link.sender.send(reply);
-                    }
+                    let mut reply = wire::ap::reply(id, reply);
+                    reply.remote = remote;
+                    tell(state, ap, reply, &mut full);
                 }
                 Output::Invalidate { ap, object } => {
-                    if let Some(link) = state.aps.get(&ap) {
-                        link.backlog.fetch_add(1, Ordering::Relaxed);
-                        let _ = link.sender.send(wire::ap::invalidate(object));
-                    }
+                    tell(state, ap, wire::ap::invalidate(object), &mut full);
                 }
                 Output::Update {
                     ap,
@@ -155,10 +155,8 @@ impl Shared {
                     version,
                     data,
                 } => {
-                    if let Some(link) = state.aps.get(&ap) {
-                        link.backlog.fetch_add(1, Ordering::Relaxed);
-                        let _ = link.sender.send(wire::ap::update(object, version, data));
-                    }
+                    let update = wire::ap::update(object, version, data);
+                    tell(state, ap, update, &mut full);
                 }
                 Output::Recall {
                     ap,
@@ -166,11 +164,8 @@ impl Shared {
                     delegation,
                     wanted,
                 } => {
-                    if let Some(link) = state.aps.get(&ap) {
-                        link.backlog.fetch_add(1, Ordering::Relaxed);
-                        let recall = wire::ap::recall(object, delegation, wanted);
-                        let _ = link.sender.send(recall);
-                    }
+                    let recall = wire::ap::recall(object, delegation, wanted);
+                    tell(state, ap, recall, &mut full);
                 }
                 Output::Send { to, mut message } => {
                     let ours = message.source == self.me;
@@ -199,6 +194,17 @@ impl Shared {
         }
         for (peer, why) in stuck {
             self.give_up(state, since, peer, why);
+        }
+        for (ap, why) in full {
+            self.give_up_ap(state, since, ap, why);
+        }
+    }
+
+    /// Ends the session of an application process that does not take its replies.
+    fn give_up_ap(&self, state: &mut State, now: Nanos, ap: ApId, why: Stuck) {
+        if let Some(link) = state.aps.remove(&ap) {
+            link.outgoing.give_up(why);
+            self.feed_locked(state, now, Input::ApGone(ap));
         }
     }
 

@@ -33,6 +33,32 @@ pub enum Told {
     Recall(ObjectId, u64, Wanted),
 }
 
+/// A process's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Skewed {
+    /// When it was ahead of cluster time by `ahead_ns`.
+    pub epoch: Nanos,
+    pub ahead_ns: i64,
+    /// What it gains, in millionths.
+    pub ppm: i64,
+}
+
+impl Skewed {
+    /// What it says at a cluster time.
+    pub fn says(&self, cluster: Nanos) -> Nanos {
+        let since = i128::from(cluster.0) - i128::from(self.epoch.0);
+        let gained = since * i128::from(self.ppm) / 1_000_000;
+        cluster.shifted(self.ahead_ns + gained as i64)
+    }
+
+    /// When it says that, to the nanosecond.
+    pub fn true_time(&self, local: Nanos) -> Nanos {
+        let since = i128::from(local.0) - i128::from(self.epoch.0) - i128::from(self.ahead_ns);
+        let truly = since * 1_000_000 / (1_000_000 + i128::from(self.ppm));
+        self.epoch.shifted(truly as i64)
+    }
+}
+
 /// The cluster.
 pub struct Cluster {
     pub topology: Arc<Topology>,
@@ -53,6 +79,8 @@ pub struct Cluster {
     pub silent: bool,
     pub log: Vec<String>,
     pub now: Nanos,
+    /// What the processes have for it.
+    pub clocks: Vec<Skewed>,
     next_id: u64,
     pub replies: HashMap<(ApId, u64), Reply>,
     pub told: VecDeque<(ApId, Told)>,
@@ -101,6 +129,7 @@ impl Cluster {
             silent: false,
             log: Vec::new(),
             now: Nanos(1_000_000),
+            clocks: vec![Skewed::default(); count as usize],
             next_id: 1,
             replies: HashMap::new(),
             told: VecDeque::new(),
@@ -215,7 +244,8 @@ impl Cluster {
         let mp = self.mp_of(ap);
         let name = self.topology.ap_name(ap);
         let mut out = std::mem::take(&mut self.out);
-        let result = self.cores[mp.index()].connect(self.now, &name, &mut out);
+        let now = self.clocks[mp.index()].says(self.now);
+        let result = self.cores[mp.index()].connect(now, &name, &mut out);
         self.out = out;
         self.collect(mp);
         result.map(|_| ())
@@ -233,7 +263,8 @@ impl Cluster {
 
     pub fn feed(&mut self, mp: MpId, input: Input) {
         let mut out = std::mem::take(&mut self.out);
-        self.cores[mp.index()].handle(self.now, input, &mut out);
+        let now = self.clocks[mp.index()].says(self.now);
+        self.cores[mp.index()].handle(now, input, &mut out);
         self.out = out;
         self.collect(mp);
     }

@@ -6,6 +6,7 @@
 //! seed, `DOSMOS_CASES=n` the number of seeds.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod clocks;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../../dsm-lib/src/cache/held.rs"]

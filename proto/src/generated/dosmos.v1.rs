@@ -1626,9 +1626,18 @@ pub struct ClockEstimate {
     /// growth of the offset, in nanoseconds per second
     #[prost(sint64, tag = "3")]
     pub drift_ppb: i64,
-    /// bound of the error of the offset, then
+    /// bound of the error of the offset, from since_ns to until_ns
     #[prost(uint64, tag = "4")]
     pub error_ns: u64,
+    /// the first exchange that it is made of, by the sender's clock
+    #[prost(uint64, tag = "5")]
+    pub since_ns: u64,
+    /// the last one
+    #[prost(uint64, tag = "6")]
+    pub until_ns: u64,
+    /// growth of the bound before and after, in nanoseconds per second
+    #[prost(uint64, tag = "7")]
+    pub growth_ppb: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClockSample {
@@ -1638,6 +1647,9 @@ pub struct ClockSample {
     pub received_ns: u64,
     #[prost(uint64, tag = "3")]
     pub replied_ns: u64,
+    /// which clock: when the event manager was started. Samples of another one do not count
+    #[prost(uint64, tag = "4")]
+    pub clock: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IngestReply {
@@ -1909,6 +1921,23 @@ pub struct Catalog {
     /// identity of the run, 16 bytes
     #[prost(bytes = "bytes", tag = "10")]
     pub run: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "11")]
+    pub clocks: ::prost::alloc::vec::Vec<ProcessClock>,
+}
+/// How the times of a memory process's records were corrected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProcessClock {
+    #[prost(uint32, tag = "1")]
+    pub mp: u32,
+    /// cluster time minus its clock, at last
+    #[prost(sint64, tag = "2")]
+    pub offset_ns: i64,
+    /// growth of that, in nanoseconds per second, at last
+    #[prost(sint64, tag = "3")]
+    pub drift_ppb: i64,
+    /// the most that a time of its records may be off; the highest number: not known
+    #[prost(uint64, tag = "4")]
+    pub error_ns: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankRequest {

@@ -227,6 +227,7 @@ fn catalog(world: &World, outcome: &Outcome) -> Catalog {
     let starts = outcome.records.iter().map(|r| r.start);
     let ends = outcome.records.iter().map(Record::end);
     Catalog {
+        clocks: Vec::new(),
         run: None,
         event_managers: vec!["emp0".into()],
         topology: world.topology.clone(),

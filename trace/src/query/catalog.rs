@@ -1,9 +1,10 @@
 //! What a trace is about: processes, variables, barriers, meta-objects.
 
-use dosmos_proto::{GroupId, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{GroupId, MpId, ObjectId, Topology, VarId, Variable};
 use serde::{Deserialize, Serialize};
 
 use super::{Completeness, TimeRange};
+use crate::clock::{self, Apart, ProcessClock};
 use crate::meta::{PrimaryMeta, SecondaryMeta};
 use crate::run::RunId;
 
@@ -35,6 +36,8 @@ pub struct Catalog {
     pub extent: Option<TimeRange>,
     /// Number of records.
     pub records: u64,
+    /// How the times of the records of each memory process were corrected, by its number.
+    pub clocks: Vec<ProcessClock>,
     /// What is missing.
     pub completeness: Completeness,
     /// Answered by a running event manager: more may come.
@@ -45,6 +48,11 @@ impl Catalog {
     /// The variable called `name`.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.iter().find(|v| v.spec().name() == name)
+    }
+
+    /// How far the times of two memory processes can be apart.
+    pub fn apart(&self, a: MpId, b: MpId) -> Apart {
+        clock::apart(&self.clocks, &self.topology, a, b)
     }
 
     /// Name of a variable or barrier, or its number if unknown.

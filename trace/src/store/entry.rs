@@ -4,6 +4,7 @@ use dosmos_proto::{EmpId, MpId, PhaseTimes, Variable};
 use serde::{Deserialize, Serialize};
 
 use super::imported::Imported;
+use crate::clock::Correction;
 use crate::meta::{HandOver, SecondaryContent};
 use crate::query::BarrierName;
 use crate::record::Record;
@@ -89,6 +90,15 @@ pub enum Event {
     },
     /// The records come from a file, not from memory processes.
     Imported(Imported),
+    /// How the times of a memory process's records are corrected from here on.
+    Clock {
+        /// The memory process.
+        mp: MpId,
+        /// Which start of it.
+        incarnation: u64,
+        /// By what, and how far they may be off.
+        correction: Correction,
+    },
 }
 
 /// What one commit adds to the log.

@@ -15,6 +15,7 @@ use super::imported::Imported;
 use super::ledger::Extent;
 use super::manifest::Removed;
 use crate::chunk::Summary;
+use crate::clock::{Correction, ProcessClock};
 use crate::query::{BarrierName, Completeness, TimeRange};
 use crate::selection::Selection;
 
@@ -93,6 +94,8 @@ pub(super) struct Index {
     selections: BTreeMap<MpId, Vec<(u64, Selection)>>,
     /// Starts of memory processes that reported here, and whether they said that they had reported everything.
     reports: BTreeMap<(MpId, u64), bool>,
+    /// How the times of each start of a memory process were corrected at last, with the bound of all so far.
+    clocks: BTreeMap<(MpId, u64), Correction>,
     /// What the file said that the records come from, if they do.
     pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
@@ -145,6 +148,15 @@ impl Index {
                 *self.reports.entry((*mp, *incarnation)).or_default() |= *ended;
             }
             Event::Imported(imported) => self.imported = Some(imported.clone()),
+            Event::Clock {
+                mp,
+                incarnation,
+                correction,
+            } => {
+                let start = (*mp, *incarnation);
+                let correction = correction.after(self.clocks.get(&start));
+                self.clocks.insert(start, correction);
+            }
             Event::Times(piece) => self.times(piece),
             Event::HandOver(_) | Event::Received { .. } => {}
         }
@@ -157,6 +169,17 @@ impl Index {
         if selection.leaves_out().is_some() && !known.contains(&said) {
             known.push(said);
         }
+    }
+
+    /// What is known of the clocks of the memory processes, by number.
+    pub(super) fn clocks(&self) -> Vec<ProcessClock> {
+        let mut clocks: BTreeMap<MpId, ProcessClock> = BTreeMap::new();
+        for (&(mp, _), corrected) in &self.clocks {
+            let its = ProcessClock::new(mp, corrected);
+            let its = clocks.get(&mp).map_or(its, |before| its.after(before));
+            clocks.insert(mp, its);
+        }
+        clocks.into_values().collect()
     }
 
     /// Memory processes of this event manager that did not report to their end; none where nobody says who reports.
@@ -331,12 +354,19 @@ impl Index {
             });
         let imported = self.imported.iter().cloned().map(Event::Imported);
         let times = self.phases.values().copied().map(Event::Times);
+        let clocks = self.clocks.iter();
+        let clocks = clocks.map(|(&(mp, incarnation), &correction)| Event::Clock {
+            mp,
+            incarnation,
+            correction,
+        });
         variables
             .chain(barriers)
             .chain(counters)
             .chain(selections)
             .chain(reports)
             .chain(imported)
+            .chain(clocks)
             .chain(times)
             .collect()
     }

@@ -60,7 +60,8 @@ impl Snapshot {
                 | Event::Selection { .. }
                 | Event::Report { .. }
                 | Event::Times(_)
-                | Event::Imported(_),
+                | Event::Imported(_)
+                | Event::Clock { .. },
             ) => {}
         }
     }

@@ -97,6 +97,7 @@ impl StoreView {
             barriers: index.barriers.values().cloned().collect(),
             extent: index.extent(),
             records: index.records(),
+            clocks: index.clocks(),
             completeness: self.lacking(index),
             live: self.live,
         })

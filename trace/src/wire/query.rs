@@ -1,7 +1,8 @@
 //! Questions and answers.
 
-use dosmos_proto::{ApId, GroupId, Malformed, Nanos, ObjectId, Topology, VarId, wire};
+use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId, Topology, VarId, wire};
 
+use crate::clock::ProcessClock;
 use crate::query::{
     BarrierName, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
     HistoryQuery, OriginCounts, TimeRange,
@@ -207,6 +208,7 @@ impl From<Catalog> for wire::Catalog {
             first_ns: extent.from.0,
             last_ns: extent.to.0,
             records: c.records,
+            clocks: c.clocks.into_iter().map(Into::into).collect(),
             completeness: Some(c.completeness.into()),
             live: c.live,
         }
@@ -235,9 +237,32 @@ impl TryFrom<wire::Catalog> for Catalog {
                 to: Nanos(c.last_ns),
             }),
             records: c.records,
+            clocks: c.clocks.into_iter().map(Into::into).collect(),
             completeness: c.completeness.unwrap_or_default().into(),
             live: c.live,
         })
+    }
+}
+
+impl From<ProcessClock> for wire::ProcessClock {
+    fn from(c: ProcessClock) -> Self {
+        Self {
+            mp: c.mp.0,
+            offset_ns: c.offset_ns,
+            drift_ppb: c.drift_ppb,
+            error_ns: c.error.unwrap_or(Nanos::MAX).0,
+        }
+    }
+}
+
+impl From<wire::ProcessClock> for ProcessClock {
+    fn from(c: wire::ProcessClock) -> Self {
+        Self {
+            mp: MpId(c.mp),
+            offset_ns: c.offset_ns,
+            drift_ppb: c.drift_ppb,
+            error: (c.error_ns < u64::MAX).then_some(Nanos(c.error_ns)),
+        }
     }
 }
 

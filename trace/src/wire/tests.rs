@@ -10,6 +10,7 @@ use dosmos_proto::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::clock::ProcessClock;
 use crate::meta::{
     Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
 };
@@ -211,6 +212,7 @@ fn catalog() -> impl Strategy<Value = Catalog> {
         any::<(u64, bool)>(),
         completeness(),
         any::<Option<u128>>(),
+        list(any::<(u32, [i64; 2], Option<u32>)>()),
     )
         .prop_map(move |c| Catalog {
             run: c.5.map(RunId::from_bits),
@@ -222,7 +224,19 @@ fn catalog() -> impl Strategy<Value = Catalog> {
             records: c.3.0,
             live: c.3.1,
             completeness: c.4,
+            clocks: c.6.into_iter().map(process_clock).collect(),
         })
+}
+
+fn process_clock(
+    (mp, [offset_ns, drift_ppb], error): (u32, [i64; 2], Option<u32>),
+) -> ProcessClock {
+    ProcessClock {
+        mp: MpId(mp),
+        offset_ns,
+        drift_ppb,
+        error: error.map(|e| Nanos(e.into())),
+    }
 }
 
 fn point() -> impl Strategy<Value = HistoryPoint> {
