@@ -55,7 +55,7 @@ pub(crate) struct InstructionsArgs {
     /// Write the counts to this file, for --check
     #[arg(long, value_name = "FILE.json")]
     pub(crate) json: Option<PathBuf>,
-    /// Only run one path, so many operations of it: what is counted
+    /// Only run one path, for this number of operations: what is counted
     #[arg(long, hide = true, requires = "operations")]
     pub(crate) path: Option<String>,
     #[arg(long, hide = true, requires = "path")]

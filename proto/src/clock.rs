@@ -54,7 +54,7 @@ impl ClockEstimate {
     }
 }
 
-/// So many billionths of a length of time, rounded up.
+/// A number of billionths of a length of time, rounded up.
 fn part(of: Nanos, ppb: u64) -> Nanos {
     let part = (u128::from(of.0) * u128::from(ppb)).div_ceil(1_000_000_000);
     Nanos(u64::try_from(part).unwrap_or(u64::MAX))

@@ -72,12 +72,13 @@ fn read(file: &Path) -> anyhow::Result<Counted> {
 
 /// Prints both, and fails if they differ by more than the tolerance.
 fn check(now: &Counted, before: &Counted) -> anyhow::Result<()> {
-    ensure!(
-        now.compiler == before.compiler,
-        "the committed counts are of {}, this program of {}: write new ones with --json",
-        before.compiler,
-        now.compiler
-    );
+    if now.compiler != before.compiler {
+        output::note(&format!(
+            "NOT COMPARED: the committed counts are of {}, this program of {}; write new ones with --json",
+            before.compiler, now.compiler
+        ));
+        return Ok(());
+    }
     let mut differ = Vec::new();
     for (name, count) in &now.paths {
         let Some(was) = before.paths.get(name) else {
@@ -114,7 +115,7 @@ fn round(count: f64) -> f64 {
     (count / unit).round() * unit
 }
 
-/// Instructions of a whole process that runs so many operations of a path.
+/// Instructions of a whole process that runs a number of operations of a path.
 fn collected(path: &str, operations: u64) -> anyhow::Result<u64> {
     let mut command = Command::new("valgrind");
     command
@@ -185,9 +186,12 @@ mod tests {
             let error = check(&now, &before).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
-        let mut other = counted(&[("read", 1000.0), ("write", 500.0)]);
+        let mut other = counted(&[("read", 2000.0)]);
         other.compiler = "rustc 2".into();
-        assert!(check(&other, &before).is_err());
+        assert!(
+            check(&other, &before).is_ok(),
+            "another compiler makes other code"
+        );
     }
 
     #[test]

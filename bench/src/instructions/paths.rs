@@ -1,4 +1,4 @@
-//! The paths: each runs so many operations and nothing else, in one thread.
+//! The paths: each runs a number of operations and nothing else, in one thread.
 
 use std::hint::black_box;
 
