@@ -107,12 +107,11 @@ fn check(now: &Counted, before: &Counted) -> anyhow::Result<()> {
     )
 }
 
-/// To three digits: more do not mean anything.
+/// To four digits, or a whole number: more do not mean anything.
 fn round(count: f64) -> f64 {
-    let unit = 10f64
-        .powi(count.abs().max(1.0).log10().floor() as i32 - 3)
-        .min(1.0);
-    (count / unit).round() * unit
+    let digits = 3 - count.abs().max(1.0).log10().floor() as i32;
+    let scale = 10f64.powi(digits.max(0));
+    (count * scale).round() / scale
 }
 
 /// Instructions of a whole process that runs a number of operations of a path.
@@ -202,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_four_digits() {
+    fn counts_have_four_digits_or_are_whole() {
         assert_eq!(round(0.0), 0.0);
-        assert_eq!(round(12.345), 12.35);
-        assert_eq!(round(12345.6), 12350.0);
+        assert_eq!(round(12.346), 12.35);
+        assert_eq!(round(12345.6), 12346.0);
     }
 }
