@@ -1,6 +1,6 @@
 //! `dosmos-bench instructions`: how many instructions an operation takes on the paths that every access, record and
 //! query goes through. Times differ by a factor of three between machines; these do not, so they are compared with
-//! committed ones in CI.
+//! committed ones (`.ci/instructions`).
 //!
 //! Each path runs twice in a process of its own under callgrind, the second time with twice as many operations: the
 //! difference is what the operations take, without what is around them.
