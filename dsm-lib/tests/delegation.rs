@@ -3,14 +3,8 @@
 
 mod fake;
 
-use dsm_lib::{Cache, Dsm, Error, Settings, Vector};
+use dsm_lib::{Cache, Dsm, Error, Vector};
 use fake::Fake;
-
-fn connect(fake: &Fake) -> Dsm {
-    let mut settings = Settings::new(fake.address.clone(), "ap0");
-    settings.token = Some(fake::token());
-    Dsm::connect(settings).unwrap()
-}
 
 /// A vector of four elements that is cached in application processes, of a name that the fake gives away.
 fn own(dsm: &Dsm) -> Vector<i64> {
@@ -26,7 +20,7 @@ fn since(fake: &Fake, mark: usize) -> Vec<String> {
 #[test]
 fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recalled() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     let object = v.object(0).unwrap();
     let mut edit = object.edit().unwrap();
@@ -85,7 +79,7 @@ fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recall
 #[test]
 fn an_object_that_is_changed_again_and_again_is_asked_for() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     let mark = fake.log().len();
     for i in 0..50 {
@@ -118,7 +112,7 @@ fn an_object_that_is_changed_again_and_again_is_asked_for() {
 #[test]
 fn an_object_that_is_changed_ahead_of_time_is_asked_for_too() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     let mark = fake.log().len();
     let object = v.object(0).unwrap();
@@ -136,7 +130,7 @@ fn an_object_that_is_changed_ahead_of_time_is_asked_for_too() {
 #[test]
 fn what_others_read_is_published_before_this_process_synchronises() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     v.object(0).unwrap().edit().unwrap()[1] = 5;
     dsm.barrier_named("part").unwrap();
@@ -159,9 +153,28 @@ fn what_others_read_is_published_before_this_process_synchronises() {
 }
 
 #[test]
+fn what_others_read_is_published_before_a_recall_is_answered() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let v = own(&dsm);
+    let asks = dsm.vector::<i64>("recall", 1).declare().unwrap();
+    v.object(0).unwrap().edit().unwrap()[1] = 5;
+    dsm.barrier_named("part").unwrap();
+    let mark = fake.log().len();
+    v.object(0).unwrap().edit().unwrap()[2] = 6;
+    // A read tells nobody of a change; the answer to the recall, which comes with its reply, may.
+    asks.get(0).unwrap();
+    dsm.publish().unwrap();
+    let log = since(&fake, mark);
+    let at = |text: &str| log.iter().position(|l| l.contains(text));
+    let (published, returned) = (at("published 1 parts"), at("returned 1 parts"));
+    assert!(published.is_some() && published < returned, "{log:?}");
+}
+
+#[test]
 fn a_recall_is_answered_at_the_end_of_an_edit() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     let object = v.object(0).unwrap();
     let mut edit = object.edit().unwrap();
@@ -185,7 +198,7 @@ fn a_recall_is_answered_at_the_end_of_an_edit() {
 #[test]
 fn a_process_that_leaves_gives_back_what_it_has() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     own(&dsm).object(0).unwrap().edit().unwrap()[3] = 9;
     dsm.close().unwrap();
     let log = fake.log();
@@ -196,7 +209,7 @@ fn a_process_that_leaves_gives_back_what_it_has() {
 #[test]
 fn an_object_that_was_taken_away_is_said_once() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = own(&dsm);
     v.object(0).unwrap().edit().unwrap()[0] = 1;
     dsm.barrier_named("steal").unwrap();
@@ -211,7 +224,7 @@ fn an_object_that_was_taken_away_is_said_once() {
 fn a_process_that_lost_an_object_can_still_leave() {
     for closes in [true, false] {
         let fake = Fake::start();
-        let dsm = connect(&fake);
+        let dsm = fake.connect();
         own(&dsm).object(0).unwrap().edit().unwrap()[0] = 1;
         dsm.barrier_named("steal").unwrap();
         let (left, has_left) = std::sync::mpsc::channel();

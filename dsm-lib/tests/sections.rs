@@ -7,25 +7,13 @@ mod fake;
 
 use std::time::Duration;
 
-use dsm_lib::{Cache, Dsm, Error, ErrorCode, LockKind, Settings, Vector};
+use dsm_lib::{Cache, Error, ErrorCode, LockKind, Vector};
 use fake::Fake;
-
-fn settings(fake: &Fake) -> Settings {
-    let mut settings = Settings::new(fake.address.clone(), "ap0");
-    settings.token = Some(fake::token());
-    settings.deadline = Duration::from_secs(20);
-    settings.grace = Duration::from_millis(10);
-    settings
-}
-
-fn connect(fake: &Fake) -> Dsm {
-    Dsm::connect(settings(fake)).unwrap()
-}
 
 #[test]
 fn a_section_is_a_slice_that_is_written_at_its_release() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<f64> = dsm.vector("v", 5).declare().unwrap();
     let mut section = v.object(0).unwrap().acquire().unwrap();
     assert_eq!(section.values().unwrap(), [0.0; 5]);
@@ -57,7 +45,7 @@ fn a_section_is_a_slice_that_is_written_at_its_release() {
 #[test]
 fn a_section_takes_two_messages_however_much_is_done_in_it() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<i64> = dsm.vector("near", 1000).declare().unwrap();
     let object = v.object(0).unwrap();
     let mark = fake.log().len();
@@ -113,7 +101,7 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
 #[test]
 fn a_section_of_a_large_object_fetches_it_when_many_accesses_were_sent() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<i64> = dsm.vector("large", 16 << 10).declare().unwrap();
     let object = v.object(0).unwrap();
     let mark = fake.log().len();
@@ -139,7 +127,7 @@ fn a_section_of_a_large_object_fetches_it_when_many_accesses_were_sent() {
 #[test]
 fn a_copy_is_void_when_a_section_that_wrote_is_released() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let near = dsm.vector::<i64>("near", 4).cache(Cache::Ap);
     let v: Vector<i64> = near.declare().unwrap();
     assert_eq!(v.get(1).unwrap(), 0); // kept
@@ -152,7 +140,7 @@ fn a_copy_is_void_when_a_section_that_wrote_is_released() {
 #[test]
 fn a_dropped_section_is_released_before_the_drop_returns() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     drop(n.acquire().unwrap());
     assert_eq!(fake.log().last().unwrap(), "release n");
@@ -162,7 +150,7 @@ fn a_dropped_section_is_released_before_the_drop_returns() {
 #[test]
 fn a_release_that_failed_can_be_repeated() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("unsteady").declare().unwrap();
     let failed = n.acquire().unwrap().release().unwrap_err();
     assert_eq!(failed.error.code(), Some(ErrorCode::Unreachable));
@@ -174,7 +162,7 @@ fn a_release_that_failed_can_be_repeated() {
 fn a_section_whose_release_failed_is_released_when_it_is_dropped() {
     for asynchronous in [false, true] {
         let fake = Fake::start();
-        let dsm = connect(&fake);
+        let dsm = fake.connect();
         let n = dsm.scalar::<i64>("unsteady").declare().unwrap();
         let section = n.acquire().unwrap();
         match asynchronous {
@@ -195,7 +183,7 @@ fn a_section_whose_release_failed_is_released_when_it_is_dropped() {
 #[test]
 fn a_release_call_that_is_dropped_is_not_sent_again() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     drop(n.acquire().unwrap().release_async());
     n.acquire().unwrap().release().unwrap();
@@ -206,7 +194,7 @@ fn a_release_call_that_is_dropped_is_not_sent_again() {
 #[test]
 fn every_operation_in_a_section_that_was_lost_fails() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = dsm.vector::<i64>("v", 4).declare().unwrap();
     let object = v.object(0).unwrap();
     let section = object.acquire().unwrap();
@@ -235,7 +223,7 @@ fn every_operation_in_a_section_that_was_lost_fails() {
 #[test]
 fn the_release_of_a_queue_lock_does_not_wait_for_ever_for_a_successor_that_died() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = dsm
         .vector::<i64>("m", 1)
         .lock(LockKind::Mcs)
@@ -268,7 +256,7 @@ fn the_release_of_a_queue_lock_does_not_wait_for_ever_for_a_successor_that_died(
 #[test]
 fn threads_of_one_process_do_not_take_the_same_place_in_a_queue() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = dsm
         .vector::<i64>("m", 1)
         .lock(LockKind::Mcs)
@@ -303,7 +291,7 @@ fn threads_of_one_process_do_not_take_the_same_place_in_a_queue() {
 #[test]
 fn acquiring_twice_is_an_error_and_not_a_deadlock() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     let section = n.acquire().unwrap();
     let error = n.acquire().unwrap_err();
@@ -318,7 +306,7 @@ fn acquiring_twice_is_an_error_and_not_a_deadlock() {
 #[test]
 fn a_lock_granted_to_a_dropped_call_is_given_back() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("late").declare().unwrap();
     let call = n.acquire_async();
     drop(call);
@@ -335,7 +323,7 @@ fn a_lock_granted_to_a_dropped_call_is_given_back() {
 #[test]
 fn a_section_of_a_lost_session_is_dropped_without_hanging() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     let mut section = n.acquire().unwrap();
     drop(fake);

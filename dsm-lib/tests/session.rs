@@ -8,27 +8,14 @@ mod fake;
 use std::time::Duration;
 
 use dsm_lib::{
-    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Scalar, Settings, Variable,
-    Vector,
+    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Scalar, Variable, Vector,
 };
 use fake::Fake;
-
-fn settings(fake: &Fake) -> Settings {
-    let mut settings = Settings::new(fake.address.clone(), "ap0");
-    settings.token = Some(fake::token());
-    settings.deadline = Duration::from_secs(20);
-    settings.grace = Duration::from_millis(10);
-    settings
-}
-
-fn connect(fake: &Fake) -> Dsm {
-    Dsm::connect(settings(fake)).unwrap()
-}
 
 #[test]
 fn a_program_knows_its_place() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     assert_eq!((dsm.rank(), dsm.size()), (0, 2));
     assert_eq!((dsm.group_rank(), dsm.group_size()), (0, 1));
     assert_eq!((dsm.name(), dsm.group()), ("ap0", "/g"));
@@ -47,7 +34,7 @@ fn a_program_knows_its_place() {
 #[test]
 fn a_copy_in_this_process_is_read_without_a_message_until_it_is_void() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<u64> = dsm.vector("v", 4).cache(Cache::Ap).declare().unwrap();
     let object = v.object(0).unwrap();
     assert_eq!(object.get(3).unwrap(), 0); // fetches all of it
@@ -85,7 +72,7 @@ fn a_copy_in_this_process_is_read_without_a_message_until_it_is_void() {
 #[test]
 fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let declared = dsm.vector::<u64>("large", 4096).cache(Cache::Ap).declare();
     let object = declared.unwrap().object(0).unwrap();
     let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read large").count();
@@ -101,7 +88,7 @@ fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
 #[test]
 fn an_edit_writes_what_was_changed_and_nothing_else() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<i32> = dsm.vector("v", 8).declare().unwrap();
     let object = v.object(0).unwrap();
     let mut edit = object.edit().unwrap();
@@ -127,7 +114,7 @@ fn an_edit_writes_what_was_changed_and_nothing_else() {
 #[test]
 fn values_are_written_and_read_as_wholes_and_parts() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let grid = dsm
         .matrix::<f64>("grid", 5, 3)
         .split_rows(2)
@@ -163,7 +150,7 @@ fn values_are_written_and_read_as_wholes_and_parts() {
 #[test]
 fn the_owner_adds_to_elements_in_one_message() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v: Vector<i64> = dsm.vector("v", 5).declare().unwrap();
     let object = v.object(0).unwrap();
     object.write(&[1, 2, 3, 4, 5]).unwrap();
@@ -189,7 +176,7 @@ fn the_owner_adds_to_elements_in_one_message() {
 #[test]
 fn all_objects_are_read_at_once_and_put_together() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let grid = dsm
         .matrix::<u32>("reverse-blocks", 5, 7)
         .split_blocks(2, 3)
@@ -215,7 +202,7 @@ fn all_objects_are_read_at_once_and_put_together() {
 #[test]
 fn sections_and_atomics_work_and_are_counted() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     let mut section = n.acquire().unwrap();
     section.write(section.read().unwrap() - 5).unwrap();
@@ -246,7 +233,7 @@ fn sections_and_atomics_work_and_are_counted() {
 #[test]
 fn a_dropped_arrival_at_a_barrier_is_taken_back() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     drop(dsm.barrier_named_async("silent"));
     drop(dsm.publish_async()); // takes no effect on others: it is not taken back
     dsm.barrier().unwrap();
@@ -264,7 +251,7 @@ fn a_dropped_arrival_at_a_barrier_is_taken_back() {
 #[test]
 fn replies_out_of_order_find_their_calls() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = dsm.vector::<u32>("reverse", 3).split(3).declare().unwrap();
     // Only because all three are under way at once does the fake answer at all.
     let calls: Vec<_> = v
@@ -281,7 +268,7 @@ fn replies_out_of_order_find_their_calls() {
 fn calls_are_futures_for_any_executor() {
     let fake = Fake::start();
     futures::executor::block_on(async {
-        let dsm = Dsm::connect_async(settings(&fake)).await.unwrap();
+        let dsm = Dsm::connect_async(fake.settings()).await.unwrap();
         let v = dsm.vector::<u64>("reverse", 3).split(3).declare_async();
         let v = v.await.unwrap();
         let sums = futures::future::join_all(v.objects().map(|o| o.fetch_add_async(0, 4)));
@@ -300,7 +287,7 @@ fn calls_are_futures_for_any_executor() {
 #[test]
 fn a_memory_process_that_never_answers_is_a_deadline() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("silent").declare().unwrap();
     let hasty = n.with_deadline(Duration::from_millis(20));
     let object = hasty.object(0).unwrap();
@@ -320,7 +307,7 @@ fn a_memory_process_that_never_answers_is_a_deadline() {
 #[test]
 fn a_shorter_deadline_is_kept_while_a_longer_one_runs() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("silent").declare().unwrap();
     let long = n.read_async();
     let hasty = n.with_deadline(Duration::from_millis(5));
@@ -333,7 +320,7 @@ fn a_shorter_deadline_is_kept_while_a_longer_one_runs() {
 fn when_the_connection_dies_everything_under_way_fails() {
     for name in ["fatal", "deadly"] {
         let fake = Fake::start();
-        let dsm = connect(&fake);
+        let dsm = fake.connect();
         let silent = dsm.scalar::<i64>("silent").declare().unwrap();
         let bad = dsm.scalar::<i64>(name).declare().unwrap();
         let waiting = [silent.read_async(), silent.read_async(), bad.read_async()];
@@ -356,7 +343,7 @@ fn when_the_connection_dies_everything_under_way_fails() {
 #[test]
 fn wrong_types_shapes_and_names_are_told() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     dsm.matrix::<f64>("grid", 4, 4).declare().unwrap();
     let error = dsm.open::<Matrix<i32>>("grid").unwrap_err();
     let expected = Error::WrongType {
@@ -386,7 +373,7 @@ fn wrong_types_shapes_and_names_are_told() {
 #[test]
 fn what_is_out_of_range_is_told_without_asking() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let v = dsm.vector::<u8>("bytes", 10).split(3).declare().unwrap();
     let part = v.object(0).unwrap();
     let before = fake.log().len();
@@ -423,7 +410,7 @@ fn what_is_out_of_range_is_told_without_asking() {
 #[test]
 fn declarations_that_make_no_sense_are_told_without_asking() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     for (error, says) in [
         (
             dsm.vector::<f64>("v", 3).split(4).declare().unwrap_err(),
@@ -449,12 +436,12 @@ fn declarations_that_make_no_sense_are_told_without_asking() {
 #[test]
 fn nobody_to_connect_to_is_told_with_the_address() {
     let fake = Fake::start();
-    let mut unknown = settings(&fake);
+    let mut unknown = fake.settings();
     unknown.ap = "stranger".into();
     let error = Dsm::connect(unknown).unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::UnknownProcess));
 
-    let mut nobody = settings(&fake);
+    let mut nobody = fake.settings();
     drop(fake);
     nobody.connect_timeout = Duration::from_millis(50);
     let error = Dsm::connect(nobody.clone()).unwrap_err();
@@ -468,7 +455,7 @@ fn nobody_to_connect_to_is_told_with_the_address() {
 #[test]
 fn after_close_clones_and_handles_say_so() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     dsm.clone().close().unwrap();
     assert!(matches!(n.read(), Err(Error::Closed { .. })));
@@ -478,7 +465,7 @@ fn after_close_clones_and_handles_say_so() {
 #[test]
 fn the_last_handle_dropped_says_bye() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<i64>("n").declare().unwrap();
     drop(dsm);
     n.write(1).unwrap();
@@ -489,7 +476,7 @@ fn the_last_handle_dropped_says_bye() {
 #[test]
 fn many_threads_share_a_session() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<u64>("n").declare().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -505,7 +492,7 @@ fn blocking_works_inside_a_runtime_of_the_programs_own() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     runtime.block_on(async {
-        let dsm = connect(&fake);
+        let dsm = fake.connect();
         let n = dsm.scalar::<u64>("n").declare().unwrap();
         assert_eq!(n.fetch_add(1).unwrap(), 0);
         assert_eq!(n.fetch_add_async(1).await.unwrap(), 1);
@@ -517,7 +504,7 @@ fn blocking_works_inside_a_runtime_of_the_programs_own() {
 #[test]
 fn a_call_under_way_is_served_while_the_program_computes() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<u64>("n").declare().unwrap();
     for i in 0..200 {
         assert_eq!(n.fetch_add(1).unwrap(), 2 * i);
@@ -534,7 +521,7 @@ fn a_call_under_way_is_served_while_the_program_computes() {
 #[test]
 fn blocking_and_asynchronous_threads_do_not_stall_each_other() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<u64>("n").declare().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -564,7 +551,7 @@ impl std::task::Wake for Dropper {
 #[test]
 fn what_a_waker_drops_does_not_wait_for_the_session_it_runs_in() {
     let fake = Fake::start();
-    let dsm = connect(&fake);
+    let dsm = fake.connect();
     let n = dsm.scalar::<u64>("n").declare().unwrap();
     let m = dsm.scalar::<u64>("m").declare().unwrap();
     let section = m.acquire().unwrap();

@@ -5,7 +5,7 @@
 //! three at a time, the last first; the first release of an `unsteady` one is refused. A barrier called
 //! `lose` takes all locks away. Of variables declared with copies in application processes it gives copies to
 //! keep; a barrier called `change` adds one to their first bytes and takes the copies back. Of those whose
-//! names start with `own` it gives the objects themselves; barriers called `part`, `recall` and `steal` ask
+//! names start with `own` it gives the objects themselves; barriers and reads called `part`, `recall` and `steal` ask
 //! for their elements 1 to 3, ask for all, and take them away. The content of those whose names start with
 //! `near` comes with the grant of a section, if it is wanted.
 
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use dosmos_proto::transport::{self, Address, Listener};
 use dosmos_proto::wire::memory_server::{Memory, MemoryServer};
@@ -22,6 +23,7 @@ use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Requ
 use dosmos_proto::{
     Cache, ErrorCode, GroupId, MpId, ObjectId, Refusal, Runs, Token, VarId, Variable, VariableSpec,
 };
+use dsm_lib::{Dsm, Settings};
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use tonic::{Status, Streaming};
@@ -38,6 +40,19 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
+    /// Of an application process that waits long, and does not linger.
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::new(self.address.clone(), "ap0");
+        settings.token = Some(token());
+        settings.deadline = Duration::from_secs(20);
+        settings.grace = Duration::from_millis(10);
+        settings
+    }
+
+    pub(crate) fn connect(&self) -> Dsm {
+        Dsm::connect(self.settings()).unwrap()
+    }
+
     pub(crate) fn start() -> Self {
         let (end, ended) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();

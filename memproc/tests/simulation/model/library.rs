@@ -275,7 +275,10 @@ impl Sim {
                 held.into_iter()
                     .for_each(|h| h.update(content.clone(), version));
             }
-            Told::Recall(id, delegation, wanted) => self.recalled(a, id, delegation, wanted),
+            Told::Recall(id, delegation, wanted) => {
+                self.publish(a);
+                self.recalled(a, id, delegation, wanted);
+            }
             Told::Reply(id) => {
                 let ap = ApId(a as u32);
                 if let Some(reply) = self.c.replies.remove(&(ap, id)) {
