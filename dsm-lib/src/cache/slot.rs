@@ -83,6 +83,12 @@ impl<T: Element> Slot<T> {
         }
     }
 
+    /// Content that arrived; none if it is not that of this object.
+    fn content(&self, data: &[u8]) -> Option<Arc<Vec<T>>> {
+        let fits = data.len() as u64 == self.bytes;
+        fits.then(|| T::from_bytes(data).map(Arc::new)).flatten()
+    }
+
     fn touched(&self, first: bool) {
         if first {
             lock(&self.marks.touched).push(self.object);
@@ -235,19 +241,18 @@ pub(super) trait AnySlot: Any + Send + Sync {
 
 impl<T: Element> AnySlot for Slot<T> {
     fn keep(&self, request: u64, version: u64, data: &[u8]) {
-        if let Some(values) = T::from_bytes(data).filter(|_| data.len() as u64 == self.bytes) {
+        if let Some(values) = self.content(data) {
             let mut state = lock(&self.state);
             state.asked = 0;
-            state.held.keep(request, Arc::new(values), version);
+            state.held.keep(request, values, version);
         }
     }
     fn entrust(&self, request: u64, done: &wire::ReadDone, delegation: u64) -> bool {
-        let fits = |_: &Vec<T>| done.data.len() as u64 == self.bytes;
         let values = match done.unchanged {
             true => None,
-            false => match T::from_bytes(&done.data).filter(fits) {
-                Some(values) => Some(Arc::new(values)),
+            false => match self.content(&done.data) {
                 None => return false,
+                values => values,
             },
         };
         let mut state = lock(&self.state);
@@ -266,8 +271,12 @@ impl<T: Element> AnySlot for Slot<T> {
         state.held.invalidate();
     }
     fn update(&self, version: u64, data: &[u8]) {
-        match T::from_bytes(data).filter(|_| data.len() as u64 == self.bytes) {
-            Some(values) => lock(&self.state).held.update(Arc::new(values), version),
+        // A copy that a write of this process dropped is not made for nothing.
+        if self.peek().is_none() {
+            return;
+        }
+        match self.content(data) {
+            Some(values) => lock(&self.state).held.update(values, version),
             None => self.invalidate(),
         }
     }
