@@ -57,18 +57,15 @@ impl Object {
     }
 
     /// Stores `data` at byte `at`: in the open section, or for everyone.
-    ///
-    /// A write for everyone also reaches an open section, so that its release does not undo it.
     pub(super) fn write(&mut self, at: usize, data: &Bytes, in_section: bool) {
-        if in_section {
-            let working = self.working.get_or_insert_with(|| self.released.clone());
-            overwrite(working, at, data);
-        } else {
-            overwrite(&mut self.released, at, data);
-            if let Some(working) = &mut self.working {
-                overwrite(working, at, data);
-            }
-        }
+        self.change(in_section, |content| overwrite(content, at, data));
+    }
+
+    /// As [`write`](Self::write), of elements with gaps between them, in one step.
+    pub(super) fn write_runs(&mut self, runs: &Runs, width: u32, data: &[u8], in_section: bool) {
+        self.change(in_section, |content| {
+            overwrite_runs(content, runs, width, data);
+        });
     }
 
     /// Adds `data` to the elements of type `element_type` from byte `at` on, as a write does.
@@ -79,27 +76,17 @@ impl Object {
         data: &[u8],
         in_section: bool,
     ) {
-        if in_section {
-            let working = self.working.get_or_insert_with(|| self.released.clone());
-            add_all(working, at, element_type, data);
-        } else {
-            add_all(&mut self.released, at, element_type, data);
-            if let Some(working) = &mut self.working {
-                add_all(working, at, element_type, data);
-            }
-        }
+        self.change(in_section, |content| add(content, at, element_type, data));
     }
 
-    /// As [`write`](Self::write), of elements with gaps between them, in one step.
-    pub(super) fn write_runs(&mut self, runs: &Runs, width: u32, data: &[u8], in_section: bool) {
+    /// Changes the content of the open section, or what everyone sees. The latter also reaches an open section, so that
+    /// its release does not undo it.
+    fn change(&mut self, in_section: bool, change: impl Fn(&mut Bytes)) {
         if in_section {
-            let working = self.working.get_or_insert_with(|| self.released.clone());
-            overwrite_runs(working, runs, width, data);
+            change(self.working.get_or_insert_with(|| self.released.clone()));
         } else {
-            overwrite_runs(&mut self.released, runs, width, data);
-            if let Some(working) = &mut self.working {
-                overwrite_runs(working, runs, width, data);
-            }
+            change(&mut self.released);
+            self.working.iter_mut().for_each(change);
         }
     }
 
@@ -114,13 +101,16 @@ impl Object {
     ) -> (u64, bool) {
         let width = element_type.bytes() as usize;
         let previous = load(&self.visible(in_section)[at..at + width]);
-        let desired = match op {
-            AtomicOp::FetchAdd(n) => add(element_type, previous, n),
-            AtomicOp::CompareExchange { expected, desired } if expected == previous => desired,
+        match op {
+            AtomicOp::FetchAdd(n) => {
+                self.add(at, element_type, &n.to_le_bytes()[..width], in_section);
+            }
+            AtomicOp::CompareExchange { expected, desired } if expected == previous => {
+                let data = Bytes::copy_from_slice(&desired.to_le_bytes()[..width]);
+                self.write(at, &data, in_section);
+            }
             AtomicOp::CompareExchange { .. } => return (previous, false),
-        };
-        let data = Bytes::copy_from_slice(&desired.to_le_bytes()[..width]);
-        self.write(at, &data, in_section);
+        }
         (previous, true)
     }
 
@@ -215,21 +205,8 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Addition as the element type has it: integers wrap around.
-fn add(element_type: ElementType, a: u64, b: u64) -> u64 {
-    match element_type {
-        ElementType::Bool => a | b,
-        ElementType::U8 => u64::from((a as u8).wrapping_add(b as u8)),
-        ElementType::I32 | ElementType::U32 => u64::from((a as u32).wrapping_add(b as u32)),
-        ElementType::I64 | ElementType::U64 => a.wrapping_add(b),
-        ElementType::F32 => {
-            u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits())
-        }
-        ElementType::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
-    }
-}
-
-fn add_all(content: &mut Bytes, at: usize, element_type: ElementType, data: &[u8]) {
+/// Adds `data` to elements, as their type has it: integers wrap around.
+fn add(content: &mut Bytes, at: usize, element_type: ElementType, data: &[u8]) {
     fn each<const W: usize>(
         sums: &mut [u8],
         data: &[u8],
@@ -314,17 +291,18 @@ mod tests {
         assert_eq!(at(&o, true), [1, 1, 2, 10]);
         use ElementType::{F32, F64, I32, I64, U8, U32, U64};
         for element_type in [F32, F64, I32, I64, U8, U32, U64] {
-            let (one, width) = match element_type {
-                ElementType::F32 => (u64::from(1f32.to_bits()), 4),
-                ElementType::F64 => (1f64.to_bits(), 8),
-                other => (1, other.bytes() as usize),
+            let (one, two) = match element_type {
+                F32 => (u64::from(1f32.to_bits()), u64::from(2f32.to_bits())),
+                F64 => (1f64.to_bits(), 2f64.to_bits()),
+                _ => (1, 2),
             };
-            let (one, mut o) = (&one.to_le_bytes()[..width], Object::zeroed(3 * width));
+            let width = element_type.bytes() as usize;
+            let [one, two] = &[one, two].map(u64::to_le_bytes);
+            let (one, two, mut o) = (&one[..width], &two[..width], Object::zeroed(3 * width));
             let ones = [one, one].concat();
             (0..2).for_each(|_| o.add(width, element_type, &ones, false));
-            let two = add(element_type, load(one), load(one)).to_le_bytes();
             let is = o.visible(false);
-            assert_eq!(is[width..], [&two[..width], &two[..width]].concat());
+            assert_eq!(is[width..], [two, two].concat());
             assert!(is[..width].iter().all(|b| *b == 0));
         }
     }
