@@ -70,7 +70,7 @@ impl ProcessClock {
 /// How far the times of two memory processes can be apart, as their stores have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
-    /// By at most so much: they have one clock, or both relate to one event manager's.
+    /// By at most this much: they have one clock, or both relate to one event manager's.
     AtMost(Nanos),
     /// Nobody knows: they relate to different clocks, or nothing is known of one of them.
     Unknown,
