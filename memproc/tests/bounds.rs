@@ -263,6 +263,32 @@ async fn sessions_and_streams_without_a_greeting_are_bounded() {
     process.stop().await;
 }
 
+#[tokio::test]
+async fn replies_that_are_not_read_hold_up_nobody_else_and_are_all_there_later() {
+    // More than may wait before the process is not listened to (8,192).
+    const REQUESTS: u64 = 20_000;
+    let process = Process::start().await;
+    let (mut lazy, mut other) = (process.session("ap0").await, process.session("ap1").await);
+    lazy.declare("x", owners(["mp0"].iter())).await.unwrap();
+    for id in 1..=REQUESTS {
+        let request = w::ApRequest {
+            id,
+            body: Some(In::Open("x".into())),
+            ..w::ApRequest::default()
+        };
+        lazy.out.send(request).unwrap();
+    }
+    let opened = other.call(In::Open("x".into())).await.unwrap();
+    assert!(matches!(opened, Out::Variable(_)), "{opened:?}");
+    for id in 1..=REQUESTS {
+        let reply = timeout(TIMEOUT, lazy.replies.message()).await.unwrap();
+        let reply = reply.unwrap().unwrap();
+        assert_eq!(reply.id, id);
+        assert!(matches!(reply.body, Some(Out::Variable(_))), "{reply:?}");
+    }
+    process.stop().await;
+}
+
 /// The address space of this process, in bytes.
 fn address_space() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
