@@ -131,6 +131,44 @@ impl<T> Call<T> {
     }
 }
 
+impl Call<()> {
+    /// Does not wait for the operation. If it fails, its error is that of this process's next barrier, release or
+    /// publication, which is over only when what was posted before it is:
+    ///
+    /// ```no_run
+    /// # fn f(dsm: &dsm_lib::Dsm, edge: &dsm_lib::Object<f64>, values: &[f64]) -> dsm_lib::Result<()> {
+    /// edge.write_async(values).post()?;
+    /// dsm.barrier()?; // one round trip, and all see the values
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If it has failed already.
+    pub fn post(self) -> Result<()> {
+        match self.step {
+            Step::Failed(error) => Err(error),
+            Step::Done(_) | Step::Over => Ok(()),
+            Step::Sent(sent) => {
+                let shared = sent.answer.shared.clone();
+                shared.post(Posted(Some(sent)));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A call that nobody waits for.
+pub(crate) struct Posted(Option<Sent<()>>);
+
+impl Posted {
+    /// How it ended, if it has.
+    pub(crate) fn outcome(&mut self) -> Option<Result<()>> {
+        let reply = self.0.as_mut()?.answer.try_take()?;
+        let sent = self.0.take()?;
+        Some((sent.decode)(&sent.subject, reply))
+    }
+}
+
 impl<T> Future for Call<T> {
     type Output = Result<T>;
 
@@ -140,6 +178,7 @@ impl<T> Future for Call<T> {
             Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
+                    sent.answer.shared.drive.wait_on_executor();
                     self.step = Step::Sent(sent);
                     Poll::Pending
                 }
@@ -203,13 +242,36 @@ impl Answer {
             });
         }
         let shared = self.shared.clone();
-        match shared.drive.drive(&mut self, || shared.is_busy()) {
+        match shared.drive.drive(&mut self) {
             Some(outcome) => outcome,
             None => {
+                shared.drive.wait_on_executor();
                 shared.drive.attend();
                 block_on(self)
             }
         }
+    }
+}
+
+impl Answer {
+    /// The reply, if it is there.
+    fn try_take(&mut self) -> Option<Result<Reply>> {
+        let answer = self.receiver.try_recv().transpose()?;
+        Some(self.arrived(answer))
+    }
+
+    fn arrived(&mut self, answer: Result<Arrived, oneshot::Canceled>) -> Result<Reply> {
+        let arrived = answer.unwrap_or_else(|oneshot::Canceled| Arrived {
+            outcome: Err(Error::Lost {
+                what: self.subject.to_string(),
+                why: "the session ended".into(),
+            }),
+            remote: false,
+        });
+        let entered = std::mem::take(&mut self.entered);
+        self.shared
+            .leave(&self.subject, arrived.remote, self.sending, entered);
+        arrived.outcome
     }
 }
 
@@ -224,17 +286,7 @@ impl Future for Answer {
             }
             return Poll::Pending;
         };
-        let arrived = answer.unwrap_or_else(|oneshot::Canceled| Arrived {
-            outcome: Err(Error::Lost {
-                what: self.subject.to_string(),
-                why: "the session ended".into(),
-            }),
-            remote: false,
-        });
-        let entered = std::mem::take(&mut self.entered);
-        self.shared
-            .leave(&self.subject, arrived.remote, self.sending, entered);
-        Poll::Ready(arrived.outcome)
+        Poll::Ready(self.arrived(answer))
     }
 }
 

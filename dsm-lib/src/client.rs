@@ -16,7 +16,7 @@ use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
 use crate::cache::{Cache, Hits, Slot};
-use crate::call::{Answer, Call};
+use crate::call::{Answer, Call, Posted};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
 use crate::element::Element;
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     sooner: Notify,
     clock: Clock,
     deadline: Duration,
+    /// Calls that nobody waits for.
+    posted: Mutex<Vec<Posted>>,
     pub(crate) drive: Drive,
 }
 
@@ -95,12 +97,14 @@ impl State {
         });
     }
 
-    /// Gives back or publishes what is to be, in a message of its own.
-    fn send_returns(&mut self, now: Nanos) {
-        if self.cache.has_returns() {
+    /// Gives back or publishes what is to be, in a message of its own; whether something was.
+    fn send_returns(&mut self, now: Nanos) -> bool {
+        let due = self.cache.has_returns();
+        if due {
             self.collect(now);
             self.send_beside();
         }
+        due
     }
 
     /// Sends what is usually beside requests.
@@ -127,6 +131,7 @@ impl Shared {
             sooner: Notify::new(),
             clock,
             deadline: settings.deadline,
+            posted: Mutex::default(),
             drive,
         }
     }
@@ -180,9 +185,13 @@ impl Shared {
                 if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
+                let can_wait = op == Op::Write && is_small(&request);
                 self.dispatch(state, request);
                 drop(guard);
-                self.drive.submitted();
+                match can_wait {
+                    true => self.drive.submitted_soon(),
+                    false => self.drive.submitted(),
+                }
             }
             Err(refused) => {
                 drop(guard);
@@ -191,6 +200,30 @@ impl Shared {
         }
         answer.sending = self.now() - begun;
         answer
+    }
+
+    /// Each step of it is complete, so a panic elsewhere spoils nothing.
+    fn posted(&self) -> MutexGuard<'_, Vec<Posted>> {
+        self.posted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody waits for a call: the next synchronisation tells how it ended.
+    pub(crate) fn post(&self, call: Posted) {
+        self.posted().push(call);
+    }
+
+    /// The first error of the posted calls that are over.
+    fn settle(&self) -> Result<()> {
+        let mut posted = std::mem::take(&mut *self.posted());
+        let mut first = Ok(());
+        posted.retain_mut(|call| {
+            let outcome = call.outcome();
+            let is_over = outcome.is_some();
+            first = std::mem::replace(&mut first, Ok(())).and(outcome.unwrap_or(Ok(())));
+            !is_over
+        });
+        self.posted().append(&mut posted);
+        first
     }
 
     /// Each step of it is complete, so a panic elsewhere spoils nothing.
@@ -314,11 +347,6 @@ impl Shared {
         }
     }
 
-    /// Whether requests are under way.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.lock().session.next_expiry().is_some()
-    }
-
     /// Completes calls whose time is over, for as long as the session lasts.
     pub(crate) async fn watch(&self) {
         loop {
@@ -373,9 +401,11 @@ impl Shared {
     pub(crate) fn edited(&self, object: ObjectId) {
         let mut guard = self.lock();
         guard.cache.edited(object);
-        guard.send_returns(self.now());
+        let sent = guard.send_returns(self.now());
         drop(guard);
-        self.drive.attend();
+        if sent {
+            self.drive.attend();
+        }
     }
 
     /// What this process holds of an object.
@@ -397,6 +427,24 @@ impl Shared {
         guard.cache.end();
         drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
+        let posted = std::mem::take(&mut *self.posted());
+        for mut call in posted {
+            if let Some(Err(error)) = call.outcome() {
+                tracing::warn!(%error, "an operation that was posted failed");
+            }
+        }
+    }
+}
+
+/// What is not worth a message of its own, if another follows soon.
+const SMALL: usize = 4 << 10;
+
+fn is_small(request: &ApRequest) -> bool {
+    match &request.body {
+        Some(Body::Access(access)) => {
+            matches!(&access.kind, Some(Kind::Write(write)) if write.data.len() <= SMALL)
+        }
+        _ => false,
     }
 }
 
@@ -449,7 +497,7 @@ impl Client {
     }
 
     /// Makes a call of a request.
-    pub(crate) fn call<T>(
+    pub(crate) fn call<T: 'static>(
         &self,
         subject: Subject,
         body: Body,
@@ -462,15 +510,27 @@ impl Client {
     }
 
     /// As [`call`](Self::call), for a decoder with errors of its own.
-    pub(crate) fn call_checked<T>(
+    pub(crate) fn call_checked<T: 'static>(
         &self,
         subject: Subject,
         body: Body,
         deadline: Duration,
         decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
     ) -> Call<T> {
+        let synchronises = matches!(
+            subject.op,
+            Op::Release | Op::Barrier | Op::Publish | Op::Bye
+        );
         let answer = self.shared.submit(subject.clone(), body, deadline);
-        Call::sent(subject, answer, decode)
+        let call = Call::sent(subject, answer, decode);
+        if !synchronises || self.shared.posted().is_empty() {
+            return call;
+        }
+        let shared = self.shared.clone();
+        call.then(move |result| {
+            let settled = shared.settle();
+            result.and_then(|value| settled.map(|()| value))
+        })
     }
 
     pub(crate) fn me(&self) -> &Thing {

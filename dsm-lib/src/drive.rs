@@ -1,34 +1,47 @@
-//! Who drives the session's I/O: its own thread, or a thread that blocks until its reply comes.
+//! Who drives the session's I/O: the thread that blocks for a reply, or one that stands beside.
 //!
-//! A reply that travels from the I/O thread to the one that waits for it costs two thread switches
-//! more than the network does, so a thread that blocks takes the runtime and drives it itself (tokio
-//! lets several threads block on one current-thread runtime; one of them drives). The I/O thread
-//! stands by meanwhile, and takes over when nobody has blocked for a while, or at once when calls are
-//! under way that nobody blocks on.
+//! A reply that travels from an I/O thread to the one that waits for it costs two thread switches more than the network
+//! does, and so does a request on its way out. So the program's threads drive the session themselves: one that blocks
+//! drives until its reply is there, one that only submits drives until its request is written. Nobody holds the
+//! runtime longer than it has something to do with it (tokio lets several threads block on one current-thread runtime; one of
+//! them drives).
 //!
-//! Guarantee: while the session lasts, somebody drives, or begins to within [`STAND_BY`]; at once if a
-//! call is under way. So the stream is served while the program computes.
+//! Beside them, the I/O thread waits for the session's socket (see [`watched`](dosmos_proto::watched)), and drives for a moment
+//! when something has arrived while the program computes. While the program's threads drive often it does not look.
+//!
+//! Guarantee: while the session lasts, what arrives is served within [`STAND_BY`] and [`LOOK`]; at once for a program that
+//! waits for calls on an executor of its own.
 
 use std::cell::Cell;
 use std::future::Future;
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dosmos_proto::spin;
+use dosmos_proto::watched::Watched;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 
-/// How long after the last blocking call the I/O thread takes over, if nothing is under way.
+/// How long after the last blocking call the I/O thread begins to wait for the socket.
 const STAND_BY: Duration = Duration::from_millis(2);
 
 /// The same while objects are delegated to this process, which others may ask for.
 const ATTENTIVE: Duration = Duration::from_micros(200);
 
+/// The I/O thread lets the session look at its deadlines so often, and at what is not sent yet.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// While there is no connection yet it drives for so long at a time.
+const DIALLING: Duration = Duration::from_millis(1);
+
 thread_local! {
     /// This thread drives a session: it must not wait for one.
     static DRIVING: Cell<bool> = const { Cell::new(false) };
-    /// This thread is about to block, so what it submits needs no other thread's attention.
+    /// This thread is about to block, so what it submits is sent then.
     static ABOUT_TO_BLOCK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,24 +62,56 @@ pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
 pub(crate) struct Drive {
     runtime: Mutex<Option<Arc<Runtime>>>,
     turn: Mutex<Turn>,
-    /// The I/O thread, standing by, should look again.
-    changed: Condvar,
-    /// The I/O thread, driving, should let a blocking thread drive.
+    /// The session's connection.
+    pub(crate) watched: Arc<Watched>,
+    bell: Bell,
+    /// The I/O thread, dialling, should let another thread drive.
     let_go: Notify,
     /// Objects are delegated to this process.
     attentive: AtomicBool,
+    /// The program waits for calls on an executor of its own.
+    on_executor: AtomicBool,
 }
 
 #[derive(Default)]
 struct Turn {
-    io_drives: bool,
-    /// Threads that block, one of which drives unless the I/O thread does.
+    /// Threads that drive.
     callers: usize,
     /// When the last of them was done.
     last: Option<Instant>,
-    /// Something is under way that no thread blocks on.
-    urgent: bool,
+    /// Something was submitted while another thread was driving, which may be done before it is sent.
+    unsent: bool,
     over: bool,
+}
+
+/// How long the I/O thread stands by: longer while the program drives again and again.
+#[derive(Default)]
+struct Rest {
+    last: Option<Instant>,
+    stand_by: Duration,
+}
+
+impl Rest {
+    fn after(&mut self, last: Option<Instant>, attentive: bool) -> Duration {
+        let drove = std::mem::replace(&mut self.last, last) != last;
+        self.stand_by = match (attentive, drove) {
+            (true, true) => (2 * self.stand_by).clamp(ATTENTIVE, STAND_BY),
+            (true, false) => ATTENTIVE,
+            (false, _) => STAND_BY,
+        };
+        self.stand_by
+    }
+}
+
+/// What the I/O thread does next.
+enum Next {
+    /// Nobody has dialled yet.
+    Dial,
+    /// Others drive, or did a moment ago.
+    StandBy(Duration),
+    /// It waits for the socket.
+    Watch,
+    End,
 }
 
 impl Drive {
@@ -77,9 +122,11 @@ impl Drive {
         Ok(Self {
             runtime: Mutex::new(Some(Arc::new(runtime))),
             turn: Mutex::new(Turn::default()),
-            changed: Condvar::new(),
+            watched: Arc::default(),
+            bell: Bell::new()?,
             let_go: Notify::new(),
             attentive: AtomicBool::new(false),
+            on_executor: AtomicBool::new(false),
         })
     }
 
@@ -92,20 +139,32 @@ impl Drive {
         runtime.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The I/O thread's life: drives whenever nobody else does, until [`finish`](Self::finish).
-    /// `session` is what there is to do.
+    /// The I/O thread's life: drives whenever there is something to do and nobody else drives, until
+    /// [`finish`](Self::finish). `session` is what there is to do.
     pub(crate) fn carry(&self, session: impl Future<Output = ()> + Send + 'static) {
         let Some(runtime) = self.runtime() else {
             return;
         };
         DRIVING.set(true);
         drop(runtime.spawn(session));
-        while self.wait_for_turn() {
-            runtime.block_on(async {
-                while !self.should_let_go() {
-                    self.let_go.notified().await;
+        let mut rest = Rest::default();
+        loop {
+            match self.next(&mut rest) {
+                Next::Dial => runtime.block_on(async {
+                    // Whatever comes first.
+                    let _ = tokio::time::timeout(DIALLING, self.let_go.notified()).await;
+                }),
+                Next::StandBy(rest) => {
+                    if self.bell.wait(None, rest) || self.turn().unsent {
+                        self.sweep(&runtime);
+                    }
                 }
-            });
+                Next::Watch => {
+                    self.bell.wait(Some(&self.watched), LOOK);
+                    self.sweep(&runtime);
+                }
+                Next::End => break,
+            }
         }
         let last = self.runtime.lock();
         let last = last.unwrap_or_else(PoisonError::into_inner).take();
@@ -113,32 +172,23 @@ impl Drive {
         last.into_iter().for_each(retire);
     }
 
-    /// Stands by until it is the I/O thread's turn; false if the session is over.
-    fn wait_for_turn(&self) -> bool {
-        let mut turn = self.turn();
-        turn.io_drives = false;
-        loop {
-            let stand_by = match self.attentive.load(Ordering::Relaxed) {
-                true => ATTENTIVE,
-                false => STAND_BY,
-            };
-            let rested = turn.last.is_none_or(|at| at.elapsed() >= stand_by);
-            if turn.over {
-                return false;
-            }
-            if turn.callers == 0 && (turn.urgent || rested) {
-                turn.urgent = false;
-                turn.io_drives = true;
-                return true;
-            }
-            let waited = self.changed.wait_timeout(turn, stand_by);
-            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    fn should_let_go(&self) -> bool {
+    fn next(&self, rest: &mut Rest) -> Next {
         let turn = self.turn();
-        turn.over || turn.callers > 0
+        let stand_by = rest.after(turn.last, self.attentive.load(Ordering::Relaxed));
+        let rested = turn.last.map_or(Duration::ZERO, |at| {
+            stand_by.saturating_sub(at.elapsed())
+        });
+        if turn.over {
+            Next::End
+        } else if turn.callers > 0 {
+            Next::StandBy(stand_by)
+        } else if self.watched.socket().is_none() {
+            Next::Dial
+        } else if rested.is_zero() || self.on_executor.load(Ordering::Relaxed) {
+            Next::Watch
+        } else {
+            Next::StandBy(rested)
+        }
     }
 
     /// Objects are delegated to this process: others may ask for them at any time.
@@ -146,57 +196,115 @@ impl Drive {
         self.attentive.store(true, Ordering::Relaxed);
     }
 
+    /// The program waits for a call without blocking: nobody drives meanwhile.
+    pub(crate) fn wait_on_executor(&self) {
+        if !DRIVING.get() && !self.on_executor.swap(true, Ordering::Relaxed) {
+            self.bell.ring();
+        }
+    }
+
     /// The session is over.
     pub(crate) fn finish(&self) {
         self.turn().over = true;
-        self.changed.notify_one();
+        self.bell.ring();
         self.let_go.notify_one();
     }
 
-    /// Something was submitted: sees to it that somebody sends it, if its submitter will not.
+    /// Something was submitted: sees to it that it is sent, if its submitter will not.
     pub(crate) fn submitted(&self) {
         if !ABOUT_TO_BLOCK.get() {
             self.attend();
         }
     }
 
-    /// Something is under way that no thread drives for.
-    pub(crate) fn attend(&self) {
-        let mut turn = self.turn();
-        if !turn.io_drives {
-            turn.urgent = true;
-            self.changed.notify_one();
+    /// As [`submitted`](Self::submitted), for what is sent with the next, or in a moment.
+    pub(crate) fn submitted_soon(&self) {
+        if is_driving() || Handle::try_current().is_ok() {
+            self.submitted();
+        } else if !ABOUT_TO_BLOCK.get() {
+            self.turn().unsent = true;
         }
     }
 
-    /// Drives until `future` is done; none if this thread cannot. `more` tells whether something
-    /// else is under way then.
-    pub(crate) fn drive<F: Future>(
-        &self,
-        future: F,
-        more: impl FnOnce() -> bool,
-    ) -> Option<F::Output> {
-        // Within a runtime of the program's, blocking on another is forbidden.
+    /// Something is to be sent that no thread drives for: sends it.
+    pub(crate) fn attend(&self) {
+        // Within a runtime of the program's, blocking on another is forbidden, and so it is for one that drives.
+        let can_drive = !is_driving() && Handle::try_current().is_err();
+        let mut turn = self.turn();
+        if turn.callers > 0 {
+            turn.unsent = true;
+        } else if can_drive && self.watched.socket().is_some() {
+            turn.callers += 1;
+            turn.unsent = false;
+            drop(turn);
+            let caller = Caller(self);
+            self.send();
+            drop(caller);
+        } else {
+            drop(turn);
+            self.bell.ring();
+        }
+    }
+
+    /// Sends what was submitted.
+    fn send(&self) {
+        let Some(runtime) = self.runtime() else {
+            return;
+        };
+        DRIVING.set(true);
+        runtime.block_on(tokio::task::yield_now());
+        DRIVING.set(false);
+        retire(runtime);
+    }
+
+    /// Lets every task that has something to do have its turn, unless somebody drives. On the I/O thread.
+    fn sweep(&self, runtime: &Runtime) {
+        {
+            let mut turn = self.turn();
+            if turn.callers > 0 {
+                return;
+            }
+            turn.callers += 1;
+            turn.unsent = false;
+        }
+        loop {
+            runtime.block_on(async {
+                // What has arrived is read, then taken, then answered.
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+            });
+            let mut turn = self.turn();
+            if turn.callers > 1 || !std::mem::take(&mut turn.unsent) {
+                turn.callers -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Drives until `future` is done; none if this thread cannot.
+    pub(crate) fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
         if Handle::try_current().is_ok() {
             return None;
         }
         let runtime = self.runtime()?;
-        let asked = {
+        {
             let mut turn = self.turn();
             turn.callers += 1;
-            turn.io_drives
-        };
-        if asked {
+            if turn.callers == 1 {
+                // It is sent now.
+                turn.unsent = false;
+            }
+        }
+        if self.watched.socket().is_none() {
             self.let_go.notify_one();
         }
-        let _caller = Caller(self);
+        let caller = Caller(self);
         DRIVING.set(true);
         let output = runtime.block_on(spin::awake(future));
         DRIVING.set(false);
         retire(runtime);
-        if more() {
-            self.turn().urgent = true;
-        }
+        drop(caller);
         Some(output)
     }
 }
@@ -209,17 +317,24 @@ impl Drop for Drive {
     }
 }
 
-/// A thread that blocks.
+/// A thread that drives.
 struct Caller<'a>(&'a Drive);
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
         DRIVING.set(false);
-        let mut turn = self.0.turn();
-        turn.callers -= 1;
-        turn.last = Some(Instant::now());
-        if turn.callers == 0 && turn.urgent {
-            self.0.changed.notify_one();
+        loop {
+            let mut turn = self.0.turn();
+            if turn.callers > 1 || !std::mem::take(&mut turn.unsent) {
+                turn.callers -= 1;
+                turn.last = Some(Instant::now());
+                break;
+            }
+            drop(turn);
+            self.0.send();
+        }
+        if self.0.on_executor.load(Ordering::Relaxed) || self.0.watched.is_blocked() {
+            self.0.bell.ring();
         }
     }
 }
@@ -229,4 +344,55 @@ fn retire(runtime: Arc<Runtime>) {
     if let Some(runtime) = Arc::into_inner(runtime) {
         runtime.shutdown_background();
     }
+}
+
+/// What the I/O thread is woken by.
+struct Bell {
+    rung: AtomicBool,
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Bell {
+    fn new() -> std::io::Result<Self> {
+        let (reader, writer) = std::io::pipe()?;
+        Ok(Self {
+            rung: AtomicBool::new(false),
+            reader,
+            writer,
+        })
+    }
+
+    fn ring(&self) {
+        // At most one byte is in the pipe.
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            // It cannot fail: the reader is here too.
+            let _ = (&self.writer).write_all(&[0]);
+        }
+    }
+
+    /// Waits until it is rung, the socket has something, or has room for what waits, or the time is over. Whether it was rung.
+    fn wait(&self, watched: Option<&Watched>, timeout: Duration) -> bool {
+        let socket = watched.and_then(|w| Some((w.socket()?, w.is_blocked())));
+        let mut fds = vec![PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
+        if let Some((socket, blocked)) = &socket {
+            let mut flags = PollFlags::POLLIN;
+            flags.set(PollFlags::POLLOUT, *blocked);
+            fds.push(PollFd::new(socket.as_fd(), flags));
+        }
+        pause(&mut fds, timeout);
+        let rung = fds[0].any() == Some(true);
+        if rung {
+            // Before it is emptied, so that it is rung at most once too often.
+            self.rung.store(false, Ordering::Release);
+            let _ = (&self.reader).read(&mut [0]);
+        }
+        rung
+    }
+}
+
+/// Waits for one of `fds`.
+fn pause(fds: &mut [PollFd<'_>], timeout: Duration) {
+    // A signal ends it early, which does no harm.
+    let _ = ppoll(fds, Some(timeout.into()), None);
 }

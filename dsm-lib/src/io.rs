@@ -32,7 +32,7 @@ async fn converse(
     settings: &Settings,
     requests: UnboundedReceiver<ApRequest>,
 ) -> End {
-    let channel = match dial(settings).await {
+    let channel = match dial(shared, settings).await {
         Ok(channel) => channel,
         Err(why) => return not_connected(settings, why),
     };
@@ -77,13 +77,14 @@ async fn converse(
 }
 
 /// Dials until somebody answers or the time is over.
-async fn dial(settings: &Settings) -> Result<Channel, String> {
+async fn dial(shared: &Shared, settings: &Settings) -> Result<Channel, String> {
     let until = Instant::now() + settings.connect_timeout;
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match transport::connect(&settings.address, settings.token.as_ref(), left.max(pause)).await
-        {
+        let (to, token) = (&settings.address, settings.token.as_ref());
+        let watched = &shared.drive.watched;
+        match transport::connect_watched(to, token, left.max(pause), watched).await {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;

@@ -5,6 +5,8 @@
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//! * [`unix`]: Unix sockets that wake their process only when they have to.
+//! * [`watched`]: how a thread sees that a connection needs to be driven.
 //! * [`spin`]: how a process waits a moment before it sleeps.
 //! * [`large`]: large messages around a connection, in memory that two processes of one host share.
 //!
@@ -28,7 +30,9 @@ pub mod time;
 pub mod token;
 pub mod topology;
 pub mod transport;
+pub mod unix;
 pub mod variable;
+pub mod watched;
 mod whole;
 pub mod wire;
 pub mod wire_owners;

@@ -26,7 +26,9 @@ use tonic::transport::{Endpoint, Uri};
 use tower::layer::util::{Identity, Stack};
 use tower::util::{MapRequestLayer, MapResponse};
 
+use crate::unix::UnixSocket;
 use crate::token::{RequireToken, ShowToken, Token};
+use crate::watched::{Watched, WatchedConnection};
 use crate::whole::whole;
 
 /// A connection to another process, which shows the token of the run with every call.
@@ -105,6 +107,19 @@ impl Address {
     }
 }
 
+impl Address {
+    async fn dial(&self) -> io::Result<Connection> {
+        Ok(match self {
+            Self::Tcp(text) => {
+                let socket = TcpStream::connect(text.as_str()).await?;
+                socket.set_nodelay(true)?;
+                Connection::Tcp(socket)
+            }
+            Self::Unix(path) => Connection::Unix(UnixSocket::new(UnixStream::connect(path).await?)?),
+        })
+    }
+}
+
 /// A bound socket, ready to accept.
 #[derive(Debug)]
 pub struct Listener {
@@ -169,19 +184,22 @@ impl Stream for Listener {
                 let _ = s.set_nodelay(true);
                 Connection::Tcp(s)
             }),
-            Socket::Unix(l) => l.poll_accept(cx).map_ok(|(s, _)| Connection::Unix(s)),
+            Socket::Unix(l) => l.poll_accept(cx).map(|accepted| {
+                let (socket, _) = accepted?;
+                UnixSocket::new(socket).map(Connection::Unix)
+            }),
         };
         accepted.map(Some)
     }
 }
 
-/// An accepted connection.
+/// A connection, accepted or dialled.
 #[derive(Debug)]
 pub enum Connection {
     /// Over TCP.
     Tcp(TcpStream),
     /// Over a Unix socket.
-    Unix(UnixStream),
+    Unix(UnixSocket),
 }
 
 impl Connected for Connection {
@@ -271,6 +289,33 @@ pub async fn connect(
     token: Option<&Token>,
     timeout: Duration,
 ) -> Result<Channel, ConnectError> {
+    connect_by(address, token, timeout, Ok).await
+}
+
+/// As [`connect`]; `watched` gets to know the socket.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_watched(
+    address: &Address,
+    token: Option<&Token>,
+    timeout: Duration,
+    watched: &Arc<Watched>,
+) -> Result<Channel, ConnectError> {
+    let watched = watched.clone();
+    let wrap = move |connection| WatchedConnection::new(connection, watched.clone());
+    connect_by(address, token, timeout, wrap).await
+}
+
+async fn connect_by<C>(
+    address: &Address,
+    token: Option<&Token>,
+    timeout: Duration,
+    wrap: impl Fn(Connection) -> io::Result<C> + Clone + Send + Sync + 'static,
+) -> Result<Channel, ConnectError>
+where
+    C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let uri = match address {
         Address::Tcp(text) => format!("http://{text}"),
         Address::Unix(_) => "http://unix.invalid".to_owned(),
@@ -283,22 +328,16 @@ pub async fn connect(
         .map_err(failed)?
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
-        .tcp_nodelay(true)
         .connect_timeout(timeout)
         .http2_keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE)
         .keep_alive_while_idle(true);
-    let channel = match address {
-        Address::Tcp(_) => endpoint.connect().await,
-        Address::Unix(path) => {
-            let path = path.clone();
-            let dial = tower::service_fn(move |_: Uri| {
-                let path = path.clone();
-                async move { UnixStream::connect(path).await.map(TokioIo::new) }
-            });
-            endpoint.connect_with_connector(dial).await
-        }
-    };
+    let to = address.clone();
+    let dial = tower::service_fn(move |_: Uri| {
+        let (to, wrap) = (to.clone(), wrap.clone());
+        async move { wrap(to.dial().await?).map(TokioIo::new) }
+    });
+    let channel = endpoint.connect_with_connector(dial).await;
     let channel = channel.map_err(failed)?;
     let channel = InterceptedService::new(channel, ShowToken::new(token));
     Ok(MapResponse::new(channel, |response| response.map(whole)))

@@ -63,7 +63,8 @@ impl Program for Barnes {
         while clock.runs() {
             let next = &sets[clock.done() % 2];
             self.step(&mut all, mine.start, &mut speeds);
-            next.object(dsm.rank())?.write(&flat(&all[mine.clone()]))?;
+            let own = next.object(dsm.rank())?;
+            own.write_async(&flat(&all[mine.clone()])).post()?;
             let goes_on = clock.next()?;
             fetch(next, dsm.rank(), &mut all)?;
             if !goes_on {

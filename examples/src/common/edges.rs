@@ -30,16 +30,6 @@ impl<T: Element> Asked<T> {
     }
 }
 
-/// Edges being written.
-pub(crate) struct Told(Vec<Call<()>>);
-
-impl Told {
-    /// Waits until they are written; the neighbours may read them after a barrier.
-    pub(crate) fn wait(self) -> Result<()> {
-        self.0.into_iter().try_for_each(|call| Ok(call.wait()?))
-    }
-}
-
 impl<T: Element> Edges<T> {
     /// Declares variable `name` of edges of `length` elements each.
     pub(crate) fn declare(
@@ -66,22 +56,23 @@ impl<T: Element> Edges<T> {
         })
     }
 
-    /// Writes this process's edges, the first and the last elements of its `band`.
-    pub(crate) fn tell(&self, band: &[T]) -> Result<Told> {
+    /// Writes this process's edges, the first and the last elements of its `band`. The neighbours may read them after
+    /// the next barrier.
+    pub(crate) fn tell(&self, band: &[T]) -> Result<()> {
         let length = self.rows.columns();
         self.tell_both(&band[..length], &band[band.len() - length..])
     }
 
     /// As [`tell`](Self::tell), for edges that do not stand in one band.
-    pub(crate) fn tell_both(&self, first: &[T], last: &[T]) -> Result<Told> {
-        let mut told = Vec::with_capacity(2);
+    pub(crate) fn tell_both(&self, first: &[T], last: &[T]) -> Result<()> {
+        let row = |row: usize| self.rows.object(row);
         if self.rank > 0 {
-            told.push(self.rows.object(2 * self.rank)?.write_async(first));
+            row(2 * self.rank)?.write_async(first).post()?;
         }
         if self.rank + 1 < self.processes {
-            told.push(self.rows.object(2 * self.rank + 1)?.write_async(last));
+            row(2 * self.rank + 1)?.write_async(last).post()?;
         }
-        Ok(Told(told))
+        Ok(())
     }
 
     /// Asks for the neighbours' edges; both requests are under way at once.

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{CopyPolicy, Dsm, Matrix, Vector};
 
 use crate::common::{Clock, Edges, Pace, same_bits};
 use crate::error::{Error, Result};
@@ -229,12 +229,11 @@ impl<'a> Worker<'a> {
             return Ok(self.edge.generate(size, self.band.clone(), iteration));
         }
         if let Some(picture) = given {
-            let bands = self.shared.picture.objects().map(|band| {
+            for band in self.shared.picture.objects() {
                 let first = band.region().row as usize * self.width;
-                band.write_async(&picture.pixels[first..first + band.len()])
-            });
-            let bands: Vec<Call<()>> = bands.collect();
-            bands.into_iter().try_for_each(Call::wait)?;
+                let pixels = &picture.pixels[first..first + band.len()];
+                band.write_async(pixels).post()?;
+            }
         }
         patient(self.dsm).barrier()?;
         let own = self.shared.picture.object(self.dsm.rank())?;
@@ -252,7 +251,7 @@ impl<'a> Worker<'a> {
         };
         let lost = self.shared.lost.object(0)?;
         let (mut level, mut decision) = (0, Decision::default());
-        self.shared.halos[level % 2].tell(&own)?.wait()?;
+        self.shared.halos[level % 2].tell(&own)?;
         patient(self.dsm).barrier()?;
         loop {
             let picture = self.with_halos(level, &own)?;
@@ -261,7 +260,7 @@ impl<'a> Worker<'a> {
             if changed > 0 {
                 lost.fetch_add(level, changed)?;
             }
-            self.shared.halos[(level + 1) % 2].tell(&own)?.wait()?;
+            self.shared.halos[(level + 1) % 2].tell(&own)?;
             patient(self.dsm).barrier()?;
             let halts = decision.halts(level, lost.get(level)?);
             level += 1;

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Call, Dsm, Matrix};
+use dsm_lib::{Dsm, Matrix};
 
 use crate::common::{Clock, Pace, dice, enough, first_difference, share, unit};
 use crate::error::{Error, Result};
@@ -210,7 +210,6 @@ impl<'a> Worker<'a> {
     /// Writes what other processes need of the own rows, transposed; what stays here goes to its place meanwhile.
     fn send(&mut self) -> Result<()> {
         let (size, side, rank) = (self.dsm.size(), self.side, self.dsm.rank());
-        let mut under_way = Vec::with_capacity(size);
         // Not all at the same owner first.
         for to in (rank + 1..size).chain(0..rank) {
             let block = self.blocks[self.next].object(rank * size + to)?;
@@ -224,7 +223,7 @@ impl<'a> Worker<'a> {
                 (&mut self.block[..used], width),
                 0,
             );
-            under_way.push(block.write_async(self.block.as_flattened()));
+            block.write_async(self.block.as_flattened()).post()?;
         }
         let own = self.mine.clone();
         transpose(
@@ -233,7 +232,6 @@ impl<'a> Worker<'a> {
             (&mut self.other, side),
             own.start,
         );
-        under_way.into_iter().try_for_each(Call::wait)?;
         Ok(())
     }
 

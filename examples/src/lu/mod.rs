@@ -203,7 +203,7 @@ impl<'a> Worker<'a> {
     fn factor_diagonal(&self, k: usize, mine: &mut Blocks) -> Result<()> {
         if let Some(diagonal) = mine.get_mut(&(k, k)) {
             diagonal.factor();
-            self.publish((k, k), diagonal)?.wait()?;
+            self.publish((k, k), diagonal)?;
         }
         Ok(())
     }
@@ -218,15 +218,14 @@ impl<'a> Worker<'a> {
             Some(own) => own.clone(),
             None => block(self.fetch(k, k)?)?,
         };
-        let mut written = Vec::new();
         for ((i, j), panel) in mine.iter_mut().filter(|(place, _)| in_panel(place)) {
             match *i == k {
                 true => panel.solve_lower(&diagonal),
                 false => panel.solve_upper(&diagonal),
             }
-            written.push(self.publish((*i, *j), panel)?);
+            self.publish((*i, *j), panel)?;
         }
-        written.into_iter().try_for_each(|w| Ok(w.wait()?))
+        Ok(())
     }
 
     /// What this process's blocks right of and below row and column `k` need of those. All that others have is asked for
@@ -256,9 +255,9 @@ impl<'a> Worker<'a> {
         Ok(self.matrix.object(i * self.blocks + j)?.read_async())
     }
 
-    fn publish(&self, (i, j): Place, block: &Block) -> Result<Call<()>> {
+    fn publish(&self, (i, j): Place, block: &Block) -> Result<()> {
         let object = self.matrix.object(i * self.blocks + j)?;
-        Ok(object.write_async(&block.values))
+        Ok(object.write_async(&block.values).post()?)
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix, Vector};
 use rand::RngExt;
 
 use crate::common::{Clock, Pace, dice_from, enough, same_bits, share};
@@ -150,7 +150,8 @@ impl<'a> Worker<'a> {
         let mut by_digit = vec![0; part.len()];
         for digit in Digit::all(self.radix.bits) {
             let counts = histogram(&part, digit);
-            self.histograms.object(rank)?.write(&counts)?;
+            let histogram = self.histograms.object(rank)?;
+            histogram.write_async(&counts).post()?;
             let counted = dsm.barrier_async();
             sort_by_digit(&part, digit, &counts, &mut by_digit);
             counted.wait()?;
@@ -178,11 +179,10 @@ impl<'a> Worker<'a> {
     /// Writes the keys that others need: all but `own`.
     fn give(&self, by_digit: &[u32], own: &Range<usize>) -> Result<()> {
         let object = self.keys.object(self.dsm.rank())?;
-        let given = [0..own.start, own.end..by_digit.len()].map(|keys| {
-            let needed = !keys.is_empty();
-            needed.then(|| object.write_at_async(keys.start, &by_digit[keys]))
-        });
-        given.into_iter().flatten().try_for_each(Call::wait)?;
+        let others = [0..own.start, own.end..by_digit.len()];
+        for keys in others.into_iter().filter(|keys| !keys.is_empty()) {
+            object.write_at_async(keys.start, &by_digit[keys]).post()?;
+        }
         Ok(())
     }
 }

@@ -171,20 +171,13 @@ impl Shared {
     /// Computes tiles as long as there are any.
     fn render(&self, world: &World, queues: &mut Queues) -> Result<()> {
         let mut stolen = 0;
-        // The last tile travels while the next is computed.
-        let mut written = None;
         while let Some(taken) = queues.next()? {
             stolen += taken.stolen;
             let tile = self.picture.object(taken.tile)?;
             let r = tile.region();
             let first = (r.row as usize, r.column as usize);
             let pixels = world.render(first, (r.rows as usize, r.columns as usize));
-            if let Some(before) = written.replace(tile.write_async(&pixels)) {
-                before.wait()?;
-            }
-        }
-        if let Some(last) = written {
-            last.wait()?;
+            tile.write_async(&pixels).post()?;
         }
         if stolen > 0 {
             self.stolen.fetch_add(stolen)?;

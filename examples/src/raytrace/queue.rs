@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use dsm_lib::{Dsm, Vector};
+use dsm_lib::{Cache, Dsm, Vector};
 
 use crate::error::Result;
 
@@ -32,7 +32,11 @@ impl Queues {
     pub(crate) fn declare(dsm: &Dsm) -> Result<Self> {
         let ranges = dsm.vector("raytrace.queues", dsm.size());
         Ok(Self {
-            ranges: ranges.split(dsm.size()).owner_per_rank().declare()?,
+            ranges: ranges
+                .split(dsm.size())
+                .owner_per_rank()
+                .cache(Cache::Ap) // mostly, each process takes from its own
+                .declare()?,
             rank: dsm.rank(),
             processes: dsm.size(),
             seen: vec![0; dsm.size()],

@@ -173,7 +173,7 @@ impl<'a> Worker<'a> {
     /// Iterates until all stop, in the same iteration.
     fn iterate(self) -> Result<Clock> {
         let edges = &self.shared.edges[Colour::Black as usize];
-        edges.tell(&self.rows.read()?)?.wait()?;
+        edges.tell(&self.rows.read()?)?;
         let mut clock = self.sor.pace.start(self.dsm, "sor", ITERATIONS)?;
         while clock.runs() {
             let measured = self.is_measured(clock.done() + 1);
@@ -219,9 +219,8 @@ impl<'a> Worker<'a> {
         if last > 0 {
             change = change.max(band.sweep(last..band.rows, half, &mut rows, around));
         }
-        let told = self.shared.edges[colour as usize].tell(&rows)?;
+        self.shared.edges[colour as usize].tell(&rows)?;
         rows.finish()?;
-        told.wait()?;
         let arrived = arrive()?;
         let mut rows = self.rows.edit()?;
         change = change.max(band.sweep(middle..last, half, &mut rows, [&[], &[]]));

@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
             .set_velocities(Side::North, north.as_deref().map(|r| r.split_at(columns)));
         self.band.move_water(self.time_step);
         let [first, last] = [Side::South, Side::North].map(|side| self.band.edge_depth(side));
-        self.shared.depths.tell_both(first, last)?.wait()
+        self.shared.depths.tell_both(first, last)
     }
 
     /// By the depths at the edges: new velocities.
@@ -220,7 +220,7 @@ impl<'a> Worker<'a> {
 
     fn tell_velocities(&self) -> Result<()> {
         let [first, last] = [Side::South, Side::North].map(|side| self.band.edge_velocities(side));
-        self.shared.velocities.tell_both(&first, &last)?.wait()
+        self.shared.velocities.tell_both(&first, &last)
     }
 
     /// Mass and energy over all processes: whoever comes first starts afresh.

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix};
+use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix};
 
 use crate::common::{Pace, enough, first_difference, share};
 use crate::error::{Error, Result};
@@ -58,16 +58,14 @@ impl Program for Spmv {
         enough(dsm, "spmv", "--rows", self.rows, 1)?;
         self.check()?;
         let mut worker = Worker::new(self, dsm)?;
-        worker.write(0)?.wait()?;
+        worker.write(0)?;
         let mut clock = self.pace.start(dsm, "spmv", ITERATIONS)?;
         while clock.runs() {
             let now = clock.done() % 2;
             let scale = 1.0 / worker.fetch(now)?;
             worker.multiply(scale);
-            let written = worker.write(1 - now)?;
-            let arrived = clock.arrive()?;
-            written.wait()?;
-            if !clock.pass(arrived)? {
+            worker.write(1 - now)?;
+            if !clock.next()? {
                 break;
             }
         }
@@ -185,14 +183,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Writes this process's part of the vector.
-    fn write(&mut self, set: usize) -> Result<Call<()>> {
+    fn write(&mut self, set: usize) -> Result<()> {
         let mut part = self.y.clone();
         part.resize(self.parts[set].columns(), 0.0);
         if let Some(last) = part.last_mut() {
             *last = largest(&self.y);
         }
         let own = self.parts[set].object(self.dsm.rank())?;
-        Ok(own.write_async(&part))
+        Ok(own.write_async(&part).post()?)
     }
 
     /// Fetches the vector; returns its largest absolute value.

@@ -156,9 +156,9 @@ impl<'a> Worker<'a> {
             accumulate: water.accumulate,
             mine,
         };
-        worker.write_positions()?.wait()?;
+        worker.write_positions()?.post()?;
         for block in worker.own_blocks() {
-            worker.clear(block)?.wait()?;
+            worker.clear(block)?.post()?;
         }
         Ok(worker)
     }
@@ -205,7 +205,6 @@ impl<'a> Worker<'a> {
         self.cube
             .pairs(self.mine.clone(), &self.at, &mut self.forces);
         let own = self.own_blocks();
-        let mut adding = Vec::new();
         for block in (own.end..self.shared_forces.object_count()).chain(0..own.start) {
             let forces = self.forces[self.block(block)].as_flattened();
             // A block that feels nothing is left alone.
@@ -215,12 +214,12 @@ impl<'a> Worker<'a> {
             match self.accumulate {
                 true => {
                     let block = self.shared_forces.object(block)?;
-                    adding.push(block.accumulate_at_async(0, forces));
+                    block.accumulate_at_async(0, forces).post()?;
                 }
                 false => self.add(block, forces)?,
             }
         }
-        Ok(adding.into_iter().try_for_each(Call::wait)?)
+        Ok(())
     }
 
     /// Adds to a block of the shared forces.
@@ -243,7 +242,7 @@ impl<'a> Worker<'a> {
         for ((at, speed), force) in molecules.zip(&self.forces[own]) {
             self.cube.advance(at, speed, force);
         }
-        Ok(self.write_positions()?.wait()?)
+        Ok(self.write_positions()?.post()?)
     }
 
     /// Adds to the forces on own molecules what others have, and clears that.
@@ -254,13 +253,12 @@ impl<'a> Worker<'a> {
         }
         for (block, sums) in asked {
             let sums = sums.wait()?;
-            let cleared = self.clear(block)?;
+            self.clear(block)?.post()?;
             let molecules = self.block(block);
             let forces = self.forces[molecules].as_flattened_mut();
             for (force, sum) in forces.iter_mut().zip(&*sums) {
                 *force = force.wrapping_add(*sum);
             }
-            cleared.wait()?;
         }
         Ok(())
     }
