@@ -12,6 +12,7 @@ use futures::channel::oneshot;
 
 use crate::client::{Arrived, Shared};
 use crate::drive::{about_to_block, is_driving};
+use crate::haste::Haste;
 use crate::subject::Subject;
 use crate::{Error, Result, edit};
 
@@ -178,6 +179,7 @@ impl<T> Future for Call<T> {
             Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
+                    sent.answer.want();
                     sent.answer.shared.drive.wait_on_executor();
                     self.step = Step::Sent(sent);
                     Poll::Pending
@@ -208,6 +210,8 @@ pub(crate) struct Answer {
     pub(crate) sending: Nanos,
     /// The program waits for it.
     entered: bool,
+    /// For the reply to a request that is in no hurry.
+    pub(crate) haste: Option<Haste>,
 }
 
 impl Answer {
@@ -223,6 +227,7 @@ impl Answer {
             shared,
             sending: Nanos::ZERO,
             entered: false,
+            haste: None,
         }
     }
 
@@ -241,6 +246,7 @@ impl Answer {
                 what: self.subject.to_string(),
             });
         }
+        self.want();
         let shared = self.shared.clone();
         match shared.drive.drive(&mut self) {
             Some(outcome) => outcome,
@@ -254,6 +260,13 @@ impl Answer {
 }
 
 impl Answer {
+    /// Somebody waits from now on.
+    fn want(&self) {
+        if self.haste.as_ref().is_some_and(Haste::want) {
+            self.shared.hurry();
+        }
+    }
+
     /// The reply, if it is there.
     fn try_take(&mut self) -> Option<Result<Reply>> {
         let answer = self.receiver.try_recv().transpose()?;

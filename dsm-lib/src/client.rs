@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use dosmos_proto::time::Clock;
 use dosmos_proto::wire::object_access::Kind;
-use dosmos_proto::wire::{ApReply, ApRequest, Bye, ap_reply::Body as Reply, ap_request::Body};
+use dosmos_proto::wire::{
+    ApReply, ApRequest, Bye, Report, ap_reply::Body as Reply, ap_request::Body,
+};
 use dosmos_proto::{Component, Malformed, Nanos, ObjectId};
 use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
@@ -20,6 +22,7 @@ use crate::call::{Answer, Call, Posted};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
 use crate::element::Element;
+use crate::haste::{Haste, Outbound};
 use crate::meter::{Meter, thread_cpu};
 use crate::session::{Completion, End, Received, Session};
 use crate::subject::{Op, Subject, Thing};
@@ -52,7 +55,7 @@ pub(crate) struct Shared {
 struct State {
     session: Session<Ticket>,
     cache: Cache,
-    outbox: mpsc::UnboundedSender<ApRequest>,
+    outbox: mpsc::UnboundedSender<Outbound>,
     /// When the I/O thread looks at expiries next; none if it waits to be told.
     armed: Option<Nanos>,
 }
@@ -112,13 +115,13 @@ impl State {
         let (local, returns) = self.cache.take();
         if let Some(mut request) = self.session.report() {
             (request.local, request.returns) = (local, returns);
-            let _ = self.outbox.unbounded_send(request);
+            let _ = self.outbox.unbounded_send(request.into());
         }
     }
 }
 
 impl Shared {
-    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<ApRequest>, drive: Drive) -> Self {
+    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<Outbound>, drive: Drive) -> Self {
         let clock = Clock::start();
         Self {
             meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
@@ -186,7 +189,9 @@ impl Shared {
                     state.beside(&mut request, (op, object), begun);
                 }
                 let can_wait = op == Op::Write && is_small(&request);
-                self.dispatch(state, request);
+                answer.haste = can_wait.then(Haste::default);
+                let haste = answer.haste.clone();
+                self.dispatch(state, Outbound { request, haste });
                 drop(guard);
                 match can_wait {
                     true => self.drive.submitted_soon(),
@@ -200,6 +205,15 @@ impl Shared {
         }
         answer.sending = self.now() - begun;
         answer
+    }
+
+    /// Somebody waits for a reply that was in no hurry.
+    pub(crate) fn hurry(&self) {
+        let mut guard = self.lock();
+        if let Some(mut request) = guard.session.report() {
+            request.body = Some(Body::Report(Report { hurry: true }));
+            self.dispatch(&mut guard, request);
+        }
     }
 
     /// Each step of it is complete, so a panic elsewhere spoils nothing.
@@ -249,9 +263,9 @@ impl Shared {
         }
     }
 
-    fn dispatch(&self, state: &mut State, request: ApRequest) {
+    fn dispatch(&self, state: &mut State, request: impl Into<Outbound>) {
         // If nobody takes it any more, the end of the session is about to complete the call.
-        let _ = state.outbox.unbounded_send(request);
+        let _ = state.outbox.unbounded_send(request.into());
         let next = state.session.next_expiry();
         if state.armed.is_none() || next < state.armed {
             state.armed = next;

@@ -5,20 +5,21 @@ use std::time::{Duration, Instant};
 
 use dosmos_proto::transport::{self, Channel, innermost};
 use dosmos_proto::wire::memory_client::MemoryClient;
-use dosmos_proto::wire::{ApRequest, ap_reply, ap_request};
+use dosmos_proto::wire::{ap_reply, ap_request};
 use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES};
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::Settings;
 use crate::client::Shared;
+use crate::haste::Outbound;
 use crate::session::End;
 
 /// Carries the session until it is over.
 pub(crate) async fn run(
     shared: &Shared,
     settings: &Settings,
-    requests: UnboundedReceiver<ApRequest>,
+    requests: UnboundedReceiver<Outbound>,
 ) {
     let end = tokio::select! {
         end = converse(shared, settings, requests) => end,
@@ -30,7 +31,7 @@ pub(crate) async fn run(
 async fn converse(
     shared: &Shared,
     settings: &Settings,
-    requests: UnboundedReceiver<ApRequest>,
+    requests: UnboundedReceiver<Outbound>,
 ) -> End {
     let channel = match dial(shared, settings).await {
         Ok(channel) => channel,
@@ -41,7 +42,8 @@ async fn converse(
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let large = Arc::new(LargeMessages::default());
     let (sending, inbox) = (large.clone(), large.offer(&settings.address));
-    let requests = requests.map(move |mut request| {
+    let requests = requests.map(move |outbound| {
+        let mut request = outbound.take();
         if let Some(ap_request::Body::Hello(hello)) = &mut request.body {
             hello.inbox.clone_from(&inbox);
         }

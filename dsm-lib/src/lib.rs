@@ -68,6 +68,7 @@ mod drive;
 mod dsm;
 mod edit;
 mod element;
+mod haste;
 mod error;
 mod io;
 mod lock;

@@ -236,7 +236,7 @@ impl<K> Session<K> {
             self.next_id += 1;
             wire::ApRequest {
                 id: self.next_id - 1,
-                body: Some(Request::Report(wire::Report {})),
+                body: Some(Request::Report(wire::Report::default())),
                 ..wire::ApRequest::default()
             }
         })

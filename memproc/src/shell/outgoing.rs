@@ -7,15 +7,18 @@
 //! application process: while much waits, nobody listens to this one.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use dosmos_proto::Nanos;
 use dosmos_proto::wire::PeerMessage;
 use prost::Message;
 use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_stream::Stream;
 use tonic::Status;
 
@@ -60,6 +63,9 @@ pub(super) const REPLIES: Bounds = Bounds {
     ..BOUNDS
 };
 
+/// A message that is in no hurry waits so long for others.
+const COMPANY: Duration = Duration::from_micros(500);
+
 /// Why a link is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -77,6 +83,10 @@ struct Inner<M> {
     bytes: usize,
     /// Messages taken so far.
     taken: u64,
+    /// So many are to be taken at once; those behind may wait for company.
+    hurry: u64,
+    /// Until then.
+    company: Option<Instant>,
     /// How many had been taken when they were counted, and when that was.
     counted: (u64, Nanos),
     waker: Option<Waker>,
@@ -95,6 +105,8 @@ impl<M> Default for Inner<M> {
             queue: VecDeque::new(),
             bytes: 0,
             taken: 0,
+            hurry: 0,
+            company: None,
             counted: (0, Nanos::ZERO),
             waker: None,
             slow: false,
@@ -116,6 +128,12 @@ impl<M> Inner<M> {
             bytes: self.bytes,
             waited,
         }
+    }
+
+    /// All that waits is to be taken at once.
+    fn hurry(&mut self) {
+        self.hurry = self.taken + self.queue.len() as u64;
+        self.company = None;
     }
 
     fn wake(&mut self) {
@@ -183,7 +201,11 @@ pub(super) struct Outgoing<M = PeerMessage>(Arc<Line<M>>);
 
 /// The end that the connection takes messages from.
 #[derive(Debug)]
-pub(super) struct Taken<M = PeerMessage>(Arc<Line<M>>);
+pub(super) struct Taken<M = PeerMessage> {
+    line: Arc<Line<M>>,
+    /// Until what waits for company has waited long enough.
+    timer: Option<Pin<Box<Sleep>>>,
+}
 
 /// Tells that the line was given up.
 #[derive(Debug)]
@@ -197,12 +219,26 @@ pub(super) fn line<M>(bounds: Bounds, slow_lines: &SlowLines) -> (Outgoing<M>, T
         slow_lines: slow_lines.clone(),
         over: Notify::new(),
     });
-    (Outgoing(Arc::clone(&line)), Taken(line))
+    let taken = Taken {
+        line: Arc::clone(&line),
+        timer: None,
+    };
+    (Outgoing(line), taken)
 }
 
 impl<M: Message> Outgoing<M> {
     /// One more message; an error if so much waits that the link has to be given up.
     pub(super) fn send(&self, message: M) -> Result<(), Stuck> {
+        self.push(message, true)
+    }
+
+    /// As [`send`](Self::send), but the message may wait a moment for others: every message that is taken alone wakes a
+    /// process.
+    pub(super) fn send_soon(&self, message: M) -> Result<(), Stuck> {
+        self.push(message, false)
+    }
+
+    fn push(&self, message: M, hurry: bool) -> Result<(), Stuck> {
         let bytes = message.encoded_len();
         let mut inner = self.0.lock();
         if inner.given_up.is_some() {
@@ -210,6 +246,11 @@ impl<M: Message> Outgoing<M> {
         }
         inner.bytes += bytes;
         inner.queue.push_back((message, bytes));
+        match hurry {
+            true => inner.hurry(),
+            false if inner.company.is_none() => inner.company = Some(Instant::now() + COMPANY),
+            false => {}
+        }
         self.0.judge(&mut inner);
         inner.wake();
         match inner.exceeds(self.0.bounds.most) {
@@ -220,6 +261,13 @@ impl<M: Message> Outgoing<M> {
 }
 
 impl<M> Outgoing<M> {
+    /// Somebody waits for what was sent.
+    pub(super) fn hurry(&self) {
+        let mut inner = self.0.lock();
+        inner.hurry();
+        inner.wake();
+    }
+
     /// To be called again and again: an error if the peer has taken nothing for too long.
     pub(super) fn check(&self, now: Nanos) -> Result<(), Stuck> {
         let mut inner = self.0.lock();
@@ -274,12 +322,24 @@ impl<M> Over<M> {
 
 impl<M> Stream for Taken<M> {
     type Item = Result<M, Status>;
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut inner = self.0.lock();
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Self { line, timer } = &mut *self;
+        let mut inner = line.lock();
+        if let Some(until) = inner.company.filter(|_| inner.taken >= inner.hurry) {
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if timer.deadline() != until {
+                timer.as_mut().reset(until);
+            }
+            if timer.as_mut().poll(cx).is_pending() && !inner.ended {
+                inner.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            inner.hurry();
+        }
         if let Some((message, bytes)) = inner.queue.pop_front() {
             inner.bytes -= bytes;
             inner.taken += 1;
-            self.0.judge(&mut inner);
+            line.judge(&mut inner);
             return Poll::Ready(Some(Ok(message)));
         }
         if let Some(why) = inner.given_up
@@ -374,6 +434,31 @@ mod tests {
         outgoing.check(Nanos(112)).unwrap();
         outgoing.check(Nanos(121)).unwrap();
         assert!(outgoing.check(Nanos(122)).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_is_in_no_hurry_waits_for_others_but_not_for_long() {
+        let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
+        outgoing.send_soon(small()).unwrap();
+        let mut next = std::pin::pin!(taken.next());
+        let waker = Waker::noop();
+        let mut cx = Context::from_waker(waker);
+        assert!(next.as_mut().poll(&mut cx).is_pending());
+        outgoing.send(small()).unwrap();
+        assert!(next.as_mut().poll(&mut cx).is_ready());
+        let mut next = std::pin::pin!(taken.next());
+        assert!(next.as_mut().poll(&mut cx).is_ready());
+
+        outgoing.send_soon(small()).unwrap();
+        let mut next = std::pin::pin!(taken.next());
+        assert!(next.as_mut().poll(&mut cx).is_pending());
+        outgoing.hurry();
+        assert!(next.as_mut().poll(&mut cx).is_ready());
+
+        outgoing.send_soon(small()).unwrap();
+        outgoing.send_soon(small()).unwrap();
+        taken.next().await.unwrap().unwrap();
+        taken.next().await.unwrap().unwrap();
     }
 
     #[tokio::test]

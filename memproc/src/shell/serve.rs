@@ -208,6 +208,9 @@ fn feed(shared: &Shared, ap: ApId, request: ApRequest) {
     let local = wire::ap::local(std::mem::take(&mut request.local));
     let returns = wire::ap::returns(std::mem::take(&mut request.returns));
     let mut state = shared.lock();
+    if let Some(link) = state.aps.get_mut(&ap) {
+        link.note_hurry(&request);
+    }
     for piece in times {
         let piece = PhaseTimes { ap, ..piece.into() };
         state.recorder.times(piece);

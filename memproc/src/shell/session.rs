@@ -2,6 +2,8 @@
 //!
 //! Each connection has a number; the end of one that was replaced meanwhile changes nothing.
 
+use std::collections::BTreeSet;
+
 use dosmos_proto::wire::ApReply;
 use dosmos_proto::{ApId, MpId};
 
@@ -47,7 +49,14 @@ impl Shared {
                 // The first message always fits.
                 let _ = outgoing.send(answer(welcome));
                 let session = state.session();
-                state.aps.insert(ap, ApLink { session, outgoing });
+                state.aps.insert(
+                    ap,
+                    ApLink {
+                        session,
+                        outgoing,
+                        no_hurry: BTreeSet::new(),
+                    },
+                );
                 Some((ap, session))
             }
             Err(refusal) => {

@@ -2,7 +2,7 @@
 //! mutex. A task that read a message locks it once, lets the core work, hands the outputs to the senders,
 //! and unlocks; no lock is held across an await.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
 use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
-use dosmos_proto::wire::ApReply;
+use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
 
@@ -55,13 +55,44 @@ pub(super) struct State {
 pub(super) struct ApLink {
     pub(super) session: u64,
     pub(super) outgoing: Outgoing<ApReply>,
+    /// Requests whose replies are in no hurry.
+    pub(super) no_hurry: BTreeSet<u64>,
+}
+
+impl ApLink {
+    /// Notes whether the replies to a request are in a hurry.
+    pub(super) fn note_hurry(&mut self, request: &ApRequest) {
+        use ap_request::Body;
+        match &request.body {
+            Some(Body::Access(_)) if request.no_hurry => {
+                self.no_hurry.insert(request.id);
+            }
+            Some(Body::Report(Report { hurry: true })) => {
+                self.no_hurry.clear();
+                self.outgoing.hurry();
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends a reply, at once or soon.
+    fn send(&mut self, reply: ApReply) -> Result<(), Stuck> {
+        use ap_reply::Body;
+        let expected = self.no_hurry.remove(&reply.id);
+        match &reply.body {
+            // News of copies are due with the reply to whatever synchronises.
+            Some(Body::Invalidate(_) | Body::Update(_)) => self.outgoing.send_soon(reply),
+            Some(Body::Write(_)) if expected => self.outgoing.send_soon(reply),
+            _ => self.outgoing.send(reply),
+        }
+    }
 }
 
 /// Tells an application process something; notes if so much waits for it that its session has to end.
-fn tell(state: &State, ap: ApId, reply: ApReply, full: &mut Vec<(ApId, Stuck)>) {
+fn tell(state: &mut State, ap: ApId, reply: ApReply, full: &mut Vec<(ApId, Stuck)>) {
     // If it is not here any more it needs no reply.
-    if let Some(link) = state.aps.get(&ap)
-        && let Err(why) = link.outgoing.send(reply)
+    if let Some(link) = state.aps.get_mut(&ap)
+        && let Err(why) = link.send(reply)
     {
         full.push((ap, why));
     }

@@ -397,6 +397,9 @@ pub struct ApRequest {
     /// Content that is there, and absent here.
     #[prost(message, repeated, tag = "17")]
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
+    /// Nobody waits for the reply: it may wait a moment for others that go the same way.
+    #[prost(bool, tag = "18")]
+    pub no_hurry: bool,
     #[prost(oneof = "ap_request::Body", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<ap_request::Body>,
 }
@@ -439,7 +442,11 @@ pub struct ApHello {
 pub struct Bye {}
 /// Nothing but what `times`, `local` and `returns` say. Gets no reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Report {}
+pub struct Report {
+    /// somebody waits for replies that were in no hurry
+    #[prost(bool, tag = "1")]
+    pub hurry: bool,
+}
 /// Accesses of one kind to one object that an application process served itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LocalAccesses {
