@@ -149,8 +149,9 @@ impl Call<()> {
         match self.step {
             Step::Failed(error) => Err(error),
             Step::Done(_) | Step::Over => Ok(()),
-            Step::Sent(sent) => {
+            Step::Sent(mut sent) => {
                 let shared = sent.answer.shared.clone();
+                sent.answer.leave(false);
                 shared.post(Posted(Some(sent)));
                 Ok(())
             }
@@ -210,6 +211,8 @@ pub(crate) struct Answer {
     pub(crate) sending: Nanos,
     /// The program waits for it.
     entered: bool,
+    /// The time that it took the program is counted.
+    left: bool,
     /// For the reply to a request that is in no hurry.
     pub(crate) haste: Option<Haste>,
 }
@@ -227,6 +230,7 @@ impl Answer {
             shared,
             sending: Nanos::ZERO,
             entered: false,
+            left: false,
             haste: None,
         }
     }
@@ -281,10 +285,17 @@ impl Answer {
             }),
             remote: false,
         });
-        let entered = std::mem::take(&mut self.entered);
-        self.shared
-            .leave(&self.subject, arrived.remote, self.sending, entered);
+        self.leave(arrived.remote);
         arrived.outcome
+    }
+
+    /// The program has done with it.
+    fn leave(&mut self, remote: bool) {
+        let entered = std::mem::take(&mut self.entered);
+        if !std::mem::replace(&mut self.left, true) {
+            self.shared
+                .leave(&self.subject, remote, self.sending, entered);
+        }
     }
 }
 
@@ -308,7 +319,7 @@ impl Drop for Answer {
         // From here on the sender gets back what it sends, and gives the lock back itself.
         self.receiver.close();
         if self.entered {
-            self.shared.leave(&self.subject, false, self.sending, true);
+            self.leave(false);
         }
         match self.receiver.try_recv() {
             Ok(Some(Arrived {

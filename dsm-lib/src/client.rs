@@ -450,6 +450,9 @@ impl Shared {
     }
 }
 
+/// A process that is alone waits at a barrier when so many calls are posted.
+const MOST_POSTED: usize = 64;
+
 /// What is not worth a message of its own, if another follows soon.
 const SMALL: usize = 4 << 10;
 
@@ -545,6 +548,11 @@ impl Client {
             let settled = shared.settle();
             result.and_then(|value| settled.map(|()| value))
         })
+    }
+
+    /// Whether one more call may be left to itself; if not, the next should be waited for.
+    pub(crate) fn may_post(&self) -> bool {
+        self.shared.posted().len() < MOST_POSTED
     }
 
     pub(crate) fn me(&self) -> &Thing {

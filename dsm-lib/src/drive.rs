@@ -175,9 +175,9 @@ impl Drive {
     fn next(&self, rest: &mut Rest) -> Next {
         let turn = self.turn();
         let stand_by = rest.after(turn.last, self.attentive.load(Ordering::Relaxed));
-        let rested = turn.last.map_or(Duration::ZERO, |at| {
-            stand_by.saturating_sub(at.elapsed())
-        });
+        let rested = turn
+            .last
+            .map_or(Duration::ZERO, |at| stand_by.saturating_sub(at.elapsed()));
         if turn.over {
             Next::End
         } else if turn.callers > 0 {

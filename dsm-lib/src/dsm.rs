@@ -205,7 +205,7 @@ impl Dsm {
     /// [`ErrorCode::ProcessLost`](crate::ErrorCode::ProcessLost) if one of them has left;
     /// [`Error::Deadline`](crate::Error::Deadline).
     pub fn barrier(&self) -> Result<()> {
-        blocking(|| self.barrier_async())
+        self.wait_for_others(self.size(), || self.barrier_async())
     }
     /// See [`barrier`](Self::barrier).
     pub fn barrier_async(&self) -> Call<()> {
@@ -227,7 +227,7 @@ impl Dsm {
     /// # Errors
     /// As [`barrier`](Self::barrier).
     pub fn group_barrier(&self) -> Result<()> {
-        blocking(|| self.group_barrier_async())
+        self.wait_for_others(self.group_size(), || self.group_barrier_async())
     }
     /// See [`group_barrier`](Self::group_barrier).
     pub fn group_barrier_async(&self) -> Call<()> {
@@ -244,6 +244,18 @@ impl Dsm {
     /// As [`barrier_of`](Self::barrier_of), with a name.
     pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
         self.barrier_call(path, name)
+    }
+
+    /// Waits at a barrier of so many participants: who is alone need not wait.
+    fn wait_for_others(
+        &self,
+        participants: usize,
+        arrive: impl FnOnce() -> Call<()>,
+    ) -> Result<()> {
+        match participants {
+            1 if self.client.may_post() => arrive().post(),
+            _ => blocking(arrive),
+        }
     }
 
     fn barrier_call(&self, group: &str, name: &str) -> Call<()> {

@@ -18,12 +18,9 @@ pub(crate) struct Haste(Arc<AtomicU8>);
 impl Haste {
     /// The request is sent now: it says whether anybody waits for the reply.
     fn sent(&self) -> bool {
-        let unsent = self.0.compare_exchange(
-            UNSENT,
-            SENT_WITHOUT,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
+        let unsent =
+            self.0
+                .compare_exchange(UNSENT, SENT_WITHOUT, Ordering::AcqRel, Ordering::Acquire);
         unsent.is_ok()
     }
 

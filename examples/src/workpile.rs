@@ -5,12 +5,14 @@
 //! work on it for a highly variable time, and come back. That is the whole sharing: an element that
 //! everyone updates, at its owner (`fetch_add`, one request and one reply), or with `--locks` in a
 //! section (acquire, read, write, release), which is how a pile that is more than a counter is shared.
+//! With `--guided` a client takes several chunks at once while many are left, and so asks less often.
 //! A few servers are a bottleneck, many leave few clients to work: `dosmos model lopc` says how many are best.
 //!
 //! Each client keeps the sum of its chunks' results and writes it, at the end, into an object of its own.
 //! The sum wraps, so it does not depend on who did what: it must equal that of a sequential run, and no
 //! chunk may be done twice or left out.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -44,6 +46,9 @@ pub struct Workpile {
     /// Ask for the next chunk before working on this one (not with --locks).
     #[arg(long, conflicts_with = "locks")]
     ahead: bool,
+    /// Take several chunks at once while many are left: a share of half of what is left (guided; not with --locks).
+    #[arg(long, conflicts_with = "locks")]
+    guided: bool,
     /// Seed of the work.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -76,7 +81,7 @@ impl Program for Workpile {
         patient(dsm).barrier()?;
         let started = Instant::now();
         if dsm.rank() < clients {
-            let done = Client::new(self, dsm, &shared)?.work()?;
+            let done = Client::new(self, dsm.rank(), clients, &shared).work()?;
             shared.results.object(dsm.rank())?.write(&done)?;
         }
         patient(dsm).barrier()?;
@@ -197,17 +202,32 @@ impl Shared {
 struct Client<'a> {
     workpile: &'a Workpile,
     rank: usize,
+    clients: usize,
     /// The piles that were not empty when last looked at.
-    piles: Vec<(usize, Object<u64>)>,
+    piles: Vec<Pile>,
+}
+
+/// A pile as a client knows it.
+struct Pile {
+    number: usize,
+    counter: Object<u64>,
+    /// Chunks that were taken when last looked at.
+    taken: u64,
 }
 
 impl<'a> Client<'a> {
-    fn new(workpile: &'a Workpile, dsm: &Dsm, shared: &Shared) -> Result<Self> {
-        Ok(Self {
+    fn new(workpile: &'a Workpile, rank: usize, clients: usize, shared: &Shared) -> Self {
+        let pile = |(number, counter)| Pile {
+            number,
+            counter,
+            taken: 0,
+        };
+        Self {
             workpile,
-            rank: dsm.rank(),
-            piles: shared.piles.objects().enumerate().collect(),
-        })
+            rank,
+            clients,
+            piles: shared.piles.objects().enumerate().map(pile).collect(),
+        }
     }
 
     /// Works until time is up or all piles are empty; returns what it has done.
@@ -218,12 +238,14 @@ impl<'a> Client<'a> {
         let mut done = [0_u64; WAITED + 1];
         let mut next = self.choose(&mut dice);
         while let Some((which, asked)) = next {
-            let (pile, _) = self.piles[which];
             let waits = Instant::now();
-            let chunk = asked.wait(self.workpile)?;
+            let chunks = asked.wait(self.workpile)?;
             waited += waits.elapsed();
             let goes_on = limit.is_none_or(|limit| start.elapsed() < limit);
-            if chunk >= self.workpile.limit() {
+            let pile = &mut self.piles[which];
+            pile.taken = chunks.end;
+            let number = pile.number;
+            if chunks.start >= self.workpile.limit() {
                 self.piles.swap_remove(which);
                 next = if goes_on {
                     self.choose(&mut dice)
@@ -236,9 +258,11 @@ impl<'a> Client<'a> {
                 true => self.choose(&mut dice),
                 false => None,
             };
-            let result = self.workpile.result(pile, chunk);
-            done[CHUNKS] += 1;
-            done[SUM] = done[SUM].wrapping_add(result);
+            for chunk in chunks.start..chunks.end.min(self.workpile.limit()) {
+                let result = self.workpile.result(number, chunk);
+                done[CHUNKS] += 1;
+                done[SUM] = done[SUM].wrapping_add(result);
+            }
             next = match ahead {
                 None if goes_on => self.choose(&mut dice),
                 ahead => ahead,
@@ -255,36 +279,47 @@ impl<'a> Client<'a> {
             return None;
         }
         let which = dice.random_range(0..self.piles.len());
-        let pile = &self.piles[which].1;
+        let pile = &self.piles[which];
+        let chunks = self.chunks(pile.taken);
         let asked = match self.workpile.ahead {
-            true => Asked::Already(pile.fetch_add_async(0, 1)),
-            false => Asked::Not(pile.clone()),
+            true => Asked::Already(pile.counter.fetch_add_async(0, chunks), chunks),
+            false => Asked::Not(pile.counter.clone(), chunks),
         };
         Some((which, asked))
+    }
+
+    /// How many chunks to take from a pile of which `taken` were taken.
+    fn chunks(&self, taken: u64) -> u64 {
+        let left = self.workpile.limit().saturating_sub(taken);
+        // A pile without end has no share.
+        match self.workpile.guided && self.workpile.limit() < u64::MAX {
+            true => (left / (2 * self.clients as u64)).max(1),
+            false => 1,
+        }
     }
 }
 
 /// A request for a chunk.
 enum Asked {
-    Already(Call<u64>),
-    Not(Object<u64>),
+    Already(Call<u64>, u64),
+    Not(Object<u64>, u64),
 }
 
 impl Asked {
-    /// The number of the chunk.
-    fn wait(self, workpile: &Workpile) -> Result<u64> {
-        let pile = match self {
-            Self::Already(call) => return Ok(call.wait()?),
-            Self::Not(pile) => pile,
+    /// The numbers of the chunks.
+    fn wait(self, workpile: &Workpile) -> Result<Range<u64>> {
+        let (first, chunks) = match self {
+            Self::Already(call, chunks) => (call.wait()?, chunks),
+            Self::Not(pile, chunks) if !workpile.locks => (pile.fetch_add(0, chunks)?, chunks),
+            Self::Not(pile, chunks) => {
+                let mut section = pile.acquire()?;
+                let first = section.get(0)?;
+                section.set(0, first + chunks)?;
+                section.release()?;
+                (first, chunks)
+            }
         };
-        if !workpile.locks {
-            return Ok(pile.fetch_add(0, 1)?);
-        }
-        let mut section = pile.acquire()?;
-        let chunk = section.get(0)?;
-        section.set(0, chunk + 1)?;
-        section.release()?;
-        Ok(chunk)
+        Ok(first..first + chunks)
     }
 }
 
@@ -300,6 +335,7 @@ mod tests {
             work: 50,
             locks: false,
             ahead: false,
+            guided: false,
             seed: 3,
             json: false,
         }

@@ -26,8 +26,8 @@ use tonic::transport::{Endpoint, Uri};
 use tower::layer::util::{Identity, Stack};
 use tower::util::{MapRequestLayer, MapResponse};
 
-use crate::unix::UnixSocket;
 use crate::token::{RequireToken, ShowToken, Token};
+use crate::unix::UnixSocket;
 use crate::watched::{Watched, WatchedConnection};
 use crate::whole::whole;
 
@@ -115,7 +115,9 @@ impl Address {
                 socket.set_nodelay(true)?;
                 Connection::Tcp(socket)
             }
-            Self::Unix(path) => Connection::Unix(UnixSocket::new(UnixStream::connect(path).await?)?),
+            Self::Unix(path) => {
+                Connection::Unix(UnixSocket::new(UnixStream::connect(path).await?)?)
+            }
         })
     }
 }

@@ -72,7 +72,10 @@ impl WatchedConnection {
 impl Drop for WatchedConnection {
     fn drop(&mut self) {
         let mut watched = self.watched.lock();
-        if watched.as_ref().is_some_and(|s| Arc::ptr_eq(s, &self.socket)) {
+        if watched
+            .as_ref()
+            .is_some_and(|s| Arc::ptr_eq(s, &self.socket))
+        {
             *watched = None;
         }
         // The other end sees it although somebody still has the socket, and so does who waits for it. It may have ended before.

@@ -32,8 +32,9 @@ pub(super) fn chosen(named: &[String], quick: bool) -> anyhow::Result<Vec<Progra
         let mut words = app.command(quick);
         // As someone writes it who wants it fast, where that is not the papers' way.
         match app.name {
-            "workpile" => words.push("--ahead"),
-            "is" | "water" => words.push("--accumulate"),
+            "workpile" => words.extend(["--ahead", "--guided"]),
+            "is" => words.push("--gather"),
+            "water" => words.push("--accumulate"),
             _ => {}
         }
         Program(words.into_iter().map(str::to_owned).collect())
