@@ -144,7 +144,7 @@ impl Call<()> {
     /// ```
     ///
     /// # Errors
-    /// If it has failed already.
+    /// If it has failed already, or one that was posted long before.
     pub fn post(self) -> Result<()> {
         match self.step {
             Step::Failed(error) => Err(error),
@@ -152,8 +152,11 @@ impl Call<()> {
             Step::Sent(mut sent) => {
                 let shared = sent.answer.shared.clone();
                 sent.answer.leave(false);
-                shared.post(Posted(Some(sent)));
-                Ok(())
+                let mut posted = Posted(Some(sent));
+                match posted.outcome() {
+                    Some(outcome) => outcome,
+                    None => shared.post(posted),
+                }
             }
         }
     }

@@ -221,9 +221,18 @@ impl Shared {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody waits for a call: the next synchronisation tells how it ended.
-    pub(crate) fn post(&self, call: Posted) {
-        self.posted().push(call);
+    /// Nobody waits for a call: the next synchronisation tells how it ended. Without one, those that are over are
+    /// forgotten now and then; the error is that of one of them.
+    pub(crate) fn post(&self, call: Posted) -> Result<()> {
+        let posted = {
+            let mut posted = self.posted();
+            posted.push(call);
+            posted.len()
+        };
+        match posted.is_multiple_of(KEPT_POSTED) {
+            true => self.settle(),
+            false => Ok(()),
+        }
     }
 
     /// The first error of the posted calls that are over.
@@ -450,8 +459,11 @@ impl Shared {
     }
 }
 
-/// A process that is alone waits at a barrier when so many calls are posted.
+/// With this number of posted calls, a process that is alone waits at its next barrier all the same.
 const MOST_POSTED: usize = 64;
+
+/// Each time this number of calls is posted, those that are over are forgotten.
+const KEPT_POSTED: usize = 512;
 
 /// What is not worth a message of its own, if another follows soon.
 const SMALL: usize = 4 << 10;

@@ -246,7 +246,7 @@ impl Dsm {
         self.barrier_call(path, name)
     }
 
-    /// Waits at a barrier of so many participants: who is alone need not wait.
+    /// Waits at a barrier with this number of participants: a process that is alone need not wait.
     fn wait_for_others(
         &self,
         participants: usize,

@@ -86,6 +86,57 @@ fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
 }
 
 #[test]
+fn what_is_posted_is_done_before_the_barrier_and_its_error_is_that_of_the_barrier() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let v: Vector<u64> = dsm.vector("v", 4).declare().unwrap();
+    let refusing: Vector<u64> = dsm.vector("refusing", 4).declare().unwrap();
+    let before = fake.log().len();
+    v.object(0).unwrap().set_async(1, 7).post().unwrap();
+    let call = v.object(0).unwrap().set_async(2, 8);
+    dsm.barrier_named("one").unwrap();
+    assert_eq!(
+        fake.log()[before..],
+        ["write v", "write v", "barrier one"],
+        "in order"
+    );
+    call.wait().unwrap(); // its reply was in no hurry
+    assert_eq!(v.object(0).unwrap().read().unwrap()[..], [0, 7, 8, 0]);
+
+    let write = |at| refusing.object(0).unwrap().set_async(at, 1).post();
+    write(0).unwrap();
+    write(1).unwrap();
+    let error = dsm.barrier_named("two").unwrap_err();
+    assert!(
+        error.to_string().contains("write of refusing"),
+        "{error}: the error of what was posted"
+    );
+    dsm.barrier_named("three").unwrap();
+    assert!(write(4).is_err(), "it is outside");
+    write(0).unwrap();
+    dsm.publish().unwrap_err();
+    for _ in 0..2000 {
+        v.object(0).unwrap().set_async(1, 9).post().unwrap(); // without ever a barrier
+    }
+    write(0).unwrap();
+    let v = v.object(0).unwrap();
+    dsm.close().unwrap_err();
+    assert!(v.set_async(0, 1).post().is_err(), "the session is over");
+}
+
+#[test]
+fn a_process_that_is_alone_does_not_wait_at_a_barrier() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    for _ in 0..200 {
+        dsm.group_barrier().unwrap();
+    }
+    dsm.publish().unwrap();
+    let arrived = fake.log().iter().filter(|l| l.starts_with("barrier")).count();
+    assert_eq!(arrived, 200);
+}
+
+#[test]
 fn an_edit_writes_what_was_changed_and_nothing_else() {
     let fake = Fake::start();
     let dsm = fake.connect();

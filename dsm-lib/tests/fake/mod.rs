@@ -402,6 +402,10 @@ impl Session {
                     unchanged: false,
                 })
             }
+            Kind::Write(_) if self.is_called(object, "refusing") => {
+                let why = "nobody writes this";
+                return Err(Refusal::new(ErrorCode::Invalid, why));
+            }
             Kind::Write(w) => {
                 self.write(object, &w)?;
                 Reply::Write(wire::WriteDone::default())

@@ -39,6 +39,13 @@ pub(crate) enum Effect {
     },
     /// A notice to a process, which may be this one.
     Notice { to: MpId, notice: Notice },
+    /// Requester → owner of the same process: publish what an application process wrote. News to `coordinator` need
+    /// not be acknowledged first: its arrival at the barrier goes there behind them.
+    PublishAhead {
+        ap: ApId,
+        call: CallId,
+        coordinator: MpId,
+    },
     /// Requester → barriers: an application process arrived.
     Arrive { barrier: VarId, waiter: Waiter },
     /// Requester → barriers: it does not wait any more.

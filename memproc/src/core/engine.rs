@@ -365,6 +365,19 @@ impl Core {
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
+            Effect::PublishAhead {
+                ap,
+                call,
+                coordinator,
+            } => {
+                let caller = Caller {
+                    mp: cx.me(),
+                    incarnation: None,
+                    call,
+                    received: now,
+                };
+                self.owner.publish_ahead(cx, caller, ap, coordinator);
+            }
             Effect::Kept { object, ap } => self.requester.caches.kept(object, ap),
             Effect::Changed { object } => self.requester.caches.changed(cx, object),
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),

@@ -83,7 +83,7 @@ struct Inner<M> {
     bytes: usize,
     /// Messages taken so far.
     taken: u64,
-    /// So many are to be taken at once; those behind may wait for company.
+    /// The messages up to this one (all that ever were taken count) are to be taken at once; those behind may wait for company.
     hurry: u64,
     /// Until then.
     company: Option<Instant>,

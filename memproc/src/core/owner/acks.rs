@@ -6,6 +6,8 @@
 //! was sent is over: messages keep their order, so a holder that renewed its lease since has heard the
 //! order, and any other does not read its copy any more. See [`lease`](crate::core::lease).
 
+use std::collections::BTreeSet;
+
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
@@ -41,6 +43,8 @@ struct Order {
     holder: MpId,
     /// When the holder's lease is over.
     until: Nanos,
+    /// It is on its way, by the link that is up: whatever follows arrives behind it.
+    under_way: bool,
     /// The rounds that wait for it.
     rounds: Vec<u64>,
 }
@@ -71,12 +75,35 @@ impl Acks {
 
     /// A new order to the holder of a copy, whose lease ends at `until`; its number.
     pub(super) fn order(&mut self, object: ObjectId, holder: MpId, until: Nanos) -> u64 {
+        self.add(object, holder, until, true)
+    }
+
+    /// As [`order`](Self::order), to a holder that is lost and does not hear of it.
+    pub(super) fn order_to_lost(&mut self, object: ObjectId, holder: MpId, until: Nanos) {
+        self.add(object, holder, until, false);
+    }
+
+    /// A holder is lost: what it was told may not arrive.
+    pub(super) fn cut_off(&mut self, holder: MpId) {
+        let its = self.orders.values_mut().filter(|o| o.holder == holder);
+        its.for_each(|o| o.under_way = false);
+    }
+
+    /// Whether all orders about `objects` are to this holder and under way.
+    pub(super) fn only_under_way_to(&self, holder: MpId, objects: &BTreeSet<ObjectId>) -> bool {
+        let about = objects.iter().filter_map(|o| self.by_object.get(o));
+        let mut orders = about.flatten().filter_map(|n| self.orders.get(n));
+        orders.all(|o| o.holder == holder && o.under_way)
+    }
+
+    fn add(&mut self, object: ObjectId, holder: MpId, until: Nanos, under_way: bool) -> u64 {
         let number = self.number();
         self.next_end = Some(self.next_end.map_or(until, |end| end.min(until)));
         let order = Order {
             object,
             holder,
             until,
+            under_way,
             rounds: Vec::new(),
         };
         self.orders.insert(number, order);

@@ -57,7 +57,8 @@ impl Owner {
             caller,
             version,
         };
-        self.tell_copies(cx, changed.as_slice(), then);
+        self.tell_copies(cx, changed.as_slice());
+        self.wait(cx, changed.as_slice(), then);
     }
 
     /// Publishes what `ap` wrote outside sections; responds when all copies know.
@@ -70,19 +71,52 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.delegations.publications.push((ap, then));
         }
+        let objects = self.new_versions(ap);
+        self.tell_copies(cx, &objects);
+        let ahead = self.ahead.remove(&ap).unwrap_or_default();
+        let objects: Vec<ObjectId> = objects.into_iter().chain(ahead).collect();
+        self.wait(cx, &objects, then);
+    }
+
+    /// Publishes as [`flush`](Self::flush), but does not wait for `coordinator` if it is the only one to wait for: what is
+    /// sent to it from here comes behind what it was told. Whatever `ap` publishes next waits for it, unless it is known by
+    /// then that the barrier opened.
+    pub(crate) fn publish_ahead(
+        &mut self,
+        cx: &mut Context,
+        caller: Caller,
+        ap: ApId,
+        coordinator: MpId,
+    ) {
+        if self.delegations.delays(ap) {
+            return self.publish_writes(cx, ap, Then::Flush(caller));
+        }
+        let objects = self.new_versions(ap);
+        self.tell_copies(cx, &objects);
+        let mut all = self.ahead.remove(&ap).unwrap_or_default();
+        all.extend(objects);
+        all.retain(|object| self.acks.concerns(*object));
+        if self.acks.only_under_way_to(coordinator, &all) {
+            self.ahead.insert(ap, all);
+            return cx.respond(caller, Response::Flushed, Nanos::ZERO);
+        }
+        let all: Vec<ObjectId> = all.into_iter().collect();
+        self.wait(cx, &all, Then::Flush(caller));
+    }
+
+    /// What `ap` wrote outside sections becomes the next version of each object.
+    fn new_versions(&mut self, ap: ApId) -> Vec<ObjectId> {
         let objects = self.dirty.remove(&ap).unwrap_or_default();
-        let objects: Vec<ObjectId> = objects.into_iter().collect();
         for object in &objects {
             if let Some(o) = self.objects.get_mut(object) {
                 o.version += 1;
             }
         }
-        self.tell_copies(cx, &objects, then);
+        objects.into_iter().collect()
     }
 
-    /// Tells every copy of the objects that their content changed; goes on when all that was ever
-    /// told of these objects is acknowledged.
-    fn tell_copies(&mut self, cx: &mut Context, objects: &[ObjectId], then: Then) {
+    /// Tells every copy of the objects that their content changed.
+    fn tell_copies(&mut self, cx: &mut Context, objects: &[ObjectId]) {
         for object in objects.iter().copied() {
             let place = cx.variables.place(cx.cluster, object);
             let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec().policy());
@@ -110,6 +144,10 @@ impl Owner {
                 cx.request(holder, call, request);
             }
         }
+    }
+
+    /// Goes on when all that was ever told of these objects is acknowledged.
+    fn wait(&mut self, cx: &mut Context, objects: &[ObjectId], then: Then) {
         let began = cx.now;
         if let Some(round) = self.acks.wait(objects, Round { began, then }) {
             self.complete(cx, round);
@@ -221,10 +259,11 @@ impl Owner {
     /// their objects wait for that.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
         self.delegations.lose(mp);
+        self.acks.cut_off(mp);
         let until = self.leases.remove(&mp).unwrap_or(cx.now);
         for (object, o) in &mut self.objects {
             if o.remove_copy(mp) && until > cx.now {
-                self.acks.order(*object, mp, until);
+                self.acks.order_to_lost(*object, mp, until);
             }
         }
         let aps = cx.cluster.aps_of(mp);

@@ -24,6 +24,8 @@ pub(crate) struct Owner {
     pub(super) objects: FxHashMap<ObjectId, Object>,
     /// Written outside sections and not told to the copies, by writer.
     pub(super) dirty: FxHashMap<ApId, BTreeSet<ObjectId>>,
+    /// Published ahead of an arrival at a barrier and perhaps not acknowledged, by writer.
+    pub(super) ahead: FxHashMap<ApId, BTreeSet<ObjectId>>,
     pub(super) acks: Acks,
     pub(super) delegations: Delegations,
     /// Until when each memory process may read copies of our objects, at most.

@@ -192,6 +192,13 @@ impl Requester {
                 if arrived.is_some() {
                     session.at_barriers.remove(&barrier);
                 }
+                if session.ahead.is_some_and(|(of, _)| of == number) {
+                    match outcome {
+                        // The coordinator opened it, so it has heard what was published.
+                        Ok(_) => session.ahead = None,
+                        Err(_) => session.fall_back(cx.me()),
+                    }
+                }
                 let waiter = Waiter {
                     ap,
                     operation: number,

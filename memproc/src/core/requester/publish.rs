@@ -10,6 +10,7 @@ use dosmos_proto::{ApId, MpId, Refusal};
 
 use super::pending::{Acquire, Barrier, Flush, Kind, Release};
 use super::role::{Requester, call, send_access};
+use super::session::Session;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Effect, Waiter};
@@ -42,13 +43,21 @@ impl Requester {
             session.line.pop_front();
             return true;
         };
-        let kind = operation.kind.clone();
+        let (kind, to) = (operation.kind.clone(), operation.to);
         let publishes = !matches!(kind, Kind::Acquire(_));
         if publishes && session.flushing > 0 {
             return false;
         }
+        if publishes && session.ahead.is_some_and(|(barrier, _)| barrier != number) {
+            session.fall_back(cx.me());
+        }
         if publishes && !session.dirty.is_empty() {
-            self.flush(cx, ap, number);
+            match kind {
+                Kind::Barrier(_) if self.may_publish_ahead(cx, ap, to) => {
+                    self.publish_ahead(cx, ap, number, to);
+                }
+                _ => self.flush(cx, ap, number),
+            }
             return true;
         }
         if let Kind::Barrier(Barrier { barrier, .. }) = kind
@@ -82,6 +91,32 @@ impl Requester {
                 Err(refusal) => self.flushed(cx, ap, Err(refusal)),
             }
         }
+    }
+
+    /// Whether an arrival at a barrier can follow what it publishes on its way to the coordinator.
+    fn may_publish_ahead(&self, cx: &Context, ap: ApId, coordinator: MpId) -> bool {
+        let session = self.sessions.get(ap);
+        let waits = |s: &Session| s.releasing > 0 || !s.at_barriers.is_empty();
+        let own_only = |s: &Session| s.dirty.keys().eq([&cx.me()]);
+        coordinator != cx.me()
+            && cx.check_reachable(coordinator).is_ok()
+            && session.is_some_and(|s| own_only(s) && !waits(s))
+    }
+
+    /// Has the owner here tell the copies, and does not wait for the coordinator to acknowledge.
+    fn publish_ahead(&mut self, cx: &mut Context, ap: ApId, number: u64, coordinator: MpId) {
+        let session = self.sessions.get_mut(ap);
+        let incarnation = std::mem::take(&mut session.dirty).into_values().next();
+        session.ahead = Some((number, incarnation.flatten()));
+        session.flush_for = Some(number);
+        session.flushing += 1;
+        let to = cx.me();
+        let call = call(self.pending.open_flush(Flush { ap, to }));
+        cx.effect(Effect::PublishAhead {
+            ap,
+            call,
+            coordinator,
+        });
     }
 
     /// An owner told the copies, or cannot; then the operation that wanted it fails.

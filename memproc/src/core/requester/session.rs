@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub(super) acquiring: BTreeSet<ObjectId>,
     /// Owners with writes outside sections that copies were not told of, and which starts of them.
     pub(super) dirty: BTreeMap<MpId, Option<Incarnation>>,
+    /// The barrier that it came to before all copies acknowledged what it wrote, and which start of this process it was.
+    pub(super) ahead: Option<(u64, Option<Incarnation>)>,
     /// Flushes under way, and the operation that wanted the last.
     pub(super) flushing: u32,
     pub(super) flush_for: Option<u64>,
@@ -51,7 +53,14 @@ pub(crate) struct Session {
 impl Session {
     /// Whether something that publishes is to be done before a release could leave.
     pub(super) fn publishes(&self) -> bool {
-        !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty()
+        !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty() || self.ahead.is_some()
+    }
+
+    /// What was published ahead of an arrival is to be published for good: the barrier has not opened.
+    pub(super) fn fall_back(&mut self, me: MpId) {
+        if let Some((_, incarnation)) = self.ahead.take() {
+            self.dirty.entry(me).or_insert(incarnation);
+        }
     }
 }
 
