@@ -297,7 +297,8 @@ impl Dsm {
         })
     }
 
-    /// What this process has done so far, on each object.
+    /// What this process has done so far, on each object. Posted operations, and barriers of this process alone, count when they
+    /// are over: at the latest after the next [`publish`](Self::publish).
     pub fn counts(&self) -> Counts {
         self.client.counts()
     }

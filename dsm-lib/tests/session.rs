@@ -132,7 +132,11 @@ fn a_process_that_is_alone_does_not_wait_at_a_barrier() {
         dsm.group_barrier().unwrap();
     }
     dsm.publish().unwrap();
-    let arrived = fake.log().iter().filter(|l| l.starts_with("barrier")).count();
+    let arrived = fake
+        .log()
+        .iter()
+        .filter(|l| l.starts_with("barrier"))
+        .count();
     assert_eq!(arrived, 200);
 }
 
@@ -267,6 +271,7 @@ fn sections_and_atomics_work_and_are_counted() {
     dsm.barrier().unwrap();
     dsm.barrier_named("phase").unwrap();
     dsm.group_barrier().unwrap();
+    dsm.publish().unwrap(); // alone in its group, it did not wait
 
     let counts = dsm.counts();
     assert_eq!(counts.barriers, 3);

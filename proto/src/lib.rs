@@ -15,6 +15,7 @@
 
 pub mod address_book;
 pub mod clock;
+mod connection;
 pub mod counters;
 pub mod error;
 pub mod ids;

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::transport::Connection;
+use crate::connection::Connection;
 
 /// What there is to know about the socket of a connection.
 #[derive(Debug, Default)]
