@@ -100,6 +100,9 @@ impl Meter {
             self.mark = self.mark.max(now);
             self.waited(cpu);
             self.waiting = self.waiting.saturating_sub(1);
+        } else if self.waiting == 0 {
+            self.outside += now - self.mark;
+            self.mark = self.mark.max(now);
         }
         // What was sent in an earlier piece is accounted for there.
         let sending = sending.min(self.outside);
@@ -202,6 +205,19 @@ mod tests {
 
     fn cpu(used: u64) -> CpuMark {
         CpuMark::Of(std::thread::current().id(), Nanos(used))
+    }
+
+    #[test]
+    fn what_was_computed_before_a_call_that_is_not_waited_for_is_busy() {
+        let mut m = Meter::new(Nanos(1_000), cpu(0));
+        m.leave(Nanos(2_000), cpu(900), Component::Barrier, Nanos(10), false);
+        m.next_phase(cpu(900));
+        let all = m.report(Nanos(3_000), true, || cpu(1_900));
+        let times = |p: &PhaseTimes| {
+            [Component::Busy, Component::Service, Component::Barrier].map(|c| p.spent.time(c).0)
+        };
+        let times: Vec<_> = all.iter().map(times).collect();
+        assert_eq!(times, [[900, 90, 10], [1_000, 0, 0]]);
     }
 
     #[test]

@@ -58,7 +58,6 @@ impl UnixSocket {
                 },
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 written => {
-                    drop(waited);
                     self.room = None;
                     return Poll::Ready(written);
                 }
