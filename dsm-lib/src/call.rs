@@ -47,7 +47,7 @@ enum Step<T> {
     Over,
 }
 
-struct Sent<T> {
+pub(crate) struct Sent<T> {
     subject: Subject,
     answer: Answer,
     decode: Decode<T>,
@@ -152,10 +152,9 @@ impl Call<()> {
             Step::Sent(mut sent) => {
                 let shared = sent.answer.shared.clone();
                 sent.answer.leave(false);
-                let mut posted = Posted(Some(sent));
-                match posted.outcome() {
-                    Some(outcome) => outcome,
-                    None => shared.post(posted),
+                match Posted::Sent(Box::new(sent)).outcome() {
+                    Ok(outcome) => outcome,
+                    Err(posted) => shared.post(posted),
                 }
             }
         }
@@ -163,14 +162,21 @@ impl Call<()> {
 }
 
 /// A call that nobody waits for.
-pub(crate) struct Posted(Option<Sent<()>>);
+pub(crate) enum Posted {
+    Sent(Box<Sent<()>>),
+    Failed(Error),
+}
 
 impl Posted {
     /// How it ended, if it has.
-    pub(crate) fn outcome(&mut self) -> Option<Result<()>> {
-        let reply = self.0.as_mut()?.answer.try_take()?;
-        let sent = self.0.take()?;
-        Some((sent.decode)(&sent.subject, reply))
+    pub(crate) fn outcome(self) -> Result<Result<()>, Self> {
+        match self {
+            Self::Failed(error) => Ok(Err(error)),
+            Self::Sent(mut sent) => match sent.answer.try_take() {
+                Some(reply) => Ok((sent.decode)(&sent.subject, reply)),
+                None => Err(Self::Sent(sent)),
+            },
+        }
     }
 }
 

@@ -237,15 +237,15 @@ impl Shared {
 
     /// The first error of the posted calls that are over.
     fn settle(&self) -> Result<()> {
-        let mut posted = std::mem::take(&mut *self.posted());
-        let mut first = Ok(());
-        posted.retain_mut(|call| {
-            let outcome = call.outcome();
-            let is_over = outcome.is_some();
-            first = std::mem::replace(&mut first, Ok(())).and(outcome.unwrap_or(Ok(())));
-            !is_over
-        });
-        self.posted().append(&mut posted);
+        let posted = std::mem::take(&mut *self.posted());
+        let (mut first, mut under_way) = (Ok(()), Vec::new());
+        for call in posted {
+            match call.outcome() {
+                Ok(outcome) => first = first.and(outcome),
+                Err(call) => under_way.push(call),
+            }
+        }
+        self.posted().append(&mut under_way);
         first
     }
 
@@ -451,11 +451,10 @@ impl Shared {
         drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
         let posted = std::mem::take(&mut *self.posted());
-        for mut call in posted {
-            if let Some(Err(error)) = call.outcome() {
-                tracing::warn!(%error, "an operation that was posted failed");
-            }
-        }
+        // Whoever closes the session learns of errors.
+        let failed = posted.into_iter().filter_map(|c| c.outcome().ok()?.err());
+        let failed: Vec<Posted> = failed.map(Posted::Failed).collect();
+        self.posted().extend(failed);
     }
 }
 
@@ -615,6 +614,9 @@ impl Drop for Client {
         // session (a waker may own the last handle) that cannot be waited for.
         if let Some(thread) = self.thread.take().filter(|_| !drive::is_driving()) {
             let _ = thread.join();
+            if let Err(error) = self.shared.settle() {
+                tracing::warn!(%error, "an operation that was posted failed");
+            }
         }
     }
 }
