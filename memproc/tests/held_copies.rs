@@ -56,6 +56,32 @@ fn a_write_voids_the_copies_of_siblings_before_it_returns() {
 }
 
 #[test]
+fn newer_content_that_is_fetched_voids_the_copies_of_the_older() {
+    let (mut c, x) = cluster(2, Invalidate);
+    let (owner, holder) = (MpId(0), MpId(1));
+    c.ask(2, read_to_keep(x));
+    c.deliver((holder, owner)); // served, and the response is under way
+    c.ask(0, write(x, 5)); // not published
+    c.ask(2, read(x));
+    c.log.clear();
+    c.run();
+    // Whoever has seen 5 does not read 0 from the copy that came before.
+    c.expect(
+        "
+         mp1 -> mp0 read x[0] by ap2 with copy
+         record@mp0 owner read x[0] by ap2 intra v0
+         mp0 -> mp1 value 0 v0 copy
+         record@mp1 requester read x[0] by ap2 intra v0
+         mp1 -> ap2 value 0 v0 to keep
+         mp0 -> mp1 value 5 v0 copy
+         mp1 -> ap2 invalidate x[0]
+         record@mp1 requester read x[0] by ap2 intra v0
+         mp1 -> ap2 value 5 v0
+         ",
+    );
+}
+
+#[test]
 fn a_section_voids_copies_when_it_is_released_and_not_before() {
     let (mut c, x) = cluster(1, Invalidate);
     c.call(0, read_to_keep(x));

@@ -537,3 +537,34 @@ fn a_start_that_nobody_noticed_frees_what_the_earlier_one_held() {
         Some(Reply::Granted { epoch: 2, .. })
     ));
 }
+
+#[test]
+fn what_could_not_be_published_is_when_its_owner_can_be_reached_again() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let (owner, far) = (MpId(0), MpId(2));
+    let [near_link, far_link] = ["lp.a", "lp.b"].map(|lp| c.topology.find_mp(lp).unwrap());
+    let x = c.scalar("x", 0, Invalidate);
+    for ap in [1, 2] {
+        c.call(ap, Request::Open("x".into()));
+    }
+    c.call(1, read(x)); // a copy
+    // A write that arrives after its way was lost and found again.
+    let write = c.ask(2, write(x, 7));
+    c.deliver((far, far_link));
+    c.down(near_link, owner);
+    c.deliver((near_link, far_link));
+    while c.busy().contains(&(far_link, far)) {
+        c.deliver((far_link, far));
+    }
+    let publish = c.ask(2, Request::Publish);
+    for id in [write, publish] {
+        assert!(matches!(c.reply(2, id), Some(Reply::Refused(_))));
+    }
+    c.up(near_link, owner);
+    c.run();
+    c.call(2, Request::Publish).unwrap();
+    let Some(Reply::Read { data, .. }) = c.call(1, read(x)) else {
+        panic!("no value");
+    };
+    assert_eq!(number(&data), 7);
+}

@@ -132,6 +132,7 @@ enum Doing {
     },
     Release {
         object: usize,
+        epoch: u64,
         number: Option<u64>,
         /// Its last write travels with it.
         writes: bool,
@@ -171,6 +172,7 @@ struct Pending {
 
 struct Holding {
     object: usize,
+    epoch: u64,
     working: [u64; 4],
     wrote: Option<u64>,
     /// Lost, as far as the rest of the world may know.
@@ -180,6 +182,8 @@ struct Holding {
 #[derive(Default)]
 struct Ap {
     alive: bool,
+    /// Up to which write of each object it was told that it cannot be published.
+    told: HashMap<usize, u64>,
     /// It does nothing and takes nothing until it is continued.
     stopped: bool,
     /// Requests under way: at most one that is waited for.

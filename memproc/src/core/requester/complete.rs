@@ -126,6 +126,10 @@ impl Requester {
             );
             return self.complete(cx, number, Err(refusal), cost);
         }
+        if fetch && self.caches.copies.differs(object, &data) {
+            // Two fetches overlapped. Whoever sees what this one brings does not read what the other did.
+            self.caches.holders.void(cx, object);
+        }
         let ours = (copy && fetch).then(|| Copy {
             data: data.clone(),
             version,

@@ -91,6 +91,12 @@ impl Copies {
         Some((&held.copy, lease.is_some_and(|l| now < l.until)))
     }
 
+    /// Whether the copy of an object, if there is one, has another content.
+    pub(super) fn differs(&self, object: ObjectId, content: &Bytes) -> bool {
+        let held = self.slots.get(&object).and_then(|s| s.copy.as_ref());
+        held.is_some_and(|held| held.copy.data != *content)
+    }
+
     /// When the lease of the copy of an object ends, unless it is renewed; none if there is no copy.
     pub(super) fn lease_end(&self, object: ObjectId) -> Option<Nanos> {
         let held = self.slots.get(&object)?.copy.as_ref()?;

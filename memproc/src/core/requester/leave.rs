@@ -124,6 +124,8 @@ impl Requester {
         }
         for number in self.pending.flushes_at(mp) {
             if let Some(flush) = self.pending.close_flush(number, mp) {
+                let session = self.sessions.get_mut(flush.ap);
+                session.owed.insert(mp, flush.incarnation);
                 self.flushed(cx, flush.ap, Err(why.clone()));
             }
         }
@@ -131,6 +133,7 @@ impl Requester {
 
     /// A process that was lost can be reached: what it may have granted nobody waits for.
     pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
+        self.sessions.regain(mp);
         for (ap, object) in self.unsettled.remove(&mp).into_iter().flatten() {
             let object = Some(object);
             cx.notice(mp, Notice::Abandon { ap, object });

@@ -1,7 +1,7 @@
 //! Operations of our application processes that are not complete, and flushes under way. A number is
 //! used once in the life of the process, so a late response finds nobody.
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
@@ -186,6 +186,8 @@ impl Kind {
 pub(super) struct Flush {
     pub(super) ap: ApId,
     pub(super) to: MpId,
+    /// Which start of the owner was written to.
+    pub(super) incarnation: Option<Incarnation>,
 }
 
 /// Everything under way.

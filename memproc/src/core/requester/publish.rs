@@ -85,10 +85,18 @@ impl Requester {
         for (to, incarnation) in owners {
             match cx.check_reachable(to) {
                 Ok(()) => {
-                    let flush = self.pending.open_flush(Flush { ap, to });
+                    let flush = Flush {
+                        ap,
+                        to,
+                        incarnation,
+                    };
+                    let flush = self.pending.open_flush(flush);
                     cx.request_of(to, incarnation, call(flush), PeerRequest::Flush { ap });
                 }
-                Err(refusal) => self.flushed(cx, ap, Err(refusal)),
+                Err(refusal) => {
+                    self.sessions.get_mut(ap).owed.insert(to, incarnation);
+                    self.flushed(cx, ap, Err(refusal));
+                }
             }
         }
     }
@@ -107,11 +115,17 @@ impl Requester {
     fn publish_ahead(&mut self, cx: &mut Context, ap: ApId, number: u64, coordinator: MpId) {
         let session = self.sessions.get_mut(ap);
         let incarnation = std::mem::take(&mut session.dirty).into_values().next();
-        session.ahead = Some((number, incarnation.flatten()));
+        let incarnation = incarnation.flatten();
+        session.ahead = Some((number, incarnation));
         session.flush_for = Some(number);
         session.flushing += 1;
         let to = cx.me();
-        let call = call(self.pending.open_flush(Flush { ap, to }));
+        let flush = Flush {
+            ap,
+            to,
+            incarnation,
+        };
+        let call = call(self.pending.open_flush(flush));
         cx.effect(Effect::PublishAhead {
             ap,
             call,

@@ -35,6 +35,9 @@ pub(crate) struct Session {
     pub(super) acquiring: BTreeSet<ObjectId>,
     /// Owners with writes outside sections that copies were not told of, and which starts of them.
     pub(super) dirty: BTreeMap<MpId, Option<Incarnation>>,
+    /// Owners that could not be reached when their writes were to be published: it was told, and they are published when the
+    /// owner can be reached again.
+    pub(super) owed: BTreeMap<MpId, Option<Incarnation>>,
     /// The barrier that it came to before all copies acknowledged what it wrote, and which start of this process it was.
     pub(super) ahead: Option<(u64, Option<Incarnation>)>,
     /// Flushes under way, and the operation that wanted the last.
@@ -56,6 +59,13 @@ impl Session {
         !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty() || self.ahead.is_some()
     }
 
+    /// An owner can be reached again: what could not be published there is to be published.
+    pub(super) fn regain(&mut self, owner: MpId) {
+        if let Some(incarnation) = self.owed.remove(&owner) {
+            self.dirty.entry(owner).or_insert(incarnation);
+        }
+    }
+
     /// What was published ahead of an arrival is to be published for good: the barrier has not opened.
     pub(super) fn fall_back(&mut self, me: MpId) {
         if let Some((_, incarnation)) = self.ahead.take() {
@@ -75,6 +85,11 @@ impl Sessions {
 
     pub(super) fn get_mut(&mut self, ap: ApId) -> &mut Session {
         self.0.entry(ap).or_default()
+    }
+
+    /// An owner can be reached again.
+    pub(super) fn regain(&mut self, owner: MpId) {
+        self.0.values_mut().for_each(|s| s.regain(owner));
     }
 
     pub(super) fn section(&self, ap: ApId, object: ObjectId) -> Option<&Section> {

@@ -35,6 +35,7 @@ impl Sim {
         if doubtful {
             self.aps[a].holding = Some(Holding {
                 object,
+                epoch,
                 working: [0; 4],
                 wrote: None,
                 zombie: true,
@@ -46,6 +47,7 @@ impl Sim {
         let now = history.last().copied().unwrap_or(0);
         self.aps[a].holding = Some(Holding {
             object,
+            epoch,
             working: [now; 4],
             wrote: None,
             zombie: false,

@@ -217,7 +217,7 @@ impl Sim {
             rest = Some(written(first, elements(&[n; 2]), 1));
         }
         let writes = rest.is_some();
-        let zombie = h.zombie;
+        let (zombie, epoch) = (h.zombie, h.epoch);
         self.aps[a].holding = None;
         if let Kind::Locked {
             history, holder, ..
@@ -231,9 +231,10 @@ impl Sim {
                 *holder = None;
             }
         }
-        let request = release_with(id, None, rest);
+        let request = release_with(id, Some(epoch), rest);
         let doing = Doing::Release {
             object,
+            epoch,
             number,
             writes,
         };
@@ -241,15 +242,25 @@ impl Sim {
     }
 
     /// A release that failed is repeated, with all that its section wrote, unless the section is over.
-    fn release_again(&mut self, a: usize, object: usize, number: Option<u64>, code: ErrorCode) {
+    fn release_again(&mut self, a: usize, failed: Doing, code: ErrorCode) {
+        let Doing::Release {
+            object,
+            epoch,
+            number,
+            ..
+        } = failed
+        else {
+            return;
+        };
         let again = [ErrorCode::Unreachable, ErrorCode::Deadline];
         if !again.contains(&code) && code != ErrorCode::ProcessLost {
             return;
         }
         let content = number.map(|n| written(0, elements(&[n; 4]), 1));
-        let request = release_with(self.objects[object].id, None, content);
+        let request = release_with(self.objects[object].id, Some(epoch), content);
         let doing = Doing::Release {
             object,
+            epoch,
             number,
             writes: number.is_some(),
         };
@@ -305,6 +316,10 @@ impl Sim {
                     *self.unsure.entry(id).or_default() += 1;
                 }
                 self.say(|| format!("({})", refusal.message));
+                if refusal.code == ErrorCode::Unreachable {
+                    // It is told once; then it goes on without.
+                    self.aps[a].told.extend(written);
+                }
                 self.failed(a, doing, refusal.code);
             }
             reply => {
@@ -314,6 +329,9 @@ impl Sim {
                 self.must(!lost || copy, &what);
                 self.count_all(doing);
                 for (object, seq) in written {
+                    if self.aps[a].told.get(&object).is_some_and(|t| seq <= *t) {
+                        continue;
+                    }
                     match &mut self.objects[object].kind {
                         Kind::Owned {
                             published, written, ..
@@ -365,9 +383,9 @@ impl Sim {
     /// A refusal, after a fault. One whose section is in doubt starts again.
     pub(super) fn failed(&mut self, a: usize, doing: Doing, code: ErrorCode) {
         match doing {
-            Doing::Release { object, number, .. } => {
+            Doing::Release { object, .. } => {
                 self.make_uncertain(object);
-                self.release_again(a, object, number, code);
+                self.release_again(a, doing, code);
             }
             Doing::Acquire { .. } => self.aps[a].doubtful = false,
             Doing::Barrier { call, .. } => {
