@@ -478,13 +478,13 @@ fn clocks_that_differ_less_than_is_waited_for_change_nothing() {
     let verdict = judge(&planted(run));
     assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
     // By more than is waited for it is said.
-    let mut run = Vec::new();
+    let (mut run, far) = (Vec::new(), 2_000_000_000);
     for turn in 0..4 {
         let ap = (turn % 2) as u32;
-        let at = 2 * base + turn * 1000 - if ap == 1 { base } else { 0 };
+        let at = 2 * far + turn * 1000 - if ap == 1 { far } else { 0 };
         run.extend(section(ap, X, at, turn));
     }
-    run.push(read(0, Y, 3 * base));
+    run.push(read(0, Y, 3 * far));
     let verdict = judge(&planted(run));
     assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
 }
