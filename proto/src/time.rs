@@ -85,15 +85,30 @@ pub struct Clock {
     started: Instant,
 }
 
+/// How often the system's clocks are read to set a clock.
+const LOOKS: usize = 8;
+
 impl Clock {
     /// A clock set by the system's wall clock.
     pub fn start() -> Self {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        Self::set(|| (Instant::now(), SystemTime::now(), Instant::now()))
+    }
+
+    /// A process may lose its processor between two readings of clocks, for milliseconds on a busy machine. So the wall clock is
+    /// read several times, each time between two readings of the monotonic clock, and the reading that took least counts.
+    fn set(mut look: impl FnMut() -> (Instant, SystemTime, Instant)) -> Self {
+        let took = |(before, _, after): &(Instant, SystemTime, Instant)| *after - *before;
+        let mut best = look();
+        for _ in 1..LOOKS {
+            let next = look();
+            if took(&next) < took(&best) {
+                best = next;
+            }
+        }
+        let wall = best.1.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             wall_at_start: wall.into(),
-            started: Instant::now(),
+            started: best.0 + took(&best) / 2,
         }
     }
 
@@ -105,5 +120,28 @@ impl Clock {
     /// Nanoseconds since the Unix epoch.
     pub fn now(&self) -> Nanos {
         self.wall_at_start + self.started.elapsed().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_set_by_the_reading_that_nothing_interrupted() {
+        let (begin, wall) = (Instant::now(), UNIX_EPOCH + Duration::from_secs(1_000));
+        let mut reading = 0;
+        // Each reading of the wall clock but the third is 40 ms late beside the monotonic clock.
+        let clock = Clock::set(|| {
+            let at = Duration::from_millis(100 * reading);
+            let late = Duration::from_millis(if reading == 2 { 0 } else { 40 });
+            reading += 1;
+            let after = begin + at + late + Duration::from_nanos(200);
+            (begin + at, wall + at + late, after)
+        });
+        let third = Duration::from_millis(200);
+        assert_eq!(clock.started, begin + third + Duration::from_nanos(100));
+        let wall = (wall + third).duration_since(UNIX_EPOCH).unwrap();
+        assert_eq!(clock.set_at(), wall.into());
     }
 }

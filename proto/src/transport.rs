@@ -106,9 +106,7 @@ impl Address {
             }
         }
     }
-}
 
-impl Address {
     async fn dial(&self) -> io::Result<Connection> {
         Ok(match self {
             Self::Tcp(text) => {
