@@ -654,6 +654,25 @@ fn records_arrive_once_across_a_restart_of_the_event_manager() {
     });
 }
 
+/// The event manager tells a run that went wrong from one that was short by whether everyone said goodbye.
+#[test]
+fn who_ends_as_soon_as_it_has_begun_says_goodbye() {
+    in_runtime(async {
+        let c = Cluster::new(&["/a"], 1, 1);
+        let address = Address::Unix(c.dir.path().join("emp0.sock"));
+        c.book().publish("emp0", &address).unwrap();
+        let ledger = Ledger::default();
+        let token = c.book().require_token().unwrap();
+        let _server = ledger.serve(&address, token).await;
+        c.start(0).await.stop().await;
+        let book = ledger.0.lock().unwrap();
+        assert_eq!(book.byes, 1);
+        let batches: Vec<&w::Batch> = book.batches.values().flatten().collect();
+        let last = batches.last().expect("counters, though nothing happened");
+        assert_eq!(last.counters.unwrap().requests, 0);
+    });
+}
+
 #[test]
 fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follows() {
     in_runtime(async {

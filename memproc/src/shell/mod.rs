@@ -45,8 +45,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// How long the end waits for the event manager to make the last records durable. One that is away may
 /// be on its way back, so it is waited for as long.
 const DRAIN: Duration = Duration::from_secs(8);
-/// The same if no event manager was ever there.
-const DRAIN_NEVER_THERE: Duration = Duration::from_millis(300);
+/// The same if no event manager was ever there: one that starts with this process is about to be.
+const DRAIN_NEVER_THERE: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_millis(300);
 const CLOSE: Duration = Duration::from_millis(500);
 /// Pauses between attempts to reach a neighbour, and the event manager.
@@ -164,16 +164,14 @@ async fn tick(shared: Arc<Shared>) {
 async fn finish(shared: &Shared) -> bool {
     shared.feed(Input::Shutdown);
     shared.lock().recorder.set_aside();
-    if !shared.pack(false) && shared.was_recording_up() {
+    // After a short run the event manager may not have been reached yet, and would never hear that this process ended well.
+    let was_there = drain::until(DRAIN_NEVER_THERE, || shared.was_recording_up()).await;
+    if !shared.pack(false) && was_there {
         // How much was left out is known only now.
         shared.pack_counters();
     }
     shared.packed.notify_one();
-    let grace = if shared.was_recording_up() {
-        DRAIN
-    } else {
-        DRAIN_NEVER_THERE
-    };
+    let grace = if was_there { DRAIN } else { Duration::ZERO };
     let drained = drain::until(grace, || shared.lock().recorder.is_drained()).await;
     shared.farewell.notify_one();
     // An event manager that does not hear it sees the stream end.
