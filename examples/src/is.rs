@@ -68,23 +68,11 @@ impl Program for Is {
             }
             let set = clock.done() % SETS;
             let counts = histogram(&keys, self.buckets);
-            if self.gather {
-                let own = shared.counts[set].object(dsm.rank())?;
-                own.write_async(&counts).post()?;
-            } else {
-                // Whoever read it last has been at a barrier since, and who adds next comes from one.
-                shared.clear((set + 1) % SETS, dsm.rank())?;
-                match self.accumulate {
-                    true => shared.accumulate(set, dsm, &counts)?,
-                    false => shared.add(set, dsm, &counts)?,
-                }
-            }
+            // Whoever read the next set last has been at a barrier since, and who adds to it comes from one.
+            shared.clear((set + 1) % SETS, dsm.rank())?;
+            shared.add(set, dsm, &counts)?;
             let goes_on = clock.next()?;
-            let sums = match self.gather {
-                true => shared.gather(set, dsm, counts)?,
-                false => shared.buckets[set].read_all()?,
-            };
-            let starts = starts(&sums);
+            let starts = starts(&shared.sums(set, dsm, counts)?);
             let mut ranks = ranks.edit()?;
             rank(&keys, &starts, &mut ranks);
             ranks.finish()?;
@@ -217,85 +205,104 @@ fn starts(counts: &[u32]) -> Vec<u32> {
 
 /// The shared variables.
 struct Shared {
-    /// Keys by value.
-    buckets: [Vector<u32>; SETS],
-    /// What each process has counted, in turn (with `--gather`).
-    counts: [Matrix<u32>; SETS],
+    counts: Counts,
     /// The rank of each key.
     ranks: Vector<u32>,
 }
 
+/// How many keys have each value, by sets.
+enum Counts {
+    /// Each process adds to the buckets of all: in sections, or the owners do it.
+    Buckets {
+        sets: [Vector<u32>; SETS],
+        accumulate: bool,
+    },
+    /// Each process writes down what it has counted, and reads what the others have.
+    Rows([Matrix<u32>; SETS]),
+}
+
 impl Shared {
     fn declare(is: &Is, dsm: &Dsm) -> Result<Self> {
-        let vector = |name, elements| {
+        let split = |name, elements| {
             let vector = dsm.vector::<u32>(name, elements).split(dsm.size());
-            vector.owner_per_rank().declare()
+            vector.owner_per_rank()
         };
-        let counts = |name| {
-            let rows = if is.gather { dsm.size() } else { 1 };
-            let counts = dsm.matrix::<u32>(name, rows, is.buckets).split_rows(rows);
-            let counts = counts.owner_ranks(0..rows).policy(CopyPolicy::Update);
-            counts.cache(Cache::Ap).declare()
+        let rows = |name| {
+            let rows = dsm.matrix::<u32>(name, dsm.size(), is.buckets);
+            let rows = rows.split_rows(dsm.size()).owner_ranks(0..dsm.size());
+            rows.policy(CopyPolicy::Update).cache(Cache::Ap).declare()
         };
-        Ok(Self {
-            buckets: [
-                vector("is.buckets-0", is.buckets)?,
-                vector("is.buckets-1", is.buckets)?,
-                vector("is.buckets-2", is.buckets)?,
-            ],
-            counts: [
-                counts("is.counts-0")?,
-                counts("is.counts-1")?,
-                counts("is.counts-2")?,
-            ],
-            // Each process writes its own in place, and the first reads them at the end.
-            ranks: dsm
-                .vector("is.ranks", is.keys)
-                .split(dsm.size())
-                .owner_per_rank()
-                .cache(Cache::Ap)
-                .declare()?,
-        })
+        let buckets = |name| split(name, is.buckets).declare();
+        let counts = if is.gather {
+            Counts::Rows([
+                rows("is.counts-0")?,
+                rows("is.counts-1")?,
+                rows("is.counts-2")?,
+            ])
+        } else {
+            Counts::Buckets {
+                sets: [
+                    buckets("is.buckets-0")?,
+                    buckets("is.buckets-1")?,
+                    buckets("is.buckets-2")?,
+                ],
+                accumulate: is.accumulate,
+            }
+        };
+        // Each process writes its own in place, and the first reads them at the end.
+        let ranks = split("is.ranks", is.keys).cache(Cache::Ap).declare()?;
+        Ok(Self { counts, ranks })
     }
 
-    /// The sum of what all have counted; `counts` are this process's.
-    fn gather(&self, set: usize, dsm: &Dsm, counts: Vec<u32>) -> Result<Vec<u32>> {
+    /// Has a process's own buckets of a set hold nothing. Rows are written as a whole.
+    fn clear(&self, set: usize, rank: usize) -> Result<()> {
+        let Counts::Buckets { sets, .. } = &self.counts else {
+            return Ok(());
+        };
+        let own = sets[set].object(rank)?;
+        Ok(own.write_async(&vec![0; own.len()]).post()?)
+    }
+
+    /// Adds the counts of this process.
+    fn add(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
+        let part_of = |part| share(counts.len(), dsm.size(), part);
+        match &self.counts {
+            Counts::Rows(sets) => sets[set].object(dsm.rank())?.write_async(counts).post()?,
+            Counts::Buckets { sets, accumulate } if *accumulate => {
+                for (part, object) in sets[set].objects().enumerate() {
+                    object.accumulate_async(&counts[part_of(part)]).post()?;
+                }
+            }
+            Counts::Buckets { sets, .. } => {
+                // Part by part, beginning with its own.
+                for turn in 0..dsm.size() {
+                    let part = (dsm.rank() + turn) % dsm.size();
+                    let mut section = sets[set].object(part)?.acquire()?;
+                    let mine = &counts[part_of(part)];
+                    for (sum, count) in section.values_mut()?.iter_mut().zip(mine) {
+                        *sum += count;
+                    }
+                    section.release()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums of what all have counted; `counts` are this process's.
+    fn sums(&self, set: usize, dsm: &Dsm, counts: Vec<u32>) -> Result<Vec<u32>> {
+        let rows = match &self.counts {
+            Counts::Buckets { sets, .. } => return Ok(sets[set].read_all()?),
+            Counts::Rows(sets) => &sets[set],
+        };
         let mut sums = counts;
-        for object in self.counts[set].objects() {
+        for object in rows.objects() {
             if object.index() as usize != dsm.rank() {
                 let theirs = object.read()?;
                 sums.iter_mut().zip(&*theirs).for_each(|(sum, n)| *sum += n);
             }
         }
         Ok(sums)
-    }
-
-    fn clear(&self, set: usize, rank: usize) -> Result<()> {
-        let own = self.buckets[set].object(rank)?;
-        Ok(own.write_async(&vec![0; own.len()]).post()?)
-    }
-
-    /// Has the owners add the counts of one process.
-    fn accumulate(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
-        for (part, object) in self.buckets[set].objects().enumerate() {
-            let counts = &counts[share(counts.len(), dsm.size(), part)];
-            object.accumulate_async(counts).post()?;
-        }
-        Ok(())
-    }
-
-    /// Adds the counts of one process, part by part, beginning with its own.
-    fn add(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
-        for turn in 0..dsm.size() {
-            let part = (dsm.rank() + turn) % dsm.size();
-            let mut section = self.buckets[set].object(part)?.acquire()?;
-            let mine = &counts[share(counts.len(), dsm.size(), part)];
-            for (sum, count) in section.values_mut()?.iter_mut().zip(mine) {
-                *sum += count;
-            }
-            section.release()?;
-        }
-        Ok(())
     }
 }
 
