@@ -12,7 +12,7 @@ use futures::channel::oneshot;
 
 use crate::client::{Arrived, Shared};
 use crate::drive::{about_to_block, is_driving};
-use crate::haste::Haste;
+use crate::haste::{Found, Haste};
 use crate::subject::Subject;
 use crate::{Error, Result, edit};
 
@@ -117,15 +117,7 @@ impl<T> Call<T> {
         match self.step {
             Step::Failed(error) => Err(error),
             Step::Done(value) => Ok(*value),
-            Step::Sent(sent) => {
-                let Sent {
-                    subject,
-                    answer,
-                    decode,
-                } = sent;
-                let outcome = answer.wait();
-                decode(&subject, outcome)
-            }
+            Step::Sent(sent) => sent.wait(),
             // Polled to its end before.
             Step::Over => Err(Error::protocol(&"a call", "it was over already")),
         }
@@ -133,8 +125,8 @@ impl<T> Call<T> {
 }
 
 impl Call<()> {
-    /// Does not wait for the operation. If it fails, its error is that of this process's next barrier, release or
-    /// publication, which is over only when what was posted before it is:
+    /// Does not wait for the operation, unless very many such are under way. If it fails, its error is that of this process's
+    /// next barrier, release or publication:
     ///
     /// ```no_run
     /// # fn f(dsm: &dsm_lib::Dsm, edge: &dsm_lib::Object<f64>, values: &[f64]) -> dsm_lib::Result<()> {
@@ -144,38 +136,40 @@ impl Call<()> {
     /// ```
     ///
     /// # Errors
-    /// If it has failed already, or one that was posted long before.
+    /// If it has failed already.
     pub fn post(self) -> Result<()> {
-        match self.step {
-            Step::Failed(error) => Err(error),
-            Step::Done(_) | Step::Over => Ok(()),
-            Step::Sent(mut sent) => {
-                let shared = sent.answer.shared.clone();
-                sent.answer.leave(false);
-                match Posted::Sent(Box::new(sent)).outcome() {
-                    Ok(outcome) => outcome,
-                    Err(posted) => shared.post(posted),
-                }
+        let Step::Sent(mut sent) = self.step else {
+            return self.wait();
+        };
+        let shared = sent.answer.shared.clone();
+        let may_wait = !is_driving() && !edit::is_open();
+        if may_wait && shared.posted.are_many() {
+            return sent.wait();
+        }
+        sent.answer.leave(false);
+        match Box::new(sent).outcome() {
+            Ok(outcome) => outcome,
+            Err(sent) => {
+                shared.posted.keep(sent);
+                Ok(())
             }
         }
     }
 }
 
-/// A call that nobody waits for.
-pub(crate) enum Posted {
-    Sent(Box<Sent<()>>),
-    Failed(Error),
+impl<T> Sent<T> {
+    fn wait(self) -> Result<T> {
+        let outcome = self.answer.wait();
+        (self.decode)(&self.subject, outcome)
+    }
 }
 
-impl Posted {
-    /// How it ended, if it has.
-    pub(crate) fn outcome(self) -> Result<Result<()>, Self> {
-        match self {
-            Self::Failed(error) => Ok(Err(error)),
-            Self::Sent(mut sent) => match sent.answer.try_take() {
-                Some(reply) => Ok((sent.decode)(&sent.subject, reply)),
-                None => Err(Self::Sent(sent)),
-            },
+impl Sent<()> {
+    /// How it ended, or itself if it has not.
+    pub(crate) fn outcome(mut self: Box<Self>) -> Result<Result<()>, Box<Self>> {
+        match self.answer.try_take() {
+            Some(reply) => Ok((self.decode)(&self.subject, reply)),
+            None => Err(self),
         }
     }
 }
@@ -189,8 +183,11 @@ impl<T> Future for Call<T> {
             Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
-                    sent.answer.want();
-                    sent.answer.shared.drive.wait_on_executor();
+                    let drive = &sent.answer.shared.drive;
+                    drive.wait_on_executor();
+                    if sent.answer.want() {
+                        drive.attend();
+                    }
                     self.step = Step::Sent(sent);
                     Poll::Pending
                 }
@@ -270,14 +267,14 @@ impl Answer {
             }
         }
     }
-}
 
-impl Answer {
-    /// Somebody waits from now on.
-    fn want(&self) {
-        if self.haste.as_ref().is_some_and(Haste::want) {
+    /// Somebody waits from now on; whether something has to be sent for that.
+    fn want(&self) -> bool {
+        let found = self.haste.as_ref().and_then(Haste::want);
+        if let Some(Found::Sent) = found {
             self.shared.hurry();
         }
+        found.is_some()
     }
 
     /// The reply, if it is there.

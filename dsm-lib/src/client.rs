@@ -18,12 +18,13 @@ use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
 use crate::cache::{Cache, Hits, Slot};
-use crate::call::{Answer, Call, Posted};
+use crate::call::{Answer, Call};
 use crate::counts::Counts;
 use crate::drive::{self, Drive};
 use crate::element::Element;
 use crate::haste::{Haste, Outbound};
 use crate::meter::{Meter, thread_cpu};
+use crate::posted::PostedCalls;
 use crate::session::{Completion, End, Received, Session};
 use crate::subject::{Op, Subject, Thing};
 use crate::{Result, Settings, io};
@@ -47,8 +48,7 @@ pub(crate) struct Shared {
     sooner: Notify,
     clock: Clock,
     deadline: Duration,
-    /// Calls that nobody waits for.
-    posted: Mutex<Vec<Posted>>,
+    pub(crate) posted: PostedCalls,
     pub(crate) drive: Drive,
 }
 
@@ -134,7 +134,7 @@ impl Shared {
             sooner: Notify::new(),
             clock,
             deadline: settings.deadline,
-            posted: Mutex::default(),
+            posted: PostedCalls::default(),
             drive,
         }
     }
@@ -188,13 +188,13 @@ impl Shared {
                 if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
-                let can_wait = op == Op::Write && is_small(&request);
-                answer.haste = can_wait.then(Haste::default);
+                let soon = is_small_write(&request) && drive::drives_later();
+                answer.haste = soon.then(Haste::default);
                 let haste = answer.haste.clone();
                 self.dispatch(state, Outbound { request, haste });
                 drop(guard);
-                match can_wait {
-                    true => self.drive.submitted_soon(),
+                match soon {
+                    true => self.drive.submitted_for_soon(),
                     false => self.drive.submitted(),
                 }
             }
@@ -214,39 +214,6 @@ impl Shared {
             request.body = Some(Body::Report(Report { hurry: true }));
             self.dispatch(&mut guard, request);
         }
-    }
-
-    /// Each step of it is complete, so a panic elsewhere spoils nothing.
-    fn posted(&self) -> MutexGuard<'_, Vec<Posted>> {
-        self.posted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Nobody waits for a call: the next synchronisation tells how it ended. Without one, those that are over are
-    /// forgotten now and then; the error is that of one of them.
-    pub(crate) fn post(&self, call: Posted) -> Result<()> {
-        let posted = {
-            let mut posted = self.posted();
-            posted.push(call);
-            posted.len()
-        };
-        match posted.is_multiple_of(KEPT_POSTED) {
-            true => self.settle(),
-            false => Ok(()),
-        }
-    }
-
-    /// The first error of the posted calls that are over.
-    fn settle(&self) -> Result<()> {
-        let posted = std::mem::take(&mut *self.posted());
-        let (mut first, mut under_way) = (Ok(()), Vec::new());
-        for call in posted {
-            match call.outcome() {
-                Ok(outcome) => first = first.and(outcome),
-                Err(call) => under_way.push(call),
-            }
-        }
-        self.posted().append(&mut under_way);
-        first
     }
 
     /// Each step of it is complete, so a panic elsewhere spoils nothing.
@@ -450,24 +417,14 @@ impl Shared {
         guard.cache.end();
         drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
-        let posted = std::mem::take(&mut *self.posted());
-        // Whoever closes the session learns of errors.
-        let failed = posted.into_iter().filter_map(|c| c.outcome().ok()?.err());
-        let failed: Vec<Posted> = failed.map(Posted::Failed).collect();
-        self.posted().extend(failed);
+        self.posted.end();
     }
 }
-
-/// With this number of posted calls, a process that is alone waits at its next barrier all the same.
-const MOST_POSTED: usize = 64;
-
-/// Each time this number of calls is posted, those that are over are forgotten.
-const KEPT_POSTED: usize = 512;
 
 /// What is not worth a message of its own, if another follows soon.
 const SMALL: usize = 4 << 10;
 
-fn is_small(request: &ApRequest) -> bool {
+fn is_small_write(request: &ApRequest) -> bool {
     match &request.body {
         Some(Body::Access(access)) => {
             matches!(&access.kind, Some(Kind::Write(write)) if write.data.len() <= SMALL)
@@ -551,19 +508,14 @@ impl Client {
         );
         let answer = self.shared.submit(subject.clone(), body, deadline);
         let call = Call::sent(subject, answer, decode);
-        if !synchronises || self.shared.posted().is_empty() {
+        if !synchronises || !self.shared.posted.are_there() {
             return call;
         }
         let shared = self.shared.clone();
         call.then(move |result| {
-            let settled = shared.settle();
+            let settled = shared.posted.settle();
             result.and_then(|value| settled.map(|()| value))
         })
-    }
-
-    /// Whether one more call may be left to itself; if not, the next should be waited for.
-    pub(crate) fn may_post(&self) -> bool {
-        self.shared.posted().len() < MOST_POSTED
     }
 
     pub(crate) fn me(&self) -> &Thing {
@@ -614,7 +566,7 @@ impl Drop for Client {
         // session (a waker may own the last handle) that cannot be waited for.
         if let Some(thread) = self.thread.take().filter(|_| !drive::is_driving()) {
             let _ = thread.join();
-            if let Err(error) = self.shared.settle() {
+            if let Err(error) = self.shared.posted.settle() {
                 tracing::warn!(%error, "an operation that was posted failed");
             }
         }

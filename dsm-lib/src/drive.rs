@@ -50,6 +50,11 @@ pub(crate) fn is_driving() -> bool {
     DRIVING.get()
 }
 
+/// Whether this thread may leave what it submits to what it does next: it is going to drive then.
+pub(crate) fn drives_later() -> bool {
+    !ABOUT_TO_BLOCK.get() && can_drive()
+}
+
 /// Runs `submit`, whose caller blocks right afterwards on what it submits.
 pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
     let before = ABOUT_TO_BLOCK.replace(true);
@@ -82,6 +87,17 @@ struct Turn {
     /// Something was submitted while another thread was driving, which may be done before it is sent.
     unsent: bool,
     over: bool,
+}
+
+impl Turn {
+    /// This thread drives now, perhaps not alone.
+    fn begin(&mut self) {
+        self.callers += 1;
+        if self.callers == 1 {
+            // It is sent now.
+            self.unsent = false;
+        }
+    }
 }
 
 /// How long the I/O thread stands by: longer while the program drives again and again.
@@ -217,25 +233,18 @@ impl Drive {
         }
     }
 
-    /// As [`submitted`](Self::submitted), for what is sent with the next, or in a moment.
-    pub(crate) fn submitted_soon(&self) {
-        if is_driving() || Handle::try_current().is_ok() {
-            self.submitted();
-        } else if !ABOUT_TO_BLOCK.get() {
-            self.turn().unsent = true;
-        }
+    /// Something was submitted that may wait for what this thread does next; it is sent in a moment even so.
+    pub(crate) fn submitted_for_soon(&self) {
+        self.turn().unsent = true;
     }
 
     /// Something is to be sent that no thread drives for: sends it.
     pub(crate) fn attend(&self) {
-        // Within a runtime of the program's, blocking on another is forbidden, and so it is for one that drives.
-        let can_drive = !is_driving() && Handle::try_current().is_err();
         let mut turn = self.turn();
         if turn.callers > 0 {
             turn.unsent = true;
-        } else if can_drive && self.watched.socket().is_some() {
-            turn.callers += 1;
-            turn.unsent = false;
+        } else if can_drive() && self.watched.socket().is_some() {
+            turn.begin();
             drop(turn);
             let caller = Caller(self);
             self.send();
@@ -264,22 +273,18 @@ impl Drive {
             if turn.callers > 0 {
                 return;
             }
-            turn.callers += 1;
-            turn.unsent = false;
+            turn.begin();
         }
-        loop {
+        let sweep = || {
             runtime.block_on(async {
                 // What has arrived is read, then taken, then answered.
                 for _ in 0..3 {
                     tokio::task::yield_now().await;
                 }
             });
-            let mut turn = self.turn();
-            if turn.callers > 1 || !std::mem::take(&mut turn.unsent) {
-                turn.callers -= 1;
-                return;
-            }
-        }
+        };
+        sweep();
+        self.end(sweep);
     }
 
     /// Drives until `future` is done; none if this thread cannot.
@@ -288,25 +293,36 @@ impl Drive {
             return None;
         }
         let runtime = self.runtime()?;
-        {
-            let mut turn = self.turn();
-            turn.callers += 1;
-            if turn.callers == 1 {
-                // It is sent now.
-                turn.unsent = false;
-            }
-        }
+        self.turn().begin();
         if self.watched.socket().is_none() {
             self.let_go.notify_one();
         }
         let caller = Caller(self);
         DRIVING.set(true);
         let output = runtime.block_on(spin::awake(future));
-        DRIVING.set(false);
         retire(runtime);
         drop(caller);
         Some(output)
     }
+
+    /// This thread has driven. What was submitted meanwhile is sent by whoever still drives, or by `send`.
+    fn end(&self, send: impl Fn()) {
+        loop {
+            let mut turn = self.turn();
+            if turn.callers > 1 || !std::mem::take(&mut turn.unsent) {
+                turn.callers -= 1;
+                return;
+            }
+            drop(turn);
+            send();
+        }
+    }
+}
+
+/// Whether this thread may drive: within a runtime of the program's, blocking on another is forbidden, and so it is for one
+/// that drives.
+fn can_drive() -> bool {
+    !is_driving() && Handle::try_current().is_err()
 }
 
 impl Drop for Drive {
@@ -317,22 +333,14 @@ impl Drop for Drive {
     }
 }
 
-/// A thread that drives.
+/// A thread of the program's that drives; has driven when it is dropped, also by a panic.
 struct Caller<'a>(&'a Drive);
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
         DRIVING.set(false);
-        loop {
-            let mut turn = self.0.turn();
-            if turn.callers > 1 || !std::mem::take(&mut turn.unsent) {
-                turn.callers -= 1;
-                turn.last = Some(Instant::now());
-                break;
-            }
-            drop(turn);
-            self.0.send();
-        }
+        self.0.end(|| self.0.send());
+        self.0.turn().last = Some(Instant::now());
         if self.0.on_executor.load(Ordering::Relaxed) || self.0.watched.is_blocked() {
             self.0.bell.ring();
         }

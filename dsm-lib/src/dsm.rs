@@ -253,7 +253,7 @@ impl Dsm {
         arrive: impl FnOnce() -> Call<()>,
     ) -> Result<()> {
         match participants {
-            1 if self.client.may_post() => arrive().post(),
+            1 => arrive().post(),
             _ => blocking(arrive),
         }
     }
@@ -297,8 +297,8 @@ impl Dsm {
         })
     }
 
-    /// What this process has done so far, on each object. Posted operations, and barriers of this process alone, count when they
-    /// are over: at the latest after the next [`publish`](Self::publish).
+    /// What this process has done so far, on each object. An operation counts when it is over; one that nobody waits for (a
+    /// [posted](crate::Call::post) one, a barrier of a process that is alone) at the latest after the next [`publish`](Self::publish).
     pub fn counts(&self) -> Counts {
         self.client.counts()
     }

@@ -24,10 +24,23 @@ impl Haste {
         unsent.is_ok()
     }
 
-    /// Somebody waits for the reply from now on; whether that has to be said in another message.
-    pub(crate) fn want(&self) -> bool {
-        self.0.swap(WANTED, Ordering::AcqRel) == SENT_WITHOUT
+    /// Somebody waits for the reply from now on; none if somebody did before.
+    pub(crate) fn want(&self) -> Option<Found> {
+        match self.0.swap(WANTED, Ordering::AcqRel) {
+            UNSENT => Some(Found::Unsent),
+            SENT_WITHOUT => Some(Found::Sent),
+            _ => None,
+        }
     }
+}
+
+/// Where who begins to wait for a reply finds the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Not sent yet: it will say so.
+    Unsent,
+    /// Sent without: it has to be said in another message.
+    Sent,
 }
 
 /// A request on its way out.
@@ -72,12 +85,12 @@ mod tests {
             )
         };
         let (haste, early) = outbound();
-        assert!(!haste.want(), "it is not sent yet");
+        assert_eq!(haste.want(), Some(Found::Unsent));
         assert!(!early.take().no_hurry);
         let (haste, late) = outbound();
         assert!(late.take().no_hurry);
-        assert!(haste.want(), "the memory process does not know");
-        assert!(!haste.want(), "it does by now");
+        assert_eq!(haste.want(), Some(Found::Sent));
+        assert_eq!(haste.want(), None);
         assert!(!Outbound::from(ApRequest::default()).take().no_hurry);
     }
 }

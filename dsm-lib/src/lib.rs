@@ -74,6 +74,7 @@ mod io;
 mod lock;
 mod meter;
 mod object;
+mod posted;
 mod section;
 mod session;
 mod settings;
