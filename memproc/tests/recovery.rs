@@ -8,6 +8,7 @@ use common::*;
 use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ErrorCode, MpId, Nanos, ObjectId};
+use dosmos_trace::{Op, Side};
 
 const MP0: MpId = MpId(0);
 const MP1: MpId = MpId(1);
@@ -200,6 +201,36 @@ fn a_release_that_failed_is_repeated_and_the_lock_passes_on() {
     ));
     assert!(matches!(c.reply(2, waits), Some(Reply::Granted { .. })));
     assert_eq!(c.call(2, read(flag)), value(3, 1));
+}
+
+#[test]
+fn a_cancelled_release_releases_nothing() {
+    let (mut c, data, flag) = three(Invalidate);
+    c.call(1, acquire(flag));
+    // Written outside the section: the release waits until mp2 has dropped its copy, and what the section wrote leaves first.
+    c.call(1, write(data, 1));
+    let wrote = || Some(written(0, bytes(3), 1));
+    let first = c.ask(1, release_with(flag, None, wrote()));
+    c.ask(1, Request::Cancel(first));
+    c.run();
+    assert_eq!(code(c.reply(1, first)), ErrorCode::Deadline);
+    let waits = c.ask(2, acquire(flag));
+    c.run();
+    assert_eq!(c.reply(2, waits), None, "the section is still open");
+    let again = c.call(1, release_with(flag, None, wrote()));
+    assert!(matches!(again, Some(Reply::Released { .. })), "{again:?}");
+    assert!(matches!(c.reply(2, waits), Some(Reply::Granted { .. })));
+    assert_eq!(c.call(2, read(flag)), value(3, 1));
+    let own = c.records().filter(|r| r.object == flag && r.mp == MP1);
+    let own = own.filter(|r| r.side == Side::Requester && r.op != Op::Acquire);
+    let own: Vec<_> = own.map(|r| (r.op, r.flags.failed)).collect();
+    let expected = [
+        (Op::Release, true),
+        (Op::Write, false),
+        (Op::Write, false),
+        (Op::Release, false),
+    ];
+    assert_eq!(own, expected);
 }
 
 #[test]

@@ -177,6 +177,10 @@ async fn converse(shared: &Shared, mut c: Connection) -> Result<(), LinkError> {
                 clock_known = true;
             }
             () = shared.farewell.notified() => {
+                // A batch of counters may have been packed meanwhile.
+                while let Some(batch) = shared.next_batch() {
+                    let _ = c.out.send(batch);
+                }
                 let last = shared.lock().recorder.outbox().next_number() - 1;
                 let bye = wire::IngestBye { last };
                 let _ = c.out.send(request(ingest_request::Body::Bye(bye)));

@@ -18,9 +18,9 @@ impl Requester {
         self.pending.due(now)
     }
 
-    /// The operation with an application process's number.
+    /// The operation with an application process's number. What came with a release is not one of its own.
     pub(crate) fn find_operation(&self, ap: ApId, id: u64) -> Option<u64> {
-        let is = |o: &Operation| o.ticket.ap == ap && o.ticket.id == id;
+        let is = |o: &Operation| o.ticket.ap == ap && o.ticket.id == id && !o.is_silent();
         self.pending.select(is).first().copied()
     }
 

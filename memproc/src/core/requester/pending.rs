@@ -26,6 +26,13 @@ pub(super) struct Operation {
     pub(super) kind: Kind,
 }
 
+impl Operation {
+    /// Whether it came with a release, and gets no reply.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.kind, Kind::Write(Write { silent: true, .. }))
+    }
+}
+
 /// What it is, and what is needed to complete it.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {

@@ -66,24 +66,19 @@ pub(super) fn report(
             }
             Err(_) => record.flags.failed = true,
         }
-        if is_silent(operation) {
+        if operation.is_silent() {
             // The time is that of the release.
             (record.duration, record.wait) = (Nanos::ZERO, Nanos::ZERO);
             record.flags.in_process = true;
         }
         cx.trace(Item::Record(record));
     }
-    if is_silent(operation) {
+    if operation.is_silent() {
         return;
     }
     let reply = outcome.unwrap_or_else(Reply::Refused);
     let remote = operation.to != cx.me();
     cx.reply(operation.ticket.ap, operation.ticket.id, reply, remote);
-}
-
-/// Whether it came with a release, and gets no reply.
-fn is_silent(operation: &Operation) -> bool {
-    matches!(operation.kind, Kind::Write(Write { silent: true, .. }))
 }
 
 /// The record of an operation, if it has one.
