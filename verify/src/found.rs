@@ -179,7 +179,7 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
         Question::Order => (
             format!("the order of what was done with {name}"),
             "records arrived in another order than they were made, farther apart than is waited for",
-            "clocks of the hosts that agree to within 1 s",
+            "clocks of the hosts that agree to within 50 ms",
         ),
         Question::Crowded => (
             format!("data races on {name}"),

@@ -198,6 +198,5 @@ fn thin(list: &mut Vec<Publication>) {
     *list = kept;
 }
 
-/// How long after the end of an operation what must come before it is waited for, in the time of the records. Records of
-/// different memory processes arrive in batches, on a machine with much to do a few tenths of a second apart.
-pub(crate) const SLACK: Nanos = Nanos::from_millis(1_000);
+/// How long after the end of an operation what must come before it is waited for, in the time of the records.
+pub(crate) const SLACK: Nanos = Nanos(50_000_000);

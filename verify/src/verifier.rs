@@ -131,10 +131,7 @@ impl Verifier {
 
     fn take(&mut self, record: Record) {
         self.looked.records += 1;
-        self.now = record.start;
-        if !self.waiting.is_empty() {
-            self.wake();
-        }
+        self.pass_time(record.start);
         self.flagged |= record.flags.sampled;
         if record.ap.index() >= self.processes.len() {
             return;
@@ -218,6 +215,23 @@ impl Verifier {
             o.given_up = o.given_up.max(record.version);
         }
         !patient
+    }
+
+    /// It is `now`. Who waits longest goes on first, also after a time in which nothing was recorded: what it does next is what
+    /// others wait for.
+    fn pass_time(&mut self, now: Nanos) {
+        while let Some(end) = self.first_waited_for() {
+            let patience = end + SLACK + Nanos(1);
+            if patience > now {
+                break;
+            }
+            self.now = self.now.max(patience);
+            self.wake();
+        }
+        self.now = now;
+        if !self.waiting.is_empty() {
+            self.wake();
+        }
     }
 
     /// Processes that wait go on as far as they can.
@@ -307,11 +321,7 @@ impl Verifier {
     ) -> Verdict {
         self.take_together();
         // Nothing more comes: who waits longest goes on first.
-        while let Some(end) = self.first_waited_for() {
-            self.now = self.now.max(end + SLACK + Nanos(1));
-            self.wake();
-        }
-        self.now = Nanos::MAX;
+        self.pass_time(Nanos::MAX);
         for i in 0..self.processes.len() {
             self.settle(ApId(i as u32), Nanos::MAX);
         }

@@ -478,15 +478,36 @@ fn clocks_that_differ_less_than_is_waited_for_change_nothing() {
     let verdict = judge(&planted(run));
     assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
     // By more than is waited for it is said.
-    let (mut run, far) = (Vec::new(), 2_000_000_000);
+    let mut run = Vec::new();
     for turn in 0..4 {
         let ap = (turn % 2) as u32;
-        let at = 2 * far + turn * 1000 - if ap == 1 { far } else { 0 };
+        let at = 2 * base + turn * 1000 - if ap == 1 { base } else { 0 };
         run.extend(section(ap, X, at, turn));
     }
-    run.push(read(0, Y, 3 * far));
+    run.push(read(0, Y, 3 * base));
     let verdict = judge(&planted(run));
     assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+}
+
+#[test]
+fn who_waits_goes_on_in_the_order_of_time_after_a_pause_of_everybody() {
+    let later = 3_000_000_000;
+    // Writes outside sections made version 7 of `y` and version 3 of `x`: no release that is waited for comes.
+    let run = [
+        read(1, Y, 50).version(7),
+        acquire(1, Y, 100).version(7),
+        acquire(0, X, 110).version(3),
+        release(0, X, 120).version(4),
+        acquire(1, X, 112).took(25).version(4),
+        release(1, X, 150).version(5),
+        release(1, Y, 160).version(8),
+        read(2, X, later).version(5),
+    ];
+    let mut writes = vec![write(2, X, 10).count(3), write(2, Y, 20).count(7)];
+    writes.extend(run);
+    let verdict = verdict_of(&in_order(writes), &Completeness::default());
+    let order = verdict.doubts.iter().find(|d| d.question.contains("order"));
+    assert!(order.is_none(), "{verdict:#?}");
 }
 
 #[test]
