@@ -10,13 +10,20 @@ use dosmos_memproc::core::messages::{
     Access, AccessKind, ElementRange, Input, Keep, Message, Output, Reply, Request, WriteData,
 };
 use dosmos_memproc::core::{Core, Settings};
+use dosmos_proto::topology::ApplicationProcess;
 use dosmos_proto::{
-    ApId, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, VariableSpec,
+    ApId, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, TopologyBuilder,
+    VariableSpec,
 };
 
 use crate::verify::topology;
 
-/// Two memory processes, and an object of the first.
+const FIRST: MpId = MpId(0);
+const SECOND: MpId = MpId(1);
+/// Objects of the first memory process, where there are many.
+const OBJECTS: u32 = 10_000;
+
+/// Two memory processes, and objects of the first.
 pub(super) struct Pair {
     cores: Vec<Core>,
     under_way: VecDeque<(MpId, MpId, Message)>,
@@ -32,7 +39,28 @@ pub(super) struct Pair {
 impl Pair {
     /// The application process at memory process `mp` works.
     pub(super) fn new(mp: u32) -> anyhow::Result<Self> {
-        let topology = Arc::new(topology(2).build()?);
+        Self::made(mp, topology(2), 1)
+    }
+
+    /// The second memory process has `others` application processes more, and the first many objects, all read once.
+    pub(super) fn with_many_objects(others: u32) -> anyhow::Result<Self> {
+        let mut topology = topology(2);
+        for n in 0..others {
+            topology.application_processes.push(ApplicationProcess {
+                name: format!("other{n}"),
+                memory_process: SECOND,
+            });
+        }
+        let mut pair = Self::made(0, topology, OBJECTS)?;
+        for index in 0..OBJECTS {
+            pair.object.index = index;
+            pair.read()?;
+        }
+        Ok(pair)
+    }
+
+    fn made(mp: u32, topology: TopologyBuilder, objects: u32) -> anyhow::Result<Self> {
+        let topology = Arc::new(topology.build()?);
         let core = |me| {
             Core::new(Settings {
                 topology: Arc::clone(&topology),
@@ -62,7 +90,7 @@ impl Pair {
                 .map_err(|refusal| anyhow::anyhow!(refusal.message))?;
             pair.collect(MpId(ap as u32));
         }
-        let layout = Layout::new(ElementType::U64, (1, 1), (1, 1))?;
+        let layout = Layout::new(ElementType::U64, (1, objects.into()), (1, objects))?;
         let spec = VariableSpec::new("x", layout)?.with_placement(Placement::explicit(["mp0"])?);
         match pair.ask(Request::Declare(spec))? {
             Reply::Variable(variable) => pair.object = ObjectId::new(variable.id(), 0),
@@ -77,6 +105,14 @@ impl Pair {
         operation: impl Fn(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         (0..operations).try_for_each(|_| operation(&mut self))
+    }
+
+    /// The first memory process loses the second, and has it back.
+    pub(super) fn lose(&mut self) -> anyhow::Result<()> {
+        self.feed(FIRST, Input::PeerDown(SECOND));
+        self.feed(FIRST, Input::PeerUp(SECOND));
+        self.under_way.clear();
+        Ok(())
     }
 
     pub(super) fn read(&mut self) -> anyhow::Result<()> {

@@ -22,7 +22,7 @@ pub(super) struct PathOf {
     run: fn(u64) -> anyhow::Result<()>,
 }
 
-pub(super) const PATHS: [PathOf; 9] = [
+pub(super) const PATHS: [PathOf; 11] = [
     path("core-read-local", 10_000, |n| {
         Pair::new(0)?.repeat(n, Pair::read)
     }),
@@ -40,6 +40,12 @@ pub(super) const PATHS: [PathOf; 9] = [
     }),
     path("core-section-remote", 5_000, |n| {
         Pair::new(1)?.repeat(n, Pair::section)
+    }),
+    path("core-lose-process-of-1", 20, |n| {
+        Pair::with_many_objects(0)?.repeat(n, Pair::lose)
+    }),
+    path("core-lose-process-of-64", 20, |n| {
+        Pair::with_many_objects(63)?.repeat(n, Pair::lose)
     }),
     path("record-encode", 40, encode),
     path("record-meta-object", 40, meta_objects),
