@@ -7,7 +7,7 @@ mod common;
 use common::*;
 use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
-use dosmos_proto::{ErrorCode, MpId, Nanos, ObjectId};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId};
 use dosmos_trace::{Op, Side};
 
 const MP0: MpId = MpId(0);
@@ -556,7 +556,7 @@ fn a_start_that_nobody_noticed_frees_what_the_earlier_one_held() {
     assert_eq!(c.reply(1, waits), None);
     // mp2 is started again so fast that mp1 only sees messages of another start.
     c.restart_unnoticed(MP2);
-    c.connect(dosmos_proto::ApId(2)).unwrap();
+    c.connect(ApId(2)).unwrap();
     let other = c.call(2, Request::Declare(scalar("other", &["mp1"], Invalidate)));
     let Some(Reply::Variable(other)) = other else {
         panic!("{other:?}");
@@ -567,6 +567,38 @@ fn a_start_that_nobody_noticed_frees_what_the_earlier_one_held() {
         c.reply(1, waits),
         Some(Reply::Granted { epoch: 2, .. })
     ));
+}
+
+#[test]
+fn a_process_that_was_started_again_hears_who_is_back_from_those_who_do_not_know_of_its_start() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let mp = |c: &Cluster, name: &str| c.topology.find_mp(name).unwrap();
+    let (near, far) = (mp(&c, "lp.a"), mp(&c, "lp.b"));
+    let (again, leaves) = (mp(&c, "mp1"), mp(&c, "mp3"));
+    let deliver = |c: &mut Cluster, way: &[MpId]| {
+        for pair in way.windows(2).map(|w| (w[0], w[1])) {
+            while c.busy().contains(&pair) {
+                c.deliver(pair);
+            }
+        }
+    };
+    // That ap3 has left is on its way to mp1, which mp3 has not heard so far.
+    c.gone(ApId(3));
+    deliver(&mut c, &[leaves, far]);
+    c.gone(ApId(1));
+    deliver(&mut c, &[again, near, far, leaves]);
+    // mp3 has heard the first start of mp1, and not yet of the second.
+    c.restart(again);
+    c.connect(ApId(3)).unwrap();
+    c.run();
+    c.connect(ApId(1)).unwrap();
+    c.run();
+    let calls: Vec<u64> = (0..4).map(|ap| c.ask(ap, barrier("b"))).collect();
+    c.run();
+    for (ap, call) in calls.into_iter().enumerate() {
+        let reply = c.reply(ap as u32, call);
+        assert!(matches!(reply, Some(Reply::Passed { .. })), "{reply:?}");
+    }
 }
 
 #[test]

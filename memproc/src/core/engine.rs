@@ -338,7 +338,8 @@ impl Core {
             }
             Effect::Notice { to, notice } if to == me => self.notice(now, me, notice),
             Effect::Notice { to, notice } => {
-                let incarnation = self.view.incarnations.of(to);
+                let known = self.view.incarnations.of(to);
+                let incarnation = known.filter(|_| !notice.is_for_every_start());
                 self.send(to, incarnation, Body::Notice(notice));
             }
             Effect::TakeBack {

@@ -583,3 +583,11 @@ pub enum Notice {
         back: bool,
     },
 }
+
+impl Notice {
+    /// Whether it says something of its sender, and nothing of what its receiver holds: it is true for a start of the receiver
+    /// that the sender has not heard of, too.
+    pub(crate) fn is_for_every_start(&self) -> bool {
+        matches!(self, Self::ApGone { .. })
+    }
+}

@@ -53,7 +53,7 @@ pub(super) const BOUNDS: Bounds = Bounds {
     silence: Nanos::from_millis(60_000),
 };
 
-/// What may wait for an application process: one that is stopped, by a debugger say, is waited for.
+/// What may wait for an application process: one that is stopped is waited for as long as its connection is kept (30 s).
 pub(super) const REPLIES: Bounds = Bounds {
     slow: Waiting {
         messages: 8192,
