@@ -13,6 +13,7 @@ use futures::channel::oneshot;
 use crate::client::{Arrived, Shared};
 use crate::drive::{about_to_block, is_driving};
 use crate::haste::{Found, Haste};
+use crate::posted::UnderWay;
 use crate::subject::Subject;
 use crate::{Error, Result, edit};
 
@@ -47,7 +48,7 @@ enum Step<T> {
     Over,
 }
 
-pub(crate) struct Sent<T> {
+struct Sent<T> {
     subject: Subject,
     answer: Answer,
     decode: Decode<T>,
@@ -164,9 +165,8 @@ impl<T> Sent<T> {
     }
 }
 
-impl Sent<()> {
-    /// How it ended, or itself if it has not.
-    pub(crate) fn outcome(mut self: Box<Self>) -> Result<Result<()>, Box<Self>> {
+impl UnderWay for Sent<()> {
+    fn outcome(mut self: Box<Self>) -> Result<Result<()>, Box<dyn UnderWay>> {
         match self.answer.try_take() {
             Some(reply) => Ok((self.decode)(&self.subject, reply)),
             None => Err(self),

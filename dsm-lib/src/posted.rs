@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::call::Sent;
 use crate::{Error, Result};
 
 /// With this number of them under way, the next is waited for: whoever writes faster than the memory process takes it is slowed
@@ -10,16 +9,20 @@ use crate::{Error, Result};
 const MOST: usize = 256;
 
 /// A call that nobody waits for.
+pub(crate) trait UnderWay: Send {
+    /// How it ended, or itself if it has not.
+    fn outcome(self: Box<Self>) -> Result<Result<()>, Box<dyn UnderWay>>;
+}
+
 enum Posted {
-    UnderWay(Box<Sent<()>>),
+    UnderWay(Box<dyn UnderWay>),
     Failed(Error),
 }
 
 impl Posted {
-    /// How it ended, or itself if it has not.
     fn outcome(self) -> Result<Result<()>, Self> {
         match self {
-            Self::UnderWay(sent) => sent.outcome().map_err(Self::UnderWay),
+            Self::UnderWay(call) => call.outcome().map_err(Self::UnderWay),
             Self::Failed(error) => Ok(Err(error)),
         }
     }
@@ -39,7 +42,7 @@ impl PostedCalls {
         !self.lock().is_empty()
     }
 
-    /// Whether so many are under way that the next should be waited for.
+    /// Whether the next should be waited for.
     pub(crate) fn are_many(&self) -> bool {
         if self.lock().len() < MOST {
             return false;
@@ -51,8 +54,8 @@ impl PostedCalls {
     }
 
     /// Keeps a call, of which [`settle`](Self::settle) tells how it ended.
-    pub(crate) fn keep(&self, sent: Box<Sent<()>>) {
-        self.lock().push(Posted::UnderWay(sent));
+    pub(crate) fn keep(&self, call: Box<dyn UnderWay>) {
+        self.lock().push(Posted::UnderWay(call));
     }
 
     /// Forgets those that are over; the first error of them.

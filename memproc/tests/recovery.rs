@@ -602,6 +602,31 @@ fn a_process_that_was_started_again_hears_who_is_back_from_those_who_do_not_know
 }
 
 #[test]
+fn an_arrival_that_got_lost_does_not_count_once_its_process_has_left() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let mp = |c: &Cluster, name: &str| c.topology.find_mp(name).unwrap();
+    let (near, far, again) = (mp(&c, "lp.a"), mp(&c, "lp.b"), mp(&c, "mp3"));
+    c.down(near, far);
+    c.run();
+    // The new start does not know that the coordinator is out of reach; lp.b does not tell, for it did not notice.
+    c.restart_unnoticed(again);
+    c.connect(ApId(3)).unwrap();
+    c.ask(3, barrier("b"));
+    c.run();
+    c.gone(ApId(3));
+    c.run();
+    c.up(near, far);
+    c.connect(ApId(3)).unwrap();
+    c.run();
+    let calls: Vec<u64> = (0..4).map(|ap| c.ask(ap, barrier("b"))).collect();
+    c.run();
+    for (ap, call) in calls.into_iter().enumerate() {
+        let reply = c.reply(ap as u32, call);
+        assert!(matches!(reply, Some(Reply::Passed { .. })), "{reply:?}");
+    }
+}
+
+#[test]
 fn what_could_not_be_published_is_when_its_owner_can_be_reached_again() {
     let mut c = Cluster::new(&["/a", "/b"], 2, 1);
     let (owner, far) = (MpId(0), MpId(2));

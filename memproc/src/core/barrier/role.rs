@@ -39,6 +39,15 @@ impl Barrier {
         self.members.first().copied()
     }
 
+    /// What takes our arrival back at the coordinator.
+    fn withdrawal(&self) -> Notice {
+        Notice::BarrierWithdraw {
+            group: self.group,
+            name: self.name.clone(),
+            generation: self.generation,
+        }
+    }
+
     /// Forgets the arrivals of ours; those that wait.
     fn reset(&mut self) -> Vec<Waiter> {
         self.arrived.clear();
@@ -220,14 +229,10 @@ impl Barriers {
         if !std::mem::take(&mut b.sent) {
             return;
         }
-        let (me, generation) = (cx.me(), b.generation);
+        let me = cx.me();
         match b.coordinator() {
             Some(to) if to != me => {
-                let notice = Notice::BarrierWithdraw {
-                    group: b.group,
-                    name: b.name.clone(),
-                    generation,
-                };
+                let notice = b.withdrawal();
                 cx.notice(to, notice);
             }
             _ => {
@@ -379,7 +384,15 @@ impl Barriers {
             b.waiting.retain(|w| w.ap != ap);
             let coordinates = !b.here.is_empty();
             if !coordinates && b.sent {
-                continue; // The coordinator tells.
+                if !b.own.contains(&ap) {
+                    continue; // The coordinator tells.
+                }
+                // Unless it never heard of the arrival: then nobody does.
+                b.sent = false;
+                let notice = b.withdrawal();
+                if let Some(to) = b.coordinator() {
+                    cx.notice(to, notice);
+                }
             }
             let refusal = self.missing_of(cx, group);
             if coordinates {
