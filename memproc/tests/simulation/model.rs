@@ -179,6 +179,14 @@ struct Holding {
     zombie: bool,
 }
 
+/// What held when something was written to a stream.
+#[derive(Clone)]
+struct Then {
+    /// What had been published of each object.
+    floors: Vec<u64>,
+    at: Nanos,
+}
+
 #[derive(Default)]
 struct Ap {
     alive: bool,
@@ -202,12 +210,14 @@ struct Ap {
     own: HashMap<usize, u64>,
     versions: HashMap<usize, u64>,
     /// What it is told and has not taken, each with what had been published by then, by object.
-    stream: VecDeque<(Told, Vec<u64>)>,
+    stream: VecDeque<(Told, Then)>,
     held: HashMap<usize, Held<Bytes>>,
     /// What it edits: objects, the numbers of their delegations, and what they will be.
     edits: Vec<(usize, u64, Bytes)>,
     /// What had been published when the last message that it has taken was written, by object.
     floors: Vec<u64>,
+    /// When what it was told last was written to its stream.
+    told_at: Nanos,
     /// What had been written before the last barrier that it passed, by object.
     passed: HashMap<usize, u64>,
 }

@@ -203,7 +203,10 @@ impl Sim {
         if self.c.told.is_empty() {
             return;
         }
-        let floors: Vec<u64> = (0..self.objects.len()).map(|o| self.published(o)).collect();
+        let then = Then {
+            floors: (0..self.objects.len()).map(|o| self.published(o)).collect(),
+            at: self.c.now,
+        };
         let told = std::mem::take(&mut self.c.told);
         for (ap, told) in told {
             if let Told::Recall(id, _, Wanted::Lost) = told {
@@ -212,9 +215,7 @@ impl Sim {
                 let object = self.objects.iter_mut().find(|o| o.id == id);
                 object.into_iter().for_each(|o| o.fell_back = true);
             }
-            self.aps[ap.index()]
-                .stream
-                .push_back((told, floors.clone()));
+            self.aps[ap.index()].stream.push_back((told, then.clone()));
         }
     }
 
@@ -259,10 +260,10 @@ impl Sim {
     }
 
     pub(super) fn take_one(&mut self, a: usize) {
-        let Some((told, floors)) = self.aps[a].stream.pop_front() else {
+        let Some((told, then)) = self.aps[a].stream.pop_front() else {
             return;
         };
-        self.aps[a].floors = floors;
+        (self.aps[a].floors, self.aps[a].told_at) = (then.floors, then.at);
         match told {
             Told::Invalidate(id) => {
                 let object = self.objects.iter().position(|o| o.id == id);

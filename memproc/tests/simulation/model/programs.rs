@@ -324,12 +324,13 @@ impl Sim {
             }
             reply => {
                 let copy = matches!(doing, Doing::Read { object, .. }
-                    if self.c.now < self.objects[object].copies_until);
+                    if self.aps[a].told_at < self.objects[object].copies_until);
                 let what = format!("{doing:?} on a lost object gave {reply:?}");
                 self.must(!lost || copy, &what);
                 self.count_all(doing);
                 for (object, seq) in written {
-                    if self.aps[a].told.get(&object).is_some_and(|t| seq <= *t) {
+                    let told = self.aps[a].told.get(&object).copied().unwrap_or(0);
+                    if seq <= told {
                         continue;
                     }
                     match &mut self.objects[object].kind {
@@ -338,7 +339,7 @@ impl Sim {
                         } => {
                             // Answered or not: nothing can have failed, unless something was disturbed.
                             let last = match self.disturbed {
-                                true => written.range(..=seq).last().copied().unwrap_or(0),
+                                true => written.range(told + 1..=seq).last().copied().unwrap_or(0),
                                 false => seq,
                             };
                             *published = (*published).max(last);
