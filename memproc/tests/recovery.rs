@@ -627,6 +627,36 @@ fn an_arrival_that_got_lost_does_not_count_once_its_process_has_left() {
 }
 
 #[test]
+fn a_lock_is_free_though_it_was_taken_back_by_a_message_that_got_lost() {
+    for leaves in [true, false] {
+        let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+        let mp = |c: &Cluster, name: &str| c.topology.find_mp(name).unwrap();
+        let (near, far) = (mp(&c, "lp.a"), mp(&c, "lp.b"));
+        let object = c.scalar("x", 0, Invalidate);
+        c.call(3, Request::Open("x".into()));
+        // The acquire waits at lp.a for the owner.
+        c.down(MP0, near);
+        c.restart(near);
+        c.run();
+        let first = c.ask(3, acquire(object));
+        c.run();
+        assert_eq!(c.reply(3, first), None);
+        // What takes it back gets lost with lp.b.
+        if leaves {
+            c.gone(ApId(3));
+        } else {
+            c.ask(3, Request::Cancel(first));
+        }
+        c.restart(far);
+        c.run();
+        c.up(MP0, near);
+        c.run();
+        let reply = c.call(0, acquire(object));
+        assert!(matches!(reply, Some(Reply::Granted { .. })), "{leaves}");
+    }
+}
+
+#[test]
 fn what_could_not_be_published_is_when_its_owner_can_be_reached_again() {
     let mut c = Cluster::new(&["/a", "/b"], 2, 1);
     let (owner, far) = (MpId(0), MpId(2));

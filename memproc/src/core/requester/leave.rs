@@ -38,6 +38,7 @@ impl Requester {
         let Some(operation) = self.pending.get(number).cloned() else {
             return;
         };
+        self.may_be_granted(cx, &operation);
         let otherwise = match operation.kind {
             // Sent behind the acquire, so that a grant on its way is taken back too.
             Kind::Acquire(Acquire {
@@ -72,6 +73,7 @@ impl Requester {
                 continue;
             };
             let to = operation.to;
+            self.may_be_granted(cx, &operation);
             cx.effect(Effect::TakeBack {
                 to,
                 call: call(number),
@@ -109,15 +111,9 @@ impl Requester {
         self.sessions.lose_owner(mp);
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
-            if let Some(operation) = self.pending.get(number) {
-                if let Kind::Acquire(Acquire {
-                    object, sent: true, ..
-                }) = operation.kind
-                {
-                    let unsettled = self.unsettled.entry(mp).or_default();
-                    unsettled.insert((operation.ticket.ap, object));
-                }
-                let why = format!("{}: {}", describe(cx, operation), why.message);
+            if let Some(operation) = self.pending.get(number).cloned() {
+                self.may_be_granted(cx, &operation);
+                let why = format!("{}: {}", describe(cx, &operation), why.message);
                 let refusal = Refusal::new(ErrorCode::Unreachable, why);
                 self.complete(cx, number, Err(refusal), Cost::default());
             }
@@ -131,10 +127,23 @@ impl Requester {
         }
     }
 
+    /// Nobody waits for an acquire any more, and whatever takes it back may get lost on the way, when the acquire does not.
+    fn may_be_granted(&mut self, cx: &Context, operation: &Operation) {
+        if let Kind::Acquire(Acquire {
+            object, sent: true, ..
+        }) = operation.kind
+            && operation.to != cx.me()
+        {
+            let unsettled = self.unsettled.entry(operation.to).or_default();
+            unsettled.insert((operation.ticket.ap, object));
+        }
+    }
+
     /// A process that was lost can be reached: what it may have granted nobody waits for.
     pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
         self.sessions.regain(mp);
-        for (ap, object) in self.unsettled.remove(&mp).into_iter().flatten() {
+        // Said as often as the way is new: this may get lost, too.
+        for (ap, object) in self.unsettled.get(&mp).into_iter().flatten().copied() {
             let object = Some(object);
             cx.notice(mp, Notice::Abandon { ap, object });
         }

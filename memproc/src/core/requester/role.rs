@@ -34,8 +34,8 @@ pub(crate) struct Requester {
     default_timeout: Nanos,
     requests: u64,
     pub(super) closing: bool,
-    /// Acquires that failed because their owner was lost. The news may have been of an earlier link, and late: then
-    /// the acquire arrived.
+    /// Acquires that nobody waits for any more, by owner, and that no later one of the same process followed: they may have arrived,
+    /// or may yet, though the link broke that they and what takes them back went over.
     pub(super) unsettled: BTreeMap<MpId, BTreeSet<(ApId, ObjectId)>>,
 }
 
