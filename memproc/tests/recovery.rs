@@ -657,6 +657,35 @@ fn a_lock_is_free_though_it_was_taken_back_by_a_message_that_got_lost() {
 }
 
 #[test]
+fn an_arrival_that_failed_and_got_through_all_the_same_does_not_count() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let mp = |c: &Cluster, name: &str| c.topology.find_mp(name).unwrap();
+    let (near, far) = (mp(&c, "lp.a"), mp(&c, "lp.b"));
+    // The arrival waits at lp.a for the coordinator.
+    c.down(MP0, near);
+    c.restart(near);
+    c.run();
+    let failed = c.ask(3, barrier("b"));
+    c.run();
+    c.restart(far);
+    c.run();
+    assert_eq!(code(c.reply(3, failed)), ErrorCode::Unreachable);
+    c.up(MP0, near);
+    c.run();
+    let mut calls: Vec<u64> = (0..3).map(|ap| c.ask(ap, barrier("b"))).collect();
+    c.run();
+    for (ap, call) in calls.iter().enumerate() {
+        assert_eq!(c.reply(ap as u32, *call), None, "ap3 has not come");
+    }
+    calls.push(c.ask(3, barrier("b")));
+    c.run();
+    for (ap, call) in calls.into_iter().enumerate() {
+        let reply = c.reply(ap as u32, call);
+        assert!(matches!(reply, Some(Reply::Passed { .. })), "{reply:?}");
+    }
+}
+
+#[test]
 fn what_could_not_be_published_is_when_its_owner_can_be_reached_again() {
     let mut c = Cluster::new(&["/a", "/b"], 2, 1);
     let (owner, far) = (MpId(0), MpId(2));

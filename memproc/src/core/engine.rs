@@ -405,6 +405,7 @@ impl Core {
                 }
                 self.failures.tell_again(cx, mp);
                 self.requester.regain(cx, mp);
+                self.barriers.regain_coordinator(cx, mp);
             }
             Effect::Output(_)
             | Effect::Request { .. }

@@ -30,6 +30,8 @@ struct Barrier {
     waiting: Vec<Waiter>,
     /// The coordinator was told that all of ours arrived.
     sent: bool,
+    /// It was told so for this generation, and it is true no more. What says so may get lost, when the arrival does not.
+    void: Option<u64>,
     /// At the coordinator: the members that said so.
     here: BTreeSet<MpId>,
 }
@@ -44,14 +46,23 @@ impl Barrier {
         Notice::BarrierWithdraw {
             group: self.group,
             name: self.name.clone(),
-            generation: self.generation,
+            generation: self.void.unwrap_or(self.generation),
         }
+    }
+
+    /// Our arrival does not count any more; whether there was one.
+    fn take_back(&mut self) -> bool {
+        let sent = std::mem::take(&mut self.sent);
+        if sent {
+            self.void = Some(self.generation);
+        }
+        sent
     }
 
     /// Forgets the arrivals of ours; those that wait.
     fn reset(&mut self) -> Vec<Waiter> {
         self.arrived.clear();
-        self.sent = false;
+        self.take_back();
         std::mem::take(&mut self.waiting)
     }
 
@@ -162,6 +173,7 @@ impl Barriers {
             arrived: BTreeSet::new(),
             waiting: Vec::new(),
             sent: false,
+            void: None,
             here: BTreeSet::new(),
         }))
     }
@@ -200,7 +212,7 @@ impl Barriers {
         if b.arrived.len() < b.own.len() || b.sent {
             return;
         }
-        b.sent = true;
+        (b.sent, b.void) = (true, None);
         let generation = b.generation;
         match b.coordinator() {
             Some(to) if to != cx.me() => {
@@ -226,7 +238,7 @@ impl Barriers {
         };
         b.waiting.remove(at);
         b.arrived.remove(&waiter.ap);
-        if !std::mem::take(&mut b.sent) {
+        if !b.take_back() {
             return;
         }
         let me = cx.me();
@@ -358,10 +370,11 @@ impl Barriers {
         if generation < b.generation {
             return;
         }
-        b.generation = generation + 1;
         b.here.clear();
+        let waiting = b.reset();
+        (b.generation, b.void) = (generation + 1, None);
         let outcome = failed.map_or(Ok(generation), Err);
-        for waiter in b.reset() {
+        for waiter in waiting {
             let outcome = outcome.clone();
             cx.effect(Effect::Opened { waiter, outcome });
         }
@@ -388,7 +401,7 @@ impl Barriers {
                     continue; // The coordinator tells.
                 }
                 // Unless it never heard of the arrival: then nobody does.
-                b.sent = false;
+                b.take_back();
                 let notice = b.withdrawal();
                 if let Some(to) = b.coordinator() {
                     cx.notice(to, notice);
@@ -422,6 +435,15 @@ impl Barriers {
     pub(crate) fn lose_coordinator(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
         for barrier in self.select(|b| b.coordinator() == Some(mp)) {
             self.fail_here(cx, barrier, why);
+        }
+    }
+
+    /// A coordinator that was lost can be reached: arrivals of ours that failed do not count, if they got through after all.
+    pub(crate) fn regain_coordinator(&mut self, cx: &mut Context, mp: MpId) {
+        for barrier in self.select(|b| b.coordinator() == Some(mp) && b.void.is_some()) {
+            if let Some(b) = self.table.get(&barrier) {
+                cx.notice(mp, b.withdrawal());
+            }
         }
     }
 
