@@ -686,6 +686,24 @@ fn an_arrival_that_failed_and_got_through_all_the_same_does_not_count() {
 }
 
 #[test]
+fn nobody_waits_for_ever_for_an_owner_that_was_started_again_before_it_was_heard() {
+    let (mut c, data, _) = three(Invalidate);
+    c.down(MP1, MP2);
+    c.up(MP1, MP2);
+    // Since then mp2 has heard nothing of mp1.
+    c.ask(2, write(data, 1));
+    let publishes = c.ask(2, Request::Publish);
+    while c.busy().contains(&(MP2, MP1)) {
+        c.deliver((MP2, MP1));
+    }
+    c.restart_unnoticed(MP1);
+    c.connect(ApId(1)).unwrap();
+    c.run();
+    assert_eq!(code(c.reply(2, publishes)), ErrorCode::ProcessLost);
+    assert_eq!(c.call(2, Request::Publish), Some(Reply::Published));
+}
+
+#[test]
 fn what_could_not_be_published_is_when_its_owner_can_be_reached_again() {
     let mut c = Cluster::new(&["/a", "/b"], 2, 1);
     let (owner, far) = (MpId(0), MpId(2));

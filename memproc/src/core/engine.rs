@@ -236,6 +236,7 @@ impl Core {
         }
         let source = message.source;
         let incarnation = message.source_incarnation;
+        let is_new = incarnation.is_some() && self.view.incarnations.of(source).is_none();
         if let Some(theirs) = incarnation {
             self.meet(now, source, theirs, out);
         }
@@ -265,6 +266,11 @@ impl Core {
                 router.hear(cluster, from, (mp, back), &mut self.effects);
             }
             Body::Notice(notice) => self.notice(now, source, notice),
+        }
+        if is_new {
+            // After what it said, which may be what is waited for.
+            let cx = &mut Context::new(now, &self.view, &mut self.effects);
+            self.requester.flush_again(cx, source);
         }
     }
 

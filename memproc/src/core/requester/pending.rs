@@ -280,6 +280,10 @@ impl Pending {
         sorted(all.filter(|(_, o)| is(o)).map(|(n, _)| *n))
     }
 
+    pub(super) fn flush(&self, number: u64) -> Option<&Flush> {
+        self.flushes.get(&number)
+    }
+
     /// Flushes at an owner, oldest first.
     pub(super) fn flushes_at(&self, owner: MpId) -> Vec<u64> {
         let all = self.flushes.iter();

@@ -101,6 +101,17 @@ impl Requester {
         }
     }
 
+    /// A process is heard for the first time. If it was started again since flushes were sent to it, their responses are lost:
+    /// a flush that is repeated does no harm, and one that was meant for an earlier start is refused.
+    pub(crate) fn flush_again(&mut self, cx: &mut Context, mp: MpId) {
+        for number in self.pending.flushes_at(mp) {
+            if let Some(flush) = self.pending.flush(number) {
+                let request = PeerRequest::Flush { ap: flush.ap };
+                cx.request_of(mp, flush.incarnation, call(number), request);
+            }
+        }
+    }
+
     /// Whether an arrival at a barrier can follow what it publishes on its way to the coordinator.
     fn may_publish_ahead(&self, cx: &Context, ap: ApId, coordinator: MpId) -> bool {
         let session = self.sessions.get(ap);
