@@ -201,7 +201,7 @@ const MOST_STREAMS: u32 = 256;
 /// A connection on which nothing came for this long is asked whether the other end is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Who does not answer for this long is gone. On a machine with much to do an answer may take seconds.
-const PATIENCE: Duration = Duration::from_secs(25);
+const PING_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A gRPC server with the settings every dosmos process uses. Whoever does not show `token` is refused.
 pub fn server(token: Token) -> Server {
@@ -211,7 +211,7 @@ pub fn server(token: Token) -> Server {
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
-        .http2_keepalive_timeout(Some(PATIENCE))
+        .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .layer(InterceptorLayer::new(RequireToken::new(token)))
         .layer(MapRequestLayer::new(
             (|request| request.map(whole)) as Arrived,
@@ -268,7 +268,7 @@ where
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .connect_timeout(timeout)
         .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(PATIENCE)
+        .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true);
     let to = address.clone();
     let dial = tower::service_fn(move |_: Uri| {

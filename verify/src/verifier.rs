@@ -221,11 +221,11 @@ impl Verifier {
     /// others wait for.
     fn pass_time(&mut self, now: Nanos) {
         while let Some(end) = self.first_waited_for() {
-            let patience = end + SLACK + Nanos(1);
-            if patience > now {
+            let timeout = end + SLACK + Nanos(1);
+            if timeout > now {
                 break;
             }
-            self.now = self.now.max(patience);
+            self.now = self.now.max(timeout);
             self.wake();
         }
         self.now = now;
