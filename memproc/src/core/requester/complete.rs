@@ -222,10 +222,6 @@ impl Requester {
                         lost: false,
                     };
                     session.sections.insert(object, section);
-                    if let Some(unsettled) = self.unsettled.get_mut(&operation.to) {
-                        // This one came behind it.
-                        unsettled.remove(&(ap, object));
-                    }
                     self.caches.copies.confirm(object, version);
                 }
             }

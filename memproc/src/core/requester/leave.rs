@@ -129,23 +129,21 @@ impl Requester {
 
     /// Nobody waits for an acquire any more, and whatever takes it back may get lost on the way, when the acquire does not.
     fn may_be_granted(&mut self, cx: &Context, operation: &Operation) {
-        if let Kind::Acquire(Acquire {
-            object, sent: true, ..
-        }) = operation.kind
+        if matches!(operation.kind, Kind::Acquire(Acquire { sent: true, .. }))
             && operation.to != cx.me()
         {
             let unsettled = self.unsettled.entry(operation.to).or_default();
-            unsettled.insert((operation.ticket.ap, object));
+            unsettled.insert(operation.ticket.ap);
         }
     }
 
-    /// A process that was lost can be reached: what it may have granted nobody waits for.
+    /// A process that was lost can be reached: what it may have granted nobody waits for. Whatever our application processes held or
+    /// waited for there is lost to them.
     pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
         self.sessions.regain(mp);
         // Said as often as the way is new: this may get lost, too.
-        for (ap, object) in self.unsettled.get(&mp).into_iter().flatten().copied() {
-            let object = Some(object);
-            cx.notice(mp, Notice::Abandon { ap, object });
+        for ap in self.unsettled.get(&mp).into_iter().flatten().copied() {
+            cx.notice(mp, Notice::Abandon { ap, object: None });
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dosmos_proto::names::check_name;
 use dosmos_proto::{
-    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec,
+    ApId, Cache, ElementType, ErrorCode, MpId, Nanos, Refusal, VarId, VariableSpec,
 };
 use dosmos_trace::Origin;
 
@@ -34,9 +34,9 @@ pub(crate) struct Requester {
     default_timeout: Nanos,
     requests: u64,
     pub(super) closing: bool,
-    /// Acquires that nobody waits for any more, by owner, and that no later one of the same process followed: they may have arrived,
-    /// or may yet, though the link broke that they and what takes them back went over.
-    pub(super) unsettled: BTreeMap<MpId, BTreeSet<(ApId, ObjectId)>>,
+    /// Application processes with an acquire that nobody waits for any more, by owner: it may have arrived, or may yet, though the
+    /// link broke that it and what takes it back went over.
+    pub(super) unsettled: BTreeMap<MpId, BTreeSet<ApId>>,
 }
 
 /// The number of an operation or flush, as others know it.
