@@ -236,10 +236,7 @@ impl Core {
         }
         let source = message.source;
         let incarnation = message.source_incarnation;
-        let is_new = incarnation.is_some() && self.view.incarnations.of(source).is_none();
-        if let Some(theirs) = incarnation {
-            self.meet(now, source, theirs, out);
-        }
+        let is_new = incarnation.is_some_and(|theirs| self.meet(now, source, theirs, out));
         let own = self.view.incarnations.own();
         let old = message.destination_incarnation.is_some_and(|i| i != own);
         let View {
@@ -275,15 +272,15 @@ impl Core {
     }
 
     /// A process is heard. If it was started again since we heard it last, what its earlier start held
-    /// is lost.
-    fn meet(&mut self, now: Nanos, mp: MpId, theirs: Incarnation, out: &mut Vec<Output>) {
+    /// is lost. Whether it is heard for the first time since it was lost.
+    fn meet(&mut self, now: Nanos, mp: MpId, theirs: Incarnation, out: &mut Vec<Output>) -> bool {
         if self.view.incarnations.is_new_start(mp, theirs) {
             let why = started_again(&self.view.cluster, mp);
             self.effects.push(Effect::Lost { mp, why });
             self.effects.push(Effect::Regained { mp });
             self.route_all(now, out);
         }
-        self.view.incarnations.meet(mp, theirs);
+        self.view.incarnations.meet(mp, theirs)
     }
 
     /// Routes effects until none is left: what follows from one comes before the next.

@@ -42,9 +42,9 @@ impl Incarnations {
         self.of(mp).is_some_and(|known| known != theirs)
     }
 
-    /// Notes which start of a process a message is from.
-    pub(crate) fn meet(&mut self, mp: MpId, theirs: Incarnation) {
-        self.known.insert(mp, theirs);
+    /// Notes which start of a process a message is from; whether it is the first, or the first since it was lost.
+    pub(crate) fn meet(&mut self, mp: MpId, theirs: Incarnation) -> bool {
+        self.known.insert(mp, theirs).is_none()
     }
 
     /// A process is lost: it may be started again before we hear it again.

@@ -41,15 +41,6 @@ impl Barrier {
         self.members.first().copied()
     }
 
-    /// What takes our arrival back at the coordinator.
-    fn withdrawal(&self) -> Notice {
-        Notice::BarrierWithdraw {
-            group: self.group,
-            name: self.name.clone(),
-            generation: self.void.unwrap_or(self.generation),
-        }
-    }
-
     /// Our arrival does not count any more; whether there was one.
     fn take_back(&mut self) -> bool {
         let sent = std::mem::take(&mut self.sent);
@@ -57,6 +48,20 @@ impl Barrier {
             self.void = Some(self.generation);
         }
         sent
+    }
+
+    /// Says so to the coordinator, if it is another process.
+    fn say_void(&self, cx: &mut Context) {
+        if let (Some(to), Some(generation)) = (self.coordinator(), self.void)
+            && to != cx.me()
+        {
+            let notice = Notice::BarrierWithdraw {
+                group: self.group,
+                name: self.name.clone(),
+                generation,
+            };
+            cx.notice(to, notice);
+        }
     }
 
     /// Forgets the arrivals of ours; those that wait.
@@ -238,18 +243,9 @@ impl Barriers {
         };
         b.waiting.remove(at);
         b.arrived.remove(&waiter.ap);
-        if !b.take_back() {
-            return;
-        }
-        let me = cx.me();
-        match b.coordinator() {
-            Some(to) if to != me => {
-                let notice = b.withdrawal();
-                cx.notice(to, notice);
-            }
-            _ => {
-                b.here.remove(&me);
-            }
+        if b.take_back() {
+            b.here.remove(&cx.me());
+            b.say_void(cx);
         }
     }
 
@@ -402,10 +398,7 @@ impl Barriers {
                 }
                 // Unless it never heard of the arrival: then nobody does.
                 b.take_back();
-                let notice = b.withdrawal();
-                if let Some(to) = b.coordinator() {
-                    cx.notice(to, notice);
-                }
+                b.say_void(cx);
             }
             let refusal = self.missing_of(cx, group);
             if coordinates {
@@ -440,9 +433,9 @@ impl Barriers {
 
     /// A coordinator that was lost can be reached: arrivals of ours that failed do not count, if they got through after all.
     pub(crate) fn regain_coordinator(&mut self, cx: &mut Context, mp: MpId) {
-        for barrier in self.select(|b| b.coordinator() == Some(mp) && b.void.is_some()) {
+        for barrier in self.select(|b| b.coordinator() == Some(mp)) {
             if let Some(b) = self.table.get(&barrier) {
-                cx.notice(mp, b.withdrawal());
+                b.say_void(cx);
             }
         }
     }
