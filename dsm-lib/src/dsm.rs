@@ -297,8 +297,9 @@ impl Dsm {
         })
     }
 
-    /// What this process has done so far, on each object. An operation counts when it is over; one that nobody waits for (a
-    /// [posted](crate::Call::post) one, a barrier of a process that is alone) at the latest after the next [`publish`](Self::publish).
+    /// The operations of this process so far, by object. An operation is counted when it is over. One that nobody waits for (a
+    /// [posted](crate::Call::post) one, a barrier of a process that is alone) is counted at the latest by the next
+    /// [`publish`](Self::publish).
     pub fn counts(&self) -> Counts {
         self.client.counts()
     }

@@ -1,8 +1,9 @@
-//! Launching: who may use a run directory, what becomes of processes that end, and that nothing stays behind.
+//! Launching: who may use a run directory, what becomes of processes that end or are stopped, and that nothing stays behind.
 
 #![allow(clippy::unwrap_used)] // a test may
 
 mod ending;
 mod event_managers;
 mod run_dirs;
+mod stopped;
 mod support;

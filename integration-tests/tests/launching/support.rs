@@ -91,13 +91,18 @@ pub(crate) fn relatives(lab: &Lab) -> Vec<String> {
 pub(crate) fn start_program(lab: &Lab, script: &str) -> Up {
     lab.cluster(NESTED);
     let up = spawn(lab, &up_args(script));
-    for ap in 0..4 {
+    says_running(lab, 4);
+    up
+}
+
+/// Waits until the first `processes` application processes have printed `running`.
+pub(crate) fn says_running(lab: &Lab, processes: usize) {
+    for ap in 0..processes {
         let log = lab.path().join(format!("run/log/ap{ap}.log"));
         eventually("the program", || {
             std::fs::read_to_string(&log).is_ok_and(|text| text.contains("running"))
         });
     }
-    up
 }
 
 /// Runs a program that never ends on the nested cluster.

@@ -1,31 +1,21 @@
 //! What waits for a process that takes nothing has a bound, in memory processes of their own.
 
-#![allow(clippy::unwrap_used)] // a test may
+use std::process::Stdio;
+use std::time::Duration;
 
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-use dosmos_integration_tests::{Lab, in_groups, up_args};
+use dosmos_integration_tests::{Lab, in_groups};
 use dsm_lib::{Address, Dsm, Settings, Vector};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::support::*;
 
 /// Elements of an object: 64 KiB.
 const ELEMENTS: usize = 8 << 10;
 /// Writes of all of it: more than a memory process keeps for a peer without listening less.
 const WRITES: usize = 3_000;
 const MIB: u64 = 1 << 20;
-
-/// `dosmos up`, killed if the test fails; what it started ends with it.
-struct Up(Child);
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A memory process, which goes on when the test ends.
 struct Stopped(Pid);
@@ -37,46 +27,12 @@ impl Drop for Stopped {
     }
 }
 
-/// The most memory that a process has taken so far, in bytes.
-fn most_memory(pid: Pid) -> u64 {
+/// The peak memory of a process, in bytes.
+fn peak_memory(pid: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
     let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kib << 10
-}
-
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        let waited = started.elapsed();
-        assert!(
-            waited < Duration::from_secs(50),
-            "{what} did not come about"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The process of the run that plays `name`.
-fn pid_of(lab: &Lab, name: &str) -> Option<Pid> {
-    let marker = lab.path().join("run").canonicalize().ok()?;
-    let marker = marker.to_str()?;
-    let mut processes = std::fs::read_dir("/proc").ok()?.flatten();
-    processes.find_map(|process| {
-        let line = std::fs::read_to_string(process.path().join("cmdline")).ok()?;
-        let is_it = line.contains(marker) && line.split('\0').any(|word| word == name);
-        is_it.then(|| {
-            process
-                .file_name()
-                .to_str()?
-                .parse()
-                .ok()
-                .map(Pid::from_raw)
-        })?
-    })
 }
 
 #[test]
@@ -88,14 +44,8 @@ fn what_waits_for_a_memory_process_that_is_stopped_is_bounded_and_arrives_when_i
     up.env("DOSMOS_LARGE_MESSAGES", "off");
     let up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let _up = Up(up.unwrap());
-    for ap in ["ap0", "ap1"] {
-        let log = lab.path().join(format!("run/log/{ap}.log"));
-        eventually("the program", || {
-            let text = std::fs::read_to_string(&log).ok()?;
-            text.contains("running").then_some(())
-        });
-    }
-    let (asked, owner) = (pid_of(&lab, "mp0").unwrap(), pid_of(&lab, "mp1").unwrap());
+    says_running(&lab, 2);
+    let (asked, owner) = (pid_of(&lab, "mp0"), pid_of(&lab, "mp1"));
     let run = lab.path().join("run");
     let mut settings = Settings::new(Address::Unix(run.join("mp0.sock")), "ap0");
     let token = std::fs::read_to_string(run.join("token")).unwrap();
@@ -105,7 +55,7 @@ fn what_waits_for_a_memory_process_that_is_stopped_is_bounded_and_arrives_when_i
     let theirs: Vector<u64> = theirs.declare().unwrap();
     let object = theirs.object(0).unwrap();
     object.write(&[1; ELEMENTS]).unwrap();
-    let before = most_memory(asked);
+    let before = peak_memory(asked);
 
     let stopped = Stopped(owner);
     kill(owner, Signal::SIGSTOP).unwrap();
@@ -114,10 +64,11 @@ fn what_waits_for_a_memory_process_that_is_stopped_is_bounded_and_arrives_when_i
     // It listens until enough waits, and then no more.
     let (mut most, mut looks) = (0, 0);
     eventually("an end to the memory that it takes", || {
-        let now = most_memory(asked);
+        std::thread::sleep(LOOK_AGAIN);
+        let now = peak_memory(asked);
         looks = if now > most { 0 } else { looks + 1 };
         most = now;
-        (looks > 50 && now > before + 32 * MIB).then_some(())
+        looks > 50 && now > before + 32 * MIB
     });
     let taken = (most - before) / MIB;
     let sent = (WRITES * ELEMENTS * 8) as u64 / MIB;
