@@ -57,6 +57,25 @@ fn a_process_that_was_started_again_hears_who_is_back_from_those_who_do_not_know
 }
 
 #[test]
+fn who_is_back_is_known_though_the_news_got_lost_and_older_news_waited() {
+    let mut c = two_groups();
+    let (near, far, hears) = (named(&c, "lp.a"), named(&c, "lp.b"), named(&c, "mp3"));
+    // The news that ap1 has left waits at lp.b for mp3.
+    c.down(hears, far);
+    c.restart(far);
+    c.run();
+    c.gone(ApId(1));
+    c.run();
+    // The news that it is back gets lost with lp.a.
+    c.connect(ApId(1)).unwrap();
+    c.restart(near);
+    c.run();
+    c.up(hears, far);
+    c.run();
+    all_pass(&mut c);
+}
+
+#[test]
 fn an_arrival_that_got_lost_does_not_count_once_its_process_has_left() {
     let mut c = two_groups();
     let (near, far, again) = (named(&c, "lp.a"), named(&c, "lp.b"), named(&c, "mp3"));

@@ -198,6 +198,9 @@ pub struct Flags {
     pub waiting: bool,
     /// A write that was an atomic operation, one step at the owner. It stored something unless `bytes` is 0.
     pub atomic: bool,
+    /// The first access of its application process since that connected: what has the same name in earlier records is
+    /// another start of it, or another process. Said by the requester.
+    pub first: bool,
 }
 
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when

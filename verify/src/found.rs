@@ -87,10 +87,15 @@ impl Found {
         }
     }
 
-    /// Memory processes may have been started again, and count the openings of barriers anew.
+    /// Memory processes may have been started again, and count the openings of barriers anew. If two have one number, who
+    /// passed the first one was taken to come after what was written before the second.
     pub(crate) fn may_count_anew(&mut self) {
-        let counted = |(kind, _): &(Kind, VarId)| {
-            matches!(kind, Kind::BarrierRepeated | Kind::BarrierLeftEarly)
+        let repeated = |(kind, _): &(Kind, VarId)| *kind == Kind::BarrierRepeated;
+        let anew = self.certain.keys().any(repeated);
+        let counted = |(kind, _): &(Kind, VarId)| match kind {
+            Kind::BarrierRepeated | Kind::BarrierLeftEarly => true,
+            Kind::LostWrite | Kind::StaleCopy | Kind::StaleGrant => anew,
+            _ => false,
         };
         let found = self.certain.extract_if(.., |key, _| counted(key));
         self.presumed.extend(found);

@@ -271,6 +271,9 @@ impl Verifier {
         if record.side == Side::Owner {
             return self.ended_by_owner(slot, &record);
         }
+        if record.flags.first {
+            self.started_again(record.ap);
+        }
         if record.flags.failed {
             return self.failed(slot, &record);
         }
@@ -283,6 +286,15 @@ impl Verifier {
         }
         let open = Open { slot, record };
         self.processes[record.ap.index()].open.push(open);
+    }
+
+    /// A process of the same name as one before begins. What that one wrote and did not publish is nothing that this one
+    /// publishes.
+    fn started_again(&mut self, ap: ApId) {
+        self.processes[ap.index()].unpublished.clear();
+        for object in &mut self.objects {
+            object.seen.retain(|s| s.ap != ap);
+        }
     }
 
     fn end(&mut self, open: Open) {
@@ -341,11 +353,11 @@ impl Verifier {
                 "a run that records every access",
             ));
         }
-        if self.disordered {
-            self.found.disordered();
-        }
         if !completeness.silent.is_empty() {
             self.found.may_count_anew();
+        }
+        if self.disordered {
+            self.found.disordered();
         }
         let (mut violations, mut doubts) = self.found.finish(&self.names, lacking.is_empty());
         violations.sort_by_key(|v| v.kind);

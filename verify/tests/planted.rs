@@ -511,6 +511,35 @@ fn who_waits_goes_on_in_the_order_of_time_after_a_pause_of_everybody() {
 }
 
 #[test]
+fn what_a_process_did_not_publish_is_not_published_by_the_next_of_its_name() {
+    let run = |first: bool| {
+        let begins = acquire(1, Y, 200).set(|r| r.flags.first = first);
+        let mut run = vec![write(1, X, 100), begins, release(1, Y, 210).version(1)];
+        run.extend([acquire(0, Y, 220).version(1), read(0, X, 230)]);
+        run
+    };
+    refuted(Kind::LostWrite, run(false));
+    let verdict = judge(&planted(run(true)));
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
+#[test]
+fn openings_of_one_number_that_a_lost_process_may_have_counted_order_nothing() {
+    // The coordinator opened the barrier for two processes and was started again before it told the third.
+    let mut run = vec![barrier(0, 1, (100, 110)), barrier(1, 1, (100, 110))];
+    run.extend([write(2, X, 120), read(0, X, 130)]);
+    run.extend(all_at(1, 200));
+    refuted(Kind::LostWrite, run.clone());
+    let lost = Completeness {
+        silent: vec!["mp0".into()],
+        ..Completeness::default()
+    };
+    let verdict = verdict_of(&planted(run), &lost);
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+    assert_eq!(verdict.state, State::Undecided);
+}
+
+#[test]
 fn failures_are_no_violations() {
     let run = vec![
         write(0, X, 100),

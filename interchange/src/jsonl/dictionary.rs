@@ -265,6 +265,7 @@ impl Dictionary {
                 waiting: line.waiting || line.pending,
                 in_process: line.in_process,
                 atomic: line.atomic,
+                first: line.first,
             },
             object,
             ap,

@@ -170,6 +170,8 @@ pub(super) struct Record<'a> {
     pub(super) in_process: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) atomic: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) first: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(super) count: u32,

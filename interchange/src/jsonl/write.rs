@@ -154,6 +154,7 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         optimized: r.flags.optimized,
         in_process: r.flags.in_process,
         atomic: r.flags.atomic,
+        first: r.flags.first,
         count: r.count,
         bytes: r.bytes,
         version: r.version,

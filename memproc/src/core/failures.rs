@@ -8,10 +8,17 @@ use super::barrier::group::coordinator;
 use super::context::Context;
 use super::messages::Notice;
 
-/// Application processes of ours that left, and which processes were told.
+/// What was said last of an application process of ours that left, and to whom.
+#[derive(Debug)]
+struct Said {
+    back: bool,
+    to: Vec<MpId>,
+}
+
+/// Application processes of ours that left, also those that are back.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    told: BTreeMap<ApId, Vec<MpId>>,
+    said: BTreeMap<ApId, Said>,
 }
 
 impl Failures {
@@ -28,18 +35,24 @@ impl Failures {
                 .collect();
             to.retain(|mp| coordinators.contains(mp));
         }
-        for mp in &to {
-            cx.notice(*mp, Notice::ApGone { ap, back: false });
-        }
-        self.told.insert(ap, to);
+        self.say(cx, ap, Said { back: false, to });
     }
 
-    /// The way to a process is new: what it was told before may be lost or forgotten.
+    fn say(&mut self, cx: &mut Context, ap: ApId, said: Said) {
+        let back = said.back;
+        for mp in &said.to {
+            cx.notice(*mp, Notice::ApGone { ap, back });
+        }
+        self.said.insert(ap, said);
+    }
+
+    /// The way to a process is new: what it was told before may be lost or forgotten, or be on its way still, behind what got
+    /// lost.
     pub(crate) fn tell_again(&self, cx: &mut Context, mp: MpId) {
-        for (ap, to) in &self.told {
-            if to.contains(&mp) {
-                let ap = *ap;
-                cx.notice(mp, Notice::ApGone { ap, back: false });
+        for (ap, said) in &self.said {
+            if said.to.contains(&mp) {
+                let (ap, back) = (*ap, said.back);
+                cx.notice(mp, Notice::ApGone { ap, back });
             }
         }
     }
@@ -47,13 +60,12 @@ impl Failures {
     /// It connected again: those who were told that it left are told. A process that was started again does not know whom
     /// its earlier start told.
     pub(crate) fn come_back(&mut self, cx: &mut Context, ap: ApId) {
-        let to = match self.told.remove(&ap) {
+        let to = match self.said.remove(&ap) {
+            Some(said) => said.to,
             None if cx.own_incarnation().start() > 1 => with_participants(cx),
-            told => told.unwrap_or_default(),
+            None => return,
         };
-        for mp in to {
-            cx.notice(mp, Notice::ApGone { ap, back: true });
-        }
+        self.say(cx, ap, Said { back: true, to });
     }
 }
 

@@ -46,7 +46,7 @@ use super::held::{self, Answer, Back, Held, Made};
 use super::monitoring;
 
 /// What goes wrong in a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Application processes die, and some come back.
     pub deaths: bool,

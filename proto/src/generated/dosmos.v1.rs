@@ -1441,7 +1441,8 @@ pub struct RecordColumns {
     pub wait_ns: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub service_ns: ::prost::alloc::vec::Vec<u64>,
-    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10
+    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
+    /// | first << 12
     #[prost(uint32, repeated, tag = "6")]
     pub kind: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "7")]

@@ -21,6 +21,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.waiting) << (FLAG_SHIFT + 3)
         | u32::from(flags.in_process) << (FLAG_SHIFT + 4)
         | u32::from(flags.atomic) << (FLAG_SHIFT + 5)
+        | u32::from(flags.first) << (FLAG_SHIFT + 6)
 }
 
 /// Undoes [`kind_of`].
@@ -29,7 +30,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 6) != 0 {
+    if kind >> (FLAG_SHIFT + 7) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -44,6 +45,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         waiting: bit(FLAG_SHIFT + 3),
         in_process: bit(FLAG_SHIFT + 4),
         atomic: bit(FLAG_SHIFT + 5),
+        first: bit(FLAG_SHIFT + 6),
     };
     Ok((op, side, origin, flags))
 }

@@ -15,6 +15,8 @@ pub(crate) struct Ticket {
     pub(crate) id: u64,
     pub(crate) start: Nanos,
     pub(crate) timeout: Nanos,
+    /// None of the process's accesses came before.
+    pub(crate) first: bool,
 }
 
 /// An operation of an application process.

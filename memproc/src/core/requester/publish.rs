@@ -2,9 +2,9 @@
 //! or barrier goes on, and its releases and barriers keep their order.
 //!
 //! Releases, barriers, and acquires behind them pass one at a time through a line of their application
-//! process: a release waits until every owner holding unpublished writes has told the copies (*flush*);
-//! a barrier also waits for the releases before it. So whatever an application process did before a
-//! barrier is visible after it, however it pipelined its requests.
+//! process: each waits until every owner holding unpublished writes has told the copies (*flush*), and for the
+//! response to the release before it. So whoever learns of a release or a barrier sees whatever its application process did
+//! before, however it pipelined its requests.
 
 use dosmos_proto::{ApId, MpId, Refusal};
 
@@ -60,8 +60,11 @@ impl Requester {
             }
             return true;
         }
+        if publishes && session.releasing > 0 {
+            return false;
+        }
         if let Kind::Barrier(Barrier { barrier, .. }) = kind
-            && (session.releasing > 0 || session.at_barriers.contains(&barrier))
+            && session.at_barriers.contains(&barrier)
         {
             return false;
         }

@@ -42,6 +42,7 @@ pub(super) fn report_write(
         record.version = version;
         record.duration = Nanos::ZERO;
         record.flags.in_process = true;
+        record.flags.first = false;
         cx.trace(Item::Record(record));
     }
 }
@@ -92,6 +93,7 @@ pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Re
     record.range = traced.range;
     record.bytes = traced.bytes.into();
     record.flags.atomic = traced.atomic;
+    record.flags.first = ticket.first;
     Some(record)
 }
 

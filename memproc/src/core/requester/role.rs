@@ -93,6 +93,7 @@ impl Requester {
             id,
             start: now,
             timeout: timeout.unwrap_or(self.default_timeout),
+            first: self.sessions.get(ap).is_some_and(|s| !s.accessed),
         }
     }
 
@@ -178,6 +179,7 @@ impl Requester {
     pub(crate) fn access(&mut self, cx: &mut Context, ticket: Ticket, access: Access) {
         let object = access.object;
         let kind = Kind::unchecked(&access);
+        self.sessions.get_mut(ticket.ap).accessed = true;
         if let Err(refusal) = self.admit(cx, ticket.ap) {
             let to = cx.me();
             let operation = Operation { ticket, to, kind };
@@ -445,6 +447,7 @@ impl Requester {
             barrier,
             arrived: None,
         });
+        self.sessions.get_mut(ticket.ap).accessed = true;
         let to = self
             .admit(cx, ticket.ap)
             .and(coordinator)

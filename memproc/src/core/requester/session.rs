@@ -30,6 +30,8 @@ pub(crate) struct Session {
     /// When it was heard last.
     pub(super) heard: Nanos,
     pub(super) outstanding: u32,
+    /// It accessed an object or came to a barrier.
+    pub(super) accessed: bool,
     pub(super) sections: BTreeMap<ObjectId, Section>,
     /// Objects whose acquires are at their owners.
     pub(super) acquiring: BTreeSet<ObjectId>,
@@ -56,7 +58,11 @@ pub(crate) struct Session {
 impl Session {
     /// Whether something that publishes is to be done before a release could leave.
     pub(super) fn publishes(&self) -> bool {
-        !self.line.is_empty() || self.flushing > 0 || !self.dirty.is_empty() || self.ahead.is_some()
+        !self.line.is_empty()
+            || self.flushing > 0
+            || self.releasing > 0
+            || !self.dirty.is_empty()
+            || self.ahead.is_some()
     }
 
     /// An owner can be reached again: what could not be published there is to be published.

@@ -55,6 +55,16 @@ impl Sim {
                 _ => {}
             }
         }
+        if self.faults
+            != (Faults {
+                deaths: true,
+                ..Faults::default()
+            })
+        {
+            // What its owners cannot tell the copies now is not published by the next process of its name.
+            let written = self.written_by(a);
+            self.aps[a].told.extend(written);
+        }
         self.aps[a].alive = false;
         self.aps[a].stopped = false;
         self.aps[a].doubtful = false;
