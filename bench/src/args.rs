@@ -92,6 +92,12 @@ pub(crate) struct LatencyArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+    /// Be the other end of the plain socket: send everything back
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    pub(crate) echo: Option<String>,
+    /// Compute until standard input ends
+    #[arg(long, hide = true)]
+    pub(crate) keep_awake: bool,
 }
 
 /// `dosmos-bench network`.

@@ -20,7 +20,7 @@ use crate::args::NetworkArgs;
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-use peer::Link;
+pub(crate) use peer::Link;
 
 /// Sizes of messages, in bytes.
 const SIZES: [usize; 9] = [0, 64, 256, 1024, 4096, 16_384, 65_536, 131_072, 262_144];

@@ -107,23 +107,25 @@ pub(super) async fn answer(address: &str) -> anyhow::Result<()> {
 }
 
 /// A link to the other end, which is a process that ends with this.
-pub(super) struct Link {
+pub(crate) struct Link {
     _process: tokio::process::Child,
     sender: UnboundedSender<PeerMessage>,
     replies: Streaming<PeerMessage>,
 }
 
 /// What some messages there and back cost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Measured {
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
     /// Median time there and back.
     pub(super) round_trip: Nanos,
+    /// The times there and back, in order of their length.
+    pub(crate) times: Vec<Nanos>,
     /// Processor time of both processes for all of them.
     pub(super) cpu: Cpu,
 }
 
 impl Link {
-    pub(super) async fn open(address: &Address) -> anyhow::Result<Self> {
+    pub(crate) async fn open(address: &Address) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
         let token = Token::generate()?;
         let mut process = tokio::process::Command::new(program)
@@ -172,7 +174,7 @@ impl Link {
     }
 
     /// Sends `messages` messages of `bytes` bytes there and back, one after another.
-    pub(super) async fn measure(
+    pub(crate) async fn measure(
         &mut self,
         bytes: usize,
         messages: u32,
@@ -196,6 +198,7 @@ impl Link {
         times.sort_unstable();
         Ok(Measured {
             round_trip: times[times.len() / 2],
+            times,
             cpu,
         })
     }
