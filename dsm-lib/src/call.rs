@@ -11,13 +11,13 @@ use dosmos_proto::wire::ap_reply::Body as Reply;
 use futures::channel::oneshot;
 
 use crate::client::{Arrived, Shared};
-use crate::drive::{about_to_block, is_driving};
+use crate::driver::{about_to_block, is_driving};
 use crate::haste::{Found, Haste};
+use crate::operation::Operation;
 use crate::posted::UnderWay;
-use crate::subject::Subject;
 use crate::{Error, Result, edit};
 
-type Decode<T> = Box<dyn FnOnce(&Subject, Result<Reply>) -> Result<T> + Send>;
+type Decode<T> = Box<dyn FnOnce(&Operation, Result<Reply>) -> Result<T> + Send>;
 
 /// An operation that has been sent and is not yet over.
 ///
@@ -49,7 +49,7 @@ enum Step<T> {
 }
 
 struct Sent<T> {
-    subject: Subject,
+    operation: Operation,
     answer: Answer,
     decode: Decode<T>,
 }
@@ -71,14 +71,14 @@ impl<T> Call<T> {
     }
 
     pub(crate) fn sent(
-        subject: Subject,
+        operation: Operation,
         answer: Answer,
-        decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
+        decode: impl FnOnce(&Operation, Reply) -> Result<T> + Send + 'static,
     ) -> Self {
-        let decode = |subject: &Subject, outcome: Result<Reply>| decode(subject, outcome?);
+        let decode = |operation: &Operation, outcome: Result<Reply>| decode(operation, outcome?);
         Self {
             step: Step::Sent(Sent {
-                subject,
+                operation,
                 answer,
                 decode: Box::new(decode),
             }),
@@ -101,7 +101,7 @@ impl<T> Call<T> {
             Step::Sent(sent) => {
                 let decode = sent.decode;
                 let decode: Decode<T> =
-                    Box::new(move |subject, outcome| f(decode(subject, outcome)));
+                    Box::new(move |operation, outcome| f(decode(operation, outcome)));
                 Self {
                     step: Step::Sent(Sent { decode, ..sent }),
                 }
@@ -161,14 +161,14 @@ impl Call<()> {
 impl<T> Sent<T> {
     fn wait(self) -> Result<T> {
         let outcome = self.answer.wait();
-        (self.decode)(&self.subject, outcome)
+        (self.decode)(&self.operation, outcome)
     }
 }
 
 impl UnderWay for Sent<()> {
     fn outcome(mut self: Box<Self>) -> Result<Result<()>, Box<dyn UnderWay>> {
         match self.answer.try_take() {
-            Some(reply) => Ok((self.decode)(&self.subject, reply)),
+            Some(reply) => Ok((self.decode)(&self.operation, reply)),
             None => Err(self),
         }
     }
@@ -183,15 +183,15 @@ impl<T> Future for Call<T> {
             Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
-                    let drive = &sent.answer.shared.drive;
-                    drive.wait_on_executor();
+                    let driver = &sent.answer.shared.driver;
+                    driver.wait_on_executor();
                     if sent.answer.want() {
-                        drive.attend();
+                        driver.attend();
                     }
                     self.step = Step::Sent(sent);
                     Poll::Pending
                 }
-                Poll::Ready(outcome) => Poll::Ready((sent.decode)(&sent.subject, outcome)),
+                Poll::Ready(outcome) => Poll::Ready((sent.decode)(&sent.operation, outcome)),
             },
             // Finished; nothing will wake the caller, as with any future polled after its end.
             Step::Over => Poll::Pending,
@@ -208,7 +208,7 @@ pub(crate) fn blocking<T>(make: impl FnOnce() -> Call<T>) -> Result<T> {
 /// for others (an acquire, an arrival at a barrier), and a lock that was granted does not stay with
 /// nobody.
 pub(crate) struct Answer {
-    subject: Subject,
+    operation: Operation,
     /// None if the request was not sent.
     pub(crate) id: Option<u64>,
     receiver: oneshot::Receiver<Arrived>,
@@ -225,12 +225,12 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn new(
-        subject: Subject,
+        operation: Operation,
         receiver: oneshot::Receiver<Arrived>,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
-            subject,
+            operation,
             id: None,
             receiver,
             shared,
@@ -244,7 +244,7 @@ impl Answer {
     fn wait(mut self) -> Result<Reply> {
         if edit::is_open() {
             return Err(Error::EditOpen {
-                what: self.subject.to_string(),
+                what: self.operation.to_string(),
             });
         }
         let mut unconcerned = Context::from_waker(Waker::noop());
@@ -253,16 +253,16 @@ impl Answer {
         }
         if is_driving() {
             return Err(Error::WouldDeadlock {
-                what: self.subject.to_string(),
+                what: self.operation.to_string(),
             });
         }
         self.want();
         let shared = self.shared.clone();
-        match shared.drive.drive(&mut self) {
+        match shared.driver.drive(&mut self) {
             Some(outcome) => outcome,
             None => {
-                shared.drive.wait_on_executor();
-                shared.drive.attend();
+                shared.driver.wait_on_executor();
+                shared.driver.attend();
                 block_on(self)
             }
         }
@@ -286,7 +286,7 @@ impl Answer {
     fn arrived(&mut self, answer: Result<Arrived, oneshot::Canceled>) -> Result<Reply> {
         let arrived = answer.unwrap_or_else(|oneshot::Canceled| Arrived {
             outcome: Err(Error::Lost {
-                what: self.subject.to_string(),
+                what: self.operation.to_string(),
                 why: "the session ended".into(),
             }),
             remote: false,
@@ -300,7 +300,7 @@ impl Answer {
         let entered = std::mem::take(&mut self.entered);
         if !std::mem::replace(&mut self.left, true) {
             self.shared
-                .leave(&self.subject, remote, self.sending, entered);
+                .leave(&self.operation, remote, self.sending, entered);
         }
     }
 }
@@ -331,7 +331,7 @@ impl Drop for Answer {
             Ok(Some(Arrived {
                 outcome: Ok(Reply::Granted(grant)),
                 ..
-            })) => self.shared.give_back(&self.subject, grant.epoch),
+            })) => self.shared.give_back(&self.operation, grant.epoch),
             Ok(Some(_)) => {}
             Ok(None) | Err(oneshot::Canceled) => {
                 if let Some(id) = self.id {

@@ -20,13 +20,13 @@ use tokio::sync::Notify;
 use crate::cache::{Cache, Hits, Slot};
 use crate::call::{Answer, Call};
 use crate::counts::Counts;
-use crate::drive::{self, Drive};
+use crate::driver::{self, Driver};
 use crate::element::Element;
 use crate::haste::{Haste, Outbound};
 use crate::meter::{Meter, thread_cpu};
+use crate::operation::{Op, Operation, Target};
 use crate::posted::PostedCalls;
 use crate::session::{Completion, End, Received, Session};
-use crate::subject::{Op, Subject, Thing};
 use crate::{Result, Settings, io};
 
 type Ticket = oneshot::Sender<Arrived>;
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     clock: Clock,
     deadline: Duration,
     pub(crate) posted: PostedCalls,
-    pub(crate) drive: Drive,
+    pub(crate) driver: Driver,
 }
 
 struct State {
@@ -95,8 +95,8 @@ impl State {
 
     fn collect(&mut self, now: Nanos) {
         let Self { session, cache, .. } = self;
-        cache.collect(now, |thing, reads, writes| {
-            session.count_local(thing, reads, writes);
+        cache.collect(now, |target, reads, writes| {
+            session.count_local(target, reads, writes);
         });
     }
 
@@ -121,7 +121,7 @@ impl State {
 }
 
 impl Shared {
-    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<Outbound>, drive: Drive) -> Self {
+    fn new(settings: &Settings, outbox: mpsc::UnboundedSender<Outbound>, driver: Driver) -> Self {
         let clock = Clock::start();
         Self {
             meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
@@ -135,7 +135,7 @@ impl Shared {
             clock,
             deadline: settings.deadline,
             posted: PostedCalls::default(),
-            drive,
+            driver,
         }
     }
 
@@ -151,28 +151,28 @@ impl Shared {
     /// Sends a request; its reply arrives at the answer returned.
     pub(crate) fn submit(
         self: &Arc<Self>,
-        subject: Subject,
+        operation: Operation,
         body: Body,
         deadline: Duration,
     ) -> Answer {
         let begun = self.now();
-        let (op, object) = (subject.op, subject.thing.object);
+        let (op, object) = (operation.op, operation.target.object);
         let last = op == Op::Bye;
         let times = self.meter().report(begun, last, thread_cpu);
         let (ticket, receiver) = oneshot::channel();
-        let mut answer = Answer::new(subject.clone(), receiver, self.clone());
+        let mut answer = Answer::new(operation.clone(), receiver, self.clone());
         let mut guard = self.lock();
         let state = &mut *guard;
         // Leaving goes on: it is the end of what was lost.
         if !last && let Some(lost) = state.cache.take_lost() {
             drop(guard);
             let error = crate::Error::TakenBack {
-                what: subject.to_string(),
+                what: operation.to_string(),
                 object: lost.to_string(),
             };
             self.complete(Completion {
                 ticket: Some(ticket),
-                subject,
+                operation,
                 outcome: Err(error),
                 remote: false,
             });
@@ -180,7 +180,7 @@ impl Shared {
         }
         let submitted = state
             .session
-            .submit(begun, subject, body, deadline, Some(ticket));
+            .submit(begun, operation, body, deadline, Some(ticket));
         match submitted {
             Ok(mut request) => {
                 answer.id = Some(request.id);
@@ -188,14 +188,14 @@ impl Shared {
                 if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
-                let soon = is_small_write(&request) && drive::drives_later();
+                let soon = is_small_write(&request) && driver::drives_later();
                 answer.haste = soon.then(Haste::default);
                 let haste = answer.haste.clone();
                 self.dispatch(state, Outbound { request, haste });
                 drop(guard);
                 match soon {
-                    true => self.drive.submitted_for_soon(),
-                    false => self.drive.submitted(),
+                    true => self.driver.submitted_for_soon(),
+                    false => self.driver.submitted(),
                 }
             }
             Err(refused) => {
@@ -228,10 +228,10 @@ impl Shared {
     }
 
     /// A call is over, or is no longer waited for.
-    pub(crate) fn leave(&self, subject: &Subject, remote: bool, sending: Nanos, entered: bool) {
+    pub(crate) fn leave(&self, operation: &Operation, remote: bool, sending: Nanos, entered: bool) {
         let now = self.now();
         let mut meter = self.meter();
-        let of = meter.component(subject, remote);
+        let of = meter.component(operation, remote);
         let cpu = thread_cpu();
         meter.leave(now, cpu, of, sending, entered);
         if of == Component::Barrier {
@@ -273,7 +273,7 @@ impl Shared {
                     };
                     let heard = object.map(|object| state.cache.hear(object, reply.id, body));
                     if heard.unwrap_or(false) {
-                        self.drive.be_attentive();
+                        self.driver.be_attentive();
                     }
                 }
                 None => {}
@@ -309,12 +309,12 @@ impl Shared {
             ..
         }) = ticket.send(arrived)
         {
-            self.give_back(&completion.subject, grant.epoch);
+            self.give_back(&completion.operation, grant.epoch);
         }
     }
 
     /// Releases a lock that was granted to nobody. Does not wait.
-    pub(crate) fn give_back(&self, acquire: &Subject, epoch: u64) {
+    pub(crate) fn give_back(&self, acquire: &Operation, epoch: u64) {
         let mut guard = self.lock();
         let state = &mut *guard;
         let request = state
@@ -323,7 +323,7 @@ impl Shared {
         if let Some(request) = request {
             self.dispatch(state, request);
             drop(guard);
-            self.drive.attend();
+            self.driver.attend();
         }
     }
 
@@ -333,7 +333,7 @@ impl Shared {
         if let Some(request) = guard.session.cancel(id) {
             self.dispatch(&mut guard, request);
             drop(guard);
-            self.drive.attend();
+            self.driver.attend();
         }
     }
 
@@ -380,11 +380,11 @@ impl Shared {
     }
 
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
+    fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
         let now = self.now();
         let mut guard = self.lock();
-        guard.session.count_local(thing, reads.count, writes);
-        guard.cache.add(thing, reads, now);
+        guard.session.count_local(target, reads.count, writes);
+        guard.cache.add(target, reads, now);
     }
 
     /// An object that was edited is back in its place; others wait for it.
@@ -394,16 +394,20 @@ impl Shared {
         let sent = guard.send_returns(self.now());
         drop(guard);
         if sent {
-            self.drive.attend();
+            self.driver.attend();
         }
     }
 
     /// What this process holds of an object.
-    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
-        let object = thing.object?;
+    pub(crate) fn slot<T: Element>(
+        &self,
+        target: &Target,
+        elements: usize,
+    ) -> Option<Arc<Slot<T>>> {
+        let object = target.object?;
         let mut guard = self.lock();
         let first = !guard.cache.is_used();
-        let slot = guard.cache.slot(thing, object, elements);
+        let slot = guard.cache.slot(target, object, elements);
         if first {
             // From now on there are reads to report.
             self.sooner.notify_one();
@@ -449,7 +453,7 @@ fn writes(request: &ApRequest) -> bool {
 pub(crate) struct Client {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    me: Thing,
+    me: Target,
 }
 
 impl Client {
@@ -461,14 +465,14 @@ impl Client {
             why: format!("the system gives no thread or event queue: {e}"),
         };
         let (outbox, requests) = mpsc::unbounded();
-        let drive = Drive::new().map_err(failed)?;
-        let shared = Arc::new(Shared::new(&settings, outbox, drive));
+        let driver = Driver::new().map_err(failed)?;
+        let shared = Arc::new(Shared::new(&settings, outbox, driver));
         let theirs = shared.clone();
         let thread = std::thread::Builder::new()
             .name("dosmos-io".into())
             .spawn(move || {
                 let last = EndAtExit(theirs.clone());
-                theirs.drive.carry(async move {
+                theirs.driver.carry(async move {
                     io::run(&last.0, &settings, requests).await;
                     drop(last);
                 });
@@ -477,37 +481,37 @@ impl Client {
         Ok(Self {
             shared,
             thread: Some(thread),
-            me: Thing::named(&ap),
+            me: Target::named(&ap),
         })
     }
 
     /// Makes a call of a request.
     pub(crate) fn call<T: 'static>(
         &self,
-        subject: Subject,
+        operation: Operation,
         body: Body,
         deadline: Duration,
-        decode: impl FnOnce(&Subject, Reply) -> Result<T, Malformed> + Send + 'static,
+        decode: impl FnOnce(&Operation, Reply) -> Result<T, Malformed> + Send + 'static,
     ) -> Call<T> {
-        self.call_checked(subject, body, deadline, move |subject, reply| {
-            decode(subject, reply).map_err(|e| crate::Error::protocol(subject, e.to_string()))
+        self.call_checked(operation, body, deadline, move |operation, reply| {
+            decode(operation, reply).map_err(|e| crate::Error::protocol(operation, e.to_string()))
         })
     }
 
     /// As [`call`](Self::call), for a decoder with errors of its own.
     pub(crate) fn call_checked<T: 'static>(
         &self,
-        subject: Subject,
+        operation: Operation,
         body: Body,
         deadline: Duration,
-        decode: impl FnOnce(&Subject, Reply) -> Result<T> + Send + 'static,
+        decode: impl FnOnce(&Operation, Reply) -> Result<T> + Send + 'static,
     ) -> Call<T> {
         let synchronises = matches!(
-            subject.op,
+            operation.op,
             Op::Release | Op::Barrier | Op::Publish | Op::Bye
         );
-        let answer = self.shared.submit(subject.clone(), body, deadline);
-        let call = Call::sent(subject, answer, decode);
+        let answer = self.shared.submit(operation.clone(), body, deadline);
+        let call = Call::sent(operation, answer, decode);
         if !synchronises || !self.shared.posted.are_there() {
             return call;
         }
@@ -518,7 +522,7 @@ impl Client {
         })
     }
 
-    pub(crate) fn me(&self) -> &Thing {
+    pub(crate) fn me(&self) -> &Target {
         &self.me
     }
 
@@ -529,13 +533,17 @@ impl Client {
     }
 
     /// What this process holds of an object.
-    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
-        self.shared.slot(thing, elements)
+    pub(crate) fn slot<T: Element>(
+        &self,
+        target: &Target,
+        elements: usize,
+    ) -> Option<Arc<Slot<T>>> {
+        self.shared.slot(target, elements)
     }
 
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
-        self.shared.count_section(thing, reads, writes);
+    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
+        self.shared.count_section(target, reads, writes);
     }
 
     /// An object that was edited is back in its place; others wait for it.
@@ -546,9 +554,9 @@ impl Client {
     /// Says bye; the call is over when the memory process has said farewell.
     pub(crate) fn bye(&self) -> Call<()> {
         let deadline = self.shared.deadline.min(FAREWELL);
-        let subject = Op::Bye.on(&self.me);
+        let operation = Op::Bye.on(&self.me);
         self.call(
-            subject,
+            operation,
             Body::Bye(Bye {}),
             deadline,
             |_, reply| match reply {
@@ -564,7 +572,7 @@ impl Drop for Client {
         drop(self.bye());
         // Bounded: the thread ends at the farewell or when that is overdue. On a thread that carries a
         // session (a waker may own the last handle) that cannot be waited for.
-        if let Some(thread) = self.thread.take().filter(|_| !drive::is_driving()) {
+        if let Some(thread) = self.thread.take().filter(|_| !driver::is_driving()) {
             let _ = thread.join();
             if let Err(error) = self.shared.posted.settle() {
                 tracing::warn!(%error, "an operation that was posted failed");
@@ -580,6 +588,6 @@ impl Drop for EndAtExit {
     fn drop(&mut self) {
         self.0
             .end(End::Lost("the task that carries it ended".into()));
-        self.0.drive.finish();
+        self.0.driver.finish();
     }
 }

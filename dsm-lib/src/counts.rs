@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dosmos_proto::ObjectId;
 
-use crate::subject::{Op, Subject, Thing};
+use crate::operation::{Op, Operation, Target};
 
 /// Operations done on one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,18 +69,18 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn count(&mut self, subject: &Subject, done: bool) {
-        if subject.op == Op::Barrier && done {
+    pub(crate) fn count(&mut self, operation: &Operation, done: bool) {
+        if operation.op == Op::Barrier && done {
             self.barriers += 1;
         }
-        let Some(object) = subject.thing.object else {
+        let Some(object) = operation.target.object else {
             return;
         };
         let (_, ops) = self
             .objects
             .entry(object)
-            .or_insert_with(|| (subject.thing.name.clone(), OpCounts::default()));
-        match (done, subject.op) {
+            .or_insert_with(|| (operation.target.name.clone(), OpCounts::default()));
+        match (done, operation.op) {
             (false, _) => ops.failed += 1,
             (true, Op::Read) => ops.reads += 1,
             (true, Op::Write | Op::Atomic) => ops.writes += 1,
@@ -91,10 +91,10 @@ impl Tally {
     }
 
     /// Reads and writes that were served in this process.
-    pub(crate) fn count_local(&mut self, thing: &Thing, reads: u64, writes: u64) {
-        if let Some(object) = thing.object {
+    pub(crate) fn count_local(&mut self, target: &Target, reads: u64, writes: u64) {
+        if let Some(object) = target.object {
             let of_object = self.objects.entry(object);
-            let (_, ops) = of_object.or_insert_with(|| (thing.name.clone(), OpCounts::default()));
+            let (_, ops) = of_object.or_insert_with(|| (target.name.clone(), OpCounts::default()));
             ops.reads += reads;
             ops.writes += writes;
         }

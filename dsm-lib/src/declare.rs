@@ -10,7 +10,7 @@ use dosmos_proto::{
 
 use crate::call::blocking;
 use crate::element::Element;
-use crate::subject::{Op, Subject, Thing};
+use crate::operation::{Op, Operation, Target};
 use crate::variable::{Handle, Matrix, Variable, Vector};
 use crate::{Call, Dsm, Error, Result};
 
@@ -135,8 +135,8 @@ impl<H: Handle> Declaration<H> {
         match self.spec() {
             Err(why) => Call::failed(Error::declaration(&self.name, why)),
             Ok(spec) => {
-                let subject = Op::Declare.on(&Thing::named(&self.name));
-                variable_call(&self.dsm, subject, Request::Declare(spec.into()))
+                let operation = Op::Declare.on(&Target::named(&self.name));
+                variable_call(&self.dsm, operation, Request::Declare(spec.into()))
             }
         }
     }
@@ -205,10 +205,10 @@ impl<T: Element> Declaration<Matrix<T>> {
 }
 
 /// A request that is answered with a variable.
-pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, subject: Subject, body: Request) -> Call<H> {
+pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, operation: Operation, body: Request) -> Call<H> {
     let session = dsm.clone();
-    dsm.call_checked(subject, body, move |subject, reply| {
-        let nonsense = |e: Malformed| Error::protocol(subject, e.to_string());
+    dsm.call_checked(operation, body, move |operation, reply| {
+        let nonsense = |e: Malformed| Error::protocol(operation, e.to_string());
         let Reply::Variable(variable) = reply else {
             return Err(nonsense(Malformed::new("reply", "not a variable")));
         };

@@ -11,7 +11,7 @@ use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
 use crate::element::Element;
-use crate::subject::{Op, Subject, Thing};
+use crate::operation::{Op, Operation, Target};
 use crate::{Call, Declaration, Handle, Matrix, Result, Scalar, Settings, Vector};
 
 /// Name of the barriers of a program that does not name them.
@@ -96,8 +96,8 @@ impl Dsm {
             protocol: PROTOCOL,
             ..wire::ApHello::default()
         });
-        let subject = Op::Hello.on(client.me());
-        let call = client.call(subject, body, timeout, |_, reply| match reply {
+        let operation = Op::Hello.on(client.me());
+        let call = client.call(operation, body, timeout, |_, reply| match reply {
             Reply::Welcome(welcome) => Place::new(name, welcome),
             _ => Err(Malformed::new("reply", "not a welcome")),
         });
@@ -192,9 +192,9 @@ impl Dsm {
     }
     /// See [`open`](Self::open).
     pub fn open_async<H: Handle>(&self, name: &str) -> Call<H> {
-        let thing = Thing::named(name);
+        let target = Target::named(name);
         let body = Request::Open(name.to_owned());
-        crate::declare::variable_call(self, Op::Open.on(&thing), body)
+        crate::declare::variable_call(self, Op::Open.on(&target), body)
     }
 
     /// Waits until all application processes have come to this barrier. What any of them wrote before
@@ -269,7 +269,7 @@ impl Dsm {
             name: name.to_owned(),
         });
         self.call(
-            Op::Barrier.on(&Thing::named(&label)),
+            Op::Barrier.on(&Target::named(&label)),
             body,
             |reply| match reply {
                 Reply::Barrier(_) => Ok(()),
@@ -289,9 +289,9 @@ impl Dsm {
     }
     /// See [`publish`](Self::publish).
     pub fn publish_async(&self) -> Call<()> {
-        let subject = Op::Publish.on(&Thing::named(self.name()));
+        let operation = Op::Publish.on(&Target::named(self.name()));
         let body = Request::Publish(wire::Publish {});
-        self.call(subject, body, |reply| match reply {
+        self.call(operation, body, |reply| match reply {
             Reply::Published(_) => Ok(()),
             _ => Err(Malformed::new("reply", "not the end of publishing")),
         })
@@ -318,33 +318,37 @@ impl Dsm {
 
     pub(crate) fn call<R: 'static>(
         &self,
-        subject: Subject,
+        operation: Operation,
         body: Request,
         decode: impl FnOnce(Reply) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
         self.client
-            .call(subject, body, self.deadline, |_, reply| decode(reply))
+            .call(operation, body, self.deadline, |_, reply| decode(reply))
     }
 
     /// As [`call`](Self::call), for a decoder with errors of its own.
     pub(crate) fn call_checked<R: 'static>(
         &self,
-        subject: Subject,
+        operation: Operation,
         body: Request,
-        decode: impl FnOnce(&Subject, Reply) -> Result<R> + Send + 'static,
+        decode: impl FnOnce(&Operation, Reply) -> Result<R> + Send + 'static,
     ) -> Call<R> {
         self.client
-            .call_checked(subject, body, self.deadline, decode)
+            .call_checked(operation, body, self.deadline, decode)
     }
 
     /// What this process holds of an object.
-    pub(crate) fn slot<T: Element>(&self, thing: &Thing, elements: usize) -> Option<Arc<Slot<T>>> {
-        self.client.slot(thing, elements)
+    pub(crate) fn slot<T: Element>(
+        &self,
+        target: &Target,
+        elements: usize,
+    ) -> Option<Arc<Slot<T>>> {
+        self.client.slot(target, elements)
     }
 
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    pub(crate) fn count_section(&self, thing: &Thing, reads: Hits, writes: u64) {
-        self.client.count_section(thing, reads, writes);
+    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
+        self.client.count_section(target, reads, writes);
     }
 
     /// An object that was edited is back in its place; others wait for it.

@@ -8,7 +8,7 @@ use dosmos_proto::{Runs, wire};
 use crate::cache::Taken;
 use crate::element::Element;
 use crate::values::write_of;
-use crate::{Call, Object, Result, drive};
+use crate::{Call, Object, Result, driver};
 
 /// Most ranges of elements in one write: a message with the lengths of more could be too long.
 const MOST_RUNS: usize = 1 << 20;
@@ -197,13 +197,13 @@ impl<T: Element> Edit<T> {
         self.open = None;
         match std::mem::replace(&mut self.values, Values::Finished) {
             Values::Own(taken) => self.object.put(taken),
-            Values::Draft(draft) if drive::is_driving() => {
+            Values::Draft(draft) if driver::is_driving() => {
                 // A thread that carries a session cannot wait for one; the write is on its way.
                 drop(draft.writes(&self.object));
                 Ok(())
             }
             Values::Draft(draft) => {
-                let calls = drive::about_to_block(|| draft.writes(&self.object));
+                let calls = driver::about_to_block(|| draft.writes(&self.object));
                 calls.into_iter().try_for_each(Call::wait)
             }
             Values::Finished => Ok(()),

@@ -85,7 +85,7 @@ async fn dial(shared: &Shared, settings: &Settings) -> Result<Channel, String> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let (to, token) = (&settings.address, settings.token.as_ref());
-        let watched = &shared.drive.watched;
+        let watched = &shared.driver.watched;
         match transport::connect_watched(to, token, left.max(pause), watched).await {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use dosmos_proto::{Component, Nanos, ObjectId, PhaseTimes, Spent};
 
-use crate::subject::{Op, Subject};
+use crate::operation::{Op, Operation};
 
 /// A program that calls reports at least so often, so that it can be watched.
 const REPORT_EVERY: Nanos = Nanos::from_millis(500);
@@ -167,8 +167,8 @@ impl Meter {
     }
 
     /// Which component a call belongs to.
-    pub(crate) fn component(&mut self, subject: &Subject, remote: bool) -> Component {
-        match (subject.op, subject.thing.object) {
+    pub(crate) fn component(&mut self, operation: &Operation, remote: bool) -> Component {
+        match (operation.op, operation.target.object) {
             (Op::Read | Op::Write | Op::Atomic, Some(object)) if remote => {
                 if self.fetched.insert(object) {
                     Component::Cold
@@ -199,7 +199,7 @@ pub(crate) fn thread_cpu() -> CpuMark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::Thing;
+    use crate::operation::Target;
     use dosmos_proto::VarId;
     use proptest::prelude::*;
 
@@ -267,11 +267,11 @@ mod tests {
     #[test]
     fn the_first_fetch_of_an_object_is_cold() {
         let mut m = Meter::new(Nanos(0), CpuMark::Mixed);
-        let thing = Thing {
+        let target = Target {
             object: Some(ObjectId::new(VarId(1), 2)),
-            ..Thing::named("x")
+            ..Target::named("x")
         };
-        let read = Op::Read.on(&thing);
+        let read = Op::Read.on(&target);
         let kinds = [false, true, true].map(|remote| m.component(&read, remote));
         assert_eq!(kinds, [Component::Local, Component::Cold, Component::Fault]);
     }

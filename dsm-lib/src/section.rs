@@ -8,7 +8,7 @@ use dosmos_proto::wire;
 
 use crate::cache::Hits;
 use crate::call::blocking;
-use crate::drive;
+use crate::driver;
 use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
@@ -311,7 +311,7 @@ impl<T: Element> Section<T> {
         let (Hold::Words(_), Some(draft)) = (&self.hold, self.draft.get()) else {
             return Ok(());
         };
-        let calls = drive::about_to_block(|| draft.writes(&self.object));
+        let calls = driver::about_to_block(|| draft.writes(&self.object));
         calls.into_iter().try_for_each(Call::wait)?;
         if let Some(draft) = self.draft.get_mut() {
             draft.written();
@@ -496,7 +496,7 @@ impl<T: Element> Drop for Section<T> {
                 return tracing::warn!("a section whose release failed keeps its lock");
             }
         }
-        let driving = drive::is_driving();
+        let driving = driver::is_driving();
         if driving && matches!(self.hold, Hold::Words(_)) {
             tracing::warn!("a section dropped in a waker keeps its lock; release it elsewhere");
             return;

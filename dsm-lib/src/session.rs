@@ -14,13 +14,13 @@ use dosmos_proto::{Nanos, ObjectId, Refusal};
 
 use crate::Error;
 use crate::counts::{Counts, Tally};
-use crate::subject::{Op, Subject, Thing};
+use crate::operation::{Op, Operation, Target};
 
 /// A request that is over. `ticket` is what the submitter left to be told by; none if nobody waits.
 #[derive(Debug)]
 pub(crate) struct Completion<K> {
     pub(crate) ticket: Option<K>,
-    pub(crate) subject: Subject,
+    pub(crate) operation: Operation,
     pub(crate) outcome: Result<Reply, Error>,
     /// Another memory process had to be asked.
     pub(crate) remote: bool,
@@ -55,7 +55,7 @@ enum State {
 }
 
 struct Pending<K> {
-    subject: Subject,
+    operation: Operation,
     deadline: Duration,
     expires: Nanos,
     ticket: Option<K>,
@@ -69,7 +69,7 @@ pub(crate) struct Session<K> {
     pending: HashMap<u64, Pending<K>>,
     expiries: BTreeSet<(Nanos, u64)>,
     /// Acquires given up here that the memory process may still grant.
-    overdue: HashMap<u64, (Subject, Duration)>,
+    overdue: HashMap<u64, (Operation, Duration)>,
     /// What the memory process said of the session as a whole, if anything.
     last_words: Option<String>,
     tally: Tally,
@@ -94,7 +94,7 @@ impl<K> Session<K> {
     pub(crate) fn submit(
         &mut self,
         now: Nanos,
-        subject: Subject,
+        operation: Operation,
         body: Request,
         deadline: Duration,
         ticket: Option<K>,
@@ -105,15 +105,15 @@ impl<K> Session<K> {
             State::Over(end) => Some(end.clone()),
         };
         if let Some(end) = closed {
-            self.tally.count(&subject, false);
+            self.tally.count(&operation, false);
             return Err(Box::new(Completion {
                 ticket,
-                outcome: Err(ended(&end, &subject)),
-                subject,
+                outcome: Err(ended(&end, &operation)),
+                operation,
                 remote: false,
             }));
         }
-        if subject.op == Op::Bye {
+        if operation.op == Op::Bye {
             self.state = State::Closing;
         }
         let id = self.next_id;
@@ -121,7 +121,7 @@ impl<K> Session<K> {
         let expires = now + deadline.into() + self.grace.into();
         self.expiries.insert((expires, id));
         let pending = Pending {
-            subject,
+            operation,
             deadline,
             expires,
             ticket,
@@ -145,21 +145,23 @@ impl<K> Session<K> {
             return self.receive_unexpected(now, reply);
         };
         self.expiries.remove(&(pending.expires, reply.id));
-        let subject = pending.subject;
+        let operation = pending.operation;
         let outcome = match reply.body {
-            None => Err(Error::protocol(&subject, "it is empty")),
-            Some(Reply::Error(e)) => {
-                Err(Error::refused(&subject, pending.deadline, Refusal::from(e)))
-            }
+            None => Err(Error::protocol(&operation, "it is empty")),
+            Some(Reply::Error(e)) => Err(Error::refused(
+                &operation,
+                pending.deadline,
+                Refusal::from(e),
+            )),
             Some(body) => Ok(body),
         };
-        self.tally.count(&subject, outcome.is_ok());
-        if subject.op == Op::Bye {
+        self.tally.count(&operation, outcome.is_ok());
+        if operation.op == Op::Bye {
             self.state = State::Over(End::Closed);
         }
         Received::Complete(Completion {
             ticket: pending.ticket,
-            subject,
+            operation,
             outcome,
             remote: reply.remote,
         })
@@ -169,8 +171,8 @@ impl<K> Session<K> {
     fn receive_unexpected(&mut self, now: Nanos, reply: wire::ApReply) -> Received<K> {
         let late = self.overdue.remove(&reply.id);
         match (reply.body, late) {
-            (Some(Reply::Granted(grant)), Some((subject, deadline))) => {
-                match self.give_back(now, &subject, grant.epoch, deadline) {
+            (Some(Reply::Granted(grant)), Some((operation, deadline))) => {
+                match self.give_back(now, &operation, grant.epoch, deadline) {
                     Some(request) => Received::GiveBack(request),
                     None => Received::Nothing,
                 }
@@ -187,11 +189,11 @@ impl<K> Session<K> {
     pub(crate) fn give_back(
         &mut self,
         now: Nanos,
-        acquire: &Subject,
+        acquire: &Operation,
         epoch: u64,
         deadline: Duration,
     ) -> Option<wire::ApRequest> {
-        let object = acquire.thing.object?.to_wire();
+        let object = acquire.target.object?.to_wire();
         let body = Request::Access(wire::ObjectAccess {
             object,
             kind: Some(wire::object_access::Kind::Release(wire::Release {
@@ -199,9 +201,9 @@ impl<K> Session<K> {
                 write: None,
             })),
         });
-        let subject = Op::Release.on(&acquire.thing);
+        let operation = Op::Release.on(&acquire.target);
         // If the session is over, so is the section.
-        self.submit(now, subject, body, deadline, None).ok()
+        self.submit(now, operation, body, deadline, None).ok()
     }
 
     /// Takes back a request that waits for other processes: its submitter does not wait any more. The
@@ -209,7 +211,7 @@ impl<K> Session<K> {
     /// treated as any other.
     pub(crate) fn cancel(&mut self, id: u64) -> Option<wire::ApRequest> {
         let pending = self.pending.get(&id)?;
-        if !matches!(pending.subject.op, Op::Acquire | Op::Barrier) {
+        if !matches!(pending.operation.op, Op::Acquire | Op::Barrier) {
             return None;
         }
         self.next_id += 1;
@@ -222,12 +224,12 @@ impl<K> Session<K> {
 
     /// The object that a request under way is about.
     pub(crate) fn object_of(&self, id: u64) -> Option<ObjectId> {
-        self.pending.get(&id)?.subject.thing.object
+        self.pending.get(&id)?.operation.target.object
     }
 
     /// Reads and writes that were served in this process.
-    pub(crate) fn count_local(&mut self, thing: &Thing, reads: u64, writes: u64) {
-        self.tally.count_local(thing, reads, writes);
+    pub(crate) fn count_local(&mut self, target: &Target, reads: u64, writes: u64) {
+        self.tally.count_local(target, reads, writes);
     }
 
     /// A message that gets no reply, for what travels beside requests; none if nothing can be sent.
@@ -255,25 +257,25 @@ impl<K> Session<K> {
             let Some(pending) = self.pending.remove(&id) else {
                 continue;
             };
-            let subject = pending.subject;
-            match subject.op {
+            let operation = pending.operation;
+            match operation.op {
                 Op::Acquire => {
-                    let late = (subject.clone(), pending.deadline);
+                    let late = (operation.clone(), pending.deadline);
                     self.overdue.insert(id, late);
                 }
                 // Said as well as it can be: the connection goes with this process.
                 Op::Bye => self.state = State::Over(End::Closed),
                 _ => {}
             }
-            self.tally.count(&subject, false);
+            self.tally.count(&operation, false);
             over.push(Completion {
                 ticket: pending.ticket,
                 outcome: Err(Error::Deadline {
-                    what: subject.to_string(),
+                    what: operation.to_string(),
                     after: pending.deadline,
                     why: "the memory process did not answer".into(),
                 }),
-                subject,
+                operation,
                 remote: false,
             });
         }
@@ -295,11 +297,11 @@ impl<K> Session<K> {
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
             .map(|(_, pending)| {
-                self.tally.count(&pending.subject, false);
+                self.tally.count(&pending.operation, false);
                 Completion {
                     ticket: pending.ticket,
-                    outcome: Err(ended(&end, &pending.subject)),
-                    subject: pending.subject,
+                    outcome: Err(ended(&end, &pending.operation)),
+                    operation: pending.operation,
                     remote: false,
                 }
             })
@@ -317,8 +319,8 @@ impl<K> Session<K> {
     }
 }
 
-fn ended(end: &End, subject: &Subject) -> Error {
-    let what = subject.to_string();
+fn ended(end: &End, operation: &Operation) -> Error {
+    let what = operation.to_string();
     match end.clone() {
         End::Closed => Error::Closed { what },
         End::Lost(why) => Error::Lost { what, why },

@@ -4,7 +4,7 @@ use dosmos_proto::{ErrorCode, ObjectId, VarId};
 use proptest::prelude::*;
 
 use super::*;
-use crate::subject::Thing;
+use crate::operation::Target;
 
 const DEADLINE: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_millis(10);
@@ -15,8 +15,8 @@ fn session() -> Session<u32> {
     Session::new(GRACE)
 }
 
-fn thing() -> Thing {
-    Thing {
+fn target() -> Target {
+    Target {
         name: "grid".into(),
         object: Some(ObjectId::new(VarId(7), 2)),
         only: false,
@@ -31,7 +31,7 @@ fn access(object: u64, kind: wire::object_access::Kind) -> Request {
 }
 
 fn submit(s: &mut Session<u32>, op: Op, ticket: u32) -> wire::ApRequest {
-    let object = thing().object.unwrap().to_wire();
+    let object = target().object.unwrap().to_wire();
     let body = match op {
         Op::Acquire => access(
             object,
@@ -43,7 +43,7 @@ fn submit(s: &mut Session<u32>, op: Op, ticket: u32) -> wire::ApRequest {
             wire::object_access::Kind::Read(wire::Read::default()),
         ),
     };
-    s.submit(Nanos::ZERO, op.on(&thing()), body, DEADLINE, Some(ticket))
+    s.submit(Nanos::ZERO, op.on(&target()), body, DEADLINE, Some(ticket))
         .unwrap()
 }
 
@@ -168,7 +168,13 @@ fn the_end_completes_everything_in_order_and_refuses_what_comes_after() {
         assert!(matches!(c.outcome, Err(Error::Lost { .. })));
     }
     let body = Request::Bye(wire::Bye {});
-    let refused = s.submit(Nanos::ZERO, Op::Write.on(&thing()), body, DEADLINE, Some(3));
+    let refused = s.submit(
+        Nanos::ZERO,
+        Op::Write.on(&target()),
+        body,
+        DEADLINE,
+        Some(3),
+    );
     let refused = refused.unwrap_err();
     assert_eq!(refused.ticket, Some(3));
     assert!(matches!(refused.outcome, Err(Error::Lost { why, .. }) if why == "reset by peer"));
@@ -197,7 +203,7 @@ fn after_bye_nothing_is_accepted_and_the_end_is_no_loss() {
     submit(&mut s, Op::Read, 1);
     let bye = submit(&mut s, Op::Bye, 2);
     let body = Request::Bye(wire::Bye {});
-    let late = s.submit(Nanos::ZERO, Op::Read.on(&thing()), body, DEADLINE, None);
+    let late = s.submit(Nanos::ZERO, Op::Read.on(&target()), body, DEADLINE, None);
     assert!(matches!(
         late.unwrap_err().outcome,
         Err(Error::Closed { .. })
@@ -233,7 +239,7 @@ proptest! {
                     let op = if kind == 0 { Op::Read } else { Op::Acquire };
                     let body = Request::Bye(wire::Bye {});
                     let deadline = Duration::from_millis(ms);
-                    let r = s.submit(now, op.on(&thing()), body, deadline, Some(ticket));
+                    let r = s.submit(now, op.on(&target()), body, deadline, Some(ticket));
                     if let Err(c) = r { completed.extend(c.ticket); }
                 }
                 2 => if let Received::Complete(c) = s.receive(now, granted(id, 1)) {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use dosmos_proto::{Nanos, ObjectId, wire};
 
 use crate::element::Element;
-use crate::subject::Thing;
+use crate::operation::Target;
 pub(crate) use held::Hits;
 use slot::{AnySlot, Marks};
 pub(crate) use slot::{Slot, Taken};
@@ -41,7 +41,7 @@ pub(crate) struct Cache {
     /// Objects that others wait for while they are being edited.
     asked: BTreeSet<ObjectId>,
     /// Objects that were taken from this process with changes that nobody else has seen.
-    lost: Vec<Thing>,
+    lost: Vec<Target>,
     /// Others read parts of objects that are delegated to this process.
     watched: bool,
     /// Everything before is collected.
@@ -69,14 +69,14 @@ impl Cache {
     /// The slot of an object, made at its first use; none for an object that has one of another type.
     pub(crate) fn slot<T: Element>(
         &mut self,
-        thing: &Thing,
+        target: &Target,
         object: ObjectId,
         elements: usize,
     ) -> Option<Arc<Slot<T>>> {
         let marks = &self.marks;
         let new = || -> Arc<dyn AnySlot> {
             Arc::new(Slot::<T>::new(
-                thing.clone(),
+                target.clone(),
                 object,
                 elements,
                 Arc::clone(marks),
@@ -156,12 +156,12 @@ impl Cache {
         if let Some(slot) = slot.filter(|s| s.delegation() == Some(delegation))
             && slot.lose()
         {
-            self.lost.push(slot.thing().clone());
+            self.lost.push(slot.target().clone());
         }
     }
 
     /// Something that this process had changed and that was taken from it; each is said once.
-    pub(crate) fn take_lost(&mut self) -> Option<Thing> {
+    pub(crate) fn take_lost(&mut self) -> Option<Target> {
         self.lost.pop()
     }
 
@@ -197,14 +197,14 @@ impl Cache {
     }
 
     /// Collects accesses to be reported; `each` is told of what and how many reads and writes.
-    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Thing, u64, u64)) {
+    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Target, u64, u64)) {
         for object in self.marks.take_touched() {
             let Some(slot) = self.slots.get(&object) else {
                 continue;
             };
             let (reads, writes) = slot.take_hits();
             let count = |hits: Option<held::Hits>| hits.map_or(0, |h| h.count);
-            each(slot.thing(), count(reads), count(writes));
+            each(slot.target(), count(reads), count(writes));
             for (hits, writes) in [(reads, false), (writes, true)] {
                 let times = (self.collected, now);
                 self.local
@@ -215,8 +215,8 @@ impl Cache {
     }
 
     /// Adds reads that a section served.
-    pub(crate) fn add(&mut self, thing: &Thing, hits: Hits, now: Nanos) {
-        if let Some(object) = thing.object.filter(|_| hits.count > 0) {
+    pub(crate) fn add(&mut self, target: &Target, hits: Hits, now: Nanos) {
+        if let Some(object) = target.object.filter(|_| hits.count > 0) {
             let since = self.collected;
             self.local.push(accesses(object, hits, false, (since, now)));
         }

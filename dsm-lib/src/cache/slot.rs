@@ -9,7 +9,7 @@ use dosmos_proto::{ObjectId, wire};
 
 use super::held::{Answer, Back, Held, Hits, Made, Wanted};
 use crate::element::Element;
-use crate::subject::Thing;
+use crate::operation::Target;
 
 /// An object of up to this many bytes is kept at its first read, a larger one when as many bytes of it were
 /// asked for, between two messages that voided it, as it has: so a single element does not fetch a large
@@ -44,7 +44,7 @@ impl Marks {
 
 /// What this process holds of one object; all its handles share it.
 pub(crate) struct Slot<T> {
-    thing: Thing,
+    target: Target,
     object: ObjectId,
     bytes: u64,
     state: Mutex<State<T>>,
@@ -68,9 +68,14 @@ pub(crate) struct Taken<T> {
 }
 
 impl<T: Element> Slot<T> {
-    pub(super) fn new(thing: Thing, object: ObjectId, elements: usize, marks: Arc<Marks>) -> Self {
+    pub(super) fn new(
+        target: Target,
+        object: ObjectId,
+        elements: usize,
+        marks: Arc<Marks>,
+    ) -> Self {
         Self {
-            thing,
+            target,
             object,
             bytes: (elements * size_of::<T>()) as u64,
             state: Mutex::new(State {
@@ -236,7 +241,7 @@ pub(super) trait AnySlot: Any + Send + Sync {
     fn lose(&self) -> bool;
     fn delegation(&self) -> Option<u64>;
     fn take_hits(&self) -> (Option<Hits>, Option<Hits>);
-    fn thing(&self) -> &Thing;
+    fn target(&self) -> &Target;
 }
 
 impl<T: Element> AnySlot for Slot<T> {
@@ -311,7 +316,7 @@ impl<T: Element> AnySlot for Slot<T> {
     fn take_hits(&self) -> (Option<Hits>, Option<Hits>) {
         lock(&self.state).held.take_hits()
     }
-    fn thing(&self) -> &Thing {
-        &self.thing
+    fn target(&self) -> &Target {
+        &self.target
     }
 }

@@ -11,7 +11,7 @@ use dosmos_proto::{Malformed, Runs};
 use super::{InSection, OUTSIDE, Object};
 use crate::cache::Hits;
 use crate::element::{Element, Number};
-use crate::subject::Op;
+use crate::operation::Op;
 use crate::values::{Exchange, GRANTED_VALUE, Values, add, exchange, values_of, write_of};
 use crate::{Call, Error, Result, Section, View};
 
@@ -31,7 +31,7 @@ impl<T: Element> Object<T> {
     ) -> Call<S> {
         if let Some(lock) = &self.lock {
             return Call::failed(Error::OnlyBlocking {
-                what: Op::Acquire.on(&self.thing).to_string(),
+                what: Op::Acquire.on(&self.target).to_string(),
                 kind: lock.kind(),
             });
         }
@@ -78,7 +78,7 @@ impl<T: Element> Object<T> {
             return Ok(());
         }
         Err(Error::WrongLength {
-            object: self.thing.to_string(),
+            object: self.target.to_string(),
             expected: self.len(),
             given,
         })
@@ -122,7 +122,7 @@ impl<T: Element> Object<T> {
 
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
     pub(crate) fn count_section(&self, reads: Hits, writes: u64) {
-        self.dsm.count_section(&self.thing, reads, writes);
+        self.dsm.count_section(&self.target, reads, writes);
     }
 
     /// Writes elements of an object that this process has to itself, outside a section. What is not there is
@@ -254,7 +254,7 @@ impl<T: Element> Object<T> {
         body: Request,
         decode: impl FnOnce(Reply) -> Result<R, Malformed> + Send + 'static,
     ) -> Call<R> {
-        self.dsm.call(op.on(&self.thing), body, decode)
+        self.dsm.call(op.on(&self.target), body, decode)
     }
 
     pub(crate) fn exchange(
@@ -329,8 +329,8 @@ impl<T: Element> Object<T> {
         }
         Err(Error::OutOfRange {
             what: match range.len() {
-                1 => format!("element {} of {}", range.start, self.thing),
-                _ => format!("elements {}..{} of {}", range.start, range.end, self.thing),
+                1 => format!("element {} of {}", range.start, self.target),
+                _ => format!("elements {}..{} of {}", range.start, range.end, self.target),
             },
             bounds: if range.is_empty() {
                 "it is empty; nothing to do".into()

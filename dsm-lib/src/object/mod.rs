@@ -12,7 +12,7 @@ use crate::cache::{Slot, Taken};
 use crate::call::blocking;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
-use crate::subject::Thing;
+use crate::operation::Target;
 use crate::values::{Exchange, Values, add, exchange};
 use crate::{Call, Dsm, Edit, Error, Result, Section, View};
 
@@ -27,7 +27,7 @@ const OUTSIDE: InSection = None;
 pub struct Object<T> {
     dsm: Dsm,
     owner: Arc<str>,
-    thing: Thing,
+    target: Target,
     id: ObjectId,
     region: Region,
     /// None: the owner's queue.
@@ -48,7 +48,7 @@ impl<T: Element> Object<T> {
     ) -> Option<Self> {
         let region = variable.spec().layout().region(index)?;
         let id = ObjectId::new(variable.id(), index);
-        let thing = Thing {
+        let target = Target {
             name,
             object: Some(id),
             only: variable.spec().layout().objects() == 1,
@@ -61,10 +61,10 @@ impl<T: Element> Object<T> {
             may_have: caches && alone && *owner == *dsm.memory_process(),
             owner,
             slot: caches
-                .then(|| dsm.slot(&thing, region.elements() as usize))
+                .then(|| dsm.slot(&target, region.elements() as usize))
                 .flatten(),
             dsm,
-            thing,
+            target,
             id,
             region,
             lock,
@@ -271,8 +271,8 @@ impl<T: Element> Object<T> {
         match kept {
             true => Ok(()),
             false => Err(Error::TakenBack {
-                what: format!("the edit of {}", self.thing),
-                object: self.thing.to_string(),
+                what: format!("the edit of {}", self.target),
+                object: self.target.to_string(),
             }),
         }
     }
@@ -368,6 +368,6 @@ impl<T: Number> Object<T> {
 
 impl<T> std::fmt::Debug for Object<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Object({} at {})", self.thing, self.owner)
+        write!(f, "Object({} at {})", self.target, self.owner)
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
 }
 
 /// The runtime of a session and whose turn it is to drive it.
-pub(crate) struct Drive {
+pub(crate) struct Driver {
     runtime: Mutex<Option<Arc<Runtime>>>,
     turn: Mutex<Turn>,
     /// The session's connection.
@@ -130,7 +130,7 @@ enum Next {
     End,
 }
 
-impl Drive {
+impl Driver {
     pub(crate) fn new() -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -325,7 +325,7 @@ fn can_drive() -> bool {
     !is_driving() && Handle::try_current().is_err()
 }
 
-impl Drop for Drive {
+impl Drop for Driver {
     fn drop(&mut self) {
         let last = self.runtime.get_mut();
         let last = last.unwrap_or_else(PoisonError::into_inner).take();
@@ -334,7 +334,7 @@ impl Drop for Drive {
 }
 
 /// A thread of the program's that drives; has driven when it is dropped, also by a panic.
-struct Caller<'a>(&'a Drive);
+struct Caller<'a>(&'a Driver);
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {

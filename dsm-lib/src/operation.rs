@@ -23,21 +23,21 @@ pub(crate) enum Op {
 
 /// An operation and what it is done to.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct Operation {
     pub(crate) op: Op,
-    pub(crate) thing: Thing,
+    pub(crate) target: Target,
 }
 
 /// A variable, an object of one, a barrier or a process, by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Thing {
+pub(crate) struct Target {
     pub(crate) name: Arc<str>,
     pub(crate) object: Option<ObjectId>,
     /// It is its variable's only object, so that the name alone says which.
     pub(crate) only: bool,
 }
 
-impl Thing {
+impl Target {
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -48,15 +48,15 @@ impl Thing {
 }
 
 impl Op {
-    pub(crate) fn on(self, thing: &Thing) -> Subject {
-        Subject {
+    pub(crate) fn on(self, target: &Target) -> Operation {
+        Operation {
             op: self,
-            thing: thing.clone(),
+            target: target.clone(),
         }
     }
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.object {
             Some(object) if !self.only => write!(f, "{}[{}]", self.name, object.index),
@@ -65,7 +65,7 @@ impl fmt::Display for Thing {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.op {
             Op::Hello => "joining the cluster as",
@@ -80,6 +80,6 @@ impl fmt::Display for Subject {
             Op::Publish => "publishing the writes of",
             Op::Bye => "leaving the cluster as",
         };
-        write!(f, "{verb} {}", self.thing)
+        write!(f, "{verb} {}", self.target)
     }
 }
