@@ -45,6 +45,7 @@ const EVERYTHING: Faults = Faults {
     deaths: true,
     cuts: true,
     one_sided: true,
+    lasting: false,
     timeouts: true,
     restarts: true,
     stops: true,
@@ -89,6 +90,16 @@ fn broken_links_do_not_break_the_contract() {
 fn links_that_one_end_believes_to_be_up_do_not_break_the_contract() {
     let faults = Faults {
         one_sided: true,
+        ..Faults::default()
+    };
+    run_seeds(faults);
+}
+
+#[test]
+fn links_that_one_end_believes_to_be_up_for_seconds_do_not_break_the_contract() {
+    let faults = Faults {
+        one_sided: true,
+        lasting: true,
         ..Faults::default()
     };
     run_seeds(faults);

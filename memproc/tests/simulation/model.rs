@@ -54,6 +54,8 @@ pub struct Faults {
     pub cuts: bool,
     /// Links break, and one end does not notice.
     pub one_sided: bool,
+    /// It does not notice for longer than the lease of a copy runs.
+    pub lasting: bool,
     /// Requests have short timeouts.
     pub timeouts: bool,
     /// Memory and link processes end and are started again with nothing of what they knew.
@@ -424,14 +426,23 @@ impl Sim {
             self.death();
         } else if self.faults.restarts && self.rng.random_bool(0.004) {
             self.restart();
-        } else if (self.faults.cuts || self.faults.one_sided) && self.rng.random_bool(0.01) {
+        } else if (self.faults.cuts || self.faults.one_sided)
+            && self
+                .rng
+                .random_bool(if self.faults.lasting { 0.004 } else { 0.01 })
+        {
             self.cut();
         } else if self.faults.stops && self.rng.random_bool(0.01) {
             self.stop();
         } else if self.faults.timeouts && self.rng.random_bool(0.01) {
             self.cancel();
         } else if self.time_matters() && self.rng.random_bool(0.02) {
-            let time = Nanos::from_millis(self.rng.random_range(1..1_500));
+            let millis = if self.faults.lasting {
+                500..4_000
+            } else {
+                1..1_500
+            };
+            let time = Nanos::from_millis(self.rng.random_range(millis));
             self.c.pass(time);
         } else if self.disturbed && self.rng.random_bool(0.005) {
             // So that what failed is known everywhere before more happens.
