@@ -429,16 +429,20 @@ impl Sim {
         } else if (self.faults.cuts || self.faults.one_sided)
             && self
                 .rng
-                .random_bool(if self.faults.lasting { 0.004 } else { 0.01 })
+                .random_bool(if self.faults.lasting { 0.02 } else { 0.01 })
         {
             self.cut();
         } else if self.faults.stops && self.rng.random_bool(0.01) {
             self.stop();
         } else if self.faults.timeouts && self.rng.random_bool(0.01) {
             self.cancel();
-        } else if self.time_matters() && self.rng.random_bool(0.02) {
+        } else if self.time_matters()
+            && self
+                .rng
+                .random_bool(if self.faults.lasting { 0.03 } else { 0.02 })
+        {
             let millis = if self.faults.lasting {
-                500..4_000
+                1_000..4_000
             } else {
                 1..1_500
             };

@@ -247,11 +247,15 @@ impl Sim {
     /// A link breaks, or one comes back, or an end notices.
     pub(super) fn cut(&mut self) {
         let unaware = self.c.unaware();
-        if !unaware.is_empty() && self.rng.random_bool(0.3) {
+        let (noticed, mended) = match self.faults.lasting {
+            true => (0.03, 0.1),
+            false => (0.3, 0.6),
+        };
+        if !unaware.is_empty() && self.rng.random_bool(noticed) {
             let (mp, neighbour) = unaware[self.rng.random_range(0..unaware.len())];
             return self.c.notice(mp, neighbour);
         }
-        if !self.down.is_empty() && self.rng.random_bool(0.6) {
+        if !self.down.is_empty() && self.rng.random_bool(mended) {
             let (a, b) = self
                 .down
                 .swap_remove(self.rng.random_range(0..self.down.len()));
