@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::floors::Ends;
+use super::child::Child;
 
 /// A process on each processor that computes whenever nobody else wants to, until this is dropped.
-pub(super) fn keep_awake() -> anyhow::Result<Vec<Ends>> {
+pub(super) fn keep_awake() -> anyhow::Result<Vec<Child>> {
     let program = std::env::current_exe().context("where is this program?")?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (0..processors)
@@ -19,7 +19,7 @@ pub(super) fn keep_awake() -> anyhow::Result<Vec<Ends>> {
                 .stdin(Stdio::piped())
                 .spawn()
                 .context("cannot start chrt (of util-linux), which keeps processors awake")?;
-            Ok(Ends(spinner))
+            Ok(Child(spinner))
         })
         .collect()
 }

@@ -6,31 +6,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use dosmos_cli::output;
 use dosmos_proto::transport::Address;
 
-use super::Line;
+use super::child::Child;
+use super::line::Line;
 use crate::network::Link;
 
 /// Bytes of a message that is sent back.
 const ECHOED: usize = 64;
 /// Bytes of a value in Redis, as of an element here.
 const VALUE: &str = "12345678";
-
-/// A process that ends with this.
-pub(super) struct Ends(pub(super) Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 trait Socket: Read + Write {}
 impl<T: Read + Write> Socket for T {}
@@ -96,7 +86,7 @@ fn echo(scratch: &Path, unix: bool, ops: u64) -> anyhow::Result<Line> {
         .spawn()
         .context("cannot start the other end")?;
     let said = server.stdout.take().context("it has no output")?;
-    let _server = Ends(server);
+    let _server = Child(server);
     let mut address = String::new();
     BufReader::new(said).read_line(&mut address)?;
     let mut socket = connect(address.trim())?;
@@ -149,7 +139,7 @@ fn redis(scratch: &Path, unix: bool, ops: u64) -> anyhow::Result<Vec<Line>> {
         .stdout(Stdio::null())
         .spawn()
         .context("cannot start redis-server")?;
-    let _server = Ends(server);
+    let _server = Child(server);
     let address = match unix {
         true => path.display().to_string(),
         false => format!("127.0.0.1:{port}"),

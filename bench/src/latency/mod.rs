@@ -2,31 +2,21 @@
 //! run; on processors that sleep when they have nothing to do, and on processors that are kept awake.
 
 mod awake;
+mod child;
 mod floors;
+mod line;
 
 use anyhow::bail;
 use dosmos_cli::args::Format;
 use dosmos_cli::demo::CLUSTER;
 use dosmos_cli::output::{self, Table};
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::LatencyArgs;
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-
-/// A line of the `latency` program: one operation in one run.
-#[derive(Clone, Debug, Deserialize)]
-struct Line {
-    op: String,
-    bytes: u64,
-    count: u64,
-    median_ns: u64,
-    p99_ns: u64,
-    min_ns: u64,
-    max_ns: u64,
-}
+use line::Line;
 
 /// What is taken from a line, and what it is called.
 type Figure = (&'static str, fn(&Line) -> u64);
@@ -93,9 +83,13 @@ pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
             let mut text = machine();
             for measured in &all {
                 let table = table(measured).render(format);
-                text += &format!("\n\nProcessors {}:\n\n{table}", measured.processors);
+                text += &format!(
+                    "\n\nProcessors {}:\n\n{}",
+                    measured.processors,
+                    table.trim_end()
+                );
             }
-            output::text(&text);
+            output::text(&(text + "\n"));
         }
     }
     Ok(())
