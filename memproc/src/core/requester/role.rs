@@ -12,7 +12,7 @@ use dosmos_trace::Origin;
 use super::caches::Caches;
 use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Read, Release, Ticket, Write};
 use super::records::{operation_record, report};
-use super::session::Sessions;
+use super::session::{Session, Sessions};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::directory::placement::home_of;
@@ -93,11 +93,11 @@ impl Requester {
             id,
             start: now,
             timeout: timeout.unwrap_or(self.default_timeout),
-            first: self.sessions.get(ap).is_some_and(|s| !s.accessed),
+            first: false,
         }
     }
 
-    fn admit(&mut self, cx: &Context, ap: ApId) -> Result<(), Refusal> {
+    fn admit(&mut self, cx: &Context, ap: ApId) -> Result<&mut Session, Refusal> {
         self.requests += 1;
         if self.closing {
             let why = format!("{} is ending", cx.cluster.mp_name(cx.me()));
@@ -118,7 +118,7 @@ impl Requester {
         let spec = cx.variables.overridden(spec);
         let name = spec.name();
         let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
-        let checked = self.admit(cx, ticket.ap).and_then(|()| {
+        let checked = self.admit(cx, ticket.ap).map(|_| ()).and_then(|()| {
             let known = cx.variables.named(name);
             known
                 .and_then(|(v, _)| differs(v.spec()))
@@ -136,6 +136,7 @@ impl Requester {
         let kind = Kind::Open(name.to_owned());
         let checked = self
             .admit(cx, ticket.ap)
+            .map(|_| ())
             .and_then(|()| Ok(check_name("variable name", name)?));
         self.find(cx, ticket, kind, name, checked, || {
             PeerRequest::Open(name.to_owned())
@@ -176,14 +177,16 @@ impl Requester {
     }
 
     /// An application process accesses an object.
-    pub(crate) fn access(&mut self, cx: &mut Context, ticket: Ticket, access: Access) {
+    pub(crate) fn access(&mut self, cx: &mut Context, mut ticket: Ticket, access: Access) {
         let object = access.object;
         let kind = Kind::unchecked(&access);
-        self.sessions.get_mut(ticket.ap).accessed = true;
-        if let Err(refusal) = self.admit(cx, ticket.ap) {
-            let to = cx.me();
-            let operation = Operation { ticket, to, kind };
-            return report(cx, &operation, Err(refusal), Cost::default());
+        match self.admit(cx, ticket.ap) {
+            Ok(session) => ticket.first = session.begins_to_access(),
+            Err(refusal) => {
+                let to = cx.me();
+                let operation = Operation { ticket, to, kind };
+                return report(cx, &operation, Err(refusal), Cost::default());
+            }
         }
         let begun = match cx.variables.place(cx.cluster, object) {
             Ok(place) => self.begin_access(cx, ticket, &place, access.kind),
@@ -439,7 +442,7 @@ impl Requester {
     pub(crate) fn barrier(
         &mut self,
         cx: &mut Context,
-        ticket: Ticket,
+        mut ticket: Ticket,
         barrier: VarId,
         coordinator: Result<MpId, Refusal>,
     ) {
@@ -447,9 +450,9 @@ impl Requester {
             barrier,
             arrived: None,
         });
-        self.sessions.get_mut(ticket.ap).accessed = true;
-        let to = self
-            .admit(cx, ticket.ap)
+        let admitted = self.admit(cx, ticket.ap);
+        let admitted = admitted.map(|session| ticket.first = session.begins_to_access());
+        let to = admitted
             .and(coordinator)
             .and_then(|mp| cx.check_reachable(mp).map(|()| mp));
         match to {

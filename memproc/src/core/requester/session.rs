@@ -65,6 +65,11 @@ impl Session {
             || self.ahead.is_some()
     }
 
+    /// It accesses an object, or comes to a barrier; whether that is the first time.
+    pub(super) fn begins_to_access(&mut self) -> bool {
+        !std::mem::replace(&mut self.accessed, true)
+    }
+
     /// An owner can be reached again: what could not be published there is to be published.
     pub(super) fn regain(&mut self, owner: MpId) {
         if let Some(incarnation) = self.owed.remove(&owner) {
@@ -118,17 +123,21 @@ impl Sessions {
         self.get(ap).is_some_and(|s| s.connected)
     }
 
-    /// Whether an application process is here and may have one more request under way.
-    pub(super) fn check_admission(&self, cx: &Context, ap: ApId) -> Result<(), Refusal> {
+    /// An application process that is here and may have one more request under way.
+    pub(super) fn check_admission(
+        &mut self,
+        cx: &Context,
+        ap: ApId,
+    ) -> Result<&mut Session, Refusal> {
         let me = || cx.cluster.mp_name(cx.me());
         let ap_name = || cx.cluster.ap_name(ap);
-        let session = self.get(ap).filter(|s| s.connected);
-        match session.map(|s| s.outstanding) {
+        let session = self.0.get_mut(&ap).filter(|s| s.connected);
+        match session {
             None => Err(Refusal::new(
                 ErrorCode::Invalid,
                 format!("{} is not connected to {}", ap_name(), me()),
             )),
-            Some(MAX_OUTSTANDING..) => Err(Refusal::new(
+            Some(s) if s.outstanding >= MAX_OUTSTANDING => Err(Refusal::new(
                 ErrorCode::Limit,
                 format!(
                     "{} has {MAX_OUTSTANDING} requests under way at {}; await some first",
@@ -136,7 +145,7 @@ impl Sessions {
                     me()
                 ),
             )),
-            Some(_) => Ok(()),
+            Some(session) => Ok(session),
         }
     }
 
