@@ -113,6 +113,11 @@ impl Buffer {
         &mut self.current.names
     }
 
+    /// Whether the current batch has dictionary entries.
+    pub(crate) fn has_names(&self) -> bool {
+        !self.current.names.is_empty()
+    }
+
     /// Sets the current batch aside if there is anything in it.
     pub(crate) fn set_aside(&mut self) {
         if self.current.is_empty() {

@@ -11,6 +11,8 @@ mod filter;
 mod meter;
 mod outbox;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod testing;
 
 use std::sync::Arc;
@@ -264,7 +266,8 @@ impl Recorder {
 
     /// Everything handed in is durable.
     pub(crate) fn is_drained(&self) -> bool {
-        self.outbox.is_empty() && self.buffer.bytes() == 0
+        // Names that are told again to an event manager that has lost them have a batch of their own.
+        self.outbox.is_empty() && self.buffer.bytes() == 0 && !self.buffer.has_names()
     }
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {

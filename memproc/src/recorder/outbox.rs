@@ -16,6 +16,8 @@ pub(crate) struct Outbox {
     durable: u64,
     /// Number of the last batch handed to the current connection.
     sent: u64,
+    /// Number of the last batch handed to any connection: what an earlier one carried may be acknowledged by the current one.
+    carried: u64,
     bytes: usize,
     /// Records of the batches acknowledged, by number, and the accesses that they stand for beyond one each: what is
     /// lost if the receiver forgets them.
@@ -32,6 +34,8 @@ struct Batch {
 /// Batches that the receiver had made durable and has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
+    /// Number of the last batch before them, which the receiver has.
+    after: u64,
     /// Number of the last of them; the next batch kept is one higher.
     pub(crate) to: u64,
     /// Their records.
@@ -73,6 +77,7 @@ impl Outbox {
     pub(crate) fn next_to_send(&mut self) -> Option<Bytes> {
         let batch = self.unacked.get((self.sent - self.durable) as usize)?;
         self.sent += 1;
+        self.carried = self.carried.max(self.sent);
         Some(batch.encoded.clone())
     }
 
@@ -86,6 +91,7 @@ impl Outbox {
         }
         let lost = self.acknowledged.iter().skip(durable as usize);
         Ok(Some(Gap {
+            after: durable,
             to: self.durable,
             records: lost.clone().map(|(records, _)| u64::from(*records)).sum(),
             extra: lost.map(|(_, extra)| extra).sum(),
@@ -95,15 +101,16 @@ impl Outbox {
     /// What was in a gap has been counted as dropped; it is not counted again.
     pub(crate) fn forget(&mut self, gap: Gap) {
         let gone = self.acknowledged.iter_mut().take(gap.to as usize);
+        let gone = gone.skip(gap.after as usize);
         gone.for_each(|lost| *lost = (0, 0));
     }
 
     /// The event manager made everything up to `durable` durable. An older number changes nothing.
     pub(crate) fn acknowledged(&mut self, durable: u64) -> Result<(), Unsent> {
-        if durable > self.sent {
+        if durable > self.carried {
             return Err(Unsent {
                 acknowledged: durable,
-                last: self.sent,
+                last: self.carried,
             });
         }
         self.drop_until(durable)
@@ -194,6 +201,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lost_later_is_counted_too() {
+        let mut o = filled(3);
+        drain(&mut o);
+        o.acknowledged(3).unwrap();
+        // An older copy of the store has the first batch; then that is gone too.
+        let lost = |o: &mut Outbox, durable| {
+            let gap = o.welcome(durable).unwrap().unwrap();
+            o.forget(gap);
+            gap.records
+        };
+        assert_eq!(lost(&mut o, 1), 20);
+        assert_eq!(lost(&mut o, 0), 10);
+        assert_eq!(lost(&mut o, 0), 0);
+    }
+
+    #[test]
+    fn what_an_earlier_connection_carried_is_acknowledged_by_the_next() {
+        let mut o = filled(3);
+        drain(&mut o);
+        // The receiver has all, and none on disk; then it has.
+        o.welcome(0).unwrap();
+        o.next_to_send();
+        o.acknowledged(2).unwrap();
+        assert_eq!(drain(&mut o), [3]);
+    }
+
+    #[test]
     fn an_acknowledgement_of_what_was_not_sent_is_refused() {
         let mut o = filled(3);
         assert!(o.acknowledged(1).is_err());
@@ -210,6 +244,7 @@ mod tests {
         o.acknowledged(2).unwrap();
         assert_eq!(o.welcome(2), Ok(None));
         let gap = Gap {
+            after: 0,
             to: 2,
             records: 20,
             extra: 10,
@@ -218,6 +253,7 @@ mod tests {
         assert_eq!(drain(&mut o), [3, 4]);
         // An older copy of the store has the first batch.
         let one = Gap {
+            after: 1,
             to: 2,
             records: 10,
             extra: 5,
@@ -226,6 +262,7 @@ mod tests {
         o.forget(gap);
         let again = o.welcome(0).unwrap();
         let nothing = Gap {
+            after: 0,
             to: 2,
             records: 0,
             extra: 0,
