@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dosmos_proto::{ApId, ObjectId, VarId};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use dosmos_trace::Record;
 use rustc_hash::FxHashMap;
 
@@ -47,6 +47,8 @@ pub(crate) struct Process {
     pub(crate) sections: Vec<Section>,
     /// Written outside sections and not published: the last write of each object, and its object among the objects.
     pub(crate) unpublished: FxHashMap<ObjectId, Open>,
+    /// A release or barrier failed then: what began to be written before may not be published by a later one.
+    pub(crate) in_doubt_until: Nanos,
     /// The last acquire or barrier: by it the process learned what it knows.
     pub(crate) learned: Option<Record>,
     /// The last passage of each barrier.
@@ -68,6 +70,7 @@ impl Process {
             open: Vec::new(),
             sections: Vec::new(),
             unpublished: FxHashMap::default(),
+            in_doubt_until: Nanos::ZERO,
             learned: None,
             passed: FxHashMap::default(),
             waiting: VecDeque::new(),

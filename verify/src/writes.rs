@@ -80,9 +80,13 @@ impl Verifier {
             return;
         }
         let process = &mut self.processes[write.ap.index()];
-        let last = process.unpublished.entry(write.object).or_insert(open);
-        if last.record.version <= write.version {
-            *last = open;
+        if write.start < process.in_doubt_until {
+            self.found.doubt(Question::Unpublished, write.object.var);
+        } else {
+            let last = process.unpublished.entry(write.object).or_insert(open);
+            if last.record.version <= write.version {
+                *last = open;
+            }
         }
         if by_own_clock(&write) {
             return;
@@ -99,6 +103,7 @@ impl Verifier {
         process.failed = true;
         match record.op {
             Op::Release | Op::Barrier => {
+                process.in_doubt_until = process.in_doubt_until.max(record.end());
                 let writes = std::mem::take(&mut process.unpublished);
                 for object in writes.into_keys() {
                     self.found.doubt(Question::Unpublished, object.var);

@@ -524,6 +524,21 @@ fn what_a_process_did_not_publish_is_not_published_by_the_next_of_its_name() {
 }
 
 #[test]
+fn what_was_written_while_a_release_failed_may_not_be_published_by_the_next() {
+    let run = |failed: Made| {
+        let mut run = vec![acquire(1, Y, 90), failed, write(1, X, 110).took(20)];
+        run.push(release(1, Y, 210).version(1));
+        run.extend([acquire(0, Y, 220).version(1), read(0, X, 230)]);
+        run
+    };
+    let release_of = |took| release(1, Y, 100).took(took).failed();
+    refuted(Kind::LostWrite, run(release_of(5)));
+    let verdict = judge(&planted(run(release_of(50))));
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+    assert_eq!(verdict.state, State::Undecided);
+}
+
+#[test]
 fn openings_of_one_number_that_a_lost_process_may_have_counted_order_nothing() {
     // The coordinator opened the barrier for two processes and was started again before it told the third.
     let mut run = vec![barrier(0, 1, (100, 110)), barrier(1, 1, (100, 110))];
