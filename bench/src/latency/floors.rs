@@ -6,14 +6,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use dosmos_cli::output;
 use dosmos_proto::transport::Address;
 
-use super::child::Child;
+use super::child::{Child, this_program};
 use super::line::Line;
 use crate::network::Link;
 
@@ -79,14 +78,8 @@ fn echo(scratch: &Path, unix: bool, ops: u64) -> anyhow::Result<Line> {
     } else {
         "tcp".to_owned()
     };
-    let program = std::env::current_exe().context("where is this program?")?;
-    let mut server = Command::new(program)
-        .args(["latency", "--echo", &at])
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start the other end")?;
-    let said = server.stdout.take().context("it has no output")?;
-    let _server = Child(server);
+    let mut server = Child::start(&[&this_program()?, "latency", "--echo", &at])?;
+    let said = server.output().context("it has no output")?;
     let mut address = String::new();
     BufReader::new(said).read_line(&mut address)?;
     let mut socket = connect(address.trim())?;
@@ -131,24 +124,21 @@ fn redis(scratch: &Path, unix: bool, ops: u64) -> anyhow::Result<Vec<Line>> {
     let path = scratch.join("redis.sock");
     // Redis takes no port 0; this one was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let server = Command::new("redis-server")
-        .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-        .args(["--port", &port.to_string(), "--unixsocket"])
-        .arg(&path)
-        .current_dir(scratch)
-        .stdout(Stdio::null())
-        .spawn()
-        .context("cannot start redis-server")?;
-    let _server = Child(server);
+    let (port_text, path) = (port.to_string(), path.display().to_string());
+    let mut command = vec!["redis-server", "--port", &port_text, "--unixsocket", &path];
+    // Nothing is written to disk, nothing printed.
+    command.extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+    command.extend(["--loglevel", "warning"]);
+    let mut server = Child::start(&command)?;
     let address = match unix {
-        true => path.display().to_string(),
+        true => path,
         false => format!("127.0.0.1:{port}"),
     };
     let begun = Instant::now();
     let mut socket = loop {
         match connect(&address) {
             Ok(socket) => break socket,
-            Err(e) if begun.elapsed() > Duration::from_secs(5) => {
+            Err(e) if server.has_ended()? || begun.elapsed() > Duration::from_secs(5) => {
                 return Err(e).context("redis-server does not listen");
             }
             Err(_) => std::thread::sleep(Duration::from_millis(20)),

@@ -51,7 +51,6 @@ pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
     }
     if args.keep_awake {
         awake::spin();
-        return Ok(());
     }
     if args.runs == 0 || args.ops == 0 {
         bail!("--runs and --ops must be at least 1");
