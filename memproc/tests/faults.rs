@@ -13,14 +13,6 @@ use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placemen
 const MP0: MpId = MpId(0);
 const MP1: MpId = MpId(1);
 
-fn pair() -> (Cluster, ObjectId) {
-    let mut c = Cluster::new(&["/a"], 2, 1);
-    let x = c.scalar("x", 0, Invalidate);
-    c.call(1, Request::Open("x".into()));
-    c.log.clear();
-    (c, x)
-}
-
 #[track_caller]
 fn says(text: &str, parts: &[&str]) {
     for part in parts {

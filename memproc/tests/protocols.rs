@@ -10,15 +10,6 @@ use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ElementType, Layout, Nanos, ObjectId, VariableSpec};
 use dosmos_trace::Op;
 
-/// Two memory processes of one group with one application process each; `x` is owned by mp0.
-fn pair() -> (Cluster, dosmos_proto::ObjectId) {
-    let mut c = Cluster::new(&["/a"], 2, 1);
-    let x = c.scalar("x", 0, Invalidate);
-    c.call(1, Request::Open("x".into()));
-    c.log.clear();
-    (c, x)
-}
-
 #[test]
 fn write_local() {
     let (mut c, x) = pair();

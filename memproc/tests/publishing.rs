@@ -9,15 +9,6 @@ use dosmos_memproc::core::messages::Request;
 use dosmos_proto::CopyPolicy::Invalidate;
 use dosmos_proto::MpId;
 
-/// Two memory processes of one group with one application process each; `x` is owned by mp0.
-fn pair() -> (Cluster, dosmos_proto::ObjectId) {
-    let mut c = Cluster::new(&["/a"], 2, 1);
-    let x = c.scalar("x", 0, Invalidate);
-    c.call(1, Request::Open("x".into()));
-    c.log.clear();
-    (c, x)
-}
-
 #[test]
 fn a_write_outside_a_section_is_flushed_before_the_barrier() {
     let (mut c, x) = pair();

@@ -1,5 +1,5 @@
 //! A cluster in the test's own process: each memory and link process on a thread, each application
-//! process on another, real connections between them. There is no event manager; records are dropped.
+//! process on another, real connections between them, and an event manager that stores what they do.
 
 use std::sync::{OnceLock, mpsc};
 use std::thread::JoinHandle;
@@ -11,7 +11,9 @@ use dosmos_proto::transport::{Address, Listener};
 use dosmos_proto::{
     AddressBook, EmpId, GroupId, GroupPath, MpId, Nanos, Topology, TopologyBuilder,
 };
+use dosmos_trace::run::RunId;
 use dsm_lib::{Dsm, Settings};
+use tokio::sync::oneshot;
 
 /// A running cluster; it ends when dropped.
 pub(crate) struct Cluster {
@@ -20,9 +22,9 @@ pub(crate) struct Cluster {
     addresses: Vec<Address>,
     /// One for each application process, whatever programs it runs: one that leaves is gone.
     sessions: OnceLock<Vec<Dsm>>,
-    stops: Vec<tokio::sync::oneshot::Sender<()>>,
-    threads: Vec<JoinHandle<()>>,
-    _run_dir: tempfile::TempDir,
+    memory_processes: Vec<Process>,
+    event_manager: Option<Process>,
+    run_dir: tempfile::TempDir,
 }
 
 /// Groups by path (parents first), memory processes by group (the name starts with `lp` for link
@@ -113,21 +115,37 @@ impl Cluster {
         let mut cluster = Self {
             addresses: Vec::new(),
             sessions: OnceLock::new(),
-            stops: Vec::new(),
-            threads: Vec::new(),
+            memory_processes: Vec::new(),
+            event_manager: None,
             book,
-            _run_dir: run_dir,
+            run_dir,
             topology,
         };
+        cluster.start_event_manager();
         for number in 0..cluster.topology.memory_processes().len() {
             cluster.start_mp(MpId(number as u32));
         }
         cluster
     }
 
+    fn start_event_manager(&mut self) {
+        let config = dosmos_emp::Config {
+            run: RunId::from_bits(1),
+            topology: self.topology.clone(),
+            me: EmpId(0),
+            store: self.run_dir.path().join("store"),
+            metrics: None,
+            retention: Default::default(),
+            selection: Default::default(),
+        };
+        let book = self.book.clone();
+        let (process, _) = Process::start(async move |listener, stop| {
+            dosmos_emp::run(config, listener, book, stop).await.unwrap();
+        });
+        self.event_manager = Some(process);
+    }
+
     fn start_mp(&mut self, me: MpId) {
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let (up, is_up) = mpsc::channel();
         let config = Config {
             topology: self.topology.clone(),
             me,
@@ -137,24 +155,13 @@ impl Cluster {
             metrics: None,
         };
         let book = self.book.clone();
-        let main = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let any: Address = "127.0.0.1:0".parse().unwrap();
-                let listener = Listener::bind(&any).await.unwrap();
-                up.send(listener.address().clone()).unwrap();
-                let stop = async { drop(stopped.await) };
-                dosmos_memproc::run(config, listener, book, stop)
-                    .await
-                    .unwrap();
-            });
-        };
-        self.threads.push(std::thread::spawn(main));
-        self.stops.push(stop);
-        self.addresses.push(is_up.recv().unwrap());
+        let (process, address) = Process::start(async move |listener, stop| {
+            let run = dosmos_memproc::run(config, listener, book, stop);
+            let all_stored = run.await.unwrap().drained;
+            assert!(all_stored, "records of {me} are not stored");
+        });
+        self.memory_processes.push(process);
+        self.addresses.push(address);
     }
 
     /// The session of an application process.
@@ -211,12 +218,52 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.sessions.take();
-        self.stops.clear();
-        for thread in self.threads.drain(..) {
-            let ended = thread.join();
-            if !std::thread::panicking() {
-                ended.unwrap();
-            }
+        // They end side by side, before the event manager that their last records go to.
+        for process in &mut self.memory_processes {
+            process.stop.take();
+        }
+        self.memory_processes.clear();
+    }
+}
+
+/// A process of the cluster, on a thread of its own; it ends when dropped.
+struct Process {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Stopped = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+
+impl Process {
+    fn start<M>(main: M) -> (Self, Address)
+    where
+        M: AsyncFnOnce(Listener, Stopped) + Send + 'static,
+    {
+        let (stop, stopped) = oneshot::channel();
+        let (up, is_up) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            runtime.enable_all().build().unwrap().block_on(async {
+                let any: Address = "127.0.0.1:0".parse().unwrap();
+                let listener = Listener::bind(&any).await.unwrap();
+                up.send(listener.address().clone()).unwrap();
+                main(listener, Box::pin(async { drop(stopped.await) })).await;
+            });
+        });
+        let process = Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        };
+        (process, is_up.recv().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop.take();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            ended.unwrap().unwrap();
         }
     }
 }

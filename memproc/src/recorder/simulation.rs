@@ -2,9 +2,9 @@
 //! event manager's real bookkeeping, between them connections that break at any moment, processes that are started again, and a
 //! store that is full, lost, or replaced by an older copy of itself.
 //!
-//! Checked all the time: a record is in the log once at most, in the order in which it was made; nothing is acknowledged that is not
-//! in the log; nothing is sent for ever. At the end, when everything is up: each record of the last start is in the log or counted as
-//! dropped, nothing is counted that is in the log, and the log says what they are of.
+//! Checked all the time: a record is in the log once at most, in the order in which it was made. At the end, when everything is
+//! up: nothing is sent for ever; each record of the last start is in the log or counted as dropped, and nothing is counted that
+//! is in the log; the log says what they are of.
 
 use std::collections::VecDeque;
 

@@ -758,6 +758,15 @@ fn gone_text(name: &str, back: bool) -> String {
     format!("{name} is {}", if back { "back" } else { "gone" })
 }
 
+/// Two memory processes of one group with one application process each; `x` is owned by mp0.
+pub fn pair() -> (Cluster, ObjectId) {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let x = c.scalar("x", 0, CopyPolicy::Invalidate);
+    c.call(1, Request::Open("x".into()));
+    c.log.clear();
+    (c, x)
+}
+
 /// The first element, for a log.
 pub fn number(data: &Bytes) -> u64 {
     let mut word = [0; 8];

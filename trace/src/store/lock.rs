@@ -14,7 +14,7 @@ const FILE: &str = "lock";
 
 /// A lock on a store's directory, as long as it lives.
 #[derive(Debug)]
-pub(super) struct DirLock(#[allow(dead_code)] File);
+pub(super) struct DirLock(File);
 
 impl DirLock {
     /// The writer's lock; none if somebody has another.
@@ -44,10 +44,37 @@ impl DirLock {
     }
 }
 
+impl Drop for DirLock {
+    /// Closing the file is not enough: a process that another thread has just started may have it open too, until it executes
+    /// its program, and the lock with it.
+    fn drop(&mut self) {
+        // What cannot be given up now ends with the file.
+        let _ = self.0.unlock();
+    }
+}
+
 fn held(path: &Path, outcome: Result<(), TryLockError>) -> Result<bool, StoreError> {
     match outcome {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(e)) => Err(StoreError::io(path.to_owned(), e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_given_up_is_free_though_a_process_that_is_being_started_has_the_file_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = DirLock::exclusive(dir.path()).unwrap().unwrap();
+        // As after fork(2): another descriptor of the same open file.
+        let inherited = writer.0.try_clone().unwrap();
+        assert!(DirLock::shared(dir.path()).unwrap().is_none());
+        drop(writer);
+        assert!(DirLock::shared(dir.path()).unwrap().is_some());
+        drop(inherited);
     }
 }

@@ -189,45 +189,43 @@ fn damage_and_look(
     Ok(found)
 }
 
-fn look_into_damaged_stores() {
+fn look_into_damaged_stores(closed: bool) {
     let cases = dosmos_testseeds::cases(DAMAGED_STORES);
     setrlimit(Resource::RLIMIT_AS, MOST_MEMORY, MOST_MEMORY).unwrap();
-    for closed in [true, false] {
-        let base = tempfile::tempdir().unwrap();
-        let all = sound(base.path(), closed);
-        let names = files(base.path());
-        let names: Vec<PathBuf> = names
-            .iter()
-            .map(|f| f.strip_prefix(base.path()).unwrap().to_owned())
-            .collect();
-        let log = |f: &&PathBuf| f.to_string_lossy().starts_with("log.");
-        let logs: Vec<PathBuf> = names.iter().filter(log).cloned().collect();
-        assert_eq!(logs.len(), 2, "{names:?}");
-        let file = prop_oneof![
-            4 => prop::sample::select(logs),
-            1 => prop::sample::select(names),
-        ];
-        let found = std::cell::Cell::new(0);
-        let mut runner = TestRunner::new(Config {
-            max_shrink_iters: 20,
-            ..dosmos_testseeds::config(DAMAGED_STORES)
-        });
-        // What the engine says of each damaged file is not of interest.
-        std::panic::set_hook(Box::new(|_| {}));
-        let outcome = runner.run(&(file, damage()), |(file, damage)| {
-            let here = damage_and_look(base.path(), &all, &file, &damage)?;
-            found.set(found.get() + here);
-            Ok(())
-        });
-        let _ = std::panic::take_hook();
-        outcome.unwrap_or_else(|e| panic!("closed: {closed}: {e}"));
-        // One file of two is not damaged: no less than its half is found.
-        let (found, cases) = (found.get(), cases as usize);
-        assert!(
-            found * 2 >= cases * RECORDS,
-            "{found} records in {cases} stores"
-        );
-    }
+    let base = tempfile::tempdir().unwrap();
+    let all = sound(base.path(), closed);
+    let names = files(base.path());
+    let names: Vec<PathBuf> = names
+        .iter()
+        .map(|f| f.strip_prefix(base.path()).unwrap().to_owned())
+        .collect();
+    let log = |f: &&PathBuf| f.to_string_lossy().starts_with("log.");
+    let logs: Vec<PathBuf> = names.iter().filter(log).cloned().collect();
+    assert_eq!(logs.len(), 2, "{names:?}");
+    let file = prop_oneof![
+        4 => prop::sample::select(logs),
+        1 => prop::sample::select(names),
+    ];
+    let found = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(Config {
+        max_shrink_iters: 20,
+        ..dosmos_testseeds::config(DAMAGED_STORES)
+    });
+    // What the engine says of each damaged file is not of interest.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = runner.run(&(file, damage()), |(file, damage)| {
+        let here = damage_and_look(base.path(), &all, &file, &damage)?;
+        found.set(found.get() + here);
+        Ok(())
+    });
+    let _ = std::panic::take_hook();
+    outcome.unwrap_or_else(|e| panic!("closed: {closed}: {e}"));
+    // One file of two is not damaged: no less than its half is found.
+    let (found, cases) = (found.get(), cases as usize);
+    assert!(
+        found * 2 >= cases * RECORDS,
+        "{found} records in {cases} stores"
+    );
 }
 
 /// Chunks of different sizes, full and of six fields.
@@ -296,8 +294,13 @@ fn of_a_damaged_chunk_every_column_is_what_it_was_or_an_error() {
 /// `DOSMOS_CASES=20000 cargo test -p dosmos-trace --test stores` looks into more of them.
 #[test]
 fn what_is_not_damaged_is_found_and_the_rest_is_said() {
-    if std::env::var_os(CHILD).is_some() {
-        return look_into_damaged_stores();
+    if let Some(how) = std::env::var_os(CHILD) {
+        return look_into_damaged_stores(how == "closed");
     }
-    child::succeeds(&mut child::again(CHILD, "1"));
+    let mut both = ["closed", "killed"].map(|how| child::again(CHILD, how));
+    std::thread::scope(|scope| {
+        for child in &mut both {
+            scope.spawn(|| child::succeeds(child));
+        }
+    });
 }

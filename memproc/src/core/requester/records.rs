@@ -42,7 +42,6 @@ pub(super) fn report_write(
         record.version = version;
         record.duration = Nanos::ZERO;
         record.flags.in_process = true;
-        record.flags.first = false;
         cx.trace(Item::Record(record));
     }
 }

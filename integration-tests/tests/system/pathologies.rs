@@ -1,8 +1,6 @@
 //! Every kind of bad sharing and its cure, as real programs: `dosmos check` names the one and says nothing of
 //! the other; `dosmos diff` tells them apart.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,7 @@ use dosmos_integration_tests::{Lab, said};
 use serde_json::Value;
 
 /// Two groups of two memory processes, an application process each.
-const CLUSTER: &str = include_str!("../../cli/src/demo.toml");
+const CLUSTER: &str = include_str!("../../../cli/src/demo.toml");
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));

@@ -1,7 +1,5 @@
 //! From a real run to models and back: what `model inputs` writes the models read, and what they say adds up.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_integration_tests::{Lab, NESTED};
 use serde_json::Value;
 

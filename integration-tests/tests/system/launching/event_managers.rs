@@ -3,7 +3,7 @@
 use dosmos_integration_tests::Lab;
 use nix::sys::signal::{Signal, kill};
 
-use crate::support::*;
+use super::support::*;
 
 /// Waits for the file `go`, then runs a program that counts what it does.
 fn waiting_program() -> String {

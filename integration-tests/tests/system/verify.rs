@@ -1,13 +1,11 @@
 //! `dosmos verify` on real runs: published programs keep the contract and are not accused of races; a program that races on
 //! purpose is; records that are missing make it undecided.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_integration_tests::{APPLICATIONS, Lab, in_groups, said};
 use serde_json::Value;
 
 /// Two groups of two memory processes, an application process each.
-const CLUSTER: &str = include_str!("../../cli/src/demo.toml");
+const CLUSTER: &str = include_str!("../../../cli/src/demo.toml");
 
 fn run(cluster: &str, app: &[&str]) -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dosmos_integration_tests::{Lab, NESTED, said};
 
-use crate::support::*;
+use super::support::*;
 
 #[test]
 fn a_second_run_in_a_directory_in_use_or_used_is_refused() {

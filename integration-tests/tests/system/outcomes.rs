@@ -1,7 +1,5 @@
 //! What a run lacks is said by every command, and `dosmos check` exits with 2 whenever it could not look at everything.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_integration_tests::{Lab, NESTED, said, up_args};
 use serde_json::Value;
 

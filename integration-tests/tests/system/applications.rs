@@ -1,8 +1,6 @@
 //! The applications on real processes: each verifies its own result, at small sizes, with 1, 2 and 4
 //! application processes in one group and in two.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_integration_tests::{APPLICATIONS, Lab, in_groups, said};
 
 /// All in one cluster, which is started once.

@@ -1,6 +1,4 @@
-//! The system as its users run it: every process real.
-
-#![allow(clippy::unwrap_used)] // a test may
+//! Whole runs: what memory processes, stores and meta-objects say is what the programs did, and the contract holds.
 
 use dosmos_integration_tests::{Counts, Lab, NESTED, said, up_args};
 

@@ -8,7 +8,7 @@ use dsm_lib::{Address, Dsm, Settings, Vector};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::*;
+use super::support::*;
 
 /// Elements of an object: 64 KiB.
 const ELEMENTS: usize = 8 << 10;

@@ -1,7 +1,5 @@
 //! Every process of a running cluster answers a scrape, and the figures agree.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -7,7 +7,7 @@ use dosmos_integration_tests::{Lab, NESTED};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::*;
+use super::support::*;
 
 #[test]
 fn an_interrupt_ends_everything_and_keeps_the_trace() {
@@ -95,12 +95,7 @@ const FAMILY: &str =
 
 #[test]
 fn nothing_that_the_program_started_survives_the_end_of_the_starter() {
-    for signal in [
-        Signal::SIGKILL,
-        Signal::SIGHUP,
-        Signal::SIGTERM,
-        Signal::SIGINT,
-    ] {
+    let ends_with_it = |signal| {
         let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
         let mut up = start_program(&lab, FAMILY);
         // The test can fail: shells and what they started are there.
@@ -108,7 +103,17 @@ fn nothing_that_the_program_started_survives_the_end_of_the_starter() {
         kill(Pid::from_raw(up.0.id() as i32), signal).unwrap();
         up.0.wait().unwrap();
         eventually("the end of all processes", || relatives(&lab).is_empty());
-    }
+    };
+    std::thread::scope(|scope| {
+        for signal in [
+            Signal::SIGKILL,
+            Signal::SIGHUP,
+            Signal::SIGTERM,
+            Signal::SIGINT,
+        ] {
+            scope.spawn(move || ends_with_it(signal));
+        }
+    });
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Where the time went, as the application processes measured it, against what the memory processes
 //! recorded of the same calls.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use std::time::Instant;
 
 use dosmos_integration_tests::{Lab, NESTED};

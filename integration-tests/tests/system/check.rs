@@ -1,12 +1,10 @@
 //! `dosmos check` on real runs: the programs of figures 8 to 11 of the DOSMOS-Trace paper, bad and cured.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_integration_tests::{Lab, said};
 use serde_json::Value;
 
 /// Two groups of two memory processes, an application process each.
-const CLUSTER: &str = include_str!("../../cli/src/demo.toml");
+const CLUSTER: &str = include_str!("../../../cli/src/demo.toml");
 
 /// A run of a built-in program on the demo's cluster. Rounds, not seconds: a busy machine makes it longer, not less.
 fn run(app: &[&str]) -> Lab {

@@ -1,0 +1,14 @@
+//! The system as its users run it: every process real. One program, so that a test that waits leaves the processors to others.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+mod applications;
+mod breakdown;
+mod check;
+mod invariant;
+mod launching;
+mod metrics;
+mod outcomes;
+mod pathologies;
+mod predict;
+mod verify;
