@@ -8,7 +8,7 @@ use dosmos_proto::{ApId, Nanos, ObjectId};
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::{Catalog, Completeness, Filter, TimeRange};
 use dosmos_trace::record::{Op, Record};
-use dosmos_trace::store::{Event, Item, StoreError, StoreSource};
+use dosmos_trace::store::{Event, Item, StoreError, StoreSource, records_in_order};
 
 use crate::Names;
 
@@ -56,13 +56,19 @@ pub trait Export {
     /// If it cannot be written.
     fn begin(&mut self, run: &Run) -> io::Result<()>;
 
+    /// Whether it needs the records of all stores together, in the order of their starts; otherwise they come store by
+    /// store, each in the order of its log.
+    fn in_order_of_start(&self) -> bool {
+        false
+    }
+
     /// A record. `pending`: a notice of waiting that nothing followed.
     ///
     /// # Errors
     /// If it cannot be written.
     fn record(&mut self, run: &Run, record: &Record, pending: bool) -> io::Result<()>;
 
-    /// A copy's secondary meta-object was handed over; only if everything is exported.
+    /// A copy's secondary meta-object was handed over; only if everything is exported, and not in the order of start.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -187,9 +193,8 @@ fn merge(catalog: &mut Catalog, other: Catalog) {
     catalog.records += other.records;
 }
 
-/// Writes what `filter` matches of `stores` (all of one run), store by store, each in the order of its
-/// log. `progress` is called now and then and may break off. Memory does not grow with the number of
-/// records.
+/// Writes what `filter` matches of `stores` (all of one run), in the order that the format asks for. `progress` is
+/// called now and then and may break off. Memory does not grow with the number of records.
 ///
 /// # Errors
 /// If the stores do not belong together or cannot be read, or the file cannot be written.
@@ -206,26 +211,32 @@ pub fn export(
         records: 0,
         of: run.catalog.records,
     };
-    for store in stores {
-        let mut outcome = Ok(());
-        store.scan(filter, |item| {
-            let written = match item {
-                Item::Record(record) => {
-                    at.records += 1;
-                    to.record(&run, record, pending.is(record))
-                }
-                Item::Event(Event::HandOver(hand_over)) => to.hand_over(&run, hand_over),
-                Item::Event(_) => Ok(()),
-            };
-            let stop = at.records.is_multiple_of(PROGRESS_EVERY) && progress(at).is_break();
-            outcome = match written {
-                Err(e) => Err(e.into()),
-                Ok(()) if stop => Err(ExportError::Stopped),
-                Ok(()) => return ControlFlow::Continue(()),
-            };
-            ControlFlow::Break(())
-        })?;
-        outcome?;
+    let in_order = to.in_order_of_start();
+    let mut put = |item: Item<'_>| -> Result<(), ExportError> {
+        match item {
+            Item::Record(record) => {
+                at.records += 1;
+                to.record(&run, record, pending.is(record))?;
+            }
+            Item::Event(Event::HandOver(hand_over)) => to.hand_over(&run, hand_over)?,
+            Item::Event(_) => {}
+        }
+        match at.records.is_multiple_of(PROGRESS_EVERY) && progress(at).is_break() {
+            true => Err(ExportError::Stopped),
+            false => Ok(()),
+        }
+    };
+    if in_order {
+        scan_in_order(stores, filter, |record| put(Item::Record(record)))?;
+    } else {
+        for store in stores {
+            let mut outcome = Ok(());
+            store.scan(filter, |item| {
+                outcome = put(item);
+                flow(&outcome)
+            })?;
+            outcome?;
+        }
     }
     let lacking = run.lacking(stores);
     to.end(&run, &lacking)?;
@@ -234,6 +245,29 @@ pub fn export(
         records: at.records,
         lacking,
     })
+}
+
+/// Hands out the records that `filter` matches of all stores, in the order of their starts.
+fn scan_in_order(
+    stores: &[StoreSource],
+    filter: &Filter,
+    mut put: impl FnMut(&Record) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let views: Vec<_> = stores.iter().map(StoreSource::view).collect();
+    let mut outcome = Ok(());
+    records_in_order(&views, filter, |records| {
+        outcome = records.iter().try_for_each(&mut put);
+        flow(&outcome)
+    });
+    outcome
+}
+
+/// To break off at an error.
+fn flow(outcome: &Result<(), ExportError>) -> ControlFlow<()> {
+    match outcome {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
 }
 
 /// The notices of waiting that no grant, and no refusal, followed.

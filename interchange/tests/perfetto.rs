@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::generate::traces;
+use common::generate::{contended, traces};
 use common::{SAMPLE, all, import, run, store_of};
 use dosmos_interchange::jsonl::BadLines;
 use dosmos_interchange::perfetto::Perfetto;
@@ -198,6 +198,26 @@ fn arrows_go_from_a_release_to_the_section_that_followed() {
     let from = from.find(|s| s.flows_out == to.flows_in).unwrap();
     assert_eq!((from.name.as_str(), from.begin), ("release x[0]", 300));
     assert_eq!(view.process(from), "ap0 (/a)");
+}
+
+#[test]
+fn arrows_go_between_the_stores_of_a_long_run_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let turns = 70_000;
+    let mut bytes = Vec::new();
+    let stores = contended(dir.path(), turns);
+    run(&stores, &all(), &mut Perfetto::new(&mut bytes));
+    let view = view(&bytes);
+    assert_eq!(view.of(SECTION).len() as u64, turns);
+    let arrows = view
+        .of(SECTION)
+        .into_iter()
+        .filter(|s| !s.flows_in.is_empty());
+    assert_eq!(
+        arrows.count() as u64,
+        turns - 1,
+        "each section follows one of the other process"
+    );
 }
 
 #[test]

@@ -308,3 +308,91 @@ impl Trace {
         StoreSource::open(dir).unwrap()
     }
 }
+
+/// What two event managers stored of a lock that goes to and fro between a process of each, `turns` times: one record
+/// for each acquire and release, every other section of the same process.
+pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
+    let two = |name: &str| [format!("{name}0"), format!("{name}1")];
+    let topology = TopologyBuilder {
+        name: "contended".to_owned(),
+        groups: two("group")
+            .map(|name| Group {
+                path: GroupPath::top(&name),
+                parent: None,
+            })
+            .to_vec(),
+        event_managers: two("emp").map(|name| EventManager { name }).to_vec(),
+        memory_processes: two("mp")
+            .into_iter()
+            .zip(0..)
+            .map(|(name, i)| MemoryProcess {
+                name,
+                group: GroupId(i),
+                event_manager: EmpId(i),
+                link: false,
+            })
+            .collect(),
+        application_processes: two("ap")
+            .into_iter()
+            .zip(0..)
+            .map(|(name, i)| ApplicationProcess {
+                name,
+                memory_process: MpId(i),
+            })
+            .collect(),
+    }
+    .build()
+    .unwrap();
+    let step = |turn: u64, op, (begin, length)| Record {
+        start: Nanos(1_000_000 + turn * 1_000 + begin),
+        duration: Nanos(length),
+        wait: Nanos(0),
+        service: Nanos(0),
+        op,
+        side: Side::Requester,
+        origin: Origin::Inter,
+        flags: Flags::default(),
+        object: ObjectId::new(VarId(0), 0),
+        ap: ApId((turn % 2) as u32),
+        mp: MpId((turn % 2) as u32),
+        peer: MpId(0),
+        count: 1,
+        bytes: 8,
+        version: turn,
+        range: (0, 1),
+    };
+    let stored = |emp: u32| {
+        let identity = Identity {
+            run: dosmos_trace::run::RunId::from_bits(1),
+            event_manager: format!("emp{emp}"),
+            emp: EmpId(emp),
+            topology: topology.clone(),
+        };
+        let dir = dir.join(&identity.event_manager);
+        let (mut writer, _) = StoreWriter::open(&dir, &identity).unwrap();
+        let own = (u64::from(emp)..turns).step_by(2);
+        let records = own.flat_map(|turn| {
+            [
+                step(turn, Op::Acquire, (0, 300)),
+                step(turn, Op::Release, (700, 100)),
+            ]
+        });
+        let records: Vec<_> = records.collect();
+        for (records, sequence) in records.chunks(4_000).zip(1..) {
+            let mark = BatchMark {
+                mp: MpId(emp),
+                incarnation: 1,
+                sequence,
+            };
+            let commit = Commit {
+                marks: vec![mark],
+                records: records.to_vec(),
+                events: Vec::new(),
+            };
+            writer.commit(&commit).unwrap();
+        }
+        writer.close().unwrap();
+        StoreSource::open(&dir).unwrap()
+    };
+    (0..2).map(stored).collect()
+}

@@ -61,5 +61,5 @@ pub use scan::Scanned;
 pub use snapshot::Snapshot;
 pub use source::StoreSource;
 pub use upkeep::{Compacted, Verified, compact};
-pub use view::{StoreView, Usage};
+pub use view::{StoreView, Usage, records_in_order};
 pub use writer::StoreWriter;

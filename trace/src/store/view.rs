@@ -41,6 +41,36 @@ pub struct Usage {
     pub bytes: u64,
 }
 
+/// Like [`StoreView::records_in_order`], of several stores together. Records with the same start come in any order.
+pub fn records_in_order(
+    views: &[&StoreView],
+    filter: &Filter,
+    mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+) {
+    let of_view = |view| {
+        StoreView::candidates(view, filter)
+            .into_iter()
+            .map(move |c| (view, c))
+    };
+    let mut chunks: Vec<_> = views.iter().copied().flat_map(of_view).collect();
+    chunks.sort_by_key(|(_, chunk)| chunk.summary.starts.from);
+    let mut waiting: Vec<Record> = Vec::new();
+    for (i, (view, chunk)) in chunks.iter().enumerate() {
+        view.each_match(chunk, filter, |record| waiting.push(*record));
+        waiting.sort_by_key(|r| r.start);
+        // Nothing of a later chunk comes before these.
+        let ready = match chunks.get(i + 1) {
+            Some((_, next)) => waiting.partition_point(|r| r.start < next.summary.starts.from),
+            None => waiting.len(),
+        };
+        let later = waiting.split_off(ready);
+        let ready = std::mem::replace(&mut waiting, later);
+        if !ready.is_empty() && each(ready).is_break() {
+            break;
+        }
+    }
+}
+
 impl StoreView {
     pub(super) fn new(index: Arc<RwLock<Index>>, identity: Identity, live: bool) -> Self {
         Self {
@@ -283,25 +313,9 @@ impl StoreView {
     pub fn records_in_order(
         &self,
         filter: &Filter,
-        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+        each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
     ) -> Completeness {
-        let mut chunks = self.candidates(filter);
-        chunks.sort_by_key(|c| c.summary.starts.from);
-        let mut waiting: Vec<Record> = Vec::new();
-        for (i, chunk) in chunks.iter().enumerate() {
-            self.each_match(chunk, filter, |record| waiting.push(*record));
-            waiting.sort_by_key(|r| r.start);
-            // Nothing of a later chunk comes before these.
-            let ready = match chunks.get(i + 1) {
-                Some(next) => waiting.partition_point(|r| r.start < next.summary.starts.from),
-                None => waiting.len(),
-            };
-            let later = waiting.split_off(ready);
-            let ready = std::mem::replace(&mut waiting, later);
-            if !ready.is_empty() && each(ready).is_break() {
-                break;
-            }
-        }
+        records_in_order(&[self], filter, each);
         self.completeness()
     }
 
