@@ -59,6 +59,7 @@ def of_jsonl(path):
             "side": line.get("side", "requester"), "optimized": line["optimized"],
             "sampled": line.get("sampled", False), "failed": line.get("failed", False),
             "waiting": line.get("waiting", False) or pending, "pending": pending,
+            "in_process": line.get("in_process", False),
         })
     return rows, about
 
@@ -75,7 +76,9 @@ def of_csv(path):
 
 def sections_of(rows):
     """(process, object, begin, end or None) of each section, and the hand-overs between processes."""
-    done = [r for r in rows if r["side"] == "requester" and not r["failed"] and not r["waiting"]]
+    # Of sections that a process held in itself nobody knows how long each was.
+    known = [r for r in rows if r["count"] == 1 and not r["in_process"]]
+    done = [r for r in known if r["side"] == "requester" and not r["failed"] and not r["waiting"]]
     done.sort(key=lambda r: r["t"])
     open_since, last, sections, hand_overs = {}, {}, [], 0
     for r in done:

@@ -75,6 +75,10 @@ impl State {
             (Op::Write | Op::Atomic, Some(_)) => {
                 // Whoever sees this sees what was changed before it.
                 self.cache.publish();
+                // This is not published by the sections that were before it.
+                if self.cache.take_sections() {
+                    self.collect(now);
+                }
             }
             // Whoever synchronises with this process sees what it changed, and finds its accesses counted.
             (Op::Release | Op::Barrier | Op::Publish, _) => {
@@ -95,9 +99,7 @@ impl State {
 
     fn collect(&mut self, now: Nanos) {
         let Self { session, cache, .. } = self;
-        cache.collect(now, |target, reads, writes| {
-            session.count_local(target, reads, writes);
-        });
+        cache.collect(now, |target, served| session.count_local(target, served));
     }
 
     /// Gives back or publishes what is to be, in a message of its own; whether something was.
@@ -383,8 +385,19 @@ impl Shared {
     fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
         let now = self.now();
         let mut guard = self.lock();
-        guard.session.count_local(target, reads.count, writes);
+        guard.session.count_section(target, reads.count, writes);
         guard.cache.add(target, reads, now);
+    }
+
+    /// Whether a section of an object that this process has to itself may end here: all that was written by messages
+    /// before is published. Otherwise the object goes back to its owner, with the next request.
+    pub(crate) fn ends_here(&self, object: ObjectId) -> bool {
+        let mut guard = self.lock();
+        let here = guard.session.is_published();
+        if !here {
+            guard.cache.give_back_one(object);
+        }
+        here
     }
 
     /// An object that was edited is back in its place; others wait for it.
@@ -544,6 +557,11 @@ impl Client {
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
     pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
         self.shared.count_section(target, reads, writes);
+    }
+
+    /// Whether a section of an object that this process has to itself may end here.
+    pub(crate) fn ends_here(&self, object: ObjectId) -> bool {
+        self.shared.ends_here(object)
     }
 
     /// An object that was edited is back in its place; others wait for it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dosmos_proto::ObjectId;
 
+use crate::cache::Served;
 use crate::operation::{Op, Operation, Target};
 
 /// Operations done on one object.
@@ -90,13 +91,29 @@ impl Tally {
         }
     }
 
-    /// Reads and writes that were served in this process.
-    pub(crate) fn count_local(&mut self, target: &Target, reads: u64, writes: u64) {
+    /// What was served in this process.
+    pub(crate) fn count_local(&mut self, target: &Target, served: &Served) {
+        self.add(target, |ops| {
+            ops.reads += served.reads.count;
+            ops.writes += served.writes.count;
+            ops.acquires += served.sections.count + served.sections.handed_over;
+            ops.releases += served.sections.count;
+        });
+    }
+
+    /// Reads and writes that a section served.
+    pub(crate) fn count_section(&mut self, target: &Target, reads: u64, writes: u64) {
+        self.add(target, |ops| {
+            ops.reads += reads;
+            ops.writes += writes;
+        });
+    }
+
+    fn add(&mut self, target: &Target, to: impl FnOnce(&mut OpCounts)) {
         if let Some(object) = target.object {
             let of_object = self.objects.entry(object);
             let (_, ops) = of_object.or_insert_with(|| (target.name.clone(), OpCounts::default()));
-            ops.reads += reads;
-            ops.writes += writes;
+            to(ops);
         }
     }
 

@@ -351,6 +351,11 @@ impl Dsm {
         self.client.count_section(target, reads, writes);
     }
 
+    /// Whether a section of an object that this process has to itself may end here.
+    pub(crate) fn ends_here(&self, object: ObjectId) -> bool {
+        self.client.ends_here(object)
+    }
+
     /// An object that was edited is back in its place; others wait for it.
     pub(crate) fn edited(&self, object: ObjectId) {
         self.client.edited(object);

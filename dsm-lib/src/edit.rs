@@ -47,6 +47,18 @@ impl<T: Element> Draft<T> {
         Runs::where_differs(self.values.len() as u32, |at| now[of(at)] != before[of(at)])
     }
 
+    /// What changed, to be done to the object itself; none if nothing did.
+    pub(crate) fn change(&self) -> Option<impl FnOnce(&mut [T])> {
+        let runs = self.changed()?;
+        let values = &self.values;
+        Some(move |all: &mut [T]| {
+            for (first, end) in runs.iter() {
+                let range = first as usize..end as usize;
+                all[range.clone()].copy_from_slice(&values[range]);
+            }
+        })
+    }
+
     /// Writes that make the object what the draft is, none if nothing changed. Usually one.
     pub(crate) fn writes(&self, object: &Object<T>) -> Vec<Call<()>> {
         let Some(runs) = self.changed() else {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use dosmos_proto::wire;
 
-use crate::cache::Hits;
+use crate::cache::{Entered, Hits};
 use crate::call::blocking;
 use crate::driver;
 use crate::edit::Draft;
@@ -119,18 +119,34 @@ fn after(error: &Error) -> State {
 enum Hold {
     /// A grant of the owner's.
     Grant { epoch: u64, version: u64 },
+    /// The object is delegated to this process, or was when the section began: then it is held as by a grant.
+    Entered(Entered),
     /// Lock words. Writes are ordinary ones, published at the end.
     Words(Arc<Lock>),
 }
 
 impl<T: Element> Section<T> {
-    /// With the values that came with the grant, if they did.
-    pub(crate) fn new(object: Object<T>, epoch: u64, version: u64, values: Option<Vec<T>>) -> Self {
+    /// Of a grant, with the values that came with it, if they did.
+    pub(crate) fn granted(
+        object: Object<T>,
+        epoch: u64,
+        version: u64,
+        values: Option<Vec<T>>,
+    ) -> Self {
+        Self::new(object, Hold::Grant { epoch, version }, values)
+    }
+
+    /// Of an object that this process has to itself.
+    pub(crate) fn entered(object: Object<T>, entered: Entered, values: Vec<T>) -> Self {
+        Self::new(object, Hold::Entered(entered), Some(values))
+    }
+
+    fn new(object: Object<T>, hold: Hold, values: Option<Vec<T>>) -> Self {
         let unread = AtomicBool::new(values.is_some());
         let draft = values.map(|values| OnceLock::from(Draft::of(values)));
         Self {
             object,
-            hold: Hold::Grant { epoch, version },
+            hold,
             state: State::Open,
             draft: draft.unwrap_or_default(),
             used: Used {
@@ -141,13 +157,7 @@ impl<T: Element> Section<T> {
     }
 
     pub(crate) fn of_words(object: Object<T>, lock: Arc<Lock>) -> Self {
-        Self {
-            object,
-            hold: Hold::Words(lock),
-            state: State::Open,
-            draft: OnceLock::new(),
-            used: Used::default(),
-        }
+        Self::new(object, Hold::Words(lock), None)
     }
 
     /// The object held.
@@ -157,7 +167,7 @@ impl<T: Element> Section<T> {
     /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
         match self.hold {
-            Hold::Grant { epoch, .. } => epoch,
+            Hold::Grant { epoch, .. } | Hold::Entered(Entered { epoch, .. }) => epoch,
             Hold::Words(_) => 0,
         }
     }
@@ -165,14 +175,14 @@ impl<T: Element> Section<T> {
     /// What accesses in this section carry.
     fn grant(&self) -> Option<u64> {
         match self.hold {
-            Hold::Grant { epoch, .. } => Some(epoch),
+            Hold::Grant { epoch, .. } | Hold::Entered(Entered { epoch, .. }) => Some(epoch),
             Hold::Words(_) => None,
         }
     }
     /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
         match self.hold {
-            Hold::Grant { version, .. } => version,
+            Hold::Grant { version, .. } | Hold::Entered(Entered { version, .. }) => version,
             Hold::Words(_) => 0,
         }
     }
@@ -219,6 +229,14 @@ impl<T: Element> Section<T> {
     fn end(&self) -> Call<u64> {
         match &self.hold {
             Hold::Grant { epoch, .. } => self.object.release_call(*epoch, self.last_write()),
+            Hold::Entered(entered) => {
+                let change = self.draft.get().and_then(Draft::change);
+                let used = self.used(change.is_some());
+                match self.object.leave(*entered, used, change) {
+                    Some(version) => Call::done(Ok(version)),
+                    None => self.object.release_call(entered.epoch, self.last_write()),
+                }
+            }
             Hold::Words(lock) => {
                 let index = self.object.index() as usize;
                 let released = lock.release(index, self.object.deadline());
@@ -276,6 +294,23 @@ impl<T: Element> Section<T> {
         Ok(view.into_vec())
     }
 
+    /// What was read and written in this section, of which nothing was sent; `changed`: its slice was.
+    fn used(&self, changed: bool) -> (Hits, Hits) {
+        let used = &self.used;
+        let writes = u64::from(used.writes) + u64::from(used.slice && changed);
+        let reads = Hits {
+            count: used.reads.load(Ordering::Relaxed),
+            bytes: used.read_bytes.load(Ordering::Relaxed),
+            version: self.version(),
+        };
+        let writes = Hits {
+            count: writes,
+            bytes: writes * size_of::<T>() as u64,
+            version: self.version(),
+        };
+        (reads, writes)
+    }
+
     /// What was written in this section and not sent, for its release to send; counts what was done.
     fn last_write(&self) -> Option<wire::Write> {
         let used = &self.used;
@@ -322,7 +357,9 @@ impl<T: Element> Section<T> {
     /// Writes elements where the section has them, to be sent with its release; false if it does not have them.
     fn write_here(&mut self, first: usize, values: &[T]) -> Result<bool> {
         let range = first..first.saturating_add(values.len());
-        let (Hold::Grant { .. }, Some(draft)) = (&self.hold, self.draft.get_mut()) else {
+        let (Hold::Grant { .. } | Hold::Entered(_), Some(draft)) =
+            (&self.hold, self.draft.get_mut())
+        else {
             self.leave_slice()?;
             return Ok(false);
         };
@@ -341,7 +378,9 @@ impl<T: Element> Section<T> {
 
     /// Changes one element where the section has it.
     fn change_here<R>(&mut self, at: usize, change: impl FnOnce(&mut T) -> R) -> Result<Option<R>> {
-        let (Hold::Grant { .. }, Some(draft)) = (&self.hold, self.draft.get_mut()) else {
+        let (Hold::Grant { .. } | Hold::Entered(_), Some(draft)) =
+            (&self.hold, self.draft.get_mut())
+        else {
             self.leave_slice()?;
             return Ok(None);
         };
@@ -491,7 +530,7 @@ impl<T: Element> Drop for Section<T> {
         match (self.state, &self.hold) {
             (State::Open, _) => {}
             (State::Over, _) => return,
-            (State::Unreleased, Hold::Grant { .. }) => return drop(self.end()),
+            (State::Unreleased, Hold::Grant { .. } | Hold::Entered(_)) => return drop(self.end()),
             (State::Unreleased, Hold::Words(_)) => {
                 return tracing::warn!("a section whose release failed keeps its lock");
             }

@@ -13,6 +13,7 @@ use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Requ
 use dosmos_proto::{Nanos, ObjectId, Refusal};
 
 use crate::Error;
+use crate::cache::Served;
 use crate::counts::{Counts, Tally};
 use crate::operation::{Op, Operation, Target};
 
@@ -59,6 +60,8 @@ struct Pending<K> {
     deadline: Duration,
     expires: Nanos,
     ticket: Option<K>,
+    /// Publishes so many of the writes and releases that were submitted.
+    publishes: Option<u64>,
 }
 
 /// One session. `K` is how a submitter is told of the end of its request.
@@ -73,6 +76,9 @@ pub(crate) struct Session<K> {
     /// What the memory process said of the session as a whole, if anything.
     last_words: Option<String>,
     tally: Tally,
+    /// Writes and releases submitted, and how many of them are published for certain.
+    written: u64,
+    published: u64,
 }
 
 impl<K> Session<K> {
@@ -87,6 +93,8 @@ impl<K> Session<K> {
             overdue: HashMap::new(),
             last_words: None,
             tally: Tally::default(),
+            written: 0,
+            published: 0,
         }
     }
 
@@ -120,11 +128,16 @@ impl<K> Session<K> {
         self.next_id += 1;
         let expires = now + deadline.into() + self.grace.into();
         self.expiries.insert((expires, id));
+        if matches!(operation.op, Op::Write | Op::Atomic | Op::Release) {
+            self.written += 1;
+        }
+        let publishes = matches!(operation.op, Op::Release | Op::Barrier | Op::Publish);
         let pending = Pending {
             operation,
             deadline,
             expires,
             ticket,
+            publishes: publishes.then_some(self.written),
         };
         self.pending.insert(id, pending);
         Ok(wire::ApRequest {
@@ -156,6 +169,9 @@ impl<K> Session<K> {
             Some(body) => Ok(body),
         };
         self.tally.count(&operation, outcome.is_ok());
+        if let Some(published) = pending.publishes.filter(|_| outcome.is_ok()) {
+            self.published = self.published.max(published);
+        }
         if operation.op == Op::Bye {
             self.state = State::Over(End::Closed);
         }
@@ -227,9 +243,19 @@ impl<K> Session<K> {
         self.pending.get(&id)?.operation.target.object
     }
 
-    /// Reads and writes that were served in this process.
-    pub(crate) fn count_local(&mut self, target: &Target, reads: u64, writes: u64) {
-        self.tally.count_local(target, reads, writes);
+    /// What was served in this process.
+    pub(crate) fn count_local(&mut self, target: &Target, served: &Served) {
+        self.tally.count_local(target, served);
+    }
+
+    /// Reads and writes that a section served.
+    pub(crate) fn count_section(&mut self, target: &Target, reads: u64, writes: u64) {
+        self.tally.count_section(target, reads, writes);
+    }
+
+    /// Whether all that this process wrote by messages, and all that it released so, is published.
+    pub(crate) fn is_published(&self) -> bool {
+        self.published == self.written
     }
 
     /// A message that gets no reply, for what travels beside requests; none if nothing can be sent.

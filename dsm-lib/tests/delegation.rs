@@ -3,7 +3,7 @@
 
 mod fake;
 
-use dsm_lib::{Cache, Dsm, Error, Vector};
+use dsm_lib::{Cache, Dsm, Error, ErrorCode, Vector};
 use fake::Fake;
 
 /// A vector of four elements that is cached in application processes, of a name that the fake gives away.
@@ -125,6 +125,109 @@ fn an_object_that_is_changed_ahead_of_time_is_asked_for_too() {
     let log = since(&fake, mark);
     let sent = |text: &str| log.iter().filter(|l| *l == text).count();
     assert_eq!((sent("read own"), sent("atomic own")), (1, 3), "{log:?}");
+}
+
+#[test]
+fn sections_of_an_object_of_its_own_send_nothing() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    let mark = fake.log().len();
+    for i in 0..50 {
+        let mut section = object.acquire().unwrap();
+        assert_eq!(section.get(1).unwrap(), i);
+        section.set(1, i + 1).unwrap();
+        section.values_mut().unwrap()[2] -= 1;
+        if i >= 2 {
+            let seen = object.get(1).unwrap();
+            assert_eq!(seen, i, "others see it when it is released");
+        }
+        section.release().unwrap();
+        assert_eq!(object.get(1).unwrap(), i + 1);
+    }
+    dsm.barrier().unwrap();
+    let log = since(&fake, mark);
+    let sent = |text: &str| log.iter().filter(|l| *l == text).count();
+    // Two by messages, then it is asked for.
+    assert_eq!(sent("acquire own"), 2, "{log:?}");
+    let here = log.iter().filter(|l| l.contains("local sections"));
+    assert_eq!(
+        here.collect::<Vec<_>>(),
+        ["48 local sections, version 2 to 50"],
+        "{log:?}"
+    );
+    let done = dsm.counts().total();
+    assert_eq!((done.acquires, done.releases, done.failed), (50, 50, 0));
+    assert_eq!(done.writes, 100);
+}
+
+#[test]
+fn a_section_goes_on_when_its_object_is_asked_for() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    object.edit().unwrap()[0] = 7;
+    let mut section = object.acquire().unwrap();
+    assert_eq!(section.epoch(), 41, "one higher than the owner's last");
+    section.set(0, 8).unwrap();
+    let mark = fake.log().len();
+    // Others see it as it was before the section, which the owner knows of from now on.
+    dsm.barrier_named("recall").unwrap();
+    dsm.publish().unwrap();
+    let log = since(&fake, mark);
+    assert!(
+        log.contains(&"returned 1 parts, version 1, in section 41".to_owned()),
+        "{log:?}"
+    );
+    assert_eq!(object.get(0).unwrap(), 7);
+    section.set(1, 9).unwrap();
+    assert_eq!(section.release().unwrap(), 2);
+    assert_eq!(object.read().unwrap()[..2], [8, 9]);
+    let log = since(&fake, mark);
+    assert!(
+        log.contains(&"2 writes with the release".to_owned()),
+        "{log:?}"
+    );
+    let done = dsm.counts().total();
+    assert_eq!((done.acquires, done.releases, done.failed), (1, 1, 0));
+}
+
+#[test]
+fn a_section_publishes_what_was_written_by_messages_before_it() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    let other = dsm.scalar::<i64>("other").declare().unwrap();
+    drop(object.edit().unwrap());
+    object.acquire().unwrap().release().unwrap();
+    let mark = fake.log().len();
+    other.write(1).unwrap();
+    object.acquire().unwrap().release().unwrap();
+    let log = since(&fake, mark);
+    let at = |text: &str| log.iter().position(|l| l.contains(text)).unwrap();
+    assert!(at("write other") < at("in section 42"), "{log:?}");
+    assert!(at("in section 42") < at("release own"), "{log:?}");
+    // Nothing is left to publish: it may be asked for again, and does without messages.
+    drop(object.edit().unwrap());
+    let mark = fake.log().len();
+    object.acquire().unwrap().release().unwrap();
+    assert!(since(&fake, mark).is_empty());
+}
+
+#[test]
+fn a_section_of_an_object_that_was_taken_away_is_lost() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    drop(object.edit().unwrap());
+    let mut section = object.acquire().unwrap();
+    section.set(0, 1).unwrap();
+    dsm.barrier_named("steal").unwrap();
+    let failed = section.release().unwrap_err();
+    assert!(matches!(failed.error, Error::TakenBack { .. }), "{failed}");
+    let again = failed.section.release().unwrap_err();
+    assert_eq!(again.error.code(), Some(ErrorCode::NotHeld), "{again}");
+    assert_eq!(object.get(0).unwrap(), 0);
 }
 
 #[test]

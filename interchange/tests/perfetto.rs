@@ -289,9 +289,8 @@ proptest! {
         let pending = view.of(ACCESS).len() - done().count();
         prop_assert!(pending <= trace.records.iter().filter(|r| r.flags.waiting).count());
         prop_assert_eq!(view.of(SERVED).len(), served.count());
-        // A record of many acquires does not tell their sections apart.
-        let single = |r: &&&Record| r.is_access() && r.op == Op::Acquire && r.count == 1;
-        let acquires = done().filter(|r| single(&r));
+        let of_section = |r: &&&Record| r.is_access() && r.op == Op::Acquire && !r.is_of_past_sections();
+        let acquires = done().filter(|r| of_section(&r));
         prop_assert_eq!(view.of(SECTION).len(), acquires.count());
         if pending == 0 {
             let waited: u128 = done().map(|r| length(r, start, r.wait.0)).sum();

@@ -5,9 +5,12 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::messages::{ElementRange, Reply, Request, Return};
+use dosmos_memproc::core::messages::{
+    ElementRange, LocalAccesses, LocalKind, Reply, Request, Return,
+};
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{ApId, Cache, MpId, Nanos, ObjectId};
+use dosmos_trace::{Op, Side};
 
 /// Two memory processes of one group with two application processes each; `x`, eight elements at mp0, may be
 /// held in application processes.
@@ -32,6 +35,8 @@ fn back(x: ObjectId, delegation: u64, value: Option<u64>, served: u64) -> Reques
         kept: false,
         parts: value.map(|v| (0, all(v))).into_iter().collect(),
         served,
+        epoch: 0,
+        in_section: false,
     }])
 }
 
@@ -44,6 +49,8 @@ fn publication(x: ObjectId, value: u64) -> Request {
         kept: true,
         parts: vec![(1, [bytes(value), bytes(value)].concat().into())],
         served: 9,
+        epoch: 0,
+        in_section: false,
     }])
 }
 
@@ -304,6 +311,130 @@ fn it_is_not_given_where_it_would_not_help() {
         given += u32::from(c.log.last().unwrap().ends_with("to have (2)"));
     }
     assert_eq!(given, 1, "the third time");
+}
+
+/// It goes back while the application process is in section `epoch`.
+fn back_in_section(x: ObjectId, delegation: u64, epoch: u64) -> Request {
+    let Request::Return(mut list) = back(x, delegation, Some(5), 9) else {
+        panic!("a return")
+    };
+    (list[0].epoch, list[0].in_section) = (epoch, true);
+    Request::Return(list)
+}
+
+fn sections(c: &Cluster, x: ObjectId, count: u64, versions: (u64, u64)) -> Request {
+    Request::Report(vec![LocalAccesses {
+        object: x,
+        kind: LocalKind::Section,
+        count,
+        first: c.now - Nanos(20),
+        last: c.now,
+        bytes: 0,
+        version: versions.1,
+        from_version: versions.0,
+    }])
+}
+
+#[test]
+fn a_section_that_its_process_began_goes_on_at_the_owner() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.ask(2, acquire(x));
+    c.ask(1, read(x));
+    c.run();
+    c.log.clear();
+    c.ask(0, back_in_section(x, 1, 7));
+    c.run();
+    // The other reader sees the object as it was before the section; the other section waits for its end.
+    c.expect(
+        "
+         ap0 -> mp0 return x[0] (1) v1 0: 5, in section 7
+         record@mp0 requester acquire x[0] by ap0 local v1
+         record@mp0 requester read x[0] by ap1 local v1 waited
+         mp0 -> ap1 value 5 v1
+         record@mp0 owner acquire x[0] by ap2 intra v1 waiting
+         ",
+    );
+    c.call(0, release_with(x, Some(7), Some(written(0, bytes(6), 1))));
+    c.expect(
+        "
+         ap0 -> mp0 release x[0] = 6
+         record@mp0 requester write x[0] by ap0 local v2
+         record@mp0 requester release x[0] by ap0 local v2
+         mp0 -> ap0 released v2
+         record@mp0 owner acquire x[0] by ap2 intra v2
+         mp0 -> mp1 granted epoch 8 v2
+         record@mp1 requester acquire x[0] by ap2 intra v2
+         mp1 -> ap2 granted epoch 8 v2
+         ",
+    );
+    assert!(!refused(&c));
+}
+
+#[test]
+fn who_is_in_a_section_of_its_own_does_not_acquire_the_object_again() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.ask(0, acquire(x));
+    c.run();
+    c.ask(0, back_in_section(x, 1, 7));
+    c.run();
+    assert_eq!(c.log.last().unwrap(), "mp0 -> ap0 refused AlreadyHeld");
+}
+
+#[test]
+fn sections_that_a_process_held_itself_are_recorded() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.items.clear();
+    c.now += Nanos(100);
+    let report = sections(&c, x, 3, (4, 7));
+    c.call(0, report);
+    let records: Vec<_> = c
+        .records()
+        .map(|r| (r.op, r.count, r.version, r.flags.in_process))
+        .collect();
+    assert_eq!(
+        records,
+        [(Op::Acquire, 3, 4, true), (Op::Release, 3, 7, true)]
+    );
+}
+
+#[test]
+fn a_section_of_an_object_that_was_taken_away_is_over() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    let report = sections(&c, x, 3, (0, 3));
+    c.call(0, report);
+    c.ask(1, acquire(x));
+    c.run();
+    c.pass(Nanos::from_millis(2_500));
+    // Its numbers are higher than any that the process may have given, and its version than any it told of.
+    let granted = format!("mp0 -> ap1 granted epoch {} v3", (1u64 << 32) + 1);
+    assert!(c.log.contains(&granted), "{:?}", c.log);
+    c.items.clear();
+    c.log.clear();
+    c.ask(0, back_in_section(x, 1, 4));
+    c.run();
+    c.call(0, release_with(x, Some(4), None));
+    assert!(refused(&c), "{:?}", c.log);
+    // What is recorded says that it began and that the owner ended it.
+    let of_ap0: Vec<_> = c
+        .records()
+        .map(|r| (r.op, r.side, r.flags.failed))
+        .collect();
+    assert_eq!(
+        of_ap0[..2],
+        [
+            (Op::Acquire, Side::Requester, false),
+            (Op::Release, Side::Owner, true)
+        ]
+    );
+    // Sections that it held meanwhile made no version.
+    c.items.clear();
+    let report = sections(&c, x, 2, (3, 5));
+    c.call(0, report);
+    assert!(c.records().all(|r| r.version == 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::messages::{LocalAccesses, Request};
+use dosmos_memproc::core::messages::{LocalAccesses, LocalKind, Request};
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{Cache, MpId, Nanos, ObjectId};
 
@@ -151,13 +151,14 @@ fn a_copy_that_is_updated_and_not_read_is_void_at_last() {
     }
     let report = |c: &mut Cluster, version| {
         let reads = LocalAccesses {
-            writes: false,
+            kind: LocalKind::Read,
             object: x,
             count: 1,
             first: c.now,
             last: c.now,
             bytes: 8,
             version,
+            from_version: 0,
         };
         c.ask(2, Request::Report(vec![reads]));
         c.run();
@@ -289,13 +290,14 @@ fn reads_of_copies_are_recorded_as_cached_reads() {
     c.call(2, read_to_keep(x));
     c.items.clear();
     let reads = LocalAccesses {
-        writes: false,
+        kind: LocalKind::Read,
         object: x,
         count: 3,
         first: Nanos(10),
         last: Nanos(40),
         bytes: 24,
         version: 2,
+        from_version: 0,
     };
     c.call(2, Request::Report(vec![reads]));
     let records: Vec<_> = c.records().collect();

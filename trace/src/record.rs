@@ -248,6 +248,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it stands for sections that are over, of which nobody knows how long each was: several, or such that
+    /// the application process held in itself.
+    pub fn is_of_past_sections(&self) -> bool {
+        matches!(self.op, Op::Acquire | Op::Release) && (self.count > 1 || self.flags.in_process)
+    }
+
     /// Whether it stands for one completed access of an application process.
     pub fn is_access(&self) -> bool {
         self.side == Side::Requester && !self.flags.failed && !self.flags.waiting

@@ -65,12 +65,7 @@ impl Verifier {
             process.loose.join(&before.loose);
         }
         process.learned = Some(grant);
-        process.sections.push(Section {
-            object,
-            acquire: grant,
-            wrote: None,
-            highest: grant.version,
-        });
+        process.enter(grant);
     }
 
     /// A release that succeeded: everything that its process did before is published.

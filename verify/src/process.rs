@@ -94,6 +94,16 @@ impl Process {
         self.sections.iter_mut().find(|s| s.object == object)
     }
 
+    /// A section begins.
+    pub(crate) fn enter(&mut self, acquire: Record) {
+        self.sections.push(Section {
+            object: acquire.object,
+            acquire,
+            wrote: None,
+            highest: acquire.version,
+        });
+    }
+
     pub(crate) fn take_section(&mut self, object: ObjectId) -> Option<Section> {
         let at = self.sections.iter().position(|s| s.object == object)?;
         Some(self.sections.swap_remove(at))

@@ -280,6 +280,10 @@ impl Verifier {
         match record.op {
             Op::Read => self.read(slot, &record),
             Op::Write => self.write(slot, &record),
+            // It learned nothing by it: nobody else had the object since its last section.
+            Op::Acquire if record.flags.in_process => {
+                return self.processes[record.ap.index()].enter(record);
+            }
             Op::Acquire => {}
             Op::Release => return self.release(slot, &record),
             Op::Barrier => self.arrive(&record),

@@ -304,8 +304,7 @@ impl ObjectProfile {
             Op::Acquire => {
                 self.answered(record.ap, end);
                 self.hand_overs.granted(record);
-                // Several sections at once are over.
-                if record.count == 1 {
+                if !record.is_of_past_sections() {
                     self.held.insert(record.ap, end);
                     self.open.insert(record.ap, Section::granted(end));
                 }

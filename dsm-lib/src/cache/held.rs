@@ -11,6 +11,45 @@ pub(crate) struct Hits {
     pub(crate) version: u64,
 }
 
+/// Sections that were held here and not reported yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sections {
+    /// Begun and ended here.
+    pub(crate) count: u64,
+    /// The version that the first of them began with, and the one that the last made.
+    pub(crate) versions: (u64, u64),
+    /// Begun here and gone on with at the owner.
+    pub(crate) handed_over: u64,
+}
+
+/// What was served here and not reported yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) reads: Hits,
+    pub(crate) writes: Hits,
+    pub(crate) sections: Sections,
+}
+
+impl Served {
+    fn is_nothing(&self) -> bool {
+        let Self {
+            reads,
+            writes,
+            sections,
+        } = self;
+        reads.count + writes.count + sections.count + sections.handed_over == 0
+    }
+}
+
+/// A section of an object that is delegated to this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entered {
+    pub(crate) delegation: u64,
+    pub(crate) epoch: u64,
+    /// That it began with.
+    pub(crate) version: u64,
+}
+
 /// What others want of an object that is delegated to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -28,6 +67,10 @@ pub(crate) struct Back<C> {
     pub(crate) made: Made<C>,
     /// Accesses served here in this delegation.
     pub(crate) served: u64,
+    /// Number of the object's last section.
+    pub(crate) epoch: u64,
+    /// This process is in it.
+    pub(crate) in_section: bool,
 }
 
 /// What this process made of the object.
@@ -49,6 +92,8 @@ impl<C> Back<C> {
             version: 0,
             made: Made::Nothing,
             served: 0,
+            epoch: 0,
+            in_section: false,
         }
     }
 }
@@ -76,6 +121,10 @@ struct Delegation {
     /// Asked for while the content was being edited.
     asked: Vec<Wanted>,
     served: u64,
+    /// Number of the object's last section.
+    epoch: u64,
+    /// The version that the section began with which this process is in.
+    section: Option<u64>,
 }
 
 /// What is held of one object. `C` is its content.
@@ -87,8 +136,7 @@ pub(crate) struct Held<C> {
     /// Replies to requests before this one are not kept: what they bring may lack a write of ours.
     valid_from: u64,
     delegation: Option<Delegation>,
-    reads: Hits,
-    writes: Hits,
+    served: Served,
 }
 
 impl<C> Default for Held<C> {
@@ -98,8 +146,7 @@ impl<C> Default for Held<C> {
             version: 0,
             valid_from: 0,
             delegation: None,
-            reads: Hits::default(),
-            writes: Hits::default(),
+            served: Served::default(),
         }
     }
 }
@@ -111,12 +158,12 @@ impl<C: Clone> Held<C> {
     }
 
     /// As [`get`](Self::get), for a read of this size, which is counted; and whether it is the first access
-    /// since the last [`take_hits`](Self::take_hits).
+    /// since the last [`take_served`](Self::take_served).
     #[inline]
     pub(crate) fn read(&mut self, bytes: u64) -> Option<(&C, u64, bool)> {
         let content = self.content.as_ref()?;
-        let first = self.reads.count + self.writes.count == 0;
-        self.reads.add(bytes, self.version);
+        let first = self.served.is_nothing();
+        self.served.reads.add(1, bytes, self.version);
         if let Some(d) = &mut self.delegation {
             d.served += 1;
         }
@@ -124,7 +171,7 @@ impl<C: Clone> Held<C> {
     }
 
     /// Changes the content, if the object is delegated to this process; counts as a write of this size. What
-    /// `change` gives, whether it is the first access since the last [`take_hits`](Self::take_hits), and
+    /// `change` gives, whether it is the first access since the last [`take_served`](Self::take_served), and
     /// whether there is something to publish that was not before.
     #[inline]
     pub(crate) fn change<R>(
@@ -135,8 +182,8 @@ impl<C: Clone> Held<C> {
         let d = self.delegation.as_mut()?;
         let content = self.content.as_mut()?;
         let result = change(content);
-        let first = self.reads.count + self.writes.count == 0;
-        self.writes.add(bytes, self.version);
+        let first = self.served.is_nothing();
+        self.served.writes.add(1, bytes, self.version);
         let publish = d.touch(1);
         Some((result, first, publish))
     }
@@ -146,18 +193,72 @@ impl<C: Clone> Held<C> {
         self.delegation.is_some()
     }
 
-    /// Takes the content out to change it, if the object is delegated to this process: with the number of the
+    /// Begins a section, if the object is delegated to this process and not in use: with the content.
+    pub(crate) fn begin_section(&mut self) -> Option<(&C, Entered)> {
+        let d = self.delegation.as_mut().filter(|d| d.section.is_none())?;
+        let content = self.content.as_ref()?;
+        self.version += u64::from(std::mem::take(&mut d.newer));
+        d.epoch += 1;
+        d.section = Some(self.version);
+        let entered = Entered {
+            delegation: d.number,
+            epoch: d.epoch,
+            version: self.version,
+        };
+        Some((content, entered))
+    }
+
+    /// Ends a section in which so much was read and written, if it is still one of this process's own: `change` is
+    /// what it wrote. The version that this makes, whether it is the first access since the last
+    /// [`take_served`](Self::take_served), and whether there is something to publish that was not before.
+    pub(crate) fn end_section(
+        &mut self,
+        section: Entered,
+        (reads, writes): (Hits, Hits),
+        change: Option<impl FnOnce(&mut C)>,
+    ) -> Option<(u64, bool, bool)> {
+        let current =
+            |d: &&mut Delegation| (d.number, d.epoch) == (section.delegation, section.epoch);
+        let d = self.delegation.as_mut().filter(current)?;
+        // Nobody edits what a section has.
+        let content = self.content.as_mut()?;
+        let from = d.section.take()?;
+        let mut publish = false;
+        if let Some(change) = change {
+            change(content);
+            publish = d.touch(0);
+            d.newer = false;
+        }
+        self.version += 1;
+        d.served += 2 + reads.count + writes.count;
+        let first = self.served.is_nothing();
+        let Served {
+            reads: all_reads,
+            writes: all_writes,
+            sections,
+        } = &mut self.served;
+        all_reads.add(reads.count, reads.bytes, from);
+        all_writes.add(writes.count, writes.bytes, from);
+        if sections.count == 0 {
+            sections.versions.0 = from;
+        }
+        sections.count += 1;
+        sections.versions.1 = self.version;
+        Some((self.version, first, publish))
+    }
+
+    /// Takes the content out to change it, if the object is delegated to this process and not in a section: with the number of the
     /// delegation, to [`put`](Self::put) it back. Counts as a write of this size, and as a read unless the content
     /// has just been `read`; and whether they are the first accesses since the last
-    /// [`take_hits`](Self::take_hits).
+    /// [`take_served`](Self::take_served).
     pub(crate) fn take(&mut self, bytes: u64, read: bool) -> Option<(C, u64, bool)> {
-        let d = self.delegation.as_mut()?;
+        let d = self.delegation.as_mut().filter(|d| d.section.is_none())?;
         let content = self.content.take()?;
-        let first = self.reads.count + self.writes.count == 0;
+        let first = self.served.is_nothing();
         if !read {
-            self.reads.add(bytes, self.version);
+            self.served.reads.add(1, bytes, self.version);
         }
-        self.writes.add(bytes, self.version);
+        self.served.writes.add(1, bytes, self.version);
         d.touch(2);
         Some((content, d.number, first))
     }
@@ -232,6 +333,8 @@ impl<C: Clone> Held<C> {
             }
             Wanted::Everything => {
                 self.version += u64::from(d.newer);
+                let in_section = d.section.is_some();
+                self.served.sections.handed_over += u64::from(in_section);
                 let back = Back {
                     delegation: d.number,
                     version: self.version,
@@ -240,6 +343,8 @@ impl<C: Clone> Held<C> {
                         false => Made::Nothing,
                     },
                     served: d.served,
+                    epoch: d.epoch,
+                    in_section,
                 };
                 self.delegation = None;
                 Some(back)
@@ -247,10 +352,9 @@ impl<C: Clone> Held<C> {
         }
     }
 
-    /// The accesses since the last time, if there were any: reads and writes.
-    pub(crate) fn take_hits(&mut self) -> (Option<Hits>, Option<Hits>) {
-        let taken = |hits: &mut Hits| Some(std::mem::take(hits)).filter(|h| h.count > 0);
-        (taken(&mut self.reads), taken(&mut self.writes))
+    /// What was served since the last time.
+    pub(crate) fn take_served(&mut self) -> Served {
+        std::mem::take(&mut self.served)
     }
 
     /// The reply to `request` brought content that may be kept.
@@ -261,14 +365,14 @@ impl<C: Clone> Held<C> {
         }
     }
 
-    /// The reply to `request` delegates the object to this process, with its content unless that is what it
-    /// has. False if it cannot take it: it is to be given back.
+    /// The reply to `request` delegates the object to this process, after the section `epoch`, with its content
+    /// unless that is what it has. False if it cannot take it: it is to be given back.
     pub(crate) fn entrust(
         &mut self,
         request: u64,
         content: Option<C>,
         version: u64,
-        delegation: u64,
+        (delegation, epoch): (u64, u64),
     ) -> bool {
         let fresh = request >= self.valid_from && self.delegation.is_none();
         if !fresh || (content.is_none() && self.content.is_none()) {
@@ -286,6 +390,8 @@ impl<C: Clone> Held<C> {
             unpublished: false,
             asked: Vec::new(),
             served: 0,
+            epoch,
+            section: None,
         });
         true
     }
@@ -331,8 +437,9 @@ impl<C: Clone> Held<C> {
 }
 
 impl Hits {
-    fn add(&mut self, bytes: u64, version: u64) {
-        self.count += 1;
+    #[inline]
+    fn add(&mut self, count: u64, bytes: u64, version: u64) {
+        self.count += count;
         self.bytes += bytes;
         self.version = version;
     }
@@ -362,6 +469,8 @@ impl Delegation {
             version: *version,
             made: Made::Parts(content, ranges),
             served: self.served,
+            epoch: self.epoch,
+            in_section: false,
         }
     }
 }

@@ -17,7 +17,7 @@ use dosmos_proto::{Nanos, ObjectId, wire};
 
 use crate::element::Element;
 use crate::operation::Target;
-pub(crate) use held::Hits;
+pub(crate) use held::{Entered, Hits, Served};
 use slot::{AnySlot, Marks};
 pub(crate) use slot::{Slot, Taken};
 
@@ -181,6 +181,17 @@ impl Cache {
         }
     }
 
+    /// Gives an object back that is delegated to this process.
+    pub(crate) fn give_back_one(&mut self, object: ObjectId) {
+        let slot = self.slots.get(&object);
+        self.returns.extend(slot.and_then(|slot| slot.give_back()));
+    }
+
+    /// Whether sections of objects that this process has to itself are not reported.
+    pub(crate) fn take_sections(&self) -> bool {
+        self.marks.take_sections()
+    }
+
     /// Gives back everything that is delegated to this process: it leaves.
     pub(crate) fn give_back(&mut self) {
         let mut all: Vec<_> = self.slots.iter().collect();
@@ -196,19 +207,36 @@ impl Cache {
         }
     }
 
-    /// Collects accesses to be reported; `each` is told of what and how many reads and writes.
-    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Target, u64, u64)) {
+    /// Collects accesses to be reported; `each` is told of what and how many.
+    pub(crate) fn collect(&mut self, now: Nanos, mut each: impl FnMut(&Target, &Served)) {
         for object in self.marks.take_touched() {
             let Some(slot) = self.slots.get(&object) else {
                 continue;
             };
-            let (reads, writes) = slot.take_hits();
-            let count = |hits: Option<held::Hits>| hits.map_or(0, |h| h.count);
-            each(slot.target(), count(reads), count(writes));
-            for (hits, writes) in [(reads, false), (writes, true)] {
-                let times = (self.collected, now);
-                self.local
-                    .extend(hits.map(|hits| accesses(object, hits, writes, times)));
+            let served = slot.take_served();
+            each(slot.target(), &served);
+            let times = (self.collected, now);
+            for (hits, kind) in [
+                (served.reads, wire::LocalKind::Read),
+                (served.writes, wire::LocalKind::Write),
+            ] {
+                if hits.count > 0 {
+                    self.local.push(accesses(object, hits, kind, times));
+                }
+            }
+            let held::Sections {
+                count, versions, ..
+            } = served.sections;
+            if count > 0 {
+                let hits = Hits {
+                    count,
+                    bytes: 0,
+                    version: versions.1,
+                };
+                self.local.push(wire::LocalAccesses {
+                    from_version: versions.0,
+                    ..accesses(object, hits, wire::LocalKind::Section, times)
+                });
             }
         }
         self.collected = now;
@@ -218,7 +246,8 @@ impl Cache {
     pub(crate) fn add(&mut self, target: &Target, hits: Hits, now: Nanos) {
         if let Some(object) = target.object.filter(|_| hits.count > 0) {
             let since = self.collected;
-            self.local.push(accesses(object, hits, false, (since, now)));
+            let kind = wire::LocalKind::Read;
+            self.local.push(accesses(object, hits, kind, (since, now)));
         }
     }
 
@@ -266,7 +295,7 @@ impl Cache {
 fn accesses(
     object: ObjectId,
     hits: Hits,
-    writes: bool,
+    kind: wire::LocalKind,
     (first, last): (Nanos, Nanos),
 ) -> wire::LocalAccesses {
     wire::LocalAccesses {
@@ -276,6 +305,7 @@ fn accesses(
         last_ns: last.0,
         bytes: hits.bytes,
         version: hits.version,
-        writes,
+        kind: kind.into(),
+        from_version: 0,
     }
 }

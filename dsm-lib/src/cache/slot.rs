@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dosmos_proto::large::copy_of;
 use dosmos_proto::{ObjectId, wire};
 
-use super::held::{Answer, Back, Held, Hits, Made, Wanted};
+use super::held::{Answer, Back, Entered, Held, Hits, Made, Served, Wanted};
 use crate::element::Element;
 use crate::operation::Target;
 
@@ -18,6 +19,9 @@ const SMALL: u64 = 16 << 10;
 
 /// Number of consecutive changes by message after which the object itself is asked for.
 const CHANGES: u32 = 2;
+
+/// Each time that is in vain, twice as many are sent before the next; up to `CHANGES` times two to this power.
+const MOST_DECLINED: u32 = 6;
 
 /// No code of the program runs under these locks.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -31,11 +35,17 @@ pub(super) struct Marks {
     touched: Mutex<Vec<ObjectId>>,
     /// With changes that others are to see.
     unpublished: Mutex<Vec<ObjectId>>,
+    /// Sections are among what is not reported.
+    sections: AtomicBool,
 }
 
 impl Marks {
     pub(super) fn take_touched(&self) -> Vec<ObjectId> {
         std::mem::take(&mut *lock(&self.touched))
+    }
+    /// Whether sections are among what was not reported when this was asked last.
+    pub(super) fn take_sections(&self) -> bool {
+        self.sections.swap(false, Ordering::Relaxed)
     }
     pub(super) fn take_unpublished(&self) -> Vec<ObjectId> {
         std::mem::take(&mut *lock(&self.unpublished))
@@ -58,6 +68,8 @@ struct State<T> {
     /// Changes that were sent since something was voided, and their bytes.
     changes: u32,
     changed: u64,
+    /// How often the object was asked for in vain, one after the other.
+    declined: u32,
 }
 
 /// The content of an object that is delegated to this process, taken out to be edited.
@@ -83,6 +95,7 @@ impl<T: Element> Slot<T> {
                 asked: 0,
                 changes: 0,
                 changed: 0,
+                declined: 0,
             }),
             marks,
         }
@@ -179,11 +192,50 @@ impl<T: Element> Slot<T> {
         let mut state = lock(&self.state);
         state.changes += 1;
         state.changed = state.changed.saturating_add(bytes);
-        let often = state.changes > CHANGES && (self.bytes <= SMALL || state.changed > self.bytes);
+        let many = CHANGES << state.declined.min(MOST_DECLINED);
+        let often = state.changes > many && (self.bytes <= SMALL || state.changed > self.bytes);
         if often {
             (state.changes, state.changed) = (0, 0);
         }
         often && !state.held.is_exclusive()
+    }
+
+    /// It was asked for and is not here.
+    pub(crate) fn was_declined(&self) -> bool {
+        let mut state = lock(&self.state);
+        let declined = !state.held.is_exclusive();
+        state.declined = match declined {
+            true => (state.declined + 1).min(MOST_DECLINED),
+            false => 0,
+        };
+        declined
+    }
+
+    /// Begins a section, if the object is delegated to this process and not in use: with its elements.
+    pub(crate) fn begin_section(&self) -> Option<(Vec<T>, Entered)> {
+        let mut state = lock(&self.state);
+        let (values, entered) = state.held.begin_section()?;
+        Some((values.to_vec(), entered))
+    }
+
+    /// Ends a section in which so much was read and written, if it is still one of this process's own: `change`
+    /// is what it wrote. The version that this makes.
+    pub(crate) fn end_section(
+        &self,
+        section: Entered,
+        used: (Hits, Hits),
+        change: Option<impl FnOnce(&mut [T])>,
+    ) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let change = change
+            .map(|change| |values: &mut Arc<Vec<T>>| change(Arc::make_mut(values).as_mut_slice()));
+        let (version, first, publish) = state.held.end_section(section, used, change)?;
+        self.marks.sections.store(true, Ordering::Relaxed);
+        self.touched(first);
+        if publish {
+            lock(&self.marks.unpublished).push(self.object);
+        }
+        Some(version)
     }
 
     fn to_wire(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
@@ -213,7 +265,15 @@ impl<T: Element> Slot<T> {
             kept,
             parts,
             served: back.served,
+            epoch: back.epoch,
+            in_section: back.in_section,
         }
+    }
+
+    /// What is given back, which may be the end of sections to report.
+    fn given_back(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
+        self.touched(back.in_section);
+        self.to_wire(back)
     }
 }
 
@@ -240,7 +300,7 @@ pub(super) trait AnySlot: Any + Send + Sync {
     fn give_back(&self) -> Option<wire::Return>;
     fn lose(&self) -> bool;
     fn delegation(&self) -> Option<u64>;
-    fn take_hits(&self) -> (Option<Hits>, Option<Hits>);
+    fn take_served(&self) -> Served;
     fn target(&self) -> &Target;
 }
 
@@ -262,6 +322,7 @@ impl<T: Element> AnySlot for Slot<T> {
         };
         let mut state = lock(&self.state);
         state.asked = 0;
+        let delegation = (delegation, done.epoch);
         state
             .held
             .entrust(request, values, done.version, delegation)
@@ -291,7 +352,7 @@ impl<T: Element> AnySlot for Slot<T> {
     fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return> {
         let answer = lock(&self.state).held.recall(delegation, wanted);
         match answer {
-            Answer::Now(back) => Some(self.to_wire(back)),
+            Answer::Now(back) => Some(self.given_back(back)),
             Answer::Later => None,
         }
     }
@@ -305,7 +366,7 @@ impl<T: Element> AnySlot for Slot<T> {
     }
     fn give_back(&self) -> Option<wire::Return> {
         let back = lock(&self.state).held.give_back()?;
-        Some(self.to_wire(back))
+        Some(self.given_back(back))
     }
     fn lose(&self) -> bool {
         lock(&self.state).held.lose()
@@ -313,8 +374,8 @@ impl<T: Element> AnySlot for Slot<T> {
     fn delegation(&self) -> Option<u64> {
         lock(&self.state).held.delegation()
     }
-    fn take_hits(&self) -> (Option<Hits>, Option<Hits>) {
-        lock(&self.state).held.take_hits()
+    fn take_served(&self) -> Served {
+        lock(&self.state).held.take_served()
     }
     fn target(&self) -> &Target {
         &self.target

@@ -9,7 +9,7 @@ use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Requ
 use dosmos_proto::{Malformed, Runs};
 
 use super::{InSection, OUTSIDE, Object};
-use crate::cache::Hits;
+use crate::cache::{Entered, Hits};
 use crate::element::{Element, Number};
 use crate::operation::Op;
 use crate::values::{Exchange, GRANTED_VALUE, Values, add, exchange, values_of, write_of};
@@ -25,6 +25,39 @@ enum Keep {
 }
 
 impl<T: Element> Object<T> {
+    /// A section of an object that this process has to itself, which it asks for if it was changed often.
+    pub(super) fn enter_or_ask(&self) -> Result<Option<Section<T>>> {
+        let here = self.enter();
+        let asked = here.is_none() && self.may_enter() && self.ask_to_change(self.len())?;
+        Ok(if asked { self.enter() } else { here })
+    }
+
+    /// Whether a section could be held in this process: its content comes with the grant, too.
+    fn may_enter(&self) -> bool {
+        self.len() * size_of::<T>() <= GRANTED_VALUE && self.lock.is_none()
+    }
+
+    /// A section of an object that this process has to itself, without a message.
+    fn enter(&self) -> Option<Section<T>> {
+        let slot = self.slot.as_ref().filter(|_| self.may_enter())?;
+        let (values, entered) = slot.begin_section()?;
+        Some(Section::entered(self.clone(), entered, values))
+    }
+
+    /// Ends a section that this process began without a message, if it still has the object to itself.
+    pub(crate) fn leave(
+        &self,
+        entered: Entered,
+        used: (Hits, Hits),
+        change: Option<impl FnOnce(&mut [T])>,
+    ) -> Option<u64> {
+        let slot = self.slot.as_ref()?;
+        // Whatever publishes later than this section is published before it.
+        let here = self.dsm.ends_here(self.id);
+        here.then(|| slot.end_section(entered, used, change))
+            .flatten()
+    }
+
     pub(crate) fn acquire_as<S: 'static>(
         &self,
         wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
@@ -35,6 +68,9 @@ impl<T: Element> Object<T> {
                 kind: lock.kind(),
             });
         }
+        if let Some(section) = self.enter() {
+            return Call::done(Ok(wrap(section)));
+        }
         let object = self.clone();
         let want_value = self.len() * size_of::<T>() <= GRANTED_VALUE;
         let acquire = wire::Acquire { want_value };
@@ -43,7 +79,7 @@ impl<T: Element> Object<T> {
             Reply::Granted(grant) => {
                 let values = grant.value.map(|v| values_of::<T>(&v, object.len()));
                 let (epoch, version) = (grant.epoch, grant.version);
-                let section = Section::new(object, epoch, version, values.transpose()?);
+                let section = Section::granted(object, epoch, version, values.transpose()?);
                 Ok(wrap(section))
             }
             _ => Err(Malformed::new("reply", "not a grant")),

@@ -236,10 +236,17 @@ impl<T: Element> Object<T> {
         if let Some(done) = here() {
             return Ok(done);
         }
-        if self.asks_to_change(elements) {
-            blocking(|| self.read_to_have())?;
-        }
+        self.ask_to_change(elements)?;
         blocking(there)
+    }
+
+    /// Asks for the object, if it was changed often by messages; whether that was done and it is here.
+    fn ask_to_change(&self, elements: usize) -> Result<bool> {
+        if !self.asks_to_change(elements) {
+            return Ok(false);
+        }
+        blocking(|| self.read_to_have())?;
+        Ok(self.slot.as_ref().is_some_and(|slot| !slot.was_declined()))
     }
 
     /// As [`change`](Self::change), with a call that nobody waits for yet: asks for the object behind it, if it is small.
@@ -297,7 +304,10 @@ impl<T: Element> Object<T> {
     /// process holds the object already, in whatever thread; else as [`read`](Self::read).
     pub fn acquire(&self) -> Result<Section<T>> {
         let Some(lock) = &self.lock else {
-            return blocking(|| self.acquire_async());
+            return match self.enter_or_ask()? {
+                Some(section) => Ok(section),
+                None => blocking(|| self.acquire_async()),
+            };
         };
         lock.acquire(self.id.index as usize, self.dsm.deadline())?;
         Ok(Section::of_words(self.clone(), lock.clone()))

@@ -179,10 +179,13 @@ impl Session {
         for reads in &request.local {
             // Times of this session, not of an earlier one.
             assert!(0 < reads.first_ns && reads.first_ns <= reads.last_ns);
-            let what = if reads.writes {
-                "local writes"
-            } else {
-                "cached reads"
+            let what = match reads.kind() {
+                wire::LocalKind::Read => "cached reads".to_owned(),
+                wire::LocalKind::Write => "local writes".to_owned(),
+                wire::LocalKind::Section => format!(
+                    "local sections, version {} to {}",
+                    reads.from_version, reads.version
+                ),
             };
             let line = format!("{} {what}", reads.count);
             self.log.lock().unwrap().push(line);
@@ -278,7 +281,11 @@ impl Session {
         }
         self.versions.insert(back.object, back.version);
         let verb = if back.kept { "published" } else { "returned" };
-        let line = format!("{verb} {parts} parts, version {}", back.version);
+        let mut line = format!("{verb} {parts} parts, version {}", back.version);
+        if back.in_section {
+            self.held.insert(back.object, back.epoch);
+            line += &format!(", in section {}", back.epoch);
+        }
         self.log.lock().unwrap().push(line);
     }
 
@@ -400,6 +407,7 @@ impl Session {
                     keep,
                     delegation,
                     unchanged: false,
+                    epoch: 40,
                 })
             }
             Kind::Write(_) if self.is_called(object, "refusing") => {

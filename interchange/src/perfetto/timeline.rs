@@ -113,7 +113,7 @@ impl<W: Write> Timeline<W> {
         };
         self.access(run, r, lane, pending, released)?;
         // Of several sections in one record nobody knows when each was held.
-        if r.is_access() && r.op == Op::Acquire && r.count == 1 {
+        if r.is_access() && r.op == Op::Acquire && !r.is_of_past_sections() {
             let section = Section {
                 begin: run.since_start(r.end()),
                 version: r.version,
@@ -171,7 +171,8 @@ impl<W: Write> Timeline<W> {
 
     /// If the record ends a section of its process, draws that. Of a release: the arrow that begins there.
     fn section_ends(&mut self, run: &Run, r: &Record, at: u64) -> io::Result<Option<u64>> {
-        if !r.is_access() || r.count > 1 || !matches!(r.op, Op::Acquire | Op::Release) {
+        let of_section = matches!(r.op, Op::Acquire | Op::Release) && !r.is_of_past_sections();
+        if !r.is_access() || !of_section {
             return Ok(None);
         }
         if let Some(section) = self.sections.remove(&(r.ap, r.object)) {

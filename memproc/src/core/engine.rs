@@ -192,11 +192,20 @@ impl Core {
                 requester.barrier(cx, ticket, barrier, coordinator);
             }
             Request::Publish => requester.publish(cx, ticket),
-            Request::Report(accesses) => requester.report(cx, ap, &accesses),
+            Request::Report(mut accesses) => {
+                self.owner.hear_of_sections(ap, &mut accesses);
+                requester.report(cx, ap, &accesses);
+            }
             Request::Return(list) => {
                 if requester.sessions.is_connected(ap) {
-                    let owner = &mut self.owner;
-                    list.iter().for_each(|back| owner.returned(cx, ap, back));
+                    for back in &list {
+                        if back.in_section && !back.kept {
+                            let current =
+                                self.owner.has_delegated(ap, back.object, back.delegation);
+                            requester.section_goes_on(cx, ap, back, current);
+                        }
+                        self.owner.returned(cx, ap, back);
+                    }
                 }
             }
             Request::Cancel(id) => {

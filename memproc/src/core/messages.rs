@@ -270,8 +270,8 @@ pub enum Request {
 pub struct LocalAccesses {
     /// The object.
     pub object: ObjectId,
-    /// Writes and atomic operations; else reads.
-    pub writes: bool,
+    /// What was done.
+    pub kind: LocalKind,
     /// How many.
     pub count: u64,
     /// None was before.
@@ -282,6 +282,28 @@ pub struct LocalAccesses {
     pub bytes: u64,
     /// Of the content last accessed.
     pub version: u64,
+    /// Of sections: the version that the first of them began with.
+    pub from_version: u64,
+}
+
+/// A kind of accesses that an application process serves itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalKind {
+    /// Reads.
+    Read,
+    /// Writes and atomic operations.
+    Write,
+    /// Sections: each an acquire and a release.
+    Section,
+}
+
+/// That an object is delegated to an application process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delegated {
+    /// Which of its delegations.
+    pub number: u64,
+    /// Number of the object's last section.
+    pub epoch: u64,
 }
 
 /// What an application process made of an object that is delegated to it.
@@ -300,6 +322,10 @@ pub struct Return {
     pub parts: Vec<(u32, Bytes)>,
     /// Accesses that the application process served itself in this delegation.
     pub served: u64,
+    /// Number of its last section of the object, if there was one in this delegation.
+    pub epoch: u64,
+    /// It is in that section: it holds the object from now on as if it had been granted.
+    pub in_section: bool,
 }
 
 /// What is wanted of an application process that an object is delegated to.
@@ -323,8 +349,8 @@ pub enum Reply {
         data: Bytes,
         /// The data is the whole object, and the application process may keep it.
         keep: bool,
-        /// The object is delegated to the application process, by this number.
-        delegation: Option<u64>,
+        /// The object is delegated to the application process.
+        delegation: Option<Delegated>,
         /// The application process has the content already; there is no data.
         unchanged: bool,
     },
@@ -497,8 +523,8 @@ pub enum Response {
         data: Bytes,
         /// The receiver may keep it as a copy.
         copy: bool,
-        /// The object is delegated to the application process, by this number.
-        delegation: Option<u64>,
+        /// The object is delegated to the application process.
+        delegation: Option<Delegated>,
     },
     Written {
         version: u64,

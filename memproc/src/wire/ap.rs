@@ -8,7 +8,7 @@ use dosmos_proto::{GroupId, Malformed, Nanos, ObjectId, Refusal, Topology};
 
 use super::access;
 use crate::core::Welcome;
-use crate::core::messages::{LocalAccesses, Reply, Request, Return, Scope, Wanted};
+use crate::core::messages::{LocalAccesses, LocalKind, Reply, Request, Return, Scope, Wanted};
 
 /// The first message of a session.
 pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
@@ -49,12 +49,17 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request),
 pub(crate) fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
     let of = |a: w::LocalAccesses| LocalAccesses {
         object: ObjectId::from_wire(a.object),
-        writes: a.writes,
+        kind: match a.kind() {
+            w::LocalKind::Read => LocalKind::Read,
+            w::LocalKind::Write => LocalKind::Write,
+            w::LocalKind::Section => LocalKind::Section,
+        },
         count: a.count,
         first: Nanos(a.first_ns),
         last: Nanos(a.last_ns),
         bytes: a.bytes,
         version: a.version,
+        from_version: a.from_version,
     };
     accesses.into_iter().map(of).collect()
 }
@@ -68,6 +73,8 @@ pub(crate) fn returns(returns: Vec<w::Return>) -> Vec<Return> {
         kept: r.kept,
         parts: r.parts.into_iter().map(|p| (p.first, p.data)).collect(),
         served: r.served,
+        epoch: r.epoch,
+        in_section: r.in_section,
     };
     returns.into_iter().map(of).collect()
 }
@@ -124,8 +131,9 @@ pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
             version,
             data,
             keep,
-            delegation,
+            delegation: delegation.map(|d| d.number),
             unchanged,
+            epoch: delegation.map_or(0, |d| d.epoch),
         }),
         Reply::Written { version } => Out::Write(w::WriteDone { version }),
         Reply::Atomic {

@@ -596,8 +596,12 @@ impl Cluster {
             .map(|(first, data)| format!(" {first}: {}", number(data)))
             .collect();
         let verb = if back.kept { "publish" } else { "return" };
+        let section = match back.in_section {
+            true => format!(", in section {}", back.epoch),
+            false => String::new(),
+        };
         format!(
-            "{verb} {} ({}) v{}{}",
+            "{verb} {} ({}) v{}{}{section}",
             self.object(back.object),
             back.delegation,
             back.version,
@@ -620,7 +624,7 @@ impl Cluster {
                     false => format!("value {}", number(data)),
                 };
                 let keep = match (delegation, keep) {
-                    (Some(n), _) => format!(" to have ({n})"),
+                    (Some(d), _) => format!(" to have ({})", d.number),
                     (None, true) => " to keep".to_owned(),
                     (None, false) => String::new(),
                 };

@@ -31,7 +31,9 @@ mod programs;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
-use dosmos_memproc::core::messages::{ElementRange, LocalAccesses, Reply, Request, Return, Wanted};
+use dosmos_memproc::core::messages::{
+    Delegated, ElementRange, LocalAccesses, LocalKind, Reply, Request, Return, Wanted,
+};
 use dosmos_proto::{ApId, Cache, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::meta::OpCounts;
 use dosmos_verify::State;
@@ -42,7 +44,7 @@ use super::common::{
     Cluster, Told, acquire, barrier, fetch_add, number, read, read_range, read_to_have,
     read_to_keep, release_with, vector, write, write_bytes, written,
 };
-use super::held::{self, Answer, Back, Held, Made};
+use super::held::{self, Answer, Back, Entered, Held, Made};
 use super::monitoring;
 
 /// What goes wrong in a run.
@@ -165,6 +167,8 @@ impl Doing {
 
 struct Pending {
     doing: Doing,
+    /// Writes and releases that its process had sent, with this.
+    sent: u64,
     /// What it publishes when it returns: what its process had written when it asked.
     written: Vec<(usize, u64)>,
     awaited: bool,
@@ -179,6 +183,8 @@ struct Holding {
     wrote: Option<u64>,
     /// Lost, as far as the rest of the world may know.
     zombie: bool,
+    /// The process began it itself.
+    entered: Option<Entered>,
 }
 
 /// What held when something was written to a stream.
@@ -211,6 +217,11 @@ struct Ap {
     /// What it released or added itself, by object.
     own: HashMap<usize, u64>,
     versions: HashMap<usize, u64>,
+    /// What it released itself and others need not know of, by object.
+    quiet: HashMap<usize, u64>,
+    /// Writes and releases that it sent, and how many of them are published for certain.
+    sent: u64,
+    published: u64,
     /// What it is told and has not taken, each with what had been published by then, by object.
     stream: VecDeque<(Told, Then)>,
     held: HashMap<usize, Held<Bytes>>,

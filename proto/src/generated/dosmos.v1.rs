@@ -465,9 +465,11 @@ pub struct LocalAccesses {
     /// of the content last accessed
     #[prost(uint64, tag = "6")]
     pub version: u64,
-    /// writes and atomic operations; else reads
-    #[prost(bool, tag = "7")]
-    pub writes: bool,
+    #[prost(enumeration = "LocalKind", tag = "7")]
+    pub kind: i32,
+    /// of sections: that the first of them began with
+    #[prost(uint64, tag = "8")]
+    pub from_version: u64,
 }
 /// What an application process made of an object that is delegated to it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -487,6 +489,12 @@ pub struct Return {
     /// Accesses that it served itself in this delegation.
     #[prost(uint64, tag = "6")]
     pub served: u64,
+    /// Number of its last section of the object, if there was one in this delegation.
+    #[prost(uint64, tag = "7")]
+    pub epoch: u64,
+    /// It is in that section: it holds the object from now on as if the owner had granted it.
+    #[prost(bool, tag = "8")]
+    pub in_section: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Part {
@@ -736,6 +744,9 @@ pub struct ReadDone {
     /// What the application process keeps already is current; there is no `data`.
     #[prost(bool, tag = "5")]
     pub unchanged: bool,
+    /// Of a delegated object: number of its last section.
+    #[prost(uint64, tag = "6")]
+    pub epoch: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1042,6 +1053,37 @@ pub struct BarrierRelease {
     pub generation: u64,
     #[prost(message, optional, tag = "4")]
     pub failed: ::core::option::Option<Error>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum LocalKind {
+    Read = 0,
+    /// and atomic operations
+    Write = 1,
+    /// each an acquire and a release
+    Section = 2,
+}
+impl LocalKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Read => "LOCAL_KIND_READ",
+            Self::Write => "LOCAL_KIND_WRITE",
+            Self::Section => "LOCAL_KIND_SECTION",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "LOCAL_KIND_READ" => Some(Self::Read),
+            "LOCAL_KIND_WRITE" => Some(Self::Write),
+            "LOCAL_KIND_SECTION" => Some(Self::Section),
+            _ => None,
+        }
+    }
 }
 /// Generated client implementations.
 pub mod memory_client {

@@ -142,8 +142,7 @@ impl MetaState {
     fn at_the_requester(&mut self, record: &Record) {
         let section = (record.object, record.ap);
         match record.op {
-            // Several sections at once are over.
-            Op::Acquire if record.count > 1 => {}
+            Op::Acquire if record.is_of_past_sections() => {}
             Op::Acquire => {
                 self.remote_sections.insert(section, false);
             }
@@ -198,8 +197,7 @@ impl MetaState {
                 meta.wait_sketch.count(Nanos(record.wait.0 / n), n);
                 tell_wait(&mut meta.delayed_acquires, record);
                 primary.held.retain(|held| held.ap != record.ap);
-                if n > 1 {
-                    // Several sections, which are over: how long each was is not known.
+                if record.is_of_past_sections() {
                     return;
                 }
                 primary.held.push(Section {

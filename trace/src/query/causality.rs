@@ -18,7 +18,8 @@ use dosmos_proto::{ApId, Nanos, ObjectId};
 pub fn respect_sections(points: &mut [HistoryPoint]) {
     let mut sections: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for (i, point) in points.iter().enumerate() {
-        if point.count == 1 && matches!(point.op, Op::Acquire | Op::Release) {
+        let known = point.count == 1 && !point.in_process;
+        if known && matches!(point.op, Op::Acquire | Op::Release) {
             sections.entry(point.object).or_default().push(i);
         }
     }

@@ -10,35 +10,43 @@ use dosmos_proto::{ApId, CopyPolicy, Nanos, ObjectId};
 
 use super::accessor::Accessor;
 use super::delegations::{Deferred, Delegation, Delegations, covers, recall};
-use super::object::Object;
+use super::publish::section_ended;
 use super::role::Owner;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::Effect;
 use crate::core::lease::MAX_SILENCE;
-use crate::core::messages::{Access, AccessKind, Keep, Return, Wanted};
+use crate::core::messages::{
+    Access, AccessKind, Delegated, Keep, LocalAccesses, LocalKind, Return, Wanted,
+};
 
 impl Owner {
     /// Delegates an object to one of our application processes, if nobody else has anything of it and
-    /// experience does not speak against it; the number of the delegation.
+    /// experience does not speak against it.
     pub(super) fn delegate(
         &mut self,
         cx: &mut Context,
         who: Accessor,
         place: &Place,
         keep: Keep,
-    ) -> Option<u64> {
+    ) -> Option<Delegated> {
         let object = place.object;
         let ours = who.caller.mp == cx.me();
         let updates = place.variable.spec().policy() == CopyPolicy::Update;
         if keep != Keep::Exclusive || !ours || updates {
             return None;
         }
-        let alone = self.objects.get(&object).is_some_and(Object::is_alone);
-        if !alone || self.acks.concerns(object) || !self.delegations.admit(object) {
+        let epoch = self
+            .objects
+            .get(&object)
+            .filter(|o| o.is_alone())?
+            .lock
+            .epoch();
+        if self.acks.concerns(object) || !self.delegations.admit(object) {
             return None;
         }
-        Some(self.delegations.grant(object, who.ap, cx.now))
+        let number = self.delegations.grant(object, who.ap, cx.now);
+        Some(Delegated { number, epoch })
     }
 
     /// Whether an access can be served now: its object is not delegated, or the elements that it reads are
@@ -79,12 +87,33 @@ impl Owner {
         false
     }
 
+    /// Whether an object is delegated to this application process, in its delegation `number`.
+    pub(crate) fn has_delegated(&self, ap: ApId, object: ObjectId, number: u64) -> bool {
+        let delegation = self.delegations.by_object.get(&object);
+        delegation.is_some_and(|d| d.ap == ap && d.number == number)
+    }
+
+    /// Notes the versions that sections of delegated objects made. Those of an object that was taken from the
+    /// application process, which did not know yet, made none.
+    pub(crate) fn hear_of_sections(&mut self, ap: ApId, accesses: &mut [LocalAccesses]) {
+        for a in accesses.iter_mut().filter(|a| a.kind == LocalKind::Section) {
+            let delegation = self.delegations.by_object.get_mut(&a.object);
+            match delegation.filter(|d| d.ap == ap) {
+                Some(d) => d.reported = d.reported.max(a.version),
+                None => (a.from_version, a.version) = (0, 0),
+            }
+        }
+    }
+
     /// What an application process made of an object that is delegated to it.
     pub(crate) fn returned(&mut self, cx: &mut Context, ap: ApId, back: &Return) {
         let object = back.object;
         let current = |d: &&mut Delegation| d.ap == ap && d.number == back.delegation;
         let Some(d) = self.delegations.by_object.get_mut(&object).filter(current) else {
-            // It was taken from the application process, which knows.
+            // It was taken from the application process.
+            if back.in_section {
+                section_ended(cx, ap, object, 0);
+            }
             return;
         };
         let (Ok(place), Some(o)) = (
@@ -102,6 +131,8 @@ impl Owner {
             o.write(place.bytes_of(*range).start, data, false);
         }
         o.version = o.version.max(back.version);
+        let holder = (back.in_section && !back.kept).then_some(ap);
+        o.lock.resume(back.epoch, holder);
         let waiting = self.delegations.waiting.remove(&object);
         let waiting = waiting.unwrap_or_default();
         if back.kept {
@@ -129,6 +160,11 @@ impl Owner {
         if let Some(d) = self.delegations.by_object.remove(&object) {
             let wanted = Wanted::Lost;
             cx.output(recall(&d, object, wanted));
+            if let Some(o) = self.objects.get_mut(&object) {
+                o.lock.skip_epochs();
+                // What was recorded and is lost is no version of anything else.
+                o.version = o.version.max(d.reported);
+            }
             let waiting = self.delegations.waiting.remove(&object);
             self.resume(cx, waiting.unwrap_or_default());
         }

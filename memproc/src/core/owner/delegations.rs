@@ -29,6 +29,8 @@ pub(super) struct Delegation {
     pub(super) asked_all: bool,
     /// Since when something is asked for.
     pub(super) since: Nanos,
+    /// The highest version that a section of the application process made, as far as it was reported.
+    pub(super) reported: u64,
 }
 
 /// An access that waits for the return of its object.
@@ -88,6 +90,7 @@ impl Delegations {
             asked: Vec::new(),
             asked_all: false,
             since: now,
+            reported: 0,
         };
         self.by_object.insert(object, delegation);
         self.granted

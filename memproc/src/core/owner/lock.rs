@@ -7,6 +7,9 @@ use dosmos_proto::ApId;
 
 use crate::core::effects::Caller;
 
+/// More sections than there are of an object while it is delegated once.
+const SECTIONS_OF_A_DELEGATION: u64 = 1 << 32;
+
 /// An acquire: of which application process, and where the response goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Acquirer {
@@ -62,6 +65,20 @@ impl Lock {
         self.holder = Some(ap);
         self.releasing = false;
         self.epoch
+    }
+
+    /// The object was delegated, and its last section there was number `epoch`; `holder` is in it.
+    pub(super) fn resume(&mut self, epoch: u64, holder: Option<ApId>) {
+        self.epoch = self.epoch.max(epoch);
+        if holder.is_some() {
+            self.holder = holder;
+        }
+    }
+
+    /// The object was delegated and is not coming back, and nobody knows how many sections there were: later ones have
+    /// higher numbers.
+    pub(super) fn skip_epochs(&mut self) {
+        self.epoch += SECTIONS_OF_A_DELEGATION;
     }
 
     /// Whether `ap` may write and release in `epoch`.

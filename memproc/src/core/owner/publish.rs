@@ -219,11 +219,7 @@ impl Owner {
         }
         o.discard();
         let version = o.version;
-        let from = cx.cluster.mp_of(ap).unwrap_or(cx.me());
-        let mut record = of_owner(cx, cx.record(ap, cx.now, Op::Release, object), from);
-        record.flags.failed = true;
-        record.version = version;
-        cx.trace(Item::Record(record));
+        section_ended(cx, ap, object, version);
         self.pass_on(cx, object);
     }
 
@@ -279,4 +275,13 @@ impl Owner {
             }
         }
     }
+}
+
+/// Records that the owner ended a section without a release.
+pub(super) fn section_ended(cx: &mut Context, ap: ApId, object: ObjectId, version: u64) {
+    let from = cx.cluster.mp_of(ap).unwrap_or(cx.me());
+    let mut record = of_owner(cx, cx.record(ap, cx.now, Op::Release, object), from);
+    record.flags.failed = true;
+    record.version = version;
+    cx.trace(Item::Record(record));
 }

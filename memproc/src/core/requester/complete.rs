@@ -3,15 +3,16 @@
 
 use bytes::Bytes;
 use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
+use dosmos_trace::Op;
 
 use super::copies::Copy;
 use super::pending::{Acquire, Barrier, Kind, Operation, Read};
-use super::records::{hand_over, local_record, report, report_write};
+use super::records::{hand_over, local_records, report, report_write};
 use super::role::Requester;
 use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{Cost, Item, Keep, LocalAccesses, Reply, Response};
+use crate::core::messages::{Cost, Delegated, Item, Keep, LocalAccesses, Reply, Response, Return};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -88,7 +89,7 @@ impl Requester {
         &mut self,
         cx: &mut Context,
         number: u64,
-        (version, data, copy, delegation): (u64, Bytes, bool, Option<u64>),
+        (version, data, copy, delegation): (u64, Bytes, bool, Option<Delegated>),
         cost: Cost,
     ) {
         let Some(&Operation {
@@ -171,8 +172,32 @@ impl Requester {
     pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
         for accesses in accesses {
             self.caches.holders.used(accesses.object, ap);
-            let record = local_record(cx, ap, accesses);
-            record.into_iter().for_each(|r| cx.trace(Item::Record(r)));
+            local_records(cx, ap, accesses);
+        }
+    }
+
+    /// An application process is in a section of an object that it had to itself and gives back: the section goes on as
+    /// one that the owner granted, if the object was not taken away before.
+    pub(crate) fn section_goes_on(
+        &mut self,
+        cx: &mut Context,
+        ap: ApId,
+        back: &Return,
+        current: bool,
+    ) {
+        let mut record = cx.record(ap, cx.now, Op::Acquire, back.object);
+        record.peer = cx.me();
+        record.version = if current { back.version } else { 0 };
+        cx.trace(Item::Record(record));
+        if current {
+            let section = Section {
+                epoch: back.epoch,
+                wrote: false,
+                owner: cx.me(),
+                lost: false,
+            };
+            let session = self.sessions.get_mut(ap);
+            session.sections.insert(back.object, section);
         }
     }
 

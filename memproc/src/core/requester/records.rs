@@ -6,22 +6,44 @@ use dosmos_trace::{Op, Record};
 
 use super::pending::{Kind, Operation, Write};
 use crate::core::context::Context;
-use crate::core::messages::{Cost, Item, LocalAccesses, Reply};
+use crate::core::messages::{Cost, Item, LocalAccesses, LocalKind, Reply};
 
-/// The one record of accesses of a kind that an application process served itself.
-pub(super) fn local_record(cx: &Context, ap: ApId, accesses: &LocalAccesses) -> Option<Record> {
-    let place = cx.variables.place(cx.cluster, accesses.object).ok()?;
-    let op = if accesses.writes { Op::Write } else { Op::Read };
-    let mut record = cx.record(ap, accesses.first, op, accesses.object);
-    // The library reports every 50 ms, long before a count could exceed this.
-    record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
-    record.bytes = accesses.bytes;
-    record.duration = accesses.last - accesses.first;
-    record.peer = place.owner;
-    record.flags.optimized = !accesses.writes && place.owner != cx.me();
-    record.flags.in_process = true;
-    record.version = accesses.version;
-    Some(record)
+/// The records of accesses of a kind that an application process served itself: one, of sections two.
+pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses) {
+    let Ok(place) = cx.variables.place(cx.cluster, accesses.object) else {
+        return;
+    };
+    let (me, owner) = (cx.me(), place.owner);
+    let mut trace = |op: Op, version: u64| {
+        let mut record = cx.record(ap, accesses.first, op, accesses.object);
+        // The library reports every 50 ms, long before a count could exceed this.
+        record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
+        record.bytes = accesses.bytes;
+        record.duration = accesses.last - accesses.first;
+        record.peer = owner;
+        record.flags.optimized = op == Op::Read && owner != me;
+        record.flags.in_process = true;
+        record.version = version;
+        if accesses.kind == LocalKind::Section {
+            // By the clock of this process: what it heard before is published by this, what comes with it is not.
+            let until = cx.now - Nanos(1);
+            record.start = if op == Op::Release {
+                until
+            } else {
+                accesses.first.min(until)
+            };
+            record.duration = (accesses.last.min(until)) - record.start;
+        }
+        cx.trace(Item::Record(record));
+    };
+    match accesses.kind {
+        LocalKind::Read => trace(Op::Read, accesses.version),
+        LocalKind::Write => trace(Op::Write, accesses.version),
+        LocalKind::Section => {
+            trace(Op::Acquire, accesses.from_version);
+            trace(Op::Release, accesses.version);
+        }
+    }
 }
 
 /// The record of a write that travelled with the release of its section.

@@ -39,6 +39,7 @@ impl Sim {
                 working: [0; 4],
                 wrote: None,
                 zombie: true,
+                entered: None,
             });
             return;
         }
@@ -51,6 +52,7 @@ impl Sim {
             working: [now; 4],
             wrote: None,
             zombie: false,
+            entered: None,
         });
         self.must(
             other.is_none(),

@@ -41,6 +41,8 @@ impl Sim {
         had.into_iter().for_each(|o| self.fall_back(a, o));
         self.aps[a].held.clear();
         self.aps[a].edits.clear();
+        self.aps[a].quiet.clear();
+        (self.aps[a].sent, self.aps[a].published) = (0, 0);
         self.aps[a].holding = None;
         let pending = std::mem::take(&mut self.aps[a].pending);
         for pending in pending.into_values() {
@@ -86,10 +88,12 @@ impl Sim {
     /// What it did itself and told nobody is recorded nowhere.
     fn forget_hits(&mut self, a: usize) {
         for (object, held) in &mut self.aps[a].held {
-            let (read, written) = held.take_hits();
+            let served = held.take_served();
             let done = self.done.entry(self.objects[*object].id).or_default();
-            done.reads -= read.map_or(0, |h| h.count);
-            done.writes -= written.map_or(0, |h| h.count);
+            done.reads -= served.reads.count;
+            done.writes -= served.writes.count;
+            done.acquires -= served.sections.count;
+            done.releases -= served.sections.count;
         }
     }
 
@@ -110,6 +114,16 @@ impl Sim {
             *holder = None;
         }
         h.zombie = true;
+    }
+
+    pub(super) fn is_uncertain(&self, object: usize) -> bool {
+        matches!(
+            self.objects[object].kind,
+            Kind::Locked {
+                uncertain: true,
+                ..
+            }
+        )
     }
 
     pub(super) fn make_uncertain(&mut self, object: usize) {

@@ -35,17 +35,30 @@ impl Sim {
     pub(super) fn report(&mut self, a: usize) {
         let mut reads = Vec::new();
         for (object, held) in &mut self.aps[a].held {
-            let (read, written) = held.take_hits();
-            for (hits, writes) in [(read, false), (written, true)] {
-                reads.extend(hits.map(|hits| LocalAccesses {
-                    object: self.objects[*object].id,
-                    writes,
-                    count: hits.count,
-                    first: self.c.now,
-                    last: self.c.now,
-                    bytes: hits.bytes,
-                    version: hits.version,
-                }));
+            let served = held.take_served();
+            let (from_version, version) = served.sections.versions;
+            let sections = held::Hits {
+                count: served.sections.count,
+                bytes: 0,
+                version,
+            };
+            for (hits, kind) in [
+                (served.reads, LocalKind::Read),
+                (served.writes, LocalKind::Write),
+                (sections, LocalKind::Section),
+            ] {
+                if hits.count > 0 {
+                    reads.push(LocalAccesses {
+                        object: self.objects[*object].id,
+                        kind,
+                        count: hits.count,
+                        first: self.c.now,
+                        last: self.c.now,
+                        bytes: hits.bytes,
+                        version: hits.version,
+                        from_version,
+                    });
+                }
             }
         }
         if !reads.is_empty() {
@@ -127,6 +140,126 @@ impl Sim {
         }
     }
 
+    /// A section of an object that the process has to itself, if it has; nobody else hears of it.
+    pub(super) fn enter(&mut self, a: usize, object: usize) -> bool {
+        self.fill_streams();
+        let held = self.aps[a].held.entry(object).or_default();
+        let Some((content, entered)) = held.begin_section() else {
+            return false;
+        };
+        let content = number(content);
+        self.say(|| format!("ap{a} enters v{object} itself, epoch {}", entered.epoch));
+        self.check_version(a, object, entered.version);
+        // Others may know that the object was taken from it.
+        self.aps[a].doubtful = self.is_taken(a, object);
+        self.granted(a, object, entered.epoch);
+        let sure = !self.objects[object].fell_back && !self.is_uncertain(object);
+        if let Some(h) = &mut self.aps[a].holding {
+            h.entered = Some(entered);
+            let expected = h.working[0];
+            let current = h.zombie || !sure || content == expected;
+            self.must(
+                current,
+                &format!("ap{a} found {content} in v{object}, not {expected}"),
+            );
+        }
+        true
+    }
+
+    /// Whether it was said that an object was taken from a process, which has not heard it.
+    fn is_taken(&self, a: usize, object: usize) -> bool {
+        let id = self.objects[object].id;
+        let mut told = self.aps[a].stream.iter();
+        told.any(|(told, _)| matches!(told, Told::Recall(of, _, Wanted::Lost) if *of == id))
+    }
+
+    /// What a process does in a section that it began itself: something else, or it ends it.
+    pub(super) fn go_on_inside(&mut self, a: usize, object: usize) {
+        let other = self.rng.random_range(0..self.objects.len());
+        match self.rng.random_range(0..3) {
+            0 if other != object => self.ask_read(a, other),
+            0 => {}
+            _ => self.leave(a, object),
+        }
+    }
+
+    /// The end of such a section.
+    fn leave(&mut self, a: usize, object: usize) {
+        let holding = self.aps[a].holding.take();
+        let Some((zombie, entered)) = holding.and_then(|h| Some((h.zombie, h.entered?))) else {
+            return;
+        };
+        let number = self.rng.random_bool(0.7).then_some(self.next_number);
+        self.next_number += u64::from(number.is_some());
+        let unpublished = self.aps[a].sent != self.aps[a].published;
+        let held = self.aps[a].held.entry(object).or_default();
+        if let Some(back) = unpublished.then(|| held.give_back()).flatten() {
+            self.send_back(a, object, back);
+        }
+        let held = self.aps[a].held.entry(object).or_default();
+        let writes = held::Hits {
+            count: u64::from(number.is_some()),
+            bytes: ELEMENTS * 8,
+            version: entered.version,
+        };
+        let change = number.map(|n| move |content: &mut Bytes| *content = elements(&[n; 4]));
+        let ended = held.end_section(entered, (held::Hits::default(), writes), change);
+        if let Kind::Locked {
+            history, holder, ..
+        } = &mut self.objects[object].kind
+        {
+            history.extend(number);
+            if !zombie {
+                *holder = None;
+            }
+            if number.is_some() && !zombie {
+                self.aps[a].own.insert(object, history.len() as u64 - 1);
+            }
+        }
+        self.say(|| {
+            format!(
+                "ap{a} leaves v{object} {}, writes {number:?}",
+                if ended.is_some() {
+                    "itself"
+                } else {
+                    "by message"
+                }
+            )
+        });
+        if let Some((version, ..)) = ended {
+            for done in [
+                Doing::Acquire { object },
+                Doing::Release {
+                    object,
+                    epoch: 0,
+                    number,
+                    writes: false,
+                },
+            ] {
+                self.count(done);
+            }
+            if number.is_some() {
+                self.count(Doing::SectionWrite { object });
+            }
+            self.check_version(a, object, version);
+            if let (Kind::Locked { history, .. }, false) = (&self.objects[object].kind, zombie) {
+                // Others may learn of it when the process next communicates.
+                let last = history.len() as u64 - 1;
+                self.aps[a].quiet.insert(object, last);
+            }
+            return;
+        }
+        let rest = number.map(|n| written(0, elements(&[n; 4]), 1));
+        let request = release_with(self.objects[object].id, Some(entered.epoch), rest);
+        let doing = Doing::Release {
+            object,
+            epoch: entered.epoch,
+            number,
+            writes: number.is_some(),
+        };
+        self.ask(a, request, doing);
+    }
+
     /// Ends the oldest edit of a process, if it has one open.
     pub(super) fn finish_edit(&mut self, a: usize) -> bool {
         if self.aps[a].edits.is_empty() {
@@ -156,6 +289,9 @@ impl Sim {
     /// Sends what goes back to an owner, after what was counted.
     pub(super) fn send_back(&mut self, a: usize, object: usize, back: Back<Bytes>) {
         self.report(a);
+        if back.in_section {
+            self.count(Doing::Acquire { object });
+        }
         let part = |content: &Bytes, (first, end): (u32, u32)| {
             let range = first as usize * 8..end as usize * 8;
             (first, content.slice(range))
@@ -175,17 +311,29 @@ impl Sim {
             kept,
             parts,
             served: back.served,
+            epoch: back.epoch,
+            in_section: back.in_section,
         };
         self.c.ask(a as u32, Request::Return(vec![back]));
     }
 
     /// An object is taken from a process that had it to itself.
     pub(super) fn fall_back(&mut self, a: usize, object: usize) {
+        self.taken_away(a, object);
+        let ap = &mut self.aps[a];
+        for list in [&mut ap.seen, &mut ap.own, &mut ap.versions, &mut ap.quiet] {
+            list.remove(&object);
+        }
+    }
+
+    /// Others see an object without what a process that had it to itself did not return.
+    fn taken_away(&mut self, a: usize, object: usize) {
         self.disturbed = true;
         self.objects[object].fell_back = true;
-        let ap = &mut self.aps[a];
-        for list in [&mut ap.seen, &mut ap.own, &mut ap.versions] {
-            list.remove(&object);
+        self.make_uncertain(object);
+        let inside = |h: &&mut Holding| h.object == object && h.entered.is_some();
+        if self.aps[a].holding.as_mut().filter(inside).is_some() {
+            self.lose_section(a);
         }
     }
 
@@ -211,9 +359,10 @@ impl Sim {
         for (ap, told) in told {
             if let Told::Recall(id, _, Wanted::Lost) = told {
                 // From now on others see it without what only this process knows.
-                self.disturbed = true;
-                let object = self.objects.iter_mut().find(|o| o.id == id);
-                object.into_iter().for_each(|o| o.fell_back = true);
+                let object = self.objects.iter().position(|o| o.id == id);
+                object
+                    .into_iter()
+                    .for_each(|o| self.taken_away(ap.index(), o));
             }
             self.aps[ap.index()].stream.push_back((told, then.clone()));
         }
@@ -326,8 +475,9 @@ impl Sim {
                 ..
             } => {
                 let content = (!unchanged).then(|| data.clone());
-                if !held.entrust(id, content, *version, *delegation) {
-                    self.send_back(a, object, Back::nothing(*delegation));
+                let Delegated { number, epoch } = *delegation;
+                if !held.entrust(id, content, *version, (number, epoch)) {
+                    self.send_back(a, object, Back::nothing(number));
                 }
             }
             Reply::Granted { version, .. } | Reply::Released { version } => held.confirm(*version),

@@ -16,6 +16,9 @@ impl Sim {
         }
         if let Some(h) = &self.aps[a].holding {
             let object = h.object;
+            if h.entered.is_some() {
+                return self.go_on_inside(a, object);
+            }
             match self.rng.random_range(0..4) {
                 0 => self.ask_read(a, object),
                 1 | 2 => self.section_write(a, object),
@@ -35,7 +38,9 @@ impl Sim {
         }
         match &mut self.objects[object].kind {
             Kind::Locked { .. } if writes => {
-                self.ask(a, acquire(id), Doing::Acquire { object });
+                if !self.enter(a, object) {
+                    self.ask(a, acquire(id), Doing::Acquire { object });
+                }
             }
             Kind::Owned { writer, issued, .. } if *writer == a && writes => {
                 *issued += 1;
@@ -88,13 +93,8 @@ impl Sim {
         let timeout = (self.faults.timeouts && self.rng.random_bool(0.3))
             .then(|| Nanos::from_millis(self.rng.random_range(1..3_000)));
         self.disturbed |= timeout.is_some();
-        if matches!(
-            doing,
-            Doing::Release { .. } | Doing::Barrier { .. } | Doing::Publish
-        ) {
-            self.report(a);
-        }
         if !matches!(doing, Doing::Read { .. } | Doing::Acquire { .. }) {
+            self.report(a);
             self.publish(a);
         }
         // So that records tell what came first.
@@ -111,8 +111,15 @@ impl Sim {
         {
             self.aps[a].held.entry(object).or_default().wrote(id);
         }
+        let ap = &mut self.aps[a];
+        let unpublished = !matches!(
+            doing,
+            Doing::Read { .. } | Doing::Acquire { .. } | Doing::Barrier { .. } | Doing::Publish
+        );
+        ap.sent += u64::from(unpublished);
         let pending = Pending {
             doing,
+            sent: ap.sent,
             written,
             awaited,
             lost: doing.object().is_some_and(|o| self.objects[o].lost),
@@ -126,7 +133,8 @@ impl Sim {
             .filter_map(|(i, o)| match o.kind {
                 Kind::Owned { writer, issued, .. } if writer == a => Some((i, issued)),
                 Kind::Counter { .. } => self.aps[a].own.get(&i).map(|own| (i, *own)),
-                _ => None,
+                Kind::Locked { .. } => self.aps[a].quiet.get(&i).map(|at| (i, *at)),
+                Kind::Owned { .. } => None,
             })
             .collect()
     }
@@ -276,6 +284,7 @@ impl Sim {
         }
         let Some(Pending {
             doing,
+            sent,
             written,
             lost,
             ..
@@ -345,8 +354,12 @@ impl Sim {
                             *published = (*published).max(last);
                         }
                         Kind::Counter { published, .. } => *published = (*published).max(seq),
-                        Kind::Locked { .. } => {}
+                        Kind::Locked { returned, .. } => *returned = (*returned).max(seq as usize),
                     }
+                }
+                if let Doing::Release { .. } | Doing::Barrier { .. } | Doing::Publish = doing {
+                    let published = &mut self.aps[a].published;
+                    *published = (*published).max(sent);
                 }
                 self.succeeded(a, doing, &reply);
             }
