@@ -60,7 +60,7 @@ struct Pending<K> {
     deadline: Duration,
     expires: Nanos,
     ticket: Option<K>,
-    /// Publishes so many of the writes and releases that were submitted.
+    /// It publishes the writes and releases up to this number of them.
     publishes: Option<u64>,
 }
 

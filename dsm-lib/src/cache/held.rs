@@ -208,7 +208,7 @@ impl<C: Clone> Held<C> {
         Some((content, entered))
     }
 
-    /// Ends a section in which so much was read and written, if it is still one of this process's own: `change` is
+    /// Ends a section, with its reads and writes, if it is still one of this process's own: `change` is
     /// what it wrote. The version that this makes, whether it is the first access since the last
     /// [`take_served`](Self::take_served), and whether there is something to publish that was not before.
     pub(crate) fn end_section(

@@ -218,7 +218,7 @@ impl<T: Element> Slot<T> {
         Some((values.to_vec(), entered))
     }
 
-    /// Ends a section in which so much was read and written, if it is still one of this process's own: `change`
+    /// Ends a section, with its reads and writes, if it is still one of this process's own: `change`
     /// is what it wrote. The version that this makes.
     pub(crate) fn end_section(
         &self,
