@@ -5,7 +5,8 @@
 //! finds no copy, because process 0 writes the object before each (writes are not in the measurement);
 //! a `copy_read` finds one. `section_writes` is an acquire, a thousand writes of an element and the release. What is
 //! done without a message is measured a thousand at a time, at an object that the process has to itself: `own_gets`,
-//! `own_sets`, and `own_reads` and `own_edits` of all its elements.
+//! `own_sets`, `own_reads` and `own_edits` of all its elements, and `own_sections`: an acquire, a write of an element and
+//! the release.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -130,6 +131,14 @@ impl Latency {
         lines.push(self.measure("own", "edits", nothing, || {
             for _ in 0..BATCH {
                 own.edit()?.finish()?;
+            }
+            Ok(())
+        })?);
+        lines.push(self.measure("own", "sections", nothing, || {
+            for i in 0..BATCH {
+                let mut section = own.acquire()?;
+                section.set(black_box(i) % self.elements, 1.0)?;
+                section.release()?;
             }
             Ok(())
         })?);
