@@ -31,7 +31,7 @@ impl Navigation {
         self.place.screen = screen;
     }
 
-    /// Shows something else in the same view, which is no step on the way.
+    /// Shows something else in the same view. Esc does not return to what was shown before.
     pub(super) fn replace(&mut self, place: Place) {
         self.place = place;
     }

@@ -64,7 +64,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     }
 }
 
-/// The entry at `y` of a list in `area`, below its titles; `visible` are the entries seen where there is room for so many.
+/// The entry at `y` of a list in `area`, below its titles; `visible` gives the entries seen from the number of rows.
 fn row(area: Rect, titles: usize, visible: impl Fn(usize) -> Range<usize>, y: u16) -> Option<Hit> {
     let at = usize::from(y.checked_sub(area.y)?).checked_sub(titles)?;
     let seen = usize::from(area.height).saturating_sub(titles);
