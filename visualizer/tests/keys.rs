@@ -26,14 +26,14 @@ fn filter(state: &State) -> Filter {
 fn digits_and_tab_choose_the_screen() {
     let mut state = after(&support::finished(), SIZE, &[]);
     for screen in Screen::ALL {
-        assert_eq!(state.place.screen, screen);
+        assert_eq!(state.navigation.screen(), screen);
         state.handle(Action::NextScreen);
     }
-    assert_eq!(state.place.screen, Screen::Overview);
+    assert_eq!(state.navigation.screen(), Screen::Overview);
     state.handle(Action::PreviousScreen);
-    assert_eq!(state.place.screen, Screen::Health);
+    assert_eq!(state.navigation.screen(), Screen::Health);
     state.handle(Action::Show(Screen::Variables));
-    assert_eq!(state.place.screen, Screen::Variables);
+    assert_eq!(state.navigation.screen(), Screen::Variables);
 }
 
 #[test]
@@ -41,21 +41,22 @@ fn enter_drills_from_variable_to_process_and_escape_returns() {
     let source = support::finished();
     let keys = [Action::Show(Screen::Variables), Action::Down, Action::Enter];
     let mut state = after(&source, SIZE, &keys);
-    assert_eq!(state.place.screen, Screen::Histogram);
+    assert_eq!(state.navigation.screen(), Screen::Histogram);
     assert_eq!(filter(&state).variables, [SUM]);
     state.handle(Action::Enter);
     answer(&mut state, &source);
-    assert_eq!(state.place.screen, Screen::VariableHistory);
-    assert_eq!(state.lanes.len(), 4);
+    assert_eq!(state.navigation.screen(), Screen::VariableHistory);
+    assert_eq!(state.charts.lanes().len(), 4);
     state.handle(Action::Down);
     state.handle(Action::Down);
     state.handle(Action::Enter);
     answer(&mut state, &source);
-    assert_eq!(state.place.screen, Screen::ProcessHistory);
+    assert_eq!(state.navigation.screen(), Screen::ProcessHistory);
     assert_eq!(filter(&state).aps, [ApId(2)]);
     assert!(
         state
-            .lanes
+            .charts
+            .lanes()
             .iter()
             .any(|l| matches!(l.key, LaneKey::Barrier(_)))
     );
@@ -65,33 +66,33 @@ fn enter_drills_from_variable_to_process_and_escape_returns() {
         Screen::Variables,
     ] {
         state.handle(Action::Back);
-        assert_eq!(state.place.screen, screen);
+        assert_eq!(state.navigation.screen(), screen);
     }
     state.handle(Action::Back);
-    assert_eq!(state.place.screen, Screen::Variables);
+    assert_eq!(state.navigation.screen(), Screen::Variables);
 }
 
 #[test]
 fn a_process_of_the_tree_opens_its_history_and_a_group_folds() {
     let source = support::finished();
     let mut state = after(&source, SIZE, &[]);
-    let open = state.tree.len();
+    let open = state.tree.rows().len();
     state.handle(Action::Down);
     state.handle(Action::Enter);
-    assert_eq!(state.tree.len(), open - 5);
+    assert_eq!(state.tree.rows().len(), open - 5);
     state.handle(Action::Enter);
-    assert_eq!(state.tree.len(), open);
+    assert_eq!(state.tree.rows().len(), open);
     state.handle(Action::Down);
     state.handle(Action::Enter);
     assert_eq!(
-        state.place.screen,
+        state.navigation.screen(),
         Screen::Overview,
         "a memory process has no history"
     );
     state.handle(Action::Down);
     state.handle(Action::Enter);
-    assert_eq!(state.place.process, Some(ApId(0)));
-    assert_eq!(state.place.screen, Screen::ProcessHistory);
+    assert_eq!(state.navigation.place().process, Some(ApId(0)));
+    assert_eq!(state.navigation.screen(), Screen::ProcessHistory);
 }
 
 #[test]
@@ -102,18 +103,18 @@ fn the_selection_stays_on_its_variable_when_the_order_changes() {
         SIZE,
         &[Action::Show(Screen::Variables), Action::Down],
     );
-    let selected = |s: &State| s.variables[s.variable_list.selected].id;
+    let selected = |s: &State| s.variables.rows()[s.variables.position()].id;
     assert_eq!(selected(&state), SUM);
     for _ in SortKey::ALL {
         state.handle(Action::Sort);
         answer(&mut state, &source);
         assert_eq!(selected(&state), SUM);
     }
-    assert_eq!(state.sort, SortKey::Name);
+    assert_eq!(state.variables.sort(), SortKey::Name);
     state.handle(Action::Reverse);
     answer(&mut state, &source);
     assert_eq!(selected(&state), SUM);
-    assert_eq!(state.variable_list.selected, 0);
+    assert_eq!(state.variables.position(), 0);
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn a_live_window_follows_the_end_until_one_looks_back() {
     let late = support::live(Nanos(400_000_000));
     let keys = [Action::Show(Screen::Histogram), Action::ZoomIn];
     let mut state = after(&early, SIZE, &keys);
-    let shown = |s: &State| s.window.resolve(s.data.extent());
+    let shown = |s: &State| s.timeline.window().resolve(s.data.extent());
     let before = shown(&state);
     answer(&mut state, &late);
     assert!(shown(&state).from > before.from, "it follows");
@@ -204,7 +205,7 @@ fn pause_holds_the_picture_but_not_the_keys() {
     assert_eq!(state.data.catalog.records, records);
     state.handle(Action::ZoomIn);
     answer(&mut state, &late);
-    let drawn = state.data.histogram.as_ref().unwrap();
+    let drawn = state.charts.histogram().unwrap();
     assert_eq!(
         Some(drawn.answer.range),
         filter(&state).range,
@@ -221,11 +222,11 @@ fn an_answer_to_an_old_question_is_not_shown() {
     let mut state = after(&source, SIZE, &[Action::Show(Screen::Histogram)]);
     let old = state.request();
     state.handle(Action::NextTarget);
-    assert!(state.data.histogram.is_none());
+    assert!(state.charts.histogram().is_none());
     let run = dosmos_client::Run::of(std::sync::Arc::new(source), "");
     let update = dosmos_visualizer::tui::answer_once(run, old);
     state.apply(futures::executor::block_on(update));
-    assert!(state.data.histogram.is_none());
+    assert!(state.charts.histogram().is_none());
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn rates_are_those_of_the_last_seconds() {
     let mut state = after(&support::live(Nanos(100_000_000)), SIZE, &[]);
     answer(&mut state, &support::live(Nanos(300_000_000)));
     // 20 sweeps of 56 accesses in 0.2 s.
-    let rate = state.tree[0].figures.rate.unwrap();
+    let rate = state.tree.rows()[0].figures.rate.unwrap();
     assert!((rate - 5_600.0).abs() < 1.0, "{rate}");
 }
 
@@ -265,42 +266,48 @@ fn commands_choose_variables_windows_and_what_is_recorded() {
     state.command("variable residual[0]");
     answer(&mut state, &live);
     answer(&mut state, &live);
-    assert_eq!(state.place.screen, Screen::VariableHistory);
+    assert_eq!(state.navigation.screen(), Screen::VariableHistory);
     assert_eq!(
-        (state.place.variable, state.place.object),
+        (
+            state.navigation.place().variable,
+            state.navigation.place().object
+        ),
         (Some(SUM), Some(0))
     );
     state.command("variable nowhere");
     answer(&mut state, &live);
-    let said = state.message.clone().unwrap();
+    let said = state.output.message().cloned().unwrap();
     assert!(said.bad && said.text.contains("nowhere"), "{said:?}");
     state.command("goto 0.1");
-    assert_eq!(state.cursor, Some(Nanos(support::START + 100_000_000 + 1)));
+    assert_eq!(
+        state.timeline.cursor(),
+        Some(Nanos(support::START + 100_000_000 + 1))
+    );
     state.command("record op=write");
-    let [Effect::Record(selection)] = &state.take_effects()[..] else {
+    let [Effect::Record(selection)] = &state.output.take_effects()[..] else {
         panic!("no order");
     };
     assert_eq!(selection.ops, [Op::Write]);
     state.command("save x.png");
-    assert!(state.take_effects().is_empty() && state.message.unwrap().bad);
+    assert!(state.output.take_effects().is_empty() && state.output.message().unwrap().bad);
 
     let mut over = after(&support::finished(), SIZE, &[]);
     over.command("record off");
-    assert!(over.take_effects().is_empty() && over.message.unwrap().bad);
+    assert!(over.output.take_effects().is_empty() && over.output.message().unwrap().bad);
 }
 
 #[test]
 fn a_finding_leads_to_the_history_of_its_variable() {
     let source = support::crowded_lock();
     let mut state = after(&source, SIZE, &[Action::Show(Screen::Findings)]);
-    assert_eq!(state.findings.len(), 1);
+    assert_eq!(state.analysis.findings().len(), 1);
     state.handle(Action::Enter);
     answer(&mut state, &source);
-    assert_eq!(state.place.screen, Screen::VariableHistory);
+    assert_eq!(state.navigation.screen(), Screen::VariableHistory);
     assert_eq!(filter(&state).variables, [SUM]);
-    assert_eq!(state.lanes.len(), 4);
+    assert_eq!(state.charts.lanes().len(), 4);
     state.handle(Action::Back);
-    assert_eq!(state.place.screen, Screen::Findings);
+    assert_eq!(state.navigation.screen(), Screen::Findings);
 }
 
 #[test]
@@ -314,22 +321,25 @@ fn a_click_selects_a_second_one_looks_closer_and_titles_sort() {
     let at = hit(&state, tab.unwrap(), 1).unwrap();
     state.click(at);
     answer(&mut state, &source);
-    assert_eq!(state.place.screen, Screen::Variables);
+    assert_eq!(state.navigation.screen(), Screen::Variables);
     assert_eq!(hit(&state, 5, 4), Some(Hit::Row(1)));
     assert_eq!(hit(&state, 5, 12), None);
     state.click(Hit::Row(1));
-    assert_eq!(state.variable_list.selected, 1);
+    assert_eq!(state.variables.position(), 1);
     state.click(Hit::Row(1));
     answer(&mut state, &source);
-    assert_eq!(state.place.screen, Screen::Histogram);
+    assert_eq!(state.navigation.screen(), Screen::Histogram);
     let Some(Hit::Time(at, None)) = hit(&state, 40, 10) else {
         panic!("the chart is hit");
     };
     state.click(Hit::Time(at, None));
-    assert_eq!(state.cursor, Some(at));
+    assert_eq!(state.timeline.cursor(), Some(at));
     state.handle(Action::Show(Screen::Variables));
     answer(&mut state, &source);
     let title = (0..80).find(|x| hit(&state, *x, 2) == Some(Hit::Column(SortKey::Writes)));
     state.click(hit(&state, title.unwrap(), 2).unwrap());
-    assert_eq!((state.sort, state.reverse), (SortKey::Writes, false));
+    assert_eq!(
+        (state.variables.sort(), state.variables.reverse()),
+        (SortKey::Writes, false)
+    );
 }

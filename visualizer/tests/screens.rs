@@ -102,6 +102,7 @@ fn where_the_time_of_a_process_went() {
     state.data.take_times(&breakdown);
     let of_ap0 = state
         .tree
+        .rows()
         .iter()
         .position(|row| row.node == Node::Ap(ApId(0)));
     state.handle(Action::Top);

@@ -1,14 +1,21 @@
 //! How a command being typed may go on.
 
+use dosmos_proto::Topology;
 use dosmos_trace::Op;
 use dosmos_trace::query::table::SortKey;
 
-use super::State;
 use super::command::{COMMANDS, Entry};
 use super::screen::Screen;
+use super::variables::VariableRow;
+
+/// The names that commands may go on with.
+pub(super) struct Names<'a> {
+    pub(super) variables: &'a [VariableRow],
+    pub(super) topology: &'a Topology,
+}
 
 /// The whole lines that `text` may go on to.
-pub(super) fn completions(text: &str, state: &State) -> Vec<String> {
+pub(super) fn completions(text: &str, names: &Names<'_>) -> Vec<String> {
     let Some((name, rest)) = text.split_once(' ') else {
         let names = COMMANDS.iter().filter(|e| e.name.starts_with(text));
         let space = |e: &Entry| if e.takes.is_empty() { "" } else { " " };
@@ -24,7 +31,7 @@ pub(super) fn completions(text: &str, state: &State) -> Vec<String> {
     // Only the last word goes on, and in it what comes after its last comma.
     let cut = rest.rfind([' ', '=', ',']).map_or(0, |at| at + 1);
     let (kept, word) = rest.split_at(cut);
-    let mut words: Vec<String> = arguments(entry.name, kept, state);
+    let mut words: Vec<String> = arguments(entry.name, kept, names);
     words.retain(|w| w.starts_with(word) && w != word);
     words.sort();
     words.dedup();
@@ -35,9 +42,9 @@ pub(super) fn completions(text: &str, state: &State) -> Vec<String> {
 }
 
 /// What may stand after `kept` in a command.
-fn arguments(command: &str, kept: &str, state: &State) -> Vec<String> {
-    let variables = || state.variables.iter().map(|v| v.name.clone()).collect();
-    let aps = state.data.catalog.topology.application_processes();
+fn arguments(command: &str, kept: &str, names: &Names<'_>) -> Vec<String> {
+    let variables = || names.variables.iter().map(|v| v.name.clone()).collect();
+    let aps = names.topology.application_processes();
     let processes = || aps.iter().map(|ap| ap.name.clone()).collect();
     let ops = || Op::ALL.map(|op| op.to_string()).to_vec();
     let fixed = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
@@ -70,13 +77,16 @@ mod tests {
 
     #[test]
     fn completion_goes_on_with_names_columns_and_operations() {
-        let state = State::default();
-        assert_eq!(completions("re", &state), ["record "]);
-        assert_eq!(completions("sort w", &state), ["sort wait", "sort writes"]);
+        let names = Names {
+            variables: &[],
+            topology: &Topology::default(),
+        };
+        assert_eq!(completions("re", &names), ["record "]);
+        assert_eq!(completions("sort w", &names), ["sort wait", "sort writes"]);
         assert_eq!(
-            completions("record op=read,w", &state),
+            completions("record op=read,w", &names),
             ["record op=read,write"]
         );
-        assert_eq!(completions("nonsense x", &state), Vec::<String>::new());
+        assert_eq!(completions("nonsense x", &names), Vec::<String>::new());
     }
 }

@@ -2,8 +2,9 @@
 //! and what watching costs.
 
 use dosmos_proto::Nanos;
-use dosmos_trace::query::{EmpStatus, ProcessStatus};
+use dosmos_trace::query::{EmpStatus, ProcessStatus, Status};
 
+use super::command;
 use super::data::{Costs, Data};
 
 /// A row.
@@ -78,6 +79,23 @@ pub fn rows(data: &Data, passes: impl Fn(&str) -> bool) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// What is recorded now, as far as the event managers were told by a terminal.
+pub fn recorded(status: &Status) -> String {
+    let managers = status.event_managers.iter();
+    let mut told: Vec<String> = managers
+        .map(|m| match &m.selection {
+            Some(selection) => command::typed(selection),
+            None => "as the cluster file says".to_owned(),
+        })
+        .collect();
+    told.sort();
+    told.dedup();
+    match told.is_empty() {
+        true => "no event manager is running: nothing is being recorded".to_owned(),
+        false => format!("recording: {}", told.join(" / ")),
+    }
 }
 
 fn lag(now: Nanos, p: &ProcessStatus) -> Option<Nanos> {

@@ -1,12 +1,13 @@
 //! Commands carried out.
 
-use dosmos_proto::Nanos;
-use dosmos_trace::query::TimeRange;
+use dosmos_proto::{Nanos, Variable};
 use dosmos_trace::query::table::NamePattern;
 
 use super::command::{self, Command};
-use super::window::Window;
-use super::{Effect, Page, Place, Screen, State};
+use super::health::recorded;
+use super::keys::Action;
+use super::screen::Screen;
+use super::terminal::{Page, State};
 
 impl State {
     /// Does what a typed command says, or says what is wrong with it.
@@ -16,109 +17,74 @@ impl State {
         }
         match command::parse(text) {
             Ok(command) => self.obey(command),
-            Err(why) => self.complain(why.to_string()),
+            Err(why) => self.output.complain(why),
         }
     }
 
     fn obey(&mut self, command: Command) {
+        let extent = self.data.extent();
         match command {
-            Command::Quit => self.quit = true,
+            Command::Quit => self.handle(Action::Quit),
             Command::Help => self.help = Some(Page::Commands),
-            Command::View(screen) => self.show(screen),
+            Command::View(screen) => self.handle(Action::Show(screen)),
             Command::Filter(text) => match NamePattern::parse(&text) {
-                Ok(filter) => {
-                    self.filter = filter;
-                    self.refresh();
-                }
-                Err(why) => self.complain(why.to_string()),
+                Ok(filter) => self.filter_by(filter),
+                Err(why) => self.output.complain(why.to_string()),
             },
-            Command::Sort(key, reverse) => self.sort_by(key, reverse),
-            Command::Variable(name, object) => self.look_at(&name, object),
+            Command::Sort(key, reverse) => self.variables.sort_by(key, reverse),
+            Command::Variable(name, object) => self.look_at(name, object),
             Command::Process(name) => match self.data.catalog.topology.find_ap(&name) {
-                Some(ap) => self.drill(Place {
-                    screen: Screen::ProcessHistory,
-                    process: Some(ap),
-                    ..self.place
+                Some(ap) => self.go(|navigation| {
+                    navigation.drill(navigation.place().process_history(ap));
                 }),
-                None => self.complain(format!("there is no application process called {name}")),
+                None => self
+                    .output
+                    .complain(format!("there is no application process called {name}")),
             },
-            Command::Only(op) => {
-                self.op = None;
-                self.only(op);
-            }
-            Command::GoTo(seconds) => {
-                let extent = self.data.extent();
-                let at = extent.from + nanos(seconds);
-                self.point_at(at.min((extent.to - Nanos(1)).max(extent.from)));
-            }
-            Command::Window(seconds) => self.show_span(nanos(seconds)),
-            Command::Whole => self.window = Window::Whole,
-            Command::Follow => self.window = self.window.following(),
-            Command::Pause => self.pause(),
-            Command::Record(None) => self.say(self.recorded()),
-            Command::Record(Some(selection)) => self.record(selection),
-            Command::Save(file) => self.save(&file),
+            Command::Only(op) => self.charts.only(op),
+            Command::GoTo(seconds) => self.timeline.go_to(extent.from + nanos(seconds), extent),
+            Command::Window(seconds) => self.timeline.show_span(nanos(seconds), extent),
+            Command::Whole => self.handle(Action::Whole),
+            Command::Follow => self.handle(Action::Follow),
+            Command::Pause => self.handle(Action::Pause),
+            Command::Record(None) => self.output.say(recorded(&self.data.status)),
+            Command::Record(Some(_)) if !self.data.catalog.live => self
+                .output
+                .complain("this run has ended: nothing is being recorded"),
+            Command::Record(Some(selection)) => self.output.record(selection),
+            Command::Save(file) => self.output.save(&file),
             Command::Palette(palette) => self.look.palette = palette,
             Command::Ascii(ascii) => self.look.ascii = ascii,
         }
     }
 
-    /// What is recorded now, as far as the event managers were told by a terminal.
-    pub fn recorded(&self) -> String {
-        let managers = self.data.status.event_managers.iter();
-        let mut told: Vec<String> = managers
-            .map(|m| match &m.selection {
-                Some(selection) => command::typed(selection),
-                None => "as the cluster file says".to_owned(),
-            })
-            .collect();
-        told.sort();
-        told.dedup();
-        match told.is_empty() {
-            true => "no event manager is running: nothing is being recorded".to_owned(),
-            false => format!("recording: {}", told.join(" / ")),
+    /// To the history (or, from there, the histogram) of a variable by name; asked for if unknown.
+    fn look_at(&mut self, name: String, object: Option<u32>) {
+        let mut known = self.data.catalog.variables.iter();
+        match known.find(|v| v.spec().name() == name).cloned() {
+            Some(variable) => self.open(&name, object, Some(&variable)),
+            None => self.find = Some((name, object)),
         }
     }
 
-    fn record(&mut self, selection: dosmos_trace::selection::Selection) {
-        if !self.data.catalog.live {
-            return self.complain("this run has ended: nothing is being recorded");
-        }
-        self.say(format!(
-            "changing the selection to: {}",
-            command::typed(&selection)
-        ));
-        self.effects.push(Effect::Record(selection));
-    }
-
-    fn save(&mut self, file: &str) {
-        let known = [".svg", ".csv"];
-        if known.iter().any(|end| file.ends_with(end)) {
-            self.effects.push(Effect::Save(file.into()));
-        } else {
-            self.complain(format!("{file}: the file name must end in .svg or .csv"));
-        }
-    }
-
-    /// A window of this length: around the cursor, or at the end of a live run, or where it is.
-    fn show_span(&mut self, span: Nanos) {
-        let extent = self.data.extent();
-        if span == Nanos::ZERO || span >= extent.length() {
-            return self.window = Window::Whole;
-        }
-        let shown = self.window.resolve(extent);
-        let middle = shown.from + Nanos(shown.length().0 / 2);
-        self.window = match (self.cursor, self.window) {
-            (None, Window::Whole | Window::Latest(_)) => Window::Latest(span),
-            (cursor, _) => {
-                let about = cursor.unwrap_or(middle);
-                let from = (about - Nanos(span.0 / 2)).max(extent.from);
-                Window::Fixed(TimeRange {
-                    from,
-                    to: from + span,
-                })
-            }
+    /// To the history or histogram of the variable found by this name.
+    pub(super) fn open(&mut self, name: &str, object: Option<u32>, found: Option<&Variable>) {
+        let Some(variable) = found else {
+            let text = format!("there is no variable called {name}");
+            return self.output.complain(text);
         };
+        let objects = variable.spec().layout().objects();
+        if object.is_some_and(|o| o >= objects) {
+            let text = format!("{name} has objects 0 to {}", objects - 1);
+            return self.output.complain(text);
+        }
+        let here = self.navigation.place();
+        let history = here.variable_history(variable.id(), object);
+        let to = match here.screen {
+            Screen::Histogram => history.on(Screen::Histogram),
+            _ => history,
+        };
+        self.go(|navigation| navigation.drill(to));
     }
 }
 

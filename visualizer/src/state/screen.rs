@@ -69,6 +69,15 @@ impl Screen {
         )
     }
 
+    /// Entries that a page key moves by on a terminal of this height: what fits, less one.
+    pub(super) fn page(self, height: u16) -> isize {
+        let rows = match self {
+            Self::VariableHistory | Self::ProcessHistory => height / 3,
+            _ => height,
+        };
+        isize::try_from(rows.saturating_sub(8).max(2)).unwrap_or(2) - 1
+    }
+
     /// The one `by` further round.
     pub(super) fn step(self, by: usize) -> Self {
         let at = Self::ALL.iter().position(|s| *s == self).unwrap_or(0);
@@ -87,4 +96,28 @@ pub struct Place {
     pub object: Option<u32>,
     /// The process of the process history; none: the first one.
     pub process: Option<ApId>,
+}
+
+impl Place {
+    /// The same in another view.
+    pub(super) fn on(self, screen: Screen) -> Self {
+        Self { screen, ..self }
+    }
+
+    /// The history of a process.
+    pub(super) fn process_history(self, ap: ApId) -> Self {
+        Self {
+            process: Some(ap),
+            ..self.on(Screen::ProcessHistory)
+        }
+    }
+
+    /// The history of a variable, or of one of its objects.
+    pub(super) fn variable_history(self, variable: VarId, object: Option<u32>) -> Self {
+        Self {
+            variable: Some(variable),
+            object,
+            ..self.on(Screen::VariableHistory)
+        }
+    }
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use dosmos_proto::{ApId, GroupId, MpId, Topology};
 
 use super::data::Data;
+use super::list::{List, Rows};
+use super::screen::Place;
 
 /// What a row of the tree stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,9 +67,53 @@ impl Figures {
     }
 }
 
+/// The tree, with what is selected and folded in it.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    rows: Rows<Row>,
+    folded: BTreeSet<GroupId>,
+}
+
+impl Tree {
+    /// The rows shown.
+    pub fn rows(&self) -> &Rows<Row> {
+        &self.rows
+    }
+
+    /// Where the selected row leads to.
+    pub(super) fn opens(&self, here: Place) -> Option<Place> {
+        match self.rows.selected()?.node {
+            Node::Ap(ap) => Some(here.process_history(ap)),
+            Node::Group(_) | Node::Mp(_) => None,
+        }
+    }
+
+    /// The selection, and the number of rows.
+    pub(super) fn list(&mut self) -> (&mut List, usize) {
+        self.rows.list()
+    }
+
+    /// Folds or unfolds the selected group; whether it is one. The rows follow with the next [`Self::refresh`].
+    pub(super) fn toggle(&mut self) -> bool {
+        let Some(Node::Group(group)) = self.rows.selected().map(|row| row.node) else {
+            return false;
+        };
+        if !self.folded.remove(&group) {
+            self.folded.insert(group);
+        }
+        true
+    }
+
+    /// Works out the rows again, of those that the filter lets through.
+    pub(super) fn refresh(&mut self, data: &Data, passes: impl Fn(&str) -> bool) {
+        let rows = rows(data, &self.folded, passes);
+        self.rows.replace_by_key(rows, |row| row.node);
+    }
+}
+
 /// The rows of the tree, top groups first; of a group its processes, then its sub-groups. Of those whose
 /// names a filter lets through, and what they stand below.
-pub fn rows(data: &Data, folded: &BTreeSet<GroupId>, passes: impl Fn(&str) -> bool) -> Vec<Row> {
+fn rows(data: &Data, folded: &BTreeSet<GroupId>, passes: impl Fn(&str) -> bool) -> Vec<Row> {
     let topology = &data.catalog.topology;
     let figures = Computed::new(data);
     let mut rows = Vec::new();

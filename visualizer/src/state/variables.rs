@@ -1,11 +1,9 @@
 //! The table of variables: one row per variable, summed over its objects. Only the page that is seen
 //! is here.
 
-use dosmos_proto::{MpId, Nanos, VarId, Variable};
+use dosmos_proto::{MpId, Nanos, Topology, VarId, Variable};
 use dosmos_trace::meta::Access;
-use dosmos_trace::query::table::VariableFigures;
-
-use super::data::Data;
+use dosmos_trace::query::table::{Table, VariableFigures};
 
 /// A variable's figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,15 +55,15 @@ impl VariableRow {
     }
 }
 
-/// The rows of the page of the table that is here.
-pub fn rows(data: &Data) -> Vec<VariableRow> {
-    let positions = data.table.offset as usize..;
-    let rows = positions.zip(&data.table.rows);
-    rows.map(|(position, figures)| row(data, position, figures))
+/// The rows of a page of the table.
+pub(super) fn rows(page: &Table, topology: &Topology) -> Vec<VariableRow> {
+    let positions = page.offset as usize..;
+    let rows = positions.zip(&page.rows);
+    rows.map(|(position, figures)| row(topology, position, figures))
         .collect()
 }
 
-fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
+fn row(topology: &Topology, position: usize, figures: &VariableFigures) -> VariableRow {
     let (variable, sums) = (&figures.variable, &figures.sums);
     let mut origins = sums.origins.into_array();
     origins[0] += sums.reads_on_copies;
@@ -75,8 +73,8 @@ fn row(data: &Data, position: usize, figures: &VariableFigures) -> VariableRow {
         name: variable.spec().name().to_owned(),
         layout: layout(variable),
         policy: variable.spec().policy().to_string(),
-        group: data.catalog.topology.group_name(variable.group()),
-        owners: owners(data, variable),
+        group: topology.group_name(variable.group()),
+        owners: owners(topology, variable),
         objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),
         reads_main: sums.counts.reads,
@@ -107,13 +105,10 @@ fn layout(variable: &Variable) -> String {
     }
 }
 
-fn owners(data: &Data, variable: &Variable) -> String {
+fn owners(topology: &Topology, variable: &Variable) -> String {
     let mut owners: Vec<MpId> = variable.owners().to_vec();
     owners.sort_unstable();
     owners.dedup();
-    let names: Vec<String> = owners
-        .iter()
-        .map(|mp| data.catalog.topology.mp_name(*mp))
-        .collect();
+    let names: Vec<String> = owners.iter().map(|mp| topology.mp_name(*mp)).collect();
     names.join(" ")
 }

@@ -8,7 +8,7 @@ use crate::state::{Screen, State};
 /// The numbers on the screen as CSV, with a header line; times in nanoseconds since the start of the run.
 pub fn csv(state: &State) -> String {
     let mut table = Table::default();
-    match state.place.screen {
+    match state.navigation.screen() {
         Screen::Overview => overview(&mut table, state),
         Screen::Variables => variables(&mut table, state),
         Screen::Histogram => histogram(&mut table, state),
@@ -41,7 +41,7 @@ fn overview(table: &mut Table, state: &State) {
         "inter",
         "dropped",
     ]);
-    for row in &state.tree {
+    for row in state.tree.rows().iter() {
         let f = &row.figures;
         let origins = f.origins.unwrap_or_default().map(|n| n.to_string());
         let [local, intra, inter] = origins;
@@ -80,7 +80,7 @@ fn variables(table: &mut Table, state: &State) {
         "intra",
         "inter",
     ]);
-    for v in &state.variables {
+    for v in state.variables.rows() {
         let words = [&v.name, &v.layout, &v.group, &v.owners];
         let mut cells: Vec<String> = words.into_iter().cloned().collect();
         let counts = [
@@ -102,7 +102,7 @@ fn variables(table: &mut Table, state: &State) {
 
 fn histogram(table: &mut Table, state: &State) {
     table.row(["from_ns", "to_ns", "local", "intra", "inter", "cached"]);
-    let Some(charted) = &state.data.histogram else {
+    let Some(charted) = state.charts.histogram() else {
         return;
     };
     let per = charted.scale.per_column.0;
@@ -127,7 +127,7 @@ fn history(table: &mut Table, state: &State) {
         "object",
         "count",
     ]);
-    let Some(charted) = &state.data.history else {
+    let Some(charted) = state.charts.history() else {
         return;
     };
     let catalog = &state.data.catalog;
@@ -161,15 +161,12 @@ fn findings(table: &mut Table, state: &State) {
         "to_ns",
         "advice",
     ]);
-    let Some(analysed) = &state.data.analysed else {
+    let Some(analysed) = state.analysis.part() else {
         return;
     };
     let start = state.data.extent().from.0;
-    for f in state
-        .findings
-        .iter()
-        .map(|&i| &analysed.analysis.findings[i])
-    {
+    for &i in state.analysis.findings().iter() {
+        let f = &analysed.analysis.findings[i];
         let gain = f
             .predicted_gain
             .map_or_else(String::new, |g| format!("{g:.4}"));
@@ -189,7 +186,7 @@ fn findings(table: &mut Table, state: &State) {
 }
 
 fn groups(table: &mut Table, state: &State) {
-    let Some(analysed) = &state.data.analysed else {
+    let Some(analysed) = state.analysis.part() else {
         return;
     };
     let m = &analysed.analysis.groups;
@@ -219,7 +216,7 @@ fn health(table: &mut Table, state: &State) {
         "clock_error_ns",
     ]);
     let lag = |t: Option<dosmos_proto::Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
-    for row in &state.health {
+    for row in state.health.iter() {
         match row {
             HealthRow::Manager(m) => {
                 let (records, lost) = (m.records.to_string(), m.lost.to_string());

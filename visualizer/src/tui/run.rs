@@ -77,7 +77,7 @@ where
             }
             () = &mut cancel => break,
         }
-        for effect in state.take_effects() {
+        for effect in state.output.take_effects() {
             match effect {
                 Effect::Record(selection) => poller.order(selection),
                 Effect::Save(file) => write(&mut state, &file),
@@ -90,9 +90,11 @@ where
 /// Says what became of an order to record something else.
 fn tell(state: &mut State, told: Result<u32, String>) {
     match told {
-        Ok(1) => state.say("1 process records the new selection"),
-        Ok(n) => state.say(format!("{n} processes record the new selection")),
-        Err(why) => state.complain(why),
+        Ok(1) => state.output.say("1 process records the new selection"),
+        Ok(n) => state
+            .output
+            .say(format!("{n} processes record the new selection")),
+        Err(why) => state.output.complain(why),
     }
 }
 
@@ -105,8 +107,10 @@ fn write(state: &mut State, file: &Path) {
         figures::csv(state)
     };
     match std::fs::write(file, content) {
-        Ok(()) => state.say(format!("saved {}", file.display())),
-        Err(e) => state.complain(format!("cannot write {}: {e}", file.display())),
+        Ok(()) => state.output.say(format!("saved {}", file.display())),
+        Err(e) => state
+            .output
+            .complain(format!("cannot write {}: {e}", file.display())),
     }
 }
 

@@ -19,7 +19,8 @@ const FOREGROUND: &str = "#d5d8de";
 /// The screen as a self-contained SVG, without the line of keys.
 pub fn svg(state: &State) -> String {
     let mut state = state.clone();
-    (state.prompt, state.message, state.help) = (None, None, None);
+    (state.prompt, state.help) = (None, None);
+    state.output.clear_message();
     let (width, height) = state.size;
     let drawn = Terminal::new(TestBackend::new(width, height)).and_then(|mut terminal| {
         let theme = Theme::from(state.look);

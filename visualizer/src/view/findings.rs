@@ -13,7 +13,7 @@ use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
-use crate::state::findings::time_lost;
+use crate::state::analysis::time_lost;
 use dosmos_client::{Part, text};
 
 /// Heading, table, detail.
@@ -28,7 +28,7 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let Some(analysed) = &state.data.analysed else {
+    let Some(analysed) = state.analysis.part() else {
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
             Some(_) => "Reading the records …",
@@ -37,7 +37,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     };
     let [top, list, below] = layout(area);
     frame.render_widget(Paragraph::new(heading(state, analysed, theme)), top);
-    if state.findings.is_empty() {
+    if state.analysis.findings().is_empty() {
         let text = match analysed.analysis.findings.len() {
             0 => {
                 "Nothing found that costs time in this part of the run.\nTo choose another part, zoom or move a chart (views 3 to 5) with + - ← →."
@@ -52,7 +52,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 
 /// What was analysed: number of findings, time range, number of records.
 pub(super) fn heading(state: &State, analysed: &Part, theme: Theme) -> Line<'static> {
-    let shown = state.findings.len() as u64;
+    let shown = state.analysis.findings().len() as u64;
     let start = state.data.extent().from;
     let at = |t: dosmos_proto::Nanos| format!("{:.1}", (t - start).as_secs_f64());
     let (from, to) = (at(analysed.range.from), at(analysed.range.to));
@@ -87,9 +87,10 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
     let processes = state.data.catalog.topology.application_processes().len();
-    for i in state.finding_list.visible(state.findings.len(), seen) {
-        let finding = &analysed.analysis.findings[state.findings[i]];
-        let selected = i == state.finding_list.selected;
+    let shown = state.analysis.findings();
+    for i in shown.visible(seen) {
+        let finding = &analysed.analysis.findings[shown[i]];
+        let selected = i == shown.position();
         let (marker, base) = table::selection(selected, theme);
         let lost = time_lost(finding, analysed, processes);
         let gain = finding.predicted_gain.map_or_else(|| "–".to_owned(), share);
@@ -129,7 +130,7 @@ fn who(finding: &Finding) -> String {
 
 /// Everything about the selected finding.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let Some(finding) = state.selected_finding() else {
+    let Some(finding) = state.analysis.selected_finding() else {
         return Vec::new();
     };
     let width = usize::from(area.width).saturating_sub(2);

@@ -35,7 +35,7 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 pub(super) const TITLES: usize = 2;
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let Some(analysed) = &state.data.analysed else {
+    let Some(analysed) = state.analysis.part() else {
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
             Some(_) => "Reading the records …",
@@ -54,7 +54,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 }
 
 fn heading(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
-    let shown = match (matrix.proposes_a_change(), state.proposed) {
+    let shown = match (matrix.proposes_a_change(), state.analysis.proposed()) {
         (false, _) => "current groups; no better ones found".to_owned(),
         (true, false) => "CURRENT groups; Enter: proposed groups".to_owned(),
         (true, true) => "PROPOSED groups; Enter: current groups".to_owned(),
@@ -120,22 +120,23 @@ fn rows(state: &State, matrix: &GroupMatrix, theme: Theme, area: Rect) -> Vec<Li
     let columns: Vec<usize> = columns(matrix)
         .into_iter()
         .filter(|&v| passes(&matrix.variables[v].name))
-        .skip(state.group_column)
+        .skip(state.analysis.column())
         .take(fits)
         .collect();
-    let mut lines = titles(state, matrix, &columns, theme);
-    let order = order(matrix, state.proposed);
+    let proposed = state.analysis.proposed();
+    let mut lines = titles(proposed, matrix, &columns, theme);
+    let order = order(matrix, proposed);
     let seen = usize::from(area.height).saturating_sub(TITLES);
-    for i in state.group_list.visible(order.len(), seen) {
+    for i in state.analysis.processes().visible(order.len(), seen) {
         let ap = order[i];
-        let selected = i == state.group_list.selected;
-        lines.push(row(state, matrix, &columns, ap, selected, theme));
+        let selected = i == state.analysis.processes().selected();
+        lines.push(row(proposed, matrix, &columns, ap, selected, theme));
     }
     lines
 }
 
 fn titles(
-    state: &State,
+    proposed: bool,
     matrix: &GroupMatrix,
     columns: &[usize],
     theme: Theme,
@@ -152,14 +153,14 @@ fn titles(
         let variable = &matrix.variables[v];
         let name = text::right(&variable.name, CELL - 1);
         names.push(Span::styled(format!("{name} "), theme.title()));
-        let groups = of_variable(variable, state.proposed);
+        let groups = of_variable(variable, proposed);
         let moved = variable.today != variable.proposed;
         let its = match groups {
             [] => String::new(),
             [one] => last_part(&group_name(matrix, *one)),
             several => format!("{} groups", several.len()),
         };
-        let mark = if moved && state.proposed { "→" } else { "" };
+        let mark = if moved && proposed { "→" } else { "" };
         let its = text::right(&format!("{mark}{its}"), CELL - 1);
         let style = if moved { theme.wait() } else { theme.faint() };
         owners.push(Span::styled(format!("{its} "), style));
@@ -173,7 +174,7 @@ fn last_part(path: &str) -> String {
 }
 
 fn row(
-    state: &State,
+    proposed: bool,
     matrix: &GroupMatrix,
     columns: &[usize],
     ap: usize,
@@ -182,9 +183,9 @@ fn row(
 ) -> Line<'static> {
     let its = &matrix.aps[ap];
     let (marker, base) = table::selection(selected, theme);
-    let group = of_ap(its, state.proposed);
+    let group = of_ap(its, proposed);
     let moved = its.today != its.proposed;
-    let mark = if moved && state.proposed { "→" } else { "" };
+    let mark = if moved && proposed { "→" } else { "" };
     let place = format!("{mark}{}", group_name(matrix, group));
     let place_style = if moved { theme.wait() } else { theme.faint() };
     let mut spans = vec![
@@ -197,7 +198,7 @@ fn row(
     for &v in columns {
         let n = matrix.accesses.get(ap).and_then(|row| row.get(v));
         let n = n.copied().unwrap_or(0);
-        let owners = of_variable(&matrix.variables[v], state.proposed);
+        let owners = of_variable(&matrix.variables[v], proposed);
         spans.push(cell(n, owners.contains(&group), theme));
     }
     Line::from(spans).style(base)
@@ -218,8 +219,8 @@ fn cell(n: u64, near: bool, theme: Theme) -> Span<'static> {
 
 /// The current and the proposed group of the selected process, and the legend.
 fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
-    let order = order(matrix, state.proposed);
-    let selected = order.get(state.group_list.selected);
+    let order = order(matrix, state.analysis.proposed());
+    let selected = order.get(state.analysis.processes().selected());
     let words = selected.map_or_else(String::new, |&ap| {
         let its = &matrix.aps[ap];
         let today = group_name(matrix, its.today);

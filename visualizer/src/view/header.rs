@@ -35,7 +35,7 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
         }
         facts.push(text::plural(data.catalog.records, "record"));
         let troubles = data.launch.troubles(data.catalog.live);
-        let whole = troubles.is_empty() && data.completeness().is_complete();
+        let whole = troubles.is_empty() && state.completeness().is_complete();
         facts.push(if whole { "complete" } else { "INCOMPLETE" }.to_owned());
     }
     let phase = match (&state.finished, data.catalog.live) {
@@ -77,14 +77,14 @@ fn held_back(state: &State) -> String {
         return " PAUSED ".to_owned();
     }
     let in_time = !matches!(
-        state.place.screen,
+        state.navigation.screen(),
         Screen::Overview | Screen::Variables | Screen::Health
     );
-    if !live || !in_time || state.window.follows() {
+    if !live || !in_time || state.timeline.window().follows() {
         return String::new();
     }
     let extent = state.data.extent();
-    let behind = extent.to - state.window.resolve(extent).to;
+    let behind = extent.to - state.timeline.window().resolve(extent).to;
     format!(" REWOUND {:.1} s ", behind.as_secs_f64())
 }
 
@@ -115,7 +115,7 @@ fn tab_names(width: usize, here: Screen) -> Vec<(Screen, String)> {
 }
 
 fn tabs(state: &State, theme: Theme, width: usize) -> Line<'static> {
-    let here = state.place.screen;
+    let here = state.navigation.screen();
     let mut spans = Vec::new();
     for (screen, name) in tab_names(width, here) {
         let style = if screen == here {
@@ -142,7 +142,7 @@ pub(super) fn tab_at(width: u16, here: Screen, x: u16) -> Option<Screen> {
 
 /// What is missing from what is shown, the worst first.
 fn lacking(state: &State) -> Vec<String> {
-    let c = state.data.completeness();
+    let c = state.completeness();
     let mut items = state.data.launch.troubles(state.data.catalog.live);
     if !c.missing.is_empty() {
         let verb = if c.missing.len() == 1 { "does" } else { "do" };
@@ -222,7 +222,7 @@ pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
     if let Some(prompt) = &state.prompt {
         return typed(prompt, theme, width);
     }
-    if let Some(message) = &state.message {
+    if let Some(message) = state.output.message() {
         let style = if message.bad {
             theme.bad()
         } else {
@@ -236,17 +236,17 @@ pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
 
 /// The line being typed, with the ways to go on or what is wrong with it.
 fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
-    let sign = match prompt.asked {
+    let sign = match prompt.asked() {
         Asked::Filter => '/',
         Asked::Command => ':',
     };
     let mut spans = vec![
-        Span::styled(format!("{sign}{}", prompt.text), theme.title()),
+        Span::styled(format!("{sign}{}", prompt.text()), theme.title()),
         Span::styled(" ", theme.active()),
     ];
     let used: usize = spans.iter().map(Span::width).sum();
     let room = width.saturating_sub(used + 2);
-    if let Some(wrong) = &prompt.wrong {
+    if let Some(wrong) = prompt.wrong() {
         spans.push(Span::styled(
             format!("  {}", text::fit(wrong, room)),
             theme.bad(),
@@ -270,11 +270,11 @@ fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
             spans.push(Span::styled(word, style));
         }
     } else {
-        let hint = match prompt.asked {
+        let hint = match prompt.asked() {
             Asked::Filter => {
                 "  regular expression; ! in front: names that do not match · Enter: keep"
             }
-            Asked::Command => hint(&prompt.text),
+            Asked::Command => hint(prompt.text()),
         };
         spans.push(Span::styled(text::fit(hint, room), theme.faint()));
     }
@@ -289,7 +289,7 @@ fn hint(typed: &str) -> &'static str {
 }
 
 fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
-    let keys: &[(&str, &str)] = match state.place.screen {
+    let keys: &[(&str, &str)] = match state.navigation.screen() {
         Screen::Overview => &[("↑↓", "select"), ("Enter", "details")],
         Screen::Variables => &[
             ("↑↓", "select"),
@@ -346,7 +346,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
         ("?", "help"),
         ("q", "quit"),
     ];
-    if !state.back.is_empty() || state.filter.is_some() {
+    if state.navigation.can_go_back() || state.filter.is_some() {
         always.insert(0, ("Esc", "back"));
     }
     let taken = |(key, does): &(&str, &str)| text::width(key) + text::width(does) + 3;

@@ -12,7 +12,7 @@ use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
-use crate::state::health::{Manager, Process, Row};
+use crate::state::health::{Manager, Process, Row, recorded};
 use dosmos_client::text;
 
 /// Heading, table, detail.
@@ -56,7 +56,7 @@ fn heading(state: &State, theme: Theme) -> Line<'static> {
         Some(rate) if rate > 0.0 => format!(" · this terminal: {}/s", text::bytes(rate as u64)),
         _ => String::new(),
     };
-    let words = format!(" {}{traffic}", state.recorded());
+    let words = format!(" {}{traffic}", recorded(&state.data.status));
     Line::styled(text::fit(&words, usize::from(state.size.0)), theme.title())
 }
 
@@ -78,8 +78,8 @@ fn rows(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     ];
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
-    for i in state.health_list.visible(state.health.len(), seen) {
-        let selected = i == state.health_list.selected;
+    for i in state.health.visible(seen) {
+        let selected = i == state.health.position();
         let (marker, base) = table::selection(selected, theme);
         let cells = match &state.health[i] {
             Row::Manager(m) => manager(m, theme),
@@ -153,7 +153,7 @@ fn process(p: &Process, theme: Theme) -> Vec<(String, Style)> {
 /// More about the selected row.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width).saturating_sub(1);
-    let words = match state.health.get(state.health_list.selected) {
+    let words = match state.health.selected() {
         None => Vec::new(),
         Some(Row::Manager(m)) => {
             let each = m.stored.checked_div(m.records);

@@ -27,7 +27,7 @@ pub(super) fn layout(area: Rect) -> [Rect; 4] {
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let [top, chart, times, legend] = layout(area);
-    let Some(charted) = &state.data.histogram else {
+    let Some(charted) = state.charts.histogram() else {
         frame.render_widget(heading(state, None, theme), top);
         let text = match state.data.catalog.extent {
             None => "No access has been recorded yet.",
@@ -45,18 +45,13 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     };
     axis::draw(frame.buffer_mut(), times, scale, theme.faint());
     let left = area.x + HISTOGRAM_LABEL;
-    axis::cursor(
-        frame.buffer_mut(),
-        chart,
-        left,
-        (scale, state.cursor),
-        theme,
-    );
+    let cursor = state.timeline.cursor();
+    axis::cursor(frame.buffer_mut(), chart, left, (scale, cursor), theme);
     let mut sum = OriginCounts::default();
     for bucket in &histogram.buckets {
         sum.add(bucket);
     }
-    let pointed = axis::column_of(scale, state.cursor);
+    let pointed = axis::column_of(scale, cursor);
     let pointed = pointed.and_then(|at| Some((at, histogram.buckets.get(at)?)));
     let pointed = pointed.map(|(_, bucket)| at_cursor(state, bucket));
     let lines = legend_lines(&sum, pointed, theme);
@@ -65,7 +60,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 
 /// What the column under the cursor counts.
 fn at_cursor(state: &State, bucket: &OriginCounts) -> String {
-    let at = state.cursor.unwrap_or_default() - state.data.extent().from;
+    let at = state.timeline.cursor().unwrap_or_default() - state.data.extent().from;
     format!(
         " at {:.4} s: {} accesses: {} local ({} cached reads), {} intra, {} inter",
         at.as_secs_f64(),
@@ -80,7 +75,8 @@ fn at_cursor(state: &State, bucket: &OriginCounts) -> String {
 /// What is shown: which variable, which operations, which time.
 fn heading(state: &State, scale: Option<Scale>, theme: Theme) -> Paragraph<'static> {
     let catalog = &state.data.catalog;
-    let target = match (state.variable(), state.place.object) {
+    let shown = state.target();
+    let target = match (shown.variable, shown.object) {
         (None, _) => "All variables".to_owned(),
         (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
         (Some(v), None) => catalog.name_of(v),
@@ -96,14 +92,15 @@ pub(super) fn title_line(
     theme: Theme,
 ) -> Line<'static> {
     let ops = state
-        .op
+        .charts
+        .op()
         .map_or_else(|| "all accesses".to_owned(), |op| format!("{op}s only"));
     let end = state.data.extent().to;
     let times = scale.map(|s| {
         let column = axis::column(s);
         format!(" · {} · 1 column = {column}", axis::span(s, end))
     });
-    let follows = match state.data.catalog.live && state.window.follows() {
+    let follows = match state.data.catalog.live && state.timeline.window().follows() {
         true => " · following",
         false => "",
     };

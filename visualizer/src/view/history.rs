@@ -39,33 +39,34 @@ pub(super) fn layout(area: Rect) -> [Rect; 5] {
 /// The lane at a row of the area of lanes.
 pub(super) fn lane_at(state: &State, lanes: Rect, y: u16) -> Option<usize> {
     let seen = usize::from(lanes.height / LANE).max(1);
-    let visible = state.lane_list.visible(state.lanes.len(), seen);
+    let visible = state.charts.lanes().visible(seen);
     let at = visible.start + usize::from(y.checked_sub(lanes.y)? / LANE);
     (at < visible.end).then_some(at)
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let [top, body, times, detail, legend] = layout(area);
-    let scale = state.data.history.as_ref().map(|h| h.scale);
+    let scale = state.charts.history().map(|h| h.scale);
     let heading = title_line(&target(state), state, scale, theme);
     frame.render_widget(Paragraph::new(heading), top);
-    let (Some(scale), false) = (scale, state.lanes.is_empty()) else {
+    let (lanes, cursor) = (state.charts.lanes(), state.timeline.cursor());
+    let (Some(scale), false) = (scale, lanes.is_empty()) else {
         return message(frame, body, &why_empty(state));
     };
     let seen = usize::from(body.height / LANE).max(1);
-    let visible = state.lane_list.visible(state.lanes.len(), seen);
-    let below = state.lanes.len() - visible.end;
+    let visible = lanes.visible(seen);
+    let below = lanes.len() - visible.end;
     for (i, at) in visible.clone().enumerate() {
         let area = Rect {
             y: body.y + LANE * i as u16,
             height: LANE.min(body.height),
             ..body
         };
-        let selected = at == state.lane_list.selected;
-        draw_lane(frame.buffer_mut(), area, &state.lanes[at], selected, theme);
+        let selected = at == lanes.position();
+        draw_lane(frame.buffer_mut(), area, &lanes[at], selected, theme);
     }
     let left = body.x + lane_label(body.width);
-    axis::cursor(frame.buffer_mut(), body, left, (scale, state.cursor), theme);
+    axis::cursor(frame.buffer_mut(), body, left, (scale, cursor), theme);
     times_and_scroll(frame, times, scale, (visible.start, below), theme);
     frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
     frame.render_widget(Paragraph::new(legend_lines(theme)), legend);
@@ -74,8 +75,8 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 /// Whose history is shown.
 fn target(state: &State) -> String {
     let catalog = &state.data.catalog;
-    if state.place.screen == Screen::ProcessHistory {
-        return match state.process() {
+    if state.navigation.screen() == Screen::ProcessHistory {
+        return match state.target().process {
             None => "No process".into(),
             Some(ap) => match catalog.topology.group_of_ap(ap) {
                 None => catalog.topology.ap_name(ap),
@@ -87,7 +88,8 @@ fn target(state: &State) -> String {
             },
         };
     }
-    match (state.variable(), state.place.object) {
+    let shown = state.target();
+    match (shown.variable, shown.object) {
         (None, _) => "No variable".into(),
         (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
         (Some(v), None) => catalog.name_of(v),
@@ -96,14 +98,14 @@ fn target(state: &State) -> String {
 
 fn why_empty(state: &State) -> String {
     let catalog = &state.data.catalog;
-    let of_process = state.place.screen == Screen::ProcessHistory;
+    let of_process = state.navigation.screen() == Screen::ProcessHistory;
     if catalog.extent.is_none() {
         "No access has been recorded yet.".into()
-    } else if state.data.history.is_some() {
+    } else if state.charts.history().is_some() {
         "No access in this time, or none matches the filter. Press 0 for the whole run.".into()
-    } else if !of_process && state.variable().is_none() {
+    } else if !of_process && state.target().variable.is_none() {
         "No variable has been declared yet.".into()
-    } else if of_process && state.process().is_none() {
+    } else if of_process && state.target().process.is_none() {
         "No application process is known yet.".into()
     } else {
         "Loading …".into()
@@ -192,7 +194,7 @@ fn on_the_line(cell: &Cell, theme: Theme) -> (char, Style) {
 
 /// The sums of the selected lane.
 fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
-    let Some(lane) = state.lanes.get(state.lane_list.selected) else {
+    let Some(lane) = state.charts.lanes().selected() else {
         return Line::default();
     };
     let t = lane.totals;
@@ -209,7 +211,7 @@ fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
         parts.push(text::plural(t.acquires, "acquire"));
     }
     parts.push(format!("waited {}", text::time(t.wait)));
-    let pointed = state.cursor.map_or_else(String::new, |at| {
+    let pointed = state.timeline.cursor().map_or_else(String::new, |at| {
         let at = at - state.data.extent().from;
         format!("at {:.6} s · ", at.as_secs_f64())
     });

@@ -1,11 +1,12 @@
 //! What lies under a point of the screen, by the same layouts that draw it.
 
+use std::ops::Range;
+
 use dosmos_proto::Nanos;
 use ratatui::layout::Rect;
 
 use super::areas::body_of;
 use super::{findings, groups, header, health, histogram, history, overview, variables};
-use crate::state::list::List;
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 
@@ -13,34 +14,33 @@ use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     let area = Rect::new(0, 0, state.size.0, state.size.1);
     if y == header::TABS {
-        return header::tab_at(area.width, state.place.screen, x).map(Hit::Screen);
+        return header::tab_at(area.width, state.navigation.screen(), x).map(Hit::Screen);
     }
     let body = body_of(state, area)?;
     if !body.contains((x, y).into()) {
         return None;
     }
-    match state.place.screen {
+    match state.navigation.screen() {
         Screen::Overview => {
             let [tree, ..] = overview::layout(state, body);
-            row(tree, 1, &state.tree_list, state.tree.len(), y)
+            row(tree, 1, |seen| state.tree.rows().visible(seen), y)
         }
         Screen::Variables => {
             let [list, _] = variables::layout(body);
             if y == list.y {
                 return variables::column_at(list.width, x).map(Hit::Column);
             }
-            let matched = usize::try_from(state.data.table.matched).unwrap_or(usize::MAX);
-            row(list, 1, &state.variable_list, matched, y)
+            row(list, 1, |seen| state.variables.visible(seen), y)
         }
         Screen::Histogram => {
             let [_, chart, ..] = histogram::layout(body);
-            let scale = state.data.histogram.as_ref()?.scale;
+            let scale = state.charts.histogram()?.scale;
             let at = instant(scale, x.checked_sub(chart.x + HISTOGRAM_LABEL)?)?;
             Some(Hit::Time(at, None))
         }
         Screen::VariableHistory | Screen::ProcessHistory => {
             let [_, lanes, ..] = history::layout(body);
-            let scale = state.data.history.as_ref()?.scale;
+            let scale = state.charts.history()?.scale;
             let lane = history::lane_at(state, lanes, y);
             match x.checked_sub(lanes.x + lane_label(lanes.width)) {
                 Some(column) => Some(Hit::Time(instant(scale, column)?, lane)),
@@ -49,25 +49,26 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
         }
         Screen::Findings => {
             let [_, list, _] = findings::layout(body);
-            row(list, 1, &state.finding_list, state.findings.len(), y)
+            row(list, 1, |seen| state.analysis.findings().visible(seen), y)
         }
         Screen::Groups => {
             let [_, list, _] = groups::layout(body);
-            let matrix = &state.data.analysed.as_ref()?.analysis.groups;
-            row(list, groups::TITLES, &state.group_list, matrix.aps.len(), y)
+            let matrix = &state.analysis.part()?.analysis.groups;
+            let (all, processes) = (matrix.aps.len(), state.analysis.processes());
+            row(list, groups::TITLES, |seen| processes.visible(all, seen), y)
         }
         Screen::Health => {
             let [_, list, _] = health::layout(body);
-            row(list, 1, &state.health_list, state.health.len(), y)
+            row(list, 1, |seen| state.health.visible(seen), y)
         }
     }
 }
 
-/// The entry at `y` of a list of `length` in `area`, below its titles.
-fn row(area: Rect, titles: usize, list: &List, length: usize, y: u16) -> Option<Hit> {
+/// The entry at `y` of a list in `area`, below its titles; `visible` gives the entries seen from the number of rows.
+fn row(area: Rect, titles: usize, visible: impl Fn(usize) -> Range<usize>, y: u16) -> Option<Hit> {
     let at = usize::from(y.checked_sub(area.y)?).checked_sub(titles)?;
     let seen = usize::from(area.height).saturating_sub(titles);
-    let visible = list.visible(length, seen);
+    let visible = visible(seen);
     let entry = visible.start + at;
     (at < seen && entry < visible.end).then_some(Hit::Row(entry))
 }

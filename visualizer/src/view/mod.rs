@@ -50,7 +50,7 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     frame.render_widget(Paragraph::new(head), top);
     let last = header::footer(state, theme, area.width);
     frame.render_widget(Paragraph::new(last), bottom);
-    match state.place.screen {
+    match state.navigation.screen() {
         _ if !state.data.answered => waiting(frame, body, state),
         Screen::Overview => overview::render(frame, body, state, theme),
         Screen::Variables => variables::render(frame, body, state, theme),

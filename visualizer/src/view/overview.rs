@@ -34,7 +34,7 @@ fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 3] {
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    if state.tree.is_empty() {
+    if state.tree.rows().is_empty() {
         return message(frame, area, "No processes are known yet.");
     }
     let managers = managers(state, theme, area);
@@ -88,10 +88,10 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     }
     let mut lines = vec![titles];
     let seen = usize::from(area.height).saturating_sub(1);
-    let visible = state.tree_list.visible(state.tree.len(), seen);
-    for i in visible {
-        let selected = i == state.tree_list.selected;
-        lines.push(tree_line(state, &state.tree[i], &columns, selected, theme));
+    let rows = state.tree.rows();
+    for i in rows.visible(seen) {
+        let selected = i == rows.position();
+        lines.push(tree_line(state, &rows[i], &columns, selected, theme));
     }
     lines
 }
@@ -210,7 +210,7 @@ fn put_bar(line: &mut Line<'static>, column: usize, origins: [u64; 3], width: us
 /// More about the selected row; of an application process, where its time went, in all and in its longest
 /// phase.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let Some(row) = state.tree.get(state.tree_list.selected) else {
+    let Some(row) = state.tree.rows().selected() else {
         return vec![Line::default()];
     };
     let mut lines = vec![about(state, row)];

@@ -98,7 +98,7 @@ pub(super) fn layout(area: Rect) -> [Rect; 2] {
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let table = &state.data.table;
+    let table = state.variables.page();
     if table.matched == 0 {
         let text = match (&state.filter, table.known) {
             (Some(_), 1..) => "No variable matches the filter.",
@@ -146,12 +146,12 @@ fn fitting(width: usize) -> (Vec<&'static Field>, usize, usize) {
 fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let (fields, name, more) = fitting(usize::from(area.width));
     // Names ascend, figures descend; reversed, the other way round.
-    let arrow = |key: SortKey| match (key == SortKey::Name) != state.reverse {
+    let arrow = |key: SortKey| match (key == SortKey::Name) != state.variables.reverse() {
         true => "▴",
         false => "▾",
     };
     let title = |title: &str, key: Option<SortKey>| match key {
-        Some(key) if key == state.sort => format!("{}{title}", arrow(key)),
+        Some(key) if key == state.variables.sort() => format!("{}{title}", arrow(key)),
         _ => title.to_owned(),
     };
     let mut columns = vec![Column::names(&title("VARIABLE", Some(SortKey::Name)), name)];
@@ -165,11 +165,10 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     }
     let mut lines = vec![table::titles(&columns, theme.title())];
     let seen = usize::from(area.height).saturating_sub(1);
-    let matched = usize::try_from(state.data.table.matched).unwrap_or(usize::MAX);
-    for i in state.variable_list.visible(matched, seen) {
-        let selected = i == state.variable_list.selected;
+    for i in state.variables.visible(seen) {
+        let selected = i == state.variables.position();
         let (marker, base) = table::selection(selected, theme);
-        let Some(row) = state.variable_at(i) else {
+        let Some(row) = state.variables.at(i) else {
             lines.push(Line::styled(format!("{marker}…"), base));
             continue;
         };
@@ -188,23 +187,23 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
 
 /// Where the table stands, and everything about the selected variable.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let table = &state.data.table;
+    let table = state.variables.page();
     let counted = match table.matched == table.known {
         true => format!(
             "{} of {}",
-            text::count(state.variable_list.selected as u64 + 1),
+            text::count(state.variables.position() as u64 + 1),
             text::plural(table.known, "variable")
         ),
         false => format!(
             "{} of {} matching, of {}",
-            text::count(state.variable_list.selected as u64 + 1),
+            text::count(state.variables.position() as u64 + 1),
             text::count(table.matched),
             text::plural(table.known, "variable")
         ),
     };
     let width = usize::from(area.width).saturating_sub(1);
     let counted = Line::styled(format!(" {}", text::fit(&counted, width)), theme.faint());
-    let Some(row) = state.selected_variable() else {
+    let Some(row) = state.variables.selected() else {
         return vec![counted];
     };
     let [local, intra, inter] = row.origins;

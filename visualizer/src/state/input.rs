@@ -1,0 +1,289 @@
+//! What keys, clicks and the wheel do. Where things are on the screen, the view knows.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use dosmos_proto::{ApId, Nanos};
+use dosmos_trace::Op;
+use dosmos_trace::query::table::SortKey;
+
+use super::complete::Names;
+use super::keys::{self, Action};
+use super::list::{List, cycle};
+use super::navigation::Navigation;
+use super::prompt::{Asked, Prompt, Typed};
+use super::screen::{Place, Screen};
+use super::terminal::{Page, State};
+
+/// What lies under the pointer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hit {
+    /// A tab.
+    Screen(Screen),
+    /// An entry of the list shown.
+    Row(usize),
+    /// The title of a column of the table of variables.
+    Column(SortKey),
+    /// An instant on a time axis, and the lane it belongs to.
+    Time(Nanos, Option<usize>),
+}
+
+impl State {
+    /// A key, whatever is on the screen.
+    pub fn key(&mut self, key: KeyEvent) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        self.output.clear_message();
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('c') {
+            self.quit = true;
+        } else if let Some(prompt) = self.prompt.take() {
+            self.type_key(prompt, key.code, control);
+        } else if let Some(action) = keys::action(key) {
+            self.handle(action);
+        }
+    }
+
+    fn type_key(&mut self, mut prompt: Prompt, code: KeyCode, control: bool) {
+        let names = Names {
+            variables: self.variables.rows(),
+            topology: &self.data.catalog.topology,
+        };
+        match prompt.key(code, control, &names) {
+            Typed::More => self.prompt = Some(prompt),
+            Typed::Filter(filter) => {
+                self.filter_by(filter);
+                self.prompt = Some(prompt);
+            }
+            Typed::Closed => {}
+            Typed::Restored(filter) => self.filter_by(filter),
+            Typed::Wrong(why) => self.output.complain(why),
+            Typed::Command(text) => self.command(&text),
+        }
+    }
+
+    /// The left button went down on it. What is selected already is looked at closer.
+    pub fn click(&mut self, hit: Hit) {
+        self.output.clear_message();
+        match hit {
+            Hit::Screen(screen) => self.handle(Action::Show(screen)),
+            Hit::Column(key) => self.variables.sort_or_reverse(key),
+            Hit::Row(at) => match self.list() {
+                (_, length) if at >= length => {}
+                (list, _) if list.selected() == at => self.enter(),
+                (list, _) => list.select(at),
+            },
+            Hit::Time(at, lane) => {
+                let (lanes, length) = self.charts.list();
+                if let Some(lane) = lane.filter(|at| *at < length) {
+                    lanes.select(lane);
+                }
+                self.timeline.point_at(at, self.data.extent());
+            }
+        }
+    }
+
+    /// The wheel turned on it: lists scroll, charts zoom to the pointer.
+    pub fn wheel(&mut self, up: bool, hit: Option<Hit>) {
+        if let Some(Hit::Time(at, _)) = hit {
+            let (extent, live) = (self.data.extent(), self.data.catalog.live);
+            self.timeline.zoom_at(at, up, extent, live);
+        } else {
+            self.step(if up { -3 } else { 3 });
+        }
+    }
+
+    /// Does what a key asks for.
+    pub fn handle(&mut self, action: Action) {
+        let screen = self.navigation.screen();
+        let page = screen.page(self.size.1);
+        match action {
+            Action::Quit => self.quit = true,
+            Action::Help => {
+                self.help = match self.help {
+                    None => Some(Page::Keys),
+                    Some(Page::Keys) => Some(Page::Commands),
+                    Some(Page::Commands) => None,
+                }
+            }
+            Action::Back | Action::Enter if self.help.is_some() => self.help = None,
+            Action::Back => self.go_back(),
+            Action::Enter => self.enter(),
+            Action::Show(screen) => {
+                self.help = None;
+                self.go(|navigation| navigation.show(screen));
+            }
+            Action::NextScreen => self.handle(Action::Show(screen.step(1))),
+            Action::PreviousScreen => {
+                self.handle(Action::Show(screen.step(Screen::ALL.len() - 1)));
+            }
+            Action::Pause => {
+                self.paused = !self.paused;
+                if !self.paused {
+                    // Over the pause a rate would be an average of the past.
+                    self.data.forget_rates();
+                }
+            }
+            Action::Up => self.step(-1),
+            Action::Down => self.step(1),
+            Action::PageUp => self.step(-page),
+            Action::PageDown => self.step(page),
+            Action::Top => self.step(isize::MIN),
+            Action::Bottom => self.step(isize::MAX),
+            Action::Sort => self.variables.sort_by(self.variables.sort().next(), false),
+            Action::Reverse => self.variables.sort_or_reverse(self.variables.sort()),
+            Action::NextTarget => self.step_target(1),
+            Action::PreviousTarget => self.step_target(-1),
+            Action::NextObject => self.step_object(1),
+            Action::PreviousObject => self.step_object(-1),
+            Action::Reads => self.charts.toggle(Op::Read),
+            Action::Writes => self.charts.toggle(Op::Write),
+            Action::Acquires => self.charts.toggle(Op::Acquire),
+            Action::Filter | Action::Command => {
+                let asked = match action {
+                    Action::Filter => Asked::Filter,
+                    _ => Asked::Command,
+                };
+                self.help = None;
+                self.prompt = Some(Prompt::new(asked, self.filter.as_ref()));
+            }
+            Action::Earlier if screen == Screen::Groups => self.analysis.scroll(-1),
+            Action::Later if screen == Screen::Groups => self.analysis.scroll(1),
+            Action::Cursor
+            | Action::CursorLeft
+            | Action::CursorRight
+            | Action::CursorFarLeft
+            | Action::CursorFarRight
+            | Action::ZoomIn
+            | Action::ZoomOut
+            | Action::Whole
+            | Action::Earlier
+            | Action::Later
+            | Action::Follow => {
+                let (per_column, extent) = (self.scale().per_column, self.data.extent());
+                let live = self.data.catalog.live;
+                self.timeline.handle(action, per_column, extent, live);
+            }
+        }
+    }
+
+    /// Goes elsewhere; what charts show of another place is forgotten.
+    pub(super) fn go(&mut self, way: impl FnOnce(&mut Navigation)) {
+        let before = self.navigation.place();
+        way(&mut self.navigation);
+        if self.navigation.place() != before {
+            self.charts.clear();
+        }
+    }
+
+    /// Takes away what lies above: the cursor first, then the way here.
+    fn go_back(&mut self) {
+        if self.navigation.screen().is_chart() && self.timeline.remove_cursor() {
+            return;
+        }
+        if self.navigation.can_go_back() {
+            self.go(Navigation::go_back);
+        } else if self.filter.is_some() {
+            self.filter_by(None);
+        }
+    }
+
+    /// Opens what is selected.
+    fn enter(&mut self) {
+        let here = self.navigation.place();
+        let to = match here.screen {
+            Screen::Overview => {
+                if self.tree.toggle() {
+                    self.refresh();
+                }
+                self.tree.opens(here)
+            }
+            Screen::Variables => self.variables.opens(here),
+            Screen::Histogram => Some(here.on(Screen::VariableHistory)),
+            Screen::VariableHistory | Screen::ProcessHistory => self.charts.opens(here),
+            Screen::Findings => {
+                if let Some(range) = self.analysis.range(self.data.extent()) {
+                    self.timeline.show(range);
+                }
+                self.analysis.opens(here, &self.data.catalog)
+            }
+            Screen::Groups => {
+                self.analysis.toggle_proposed();
+                None
+            }
+            Screen::Health => None,
+        };
+        if let Some(to) = to {
+            self.go(|navigation| navigation.drill(to));
+        }
+    }
+
+    /// Moves the selection in the list shown.
+    fn step(&mut self, by: isize) {
+        // The histogram's variable is another with `v`.
+        if self.navigation.screen() != Screen::Histogram {
+            let (list, length) = self.list();
+            list.step(by, length);
+        }
+    }
+
+    /// The list of the screen shown, and its length.
+    fn list(&mut self) -> (&mut List, usize) {
+        match self.navigation.screen() {
+            Screen::Overview => self.tree.list(),
+            Screen::Variables | Screen::Histogram => self.variables.list(),
+            Screen::VariableHistory | Screen::ProcessHistory => self.charts.list(),
+            Screen::Findings => self.analysis.findings_list(),
+            Screen::Groups => self.analysis.processes_list(),
+            Screen::Health => self.health.list(),
+        }
+    }
+
+    /// Shows the next variable or process.
+    fn step_target(&mut self, by: isize) {
+        let (here, shown) = (self.navigation.place(), self.target());
+        let to = match here.screen {
+            Screen::ProcessHistory => {
+                let aps = self.data.catalog.topology.application_processes().len();
+                let next = cycle(shown.process.map(ApId::index), by, aps, false);
+                Place {
+                    process: next.map(|i| ApId(i as u32)),
+                    ..here
+                }
+            }
+            Screen::Histogram | Screen::VariableHistory => {
+                let none_too = here.screen == Screen::Histogram;
+                let Some(variable) = self.variables.cycle(shown.variable, by, none_too) else {
+                    return;
+                };
+                Place {
+                    variable,
+                    object: None,
+                    ..here
+                }
+            }
+            _ => return self.step(by),
+        };
+        self.go(|navigation| navigation.replace(to));
+    }
+
+    /// Shows the next object of the variable.
+    fn step_object(&mut self, by: isize) {
+        let (here, variable) = (self.navigation.place(), self.target().variable);
+        if !matches!(here.screen, Screen::Histogram | Screen::VariableHistory) {
+            return;
+        }
+        let Some(known) = variable.and_then(|id| self.data.variable(id)) else {
+            return;
+        };
+        let objects = known.spec().layout().objects() as usize;
+        let next = cycle(here.object.map(|o| o as usize), by, objects, true);
+        let object = next.map(|i| i as u32);
+        self.go(|navigation| {
+            navigation.replace(Place {
+                variable,
+                object,
+                ..here
+            });
+        });
+    }
+}
