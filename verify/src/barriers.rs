@@ -5,6 +5,7 @@ use dosmos_trace::Record;
 use rustc_hash::FxHashMap;
 
 use crate::clocks::Past;
+use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::names::Names;
@@ -64,7 +65,8 @@ impl Barriers {
     }
 
     /// A process comes to a barrier; whether it is the last.
-    pub(crate) fn arrive(&mut self, record: &Record, order: &mut Order, found: &mut Found) -> bool {
+    pub(crate) fn arrive(&mut self, record: &Record, context: &mut Context) -> bool {
+        let Context { order, found } = context;
         let (ap, id, generation) = (record.ap, record.object.var, record.object.index);
         if let Some(before) = self.passages[ap.index()].insert(id, *record)
             && generation <= before.object.index

@@ -14,6 +14,7 @@
 
 mod barriers;
 mod clocks;
+mod context;
 mod found;
 mod kind;
 mod locks;

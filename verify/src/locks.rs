@@ -4,12 +4,13 @@ use dosmos_proto::{ApId, Nanos, ObjectId};
 use dosmos_trace::Record;
 
 use crate::clocks::Past;
+use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::names::Names;
-use crate::order::Order;
 use crate::publications::{Publications, Required};
 use crate::records::{by_own_clock, is_void};
+use crate::steps::Step;
 
 /// Sections kept of one object, the last ones.
 const SECTIONS: usize = 3;
@@ -104,14 +105,9 @@ impl Locks {
     }
 
     /// A grant counts for its process.
-    pub(crate) fn granted(
-        &mut self,
-        slot: usize,
-        grant: &Record,
-        publications: &Publications,
-        order: &mut Order,
-        found: &mut Found,
-    ) {
+    pub(crate) fn granted(&mut self, step: &Step, published: &Publications, context: &mut Context) {
+        let (slot, grant) = (step.slot, &step.record);
+        let Context { order, found } = context;
         let (ap, object) = (grant.ap, grant.object);
         if let Some(section) = self.take_section(ap, object) {
             let records = [section.acquire, *grant];
@@ -127,7 +123,7 @@ impl Locks {
         if lock.unversioned {
             return;
         }
-        match publications.required(slot, &order.past(ap).clock, grant) {
+        match published.required(slot, &order.past(ap).clock, grant) {
             Required::At(p) | Required::Between(p, _)
                 if grant.version < p.version && by_own_clock(&p.write) =>
             {
@@ -225,16 +221,15 @@ impl Locks {
     /// version by this process.
     pub(crate) fn release(
         &mut self,
-        slot: usize,
-        release: &Record,
+        step: &Step,
         last_read: Option<Record>,
         publications: &mut Publications,
-        order: &mut Order,
-        found: &mut Found,
+        context: &mut Context,
     ) {
+        let (release, Context { order, found }) = (&step.record, context);
         let (ap, object) = (release.ap, release.object);
         let section = self.take_section(ap, object);
-        let lock = &mut self.objects[slot];
+        let lock = &mut self.objects[step.slot];
         if release.version == 0 && !lock.unversioned {
             lock.unversioned = true;
             found.doubt(Question::Unversioned, object.var);
@@ -252,7 +247,7 @@ impl Locks {
         }
         if let Some(section) = section {
             if let Some(write) = section.wrote {
-                publications.publish_section(slot, write, release, order);
+                publications.publish_section(step, write, order);
             }
             lock.remember(Released {
                 acquire: section.acquire,

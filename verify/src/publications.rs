@@ -117,7 +117,7 @@ impl Publications {
     }
 
     /// An operation that failed changed nothing, but what it should have published may not be.
-    pub(crate) fn failed(&mut self, slot: usize, record: &Record, found: &mut Found) {
+    pub(crate) fn failed(&mut self, Step { slot, record }: &Step, found: &mut Found) {
         match record.op {
             Op::Release | Op::Barrier => {
                 let process = &mut self.processes[record.ap.index()];
@@ -127,7 +127,7 @@ impl Publications {
                 }
             }
             // It may have been applied although nobody was told.
-            Op::Write => self.objects[slot].writes += record.accesses(),
+            Op::Write => self.objects[*slot].writes += record.accesses(),
             Op::Read | Op::Acquire => {}
         }
     }
@@ -146,29 +146,18 @@ impl Publications {
         }
         for Step { slot, record } in mem::take(&mut process.unpublished).into_values() {
             // The version of the publication is at least one higher than that of the write.
-            self.publish(slot, record, (record.version + 1, false), by, order);
+            self.publish(slot, (record, record.version + 1, false), by, order);
         }
     }
 
     /// What a section wrote is published with its release.
-    pub(crate) fn publish_section(
-        &mut self,
-        slot: usize,
-        write: Record,
-        release: &Record,
-        order: &Order,
-    ) {
-        self.publish(slot, write, (release.version, true), release, order);
+    pub(crate) fn publish_section(&mut self, release: &Step, write: Record, order: &Order) {
+        let (slot, by) = (release.slot, &release.record);
+        self.publish(slot, (write, by.version, true), by, order);
     }
 
-    fn publish(
-        &mut self,
-        slot: usize,
-        write: Record,
-        (version, released): (u64, bool),
-        by: &Record,
-        order: &Order,
-    ) {
+    fn publish(&mut self, slot: usize, what: (Record, u64, bool), by: &Record, order: &Order) {
+        let (write, version, released) = what;
         let publication = Publication {
             ap: by.ap,
             phase: order.phase(by.ap),
@@ -210,12 +199,7 @@ impl Publications {
     }
 
     /// A release that made a version after `older`, at most `newer`, and changed the content.
-    pub(crate) fn changed_between(
-        &self,
-        slot: usize,
-        older: u64,
-        newer: u64,
-    ) -> Option<&Publication> {
+    pub(crate) fn changed(&self, slot: usize, older: u64, newer: u64) -> Option<&Publication> {
         let mut list = self.objects[slot].publications.iter().rev();
         list.find(|p| p.released && older < p.version && p.version <= newer)
     }

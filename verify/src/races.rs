@@ -1,15 +1,16 @@
 //! Data races, and what atomic operations order.
 
 use dosmos_proto::ObjectId;
-use dosmos_trace::Record;
+use dosmos_trace::Op;
 
 use crate::clocks::Clock;
+use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::locks::Locks;
-use crate::order::Order;
 use crate::records::by_own_clock;
-use crate::shadow::{Access, Race, Shadow, Touch};
+use crate::shadow::{Access, Race, Shadow};
+use crate::steps::Step;
 
 #[derive(Debug, Default)]
 struct Object {
@@ -39,58 +40,41 @@ impl Races {
         self.objects.push(Object::default());
     }
 
-    pub(crate) fn read(
-        &mut self,
-        slot: usize,
-        read: &Record,
-        in_section: bool,
-        order: &mut Order,
-        found: &mut Found,
-    ) {
-        if let Some(atomics) = &self.objects[slot].atomics {
-            order.follow(read.ap, atomics);
+    /// An access begins: a read comes after the atomic operations on its object, and one of these after those before.
+    pub(crate) fn access(&mut self, step: &Step, in_section: bool, context: &mut Context) {
+        let (ap, is_read) = (step.record.ap, step.record.op == Op::Read);
+        if is_read && let Some(atomics) = &self.objects[step.slot].atomics {
+            context.order.follow(ap, atomics);
         }
-        self.touch(slot, read, in_section, order, found);
-    }
-
-    pub(crate) fn write(
-        &mut self,
-        slot: usize,
-        write: &Record,
-        in_section: bool,
-        order: &mut Order,
-        found: &mut Found,
-    ) {
-        self.touch(slot, write, in_section, order, found);
-        if write.flags.atomic {
-            let atomics = &mut self.objects[slot].atomics;
+        self.touch(step, in_section, context);
+        if !is_read && step.record.flags.atomic {
+            let (atomics, order) = (&mut self.objects[step.slot].atomics, &mut context.order);
             if let Some(before) = atomics {
-                order.follow(write.ap, before);
+                order.follow(ap, before);
             }
-            *atomics = Some(order.past(write.ap).loose.clone());
-            order.next_phase(write.ap);
+            *atomics = Some(order.past(ap).loose.clone());
+            order.next_phase(ap);
         }
     }
 
     /// Looks for a data race with an access before.
-    fn touch(
-        &mut self,
-        slot: usize,
-        record: &Record,
-        in_section: bool,
-        order: &Order,
-        found: &mut Found,
-    ) {
+    fn touch(&mut self, step: &Step, in_section: bool, context: &mut Context) {
         if !self.wanted {
             return;
         }
-        let of = record.object.var;
+        let (record, of) = (&step.record, step.record.object.var);
+        let Context { order, found } = context;
         let layout = found.names().variable(of).map(|v| v.spec().layout());
         let elements = layout.and_then(|l| l.elements_of(record.object.index));
         let width = layout.map_or(0, |l| u64::from(l.element().bytes()));
-        let access = access(record, in_section, (elements, width), order);
+        let access = Access::of(
+            record,
+            in_section,
+            (elements, width),
+            order.phase(record.ap),
+        );
         let past = order.past(record.ap);
-        let object = &mut self.objects[slot];
+        let object = &mut self.objects[step.slot];
         let before = object.shadow.crowded;
         let race = object.shadow.take(access, &past.clock, &past.loose);
         if object.shadow.crowded && !before {
@@ -124,33 +108,6 @@ impl Races {
                 found.doubt(Question::Elements, id.var);
             }
         }
-    }
-}
-
-/// What `record` does with an object of so many elements, each of so many bytes.
-fn access(
-    record: &Record,
-    in_section: bool,
-    (elements, width): (Option<u32>, u64),
-    order: &Order,
-) -> Access {
-    let said = record.range.0 < record.range.1;
-    let all = (0, elements.unwrap_or(u32::MAX));
-    let range = if said { record.range } else { all };
-    let whole = u64::from(range.1 - range.0) * width;
-    let known = said || elements == Some(1);
-    let exact = known
-        && !by_own_clock(record)
-        && (record.flags.atomic
-            || whole == 0
-            || record.bytes == whole
-            || record.bytes == whole.saturating_mul(record.accesses()));
-    Access {
-        touch: Touch::of(record, in_section),
-        range,
-        exact,
-        phase: order.phase(record.ap),
-        record: *record,
     }
 }
 

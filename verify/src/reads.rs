@@ -3,12 +3,13 @@
 use dosmos_proto::{ApId, MpId, ObjectId};
 use dosmos_trace::Record;
 
+use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::locks::Locks;
-use crate::order::Order;
 use crate::publications::{Publication, Publications, Required};
 use crate::records::by_own_clock;
+use crate::steps::Step;
 
 /// What a process saw last.
 #[derive(Debug)]
@@ -85,19 +86,19 @@ impl Reads {
     /// Whether a read outside sections shows what it had to; `last_of_copy` is the one before of the same copy.
     pub(crate) fn check(
         &self,
-        slot: usize,
-        read: &Record,
+        step: &Step,
         last_of_copy: Option<Record>,
         publications: &Publications,
-        order: &Order,
-        found: &mut Found,
+        context: &mut Context,
     ) {
+        let (slot, read) = (step.slot, &step.record);
+        let Context { order, found } = context;
         let old = |p: &Publication| read.version < p.version;
         // The version of what is delegated goes up when it is given back.
         let own = |p: &Publication| p.ap == read.ap && by_own_clock(read) && by_own_clock(&p.write);
         match publications.required(slot, &order.past(read.ap).clock, read) {
             Required::At(p) | Required::Between(p, _) if old(p) && !own(p) => {
-                return missed(p, read, order, found);
+                return missed(p, read, context);
             }
             Required::Between(_, newest) if read.version < newest => {
                 found.doubt(Question::Forgotten, read.object.var);
@@ -125,7 +126,7 @@ impl Reads {
         let before = seen.and_then(|s| s.read);
         let back = |before: &Record| {
             (read.version < before.version)
-                .then(|| publications.changed_between(slot, read.version, before.version))
+                .then(|| publications.changed(slot, read.version, before.version))
                 .flatten()
         };
         if let Some(before) = before
@@ -220,7 +221,8 @@ impl Reads {
 }
 
 /// A read shows an older version than that of a publication before it.
-fn missed(p: &Publication, read: &Record, order: &Order, found: &mut Found) {
+fn missed(p: &Publication, read: &Record, context: &mut Context) {
+    let Context { order, found } = context;
     if by_own_clock(read) || by_own_clock(&p.write) {
         return found.doubt(Question::OwnClock, read.object.var);
     }

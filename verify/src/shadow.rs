@@ -8,13 +8,14 @@ use dosmos_proto::ApId;
 use dosmos_trace::{Op, Record};
 
 use crate::clocks::Clock;
+use crate::records::by_own_clock;
 
 /// Most accesses remembered of one object.
 const MOST: usize = 96;
 
 /// How an access touches elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Touch {
+enum Touch {
     Read,
     Write,
     /// A write of one element outside sections: one step at the owner, as an atomic operation is.
@@ -26,7 +27,7 @@ pub(crate) enum Touch {
 }
 
 impl Touch {
-    pub(crate) fn of(record: &Record, in_section: bool) -> Self {
+    fn of(record: &Record, in_section: bool) -> Self {
         match record.op {
             Op::Read => Self::Read,
             _ if record.flags.atomic => Self::Atomic,
@@ -52,16 +53,43 @@ impl Touch {
 /// An access as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    pub(crate) touch: Touch,
+    touch: Touch,
     /// Elements `[first, end)`.
     pub(crate) range: (u32, u32),
     /// All of them were touched; else some.
-    pub(crate) exact: bool,
-    pub(crate) phase: u32,
+    exact: bool,
+    phase: u32,
     pub(crate) record: Record,
 }
 
 impl Access {
+    /// What `record` touches in phase `phase` of its process; its object has `elements` elements of `width` bytes.
+    pub(crate) fn of(
+        record: &Record,
+        in_section: bool,
+        (elements, width): (Option<u32>, u64),
+        phase: u32,
+    ) -> Self {
+        let said = record.range.0 < record.range.1;
+        let all = (0, elements.unwrap_or(u32::MAX));
+        let range = if said { record.range } else { all };
+        let whole = u64::from(range.1 - range.0) * width;
+        let known = said || elements == Some(1);
+        let exact = known
+            && !by_own_clock(record)
+            && (record.flags.atomic
+                || whole == 0
+                || record.bytes == whole
+                || record.bytes == whole.saturating_mul(record.accesses()));
+        Self {
+            touch: Touch::of(record, in_section),
+            range,
+            exact,
+            phase,
+            record: *record,
+        }
+    }
+
     fn ap(&self) -> ApId {
         self.record.ap
     }

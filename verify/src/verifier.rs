@@ -1,4 +1,4 @@
-//! Follows every process through the records of a run: what is ordered before each of its steps.
+//! Follows every process through the records of a run, and hands each of its steps to the rules that it matters to.
 //!
 //! Records come in order of their start. A step takes place at its start; what it ends (a grant, an opening, a write) counts
 //! for its process before the next step that starts after its end. If what must come before such an end (the release
@@ -13,6 +13,7 @@ use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
 use crate::barriers::Barriers;
+use crate::context::Context;
 use crate::found::Found;
 use crate::locks::Locks;
 use crate::names::Names;
@@ -46,12 +47,11 @@ impl Default for Options {
 
 /// Takes the records of a run, all of them, in order of their start.
 ///
-/// Each rule of the contract has its own state; what a record says goes to those that it matters to.
+/// Each group of rules has its own state; this hands them the records.
 #[derive(Debug)]
 pub struct Verifier {
-    found: Found,
+    context: Context,
     looked: Looked,
-    order: Order,
     steps: Steps,
     barriers: Barriers,
     locks: Locks,
@@ -75,9 +75,11 @@ impl Verifier {
         let names = Names::new(catalog, options.clock_error);
         let processes = names.processes();
         Self {
-            found: Found::new(names),
+            context: Context {
+                order: Order::new(processes),
+                found: Found::new(names),
+            },
             looked: Looked::default(),
-            order: Order::new(processes),
             steps: Steps::new(processes),
             barriers: Barriers::new(processes),
             locks: Locks::new(processes),
@@ -133,7 +135,7 @@ impl Verifier {
             _ => self.slot(record.object),
         };
         if record.op != Op::Barrier && !record.flags.waiting {
-            self.owners.take(slot, &record, &mut self.found);
+            self.owners.take(slot, &record, &mut self.context.found);
         }
         let ends_section = record.op == Op::Release && record.flags.failed;
         if record.flags.waiting || record.side == Side::Owner && !ends_section {
@@ -224,6 +226,7 @@ impl Verifier {
         }
     }
 
+    /// The next step of a process, which waits for nothing.
     fn begin(&mut self, step: Step) {
         let (slot, record) = (step.slot, &step.record);
         if record.side == Side::Owner {
@@ -239,83 +242,74 @@ impl Verifier {
             return self.failed(&step);
         }
         match record.op {
-            Op::Read => self.read(slot, record),
-            Op::Write => self.write(slot, record),
+            Op::Read => self.read(&step),
+            Op::Write => self.write(&step),
             Op::Acquire => {}
-            Op::Release => return self.release(slot, record),
+            Op::Release => return self.release(&step),
             Op::Barrier => self.arrive(record),
         }
         self.steps.open(step);
     }
 
-    fn read(&mut self, slot: usize, read: &Record) {
-        let (order, found) = (&mut self.order, &mut self.found);
+    fn read(&mut self, step: &Step) {
+        let (slot, read) = (step.slot, &step.record);
         self.looked.reads += 1;
         let last_of_copy = self.reads.read(slot, read);
-        let in_section = self.locks.read(slot, read, found);
+        let in_section = self.locks.read(slot, read, &mut self.context.found);
         if !in_section && !self.locks.is_unversioned(slot) {
-            let publications = &self.publications;
-            self.reads
-                .check(slot, read, last_of_copy, publications, order, found);
+            let (publications, context) = (&self.publications, &mut self.context);
+            self.reads.check(step, last_of_copy, publications, context);
         }
-        self.races.read(slot, read, in_section, order, found);
+        self.races.access(step, in_section, &mut self.context);
     }
 
-    fn write(&mut self, slot: usize, write: &Record) {
-        let in_section = self.locks.write(slot, write, &mut self.found);
+    fn write(&mut self, step: &Step) {
+        let (slot, write) = (step.slot, &step.record);
+        let in_section = self.locks.write(slot, write, &mut self.context.found);
         if !in_section {
             self.publications.write(slot, write);
         }
-        let (order, found) = (&mut self.order, &mut self.found);
-        self.races.write(slot, write, in_section, order, found);
+        self.races.access(step, in_section, &mut self.context);
     }
 
-    fn release(&mut self, slot: usize, release: &Record) {
-        self.looked.sections += release.accesses();
-        self.locks.release(
-            slot,
-            release,
-            self.reads.last_read(slot, release.ap),
-            &mut self.publications,
-            &mut self.order,
-            &mut self.found,
-        );
+    fn release(&mut self, step: &Step) {
+        self.looked.sections += step.record.accesses();
+        let last_read = self.reads.last_read(step.slot, step.record.ap);
+        let (publications, context) = (&mut self.publications, &mut self.context);
+        self.locks.release(step, last_read, publications, context);
     }
 
     /// A process comes to a barrier: everything that it did before is published.
     fn arrive(&mut self, record: &Record) {
-        let order = &mut self.order;
-        self.publications.publish_writes(record, order);
-        let last = self.barriers.arrive(record, order, &mut self.found);
+        self.publications
+            .publish_writes(record, &self.context.order);
+        let last = self.barriers.arrive(record, &mut self.context);
         self.looked.barriers += u64::from(last);
     }
 
-    fn failed(&mut self, Step { slot, record }: &Step) {
+    fn failed(&mut self, step: &Step) {
+        let (record, found) = (&step.record, &mut self.context.found);
         self.owners.failed(record.ap);
-        self.publications.failed(*slot, record, &mut self.found);
+        self.publications.failed(step, found);
         if record.op == Op::Barrier {
-            self.barriers.failed(record, self.found.names());
+            self.barriers.failed(record, found.names());
         }
     }
 
     /// An operation is over before what its process does next.
     fn end(&mut self, step: &Step) {
-        let (slot, record, found) = (step.slot, &step.record, &mut self.found);
+        let (slot, record, context) = (step.slot, &step.record, &mut self.context);
         match record.op {
             Op::Read => self.reads.has_read(slot, record),
             Op::Write => {
-                let names = found.names();
-                if !is_void(record) && !self.locks.was_in_section(slot, record, names) {
+                let found = &mut context.found;
+                if !is_void(record) && !self.locks.was_in_section(slot, record, found.names()) {
                     self.publications.has_written(step, found);
                     self.reads.has_written(slot, record);
                 }
             }
-            Op::Acquire => {
-                let publications = &self.publications;
-                self.locks
-                    .granted(slot, record, publications, &mut self.order, found);
-            }
-            Op::Barrier => self.barriers.passed(record, &mut self.order),
+            Op::Acquire => self.locks.granted(step, &self.publications, context),
+            Op::Barrier => self.barriers.passed(record, &mut context.order),
             Op::Release => {}
         }
     }
@@ -334,11 +328,12 @@ impl Verifier {
         for i in 0..self.processes {
             self.settle(ApId(i as u32), Nanos::MAX);
         }
-        let (ids, locks, found) = (&self.objects, &self.locks, &mut self.found);
-        self.barriers.close(found);
-        self.races.close(ids, locks, found);
-        self.reads.close(ids, locks, &self.publications, found);
-        self.owners.close(ids, locks, found);
+        let mut found = self.context.found;
+        let (ids, locks) = (&self.objects, &self.locks);
+        self.barriers.close(&mut found);
+        self.races.close(ids, locks, &mut found);
+        self.reads.close(ids, locks, &self.publications, &mut found);
+        self.owners.close(ids, locks, &mut found);
         self.looked.objects = ids.len() as u64;
         let mut lacking = missing(completeness, troubles);
         if live {
@@ -354,9 +349,9 @@ impl Verifier {
             ));
         }
         if !completeness.silent.is_empty() {
-            self.found.may_count_anew();
+            found.may_count_anew();
         }
-        let (mut violations, mut doubts) = self.found.finish(lacking.is_empty());
+        let (mut violations, mut doubts) = found.finish(lacking.is_empty());
         violations.sort_by_key(|v| v.kind);
         let missing = lacking.into_iter().map(|(why, decided_by)| Doubt {
             question: "the whole run".to_owned(),
