@@ -53,3 +53,37 @@ impl Clock {
         }
     }
 }
+
+/// What comes before something.
+#[derive(Clone, Debug)]
+pub(crate) struct Past {
+    /// Ordered by acquires, releases and barriers.
+    pub(crate) clock: Clock,
+    /// Ordered by atomic operations too.
+    pub(crate) loose: Clock,
+}
+
+impl Past {
+    /// Of the first phase of `ap`, one of `processes` processes.
+    pub(crate) fn new(ap: ApId, processes: usize) -> Self {
+        let mut clock = Clock::new(processes);
+        clock.set(ap, 1);
+        Self {
+            loose: clock.clone(),
+            clock,
+        }
+    }
+
+    /// What comes before `other` comes before this from now on.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.clock.join(&other.clock);
+        self.loose.join(&other.loose);
+    }
+
+    /// The next phase of `ap` begins.
+    pub(crate) fn next_phase(&mut self, ap: ApId) {
+        let next = self.clock.of(ap).saturating_add(1);
+        self.clock.set(ap, next);
+        self.loose.set(ap, next);
+    }
+}

@@ -38,53 +38,73 @@ pub(crate) enum Question {
     UnknownBarrier,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Found {
+    names: Names,
     certain: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
     /// Violations unless records are missing.
     presumed: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
     doubts: BTreeMap<(Question, VarId), u64>,
+    /// Some order was not what the records say.
+    disordered: bool,
 }
 
 impl Found {
+    /// Nothing, in a run whose things have these names.
+    pub(crate) fn new(names: Names) -> Self {
+        Self {
+            names,
+            certain: BTreeMap::new(),
+            presumed: BTreeMap::new(),
+            doubts: BTreeMap::new(),
+            disordered: false,
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// The records refute the contract, whatever else is missing.
     pub(crate) fn certain(
         &mut self,
-        names: &Names,
         kind: Kind,
         object: ObjectId,
         records: &[Record],
-        why: impl FnOnce() -> String,
+        why: impl FnOnce(&Names) -> String,
     ) {
-        add(&mut self.certain, names, (kind, object), records, why);
+        add(&mut self.certain, &self.names, (kind, object), records, why);
     }
 
     /// They refute it if none is missing.
     pub(crate) fn presumed(
         &mut self,
-        names: &Names,
         kind: Kind,
         object: ObjectId,
         records: &[Record],
-        why: impl FnOnce() -> String,
+        why: impl FnOnce(&Names) -> String,
     ) {
-        add(&mut self.presumed, names, (kind, object), records, why);
+        add(
+            &mut self.presumed,
+            &self.names,
+            (kind, object),
+            records,
+            why,
+        );
     }
 
     pub(crate) fn doubt(&mut self, question: Question, of: VarId) {
         *self.doubts.entry((question, of)).or_default() += 1;
     }
 
-    /// Some order was not what the records say: what nothing orders may be ordered.
-    pub(crate) fn disordered(&mut self) {
-        let race = |(kind, _): &(Kind, VarId)| *kind == Kind::DataRace;
-        for (_, of) in self
-            .certain
-            .extract_if(.., |key, _| race(key))
-            .map(|(key, _)| key)
-        {
-            *self.doubts.entry((Question::Order, of)).or_default() += 1;
-        }
+    /// Some order was not what the records say, in what was done with `of`.
+    pub(crate) fn disordered(&mut self, of: VarId) {
+        self.disordered = true;
+        self.doubt(Question::Order, of);
+    }
+
+    pub(crate) fn is_disordered(&self) -> bool {
+        self.disordered
     }
 
     /// Memory processes may have been started again, and count the openings of barriers anew. If two have one number, who
@@ -102,7 +122,10 @@ impl Found {
     }
 
     /// Everything, if `complete` with what is a violation only then.
-    pub(crate) fn finish(self, names: &Names, complete: bool) -> (Vec<Violation>, Vec<Doubt>) {
+    pub(crate) fn finish(mut self, complete: bool) -> (Vec<Violation>, Vec<Doubt>) {
+        if self.disordered {
+            self.withdraw_races();
+        }
         let mut violations = listed(self.certain);
         let mut doubts: Vec<Doubt> = Vec::new();
         if complete {
@@ -113,9 +136,17 @@ impl Found {
         doubts.extend(
             self.doubts
                 .into_iter()
-                .map(|((q, of), count)| doubt(q, &names.of_variable(of), count)),
+                .map(|((q, of), count)| doubt(q, &self.names.of_variable(of), count)),
         );
         (violations, doubts)
+    }
+
+    /// What nothing orders may be ordered.
+    fn withdraw_races(&mut self) {
+        let race = |(kind, _): &(Kind, VarId)| *kind == Kind::DataRace;
+        for ((_, of), _) in self.certain.extract_if(.., |key, _| race(key)) {
+            *self.doubts.entry((Question::Order, of)).or_default() += 1;
+        }
     }
 }
 
@@ -124,7 +155,7 @@ fn add(
     names: &Names,
     (kind, object): (Kind, ObjectId),
     records: &[Record],
-    why: impl FnOnce() -> String,
+    why: impl FnOnce(&Names) -> String,
 ) {
     let (count, examples) = to.entry((kind, object.var)).or_default();
     *count += 1;
@@ -138,7 +169,7 @@ fn add(
             true => names.of_variable(object.var),
             false => names.object(object),
         },
-        why: why(),
+        why: why(names),
         records: records[..records.len().min(MOST_RECORDS)].to_vec(),
         more: 0,
     });

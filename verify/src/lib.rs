@@ -14,20 +14,22 @@
 
 mod barriers;
 mod clocks;
+mod context;
 mod found;
 mod kind;
 mod locks;
 mod names;
-mod object;
-mod opening;
+mod order;
 mod owners;
 mod pairs;
-mod process;
+mod publications;
 mod races;
 mod reads;
+mod records;
+mod shadow;
+mod steps;
 mod verdict;
 mod verifier;
-mod writes;
 
 pub use kind::Kind;
 pub use verdict::{Doubt, Looked, MOST_RECORDS, State, Verdict, Violation};

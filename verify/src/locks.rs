@@ -1,249 +1,381 @@
 //! Exclusive sections: grants, releases, and the order that they make.
 
-use dosmos_proto::ApId;
+use dosmos_proto::{ApId, Nanos, ObjectId};
 use dosmos_trace::Record;
 
-use crate::found::Question;
+use crate::clocks::Past;
+use crate::context::Context;
+use crate::found::{Found, Question};
 use crate::kind::Kind;
-use crate::object::{Publication, Released, Required};
-use crate::process::{Open, Section, by_own_clock};
-use crate::verifier::Verifier;
+use crate::names::Names;
+use crate::publications::{Publications, Required};
+use crate::records::{by_own_clock, is_void};
+use crate::steps::Step;
 
-impl Verifier {
-    /// A grant counts for its process.
-    pub(crate) fn granted(&mut self, open: &Open) {
-        let grant = open.record;
-        let (ap, object) = (grant.ap, grant.object);
-        let names = &self.names;
-        let o = &mut self.objects[open.slot];
-        let process = &mut self.processes[ap.index()];
-        if let Some(section) = process.section(object) {
-            let before = section.acquire;
-            self.found
-                .presumed(names, Kind::AcquiredTwice, object, &[before, grant], || {
-                    format!(
-                        "{} was granted {} again, and had not released it",
-                        names.ap(ap),
-                        names.object(object)
-                    )
-                });
-            process.take_section(object);
+/// Sections kept of one object, the last ones.
+const SECTIONS: usize = 3;
+
+/// A section that is open.
+#[derive(Debug)]
+struct Section {
+    object: ObjectId,
+    /// Its grant.
+    acquire: Record,
+    /// A write in it.
+    wrote: Option<Record>,
+    /// The highest version of a write in it.
+    highest: u64,
+}
+
+/// A section that was released.
+#[derive(Debug)]
+struct Released {
+    acquire: Record,
+    release: Record,
+    past: Past,
+}
+
+#[derive(Debug, Default)]
+struct Lock {
+    /// The last sections, by rising versions.
+    released: Vec<Released>,
+    /// Sections that the owner ended without a release: grant and end.
+    ended: Vec<(Record, Record)>,
+    /// Versions that releases made.
+    releases: u64,
+    /// A grant from this version was not waited for any longer.
+    given_up: u64,
+    /// Its releases have no versions.
+    unversioned: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Locks {
+    objects: Vec<Lock>,
+    /// The open sections of each process.
+    open: Vec<Vec<Section>>,
+}
+
+impl Locks {
+    pub(crate) fn new(processes: usize) -> Self {
+        Self {
+            objects: Vec::new(),
+            open: (0..processes).map(|_| Vec::new()).collect(),
         }
-        if o.unversioned {
+    }
+
+    pub(crate) fn add_object(&mut self) {
+        self.objects.push(Lock::default());
+    }
+
+    pub(crate) fn is_unversioned(&self, slot: usize) -> bool {
+        self.objects[slot].unversioned
+    }
+
+    /// Versions that releases made.
+    pub(crate) fn releases(&self, slot: usize) -> u64 {
+        self.objects[slot].releases
+    }
+
+    /// The release of the highest version, as far as is known.
+    pub(crate) fn last_release(&self, slot: usize) -> Option<Record> {
+        self.objects[slot].released.last().map(|s| s.release)
+    }
+
+    /// Whether what a grant starts from was released. Or somebody's writes outside sections made this version.
+    pub(crate) fn is_released(&self, slot: usize, grant: &Record) -> bool {
+        let last = self.objects[slot].released.last();
+        grant.version <= last.map_or(0, |s| s.release.version)
+    }
+
+    /// What a grant starts from is not waited for any longer.
+    pub(crate) fn give_up(&mut self, slot: usize, grant: &Record) {
+        let given_up = &mut self.objects[slot].given_up;
+        *given_up = grant.version.max(*given_up);
+    }
+
+    fn section(&self, ap: ApId, object: ObjectId) -> Option<&Section> {
+        self.open[ap.index()].iter().find(|s| s.object == object)
+    }
+
+    fn take_section(&mut self, ap: ApId, object: ObjectId) -> Option<Section> {
+        let open = &mut self.open[ap.index()];
+        let at = open.iter().position(|s| s.object == object)?;
+        Some(open.swap_remove(at))
+    }
+
+    /// A grant counts for its process.
+    pub(crate) fn granted(&mut self, step: &Step, published: &Publications, context: &mut Context) {
+        let (slot, grant) = (step.slot, &step.record);
+        let Context { order, found } = context;
+        let (ap, object) = (grant.ap, grant.object);
+        if let Some(section) = self.take_section(ap, object) {
+            let records = [section.acquire, *grant];
+            found.presumed(Kind::AcquiredTwice, object, &records, |names| {
+                format!(
+                    "{} was granted {} again, and had not released it",
+                    names.ap(ap),
+                    names.object(object)
+                )
+            });
+        }
+        let lock = &self.objects[slot];
+        if lock.unversioned {
             return;
         }
-        match o.required(&process.clock, &grant) {
+        match published.required(slot, &order.past(ap).clock, grant) {
             Required::At(p) | Required::Between(p, _)
                 if grant.version < p.version && by_own_clock(&p.write) =>
             {
-                self.found.doubt(Question::OwnClock, object.var);
+                found.doubt(Question::OwnClock, object.var);
             }
             Required::At(p) | Required::Between(p, _) if grant.version < p.version => {
-                let mut records = vec![p.write];
-                records.extend((p.by != p.write).then_some(p.by));
-                records.extend(process.learned.filter(|l| *l != p.by));
-                records.push(grant);
-                self.found
-                    .certain(names, Kind::StaleGrant, object, &records, || {
-                        format!(
-                            "{} published version {} or later, and {}, which synchronised after that, was granted version {}",
-                            names.ap(p.ap), p.version, names.ap(ap), grant.version
-                        )
-                    });
+                let records = p.missed_by(grant, order);
+                found.certain(Kind::StaleGrant, object, &records, |names| {
+                    format!(
+                        "{} published version {} or later, and {}, which synchronised after that, was granted version {}",
+                        names.ap(p.ap), p.version, names.ap(ap), grant.version
+                    )
+                });
             }
             Required::Between(_, newest) if grant.version < newest => {
-                self.found.doubt(Question::Forgotten, object.var);
+                found.doubt(Question::Forgotten, object.var);
             }
             _ => {}
         }
-        let before = o.sections.iter().rev();
-        if let Some(before) = before
+        let before = lock.released.iter().rev();
+        let before = before
             .filter(|s| s.release.version <= grant.version)
-            .max_by_key(|s| s.release.version)
-        {
-            process.clock.join(&before.clock);
-            process.loose.join(&before.loose);
-        }
-        process.learned = Some(grant);
-        process.enter(grant);
+            .max_by_key(|s| s.release.version);
+        order.learn(grant, before.map(|s| &s.past));
+        self.begin(grant);
     }
 
-    /// A release that succeeded: everything that its process did before is published.
-    pub(crate) fn release(&mut self, slot: usize, release: &Record) {
-        let (ap, object) = (release.ap, release.object);
-        self.looked.sections += release.accesses();
-        let section = self.processes[ap.index()].take_section(object);
-        if release.version == 0 && !self.objects[slot].unversioned {
-            self.objects[slot].unversioned = true;
-            self.found.doubt(Question::Unversioned, object.var);
-        }
-        if !self.objects[slot].unversioned {
-            self.check_release(slot, release, section.as_ref());
-        }
-        self.publish_writes(ap, release);
-        let o = &mut self.objects[slot];
-        o.releases += release.accesses();
-        if release.version <= o.given_up {
-            self.disordered = true;
-            self.found.doubt(Question::Order, object.var);
-        }
-        let process = &self.processes[ap.index()];
-        if let Some(section) = section {
-            if let Some(write) = section.wrote {
-                let publication = Publication {
-                    ap,
-                    phase: process.phase(),
-                    version: release.version,
-                    released: true,
-                    write,
-                    by: *release,
-                    gap: false,
-                };
-                o.publish(publication, &self.floor);
-            }
-            o.remember(Released {
-                acquire: section.acquire,
-                release: *release,
-                clock: process.clock.clone(),
-                loose: process.loose.clone(),
-            });
-        }
-        self.next_phase(ap);
+    /// A section begins.
+    pub(crate) fn begin(&mut self, acquire: &Record) {
+        self.open[acquire.ap.index()].push(Section {
+            object: acquire.object,
+            acquire: *acquire,
+            wrote: None,
+            highest: acquire.version,
+        });
     }
 
-    fn check_release(&mut self, slot: usize, release: &Record, section: Option<&Section>) {
-        let (ap, object) = (release.ap, release.object);
-        let names = &self.names;
-        let o = &self.objects[slot];
-        let who = || names.ap(ap);
-        let Some(section) = section else {
-            match o.ended.iter().rev().find(|(grant, end)| {
-                let of = grant.ap == ap && grant.end() <= end.start;
-                of && end.version < release.version
-            }) {
-                Some((grant, end)) => {
-                    let records = [*grant, *end, *release];
-                    self.found
-                        .certain(names, Kind::OldSection, object, &records, || {
-                            format!(
-                                "the owner had ended the section of {}, and its release succeeded",
-                                who()
-                            )
-                        });
-                }
-                None => self.found.presumed(
-                    names,
-                    Kind::ReleasedWithoutSection,
-                    object,
-                    &[*release],
-                    || {
-                        format!(
-                            "{} released {} and had not acquired it",
-                            who(),
-                            names.object(object)
-                        )
-                    },
-                ),
-            }
-            return;
+    /// A read begins; whether it is in a section.
+    pub(crate) fn read(&self, slot: usize, read: &Record, found: &mut Found) -> bool {
+        let Some(section) = self.section(read.ap, read.object) else {
+            return false;
         };
         let acquire = section.acquire;
-        let (from, to) = (acquire.version, release.version);
-        if to <= from {
-            self.found
-                .certain(names, Kind::VersionBack, object, &[acquire, *release], || {
-                    format!("the section of {} starts from version {from}, and its release made version {to}", who())
-                });
+        let old = read.version < acquire.version && !read.flags.in_process;
+        if old && !self.objects[slot].unversioned {
+            found.certain(Kind::StaleSection, read.object, &[acquire, *read], |names| {
+                format!(
+                    "the section of {} starts from version {}, and a read in it shows version {}",
+                    names.ap(read.ap), acquire.version, read.version
+                )
+            });
         }
-        if let Some(write) = section.wrote.filter(|_| section.highest > to) {
-            self.found
-                .certain(names, Kind::TornRelease, object, &[acquire, write, *release], || {
-                    format!(
-                        "a write in the section of {} is of version {}, and the section's release made version {to}",
-                        who(), section.highest
-                    )
-                });
-        }
-        let seen = o.seen.iter().find(|s| s.ap == ap);
-        if let Some(read) = seen
-            .and_then(|s| s.read)
-            .filter(|r| r.version >= to && to > from)
-        {
-            self.found
-                .certain(names, Kind::ReadAhead, object, &[read, *release], || {
-                    format!(
-                        "{} read version {} before its release made version {to}",
-                        who(),
-                        read.version
-                    )
-                });
-        }
-        for other in &o.sections {
-            let (other_from, other_to) = (other.acquire.version, other.release.version);
-            let records = [other.acquire, other.release, acquire, *release];
-            if other_to == to {
-                self.found
-                    .certain(names, Kind::VersionReused, object, &records, || {
-                        format!(
-                            "{} and {} both released version {to}",
-                            names.ap(other.release.ap),
-                            who()
-                        )
-                    });
-            }
-            if from < other_to && other_from < to {
-                self.found
-                    .certain(names, Kind::TwoHolders, object, &records, || {
-                        format!(
-                            "{} held {} from version {other_from} to {other_to}, and {} from version {from} to {to}",
-                            names.ap(other.release.ap), names.object(object), who()
-                        )
-                    });
-            }
-        }
+        true
     }
 
-    /// The owner ended the section of a process without a release.
-    pub(crate) fn ended_by_owner(&mut self, slot: usize, end: &Record) {
-        let process = &mut self.processes[end.ap.index()];
-        let of = |grant: &Record| grant.version <= end.version;
-        if process.section(end.object).is_some_and(|s| !of(&s.acquire)) {
+    /// A write begins; whether it is in a section.
+    pub(crate) fn write(&mut self, slot: usize, write: &Record, found: &mut Found) -> bool {
+        let open = &mut self.open[write.ap.index()];
+        let section = open.iter_mut().find(|s| s.object == write.object);
+        let Some(section) = section.filter(|_| !by_own_clock(write)) else {
+            return false;
+        };
+        let acquire = section.acquire;
+        if write.version < acquire.version && !self.objects[slot].unversioned {
+            found.certain(Kind::StaleSection, write.object, &[acquire, *write], |names| {
+                format!(
+                    "the section of {} starts from version {}, and a write in it is of version {}",
+                    names.ap(write.ap), acquire.version, write.version
+                )
+            });
+        }
+        if !is_void(write) {
+            if section.wrote.is_none_or(|w| w.version <= write.version) {
+                section.wrote = Some(*write);
+            }
+            section.highest = section.highest.max(write.version);
+        }
+        true
+    }
+
+    /// Whether a write that is over was in a section: it is published by its release, or by nothing if its owner ended it.
+    pub(crate) fn was_in_section(&self, slot: usize, write: &Record, names: &Names) -> bool {
+        if by_own_clock(write) {
+            return false;
+        }
+        let section = self.section(write.ap, write.object);
+        // What was asked for before the owner, by its clock, ended the section was in it.
+        let until = |end: &Record| {
+            let error = names.clock_error(write.mp, end.peer);
+            error.map_or(Nanos::MAX, |error| end.start + error)
+        };
+        write.flags.in_process // and leaves with the release
+            || section.is_some_and(|s| s.acquire.end() <= write.start)
+            || self.objects[slot].ended.iter().any(|(grant, end)| {
+                grant.ap == write.ap && grant.end() <= write.start && write.start <= until(end)
+            })
+    }
+
+    /// A release that succeeded: everything that its process did before is published. `last_read` is the read of the highest
+    /// version by this process.
+    pub(crate) fn release(
+        &mut self,
+        step: &Step,
+        last_read: Option<Record>,
+        publications: &mut Publications,
+        context: &mut Context,
+    ) {
+        let (release, Context { order, found }) = (&step.record, context);
+        let (ap, object) = (release.ap, release.object);
+        let section = self.take_section(ap, object);
+        let lock = &mut self.objects[step.slot];
+        if release.version == 0 && !lock.unversioned {
+            lock.unversioned = true;
+            found.doubt(Question::Unversioned, object.var);
+        }
+        if !lock.unversioned {
+            match &section {
+                Some(section) => lock.check_release(release, section, last_read, found),
+                None => lock.check_lone_release(release, found),
+            }
+        }
+        publications.publish_writes(release, order);
+        lock.releases += release.accesses();
+        if release.version <= lock.given_up {
+            found.disordered(object.var);
+        }
+        if let Some(section) = section {
+            if let Some(write) = section.wrote {
+                publications.publish_section(step, write, order);
+            }
+            lock.remember(Released {
+                acquire: section.acquire,
+                release: *release,
+                past: order.past(ap).clone(),
+            });
+        }
+        order.next_phase(ap);
+    }
+
+    /// The owner ended the section of a process without a release. `pending` takes back its grant if that does not count yet.
+    pub(crate) fn ended_by_owner(
+        &mut self,
+        slot: usize,
+        end: &Record,
+        pending: impl FnOnce() -> Option<Record>,
+    ) {
+        let section = self.section(end.ap, end.object);
+        if section.is_some_and(|s| s.acquire.version > end.version) {
             return;
         }
-        let open = process.open.iter().position(|o| {
-            o.slot == slot
-                && o.record.op == dosmos_trace::Op::Acquire
-                && o.record.start <= end.start
-        });
-        let grant = match process.take_section(end.object) {
-            Some(section) => Some(section.acquire),
-            None => open.map(|at| process.open.remove(at).record),
-        };
+        let section = self.take_section(end.ap, end.object);
+        let grant = section.map(|s| s.acquire).or_else(pending);
         let ended = &mut self.objects[slot].ended;
         ended.retain(|(grant, _)| grant.ap != end.ap);
         ended.extend(grant.map(|grant| (grant, *end)));
     }
+}
 
-    /// What a process wrote outside sections is published with `by`.
-    pub(crate) fn publish_writes(&mut self, ap: ApId, by: &Record) {
-        let process = &mut self.processes[ap.index()];
-        if process.unpublished.is_empty() {
-            return;
+impl Lock {
+    fn remember(&mut self, section: Released) {
+        let version = section.release.version;
+        let at = self
+            .released
+            .partition_point(|s| s.release.version <= version);
+        self.released.insert(at, section);
+        if self.released.len() > SECTIONS {
+            self.released.remove(0);
         }
-        let phase = process.phase();
-        let writes = std::mem::take(&mut process.unpublished);
-        for write in writes.into_values() {
-            let publication = Publication {
-                ap,
-                phase,
-                // That of the publication is at least one higher than that of the write.
-                version: write.record.version + 1,
-                released: false,
-                write: write.record,
-                by: *by,
-                gap: false,
-            };
-            self.objects[write.slot].publish(publication, &self.floor);
+    }
+
+    /// A release without a section.
+    fn check_lone_release(&self, release: &Record, found: &mut Found) {
+        let (ap, object) = (release.ap, release.object);
+        let ended = self.ended.iter().rev().find(|(grant, end)| {
+            let of = grant.ap == ap && grant.end() <= end.start;
+            of && end.version < release.version
+        });
+        match ended {
+            Some((grant, end)) => {
+                let records = [*grant, *end, *release];
+                found.certain(Kind::OldSection, object, &records, |names| {
+                    format!(
+                        "the owner had ended the section of {}, and its release succeeded",
+                        names.ap(ap)
+                    )
+                });
+            }
+            None => found.presumed(Kind::ReleasedWithoutSection, object, &[*release], |names| {
+                format!(
+                    "{} released {} and had not acquired it",
+                    names.ap(ap),
+                    names.object(object)
+                )
+            }),
+        }
+    }
+
+    fn check_release(
+        &self,
+        release: &Record,
+        section: &Section,
+        last_read: Option<Record>,
+        found: &mut Found,
+    ) {
+        let (ap, object) = (release.ap, release.object);
+        let acquire = section.acquire;
+        let (from, to) = (acquire.version, release.version);
+        if to <= from {
+            found.certain(Kind::VersionBack, object, &[acquire, *release], |names| {
+                format!(
+                    "the section of {} starts from version {from}, and its release made version {to}",
+                    names.ap(ap)
+                )
+            });
+        }
+        if let Some(write) = section.wrote.filter(|_| section.highest > to) {
+            found.certain(Kind::TornRelease, object, &[acquire, write, *release], |names| {
+                format!(
+                    "a write in the section of {} is of version {}, and the section's release made version {to}",
+                    names.ap(ap), section.highest
+                )
+            });
+        }
+        if let Some(read) = last_read.filter(|r| r.version >= to && to > from) {
+            found.certain(Kind::ReadAhead, object, &[read, *release], |names| {
+                format!(
+                    "{} read version {} before its release made version {to}",
+                    names.ap(ap),
+                    read.version
+                )
+            });
+        }
+        for other in &self.released {
+            let (other_from, other_to) = (other.acquire.version, other.release.version);
+            let records = [other.acquire, other.release, acquire, *release];
+            if other_to == to {
+                found.certain(Kind::VersionReused, object, &records, |names| {
+                    format!(
+                        "{} and {} both released version {to}",
+                        names.ap(other.release.ap),
+                        names.ap(ap)
+                    )
+                });
+            }
+            if from < other_to && other_from < to {
+                found.certain(Kind::TwoHolders, object, &records, |names| {
+                    format!(
+                        "{} held {} from version {other_from} to {other_to}, and {} from version {from} to {to}",
+                        names.ap(other.release.ap), names.object(object), names.ap(ap)
+                    )
+                });
+            }
         }
     }
 }

@@ -1,22 +1,28 @@
 //! What the catalog says of variables and processes, looked up by number.
 
-use dosmos_proto::{ApId, Cache, GroupId, LockKind, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{
+    ApId, Cache, GroupId, LockKind, MpId, Nanos, ObjectId, Topology, VarId, Variable,
+};
 use dosmos_trace::clock::Apart;
 use dosmos_trace::query::Catalog;
 use rustc_hash::FxHashMap;
 
 /// Ends of the names of the variables that the lock kinds `spin` and `mcs` are made of.
 const LOCK_WORDS: [&str; 2] = ["#lock", "#nodes"];
+/// How far clocks of one event manager are taken to be apart where nobody said.
+const UNSAID: Nanos = Nanos::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Names {
     catalog: Catalog,
     variables: FxHashMap<VarId, usize>,
     barriers: FxHashMap<VarId, Option<GroupId>>,
+    /// How far clocks of one event manager may be apart, if the user says so.
+    clock_error: Option<Nanos>,
 }
 
 impl Names {
-    pub(crate) fn new(mut catalog: Catalog) -> Self {
+    pub(crate) fn new(mut catalog: Catalog, clock_error: Option<Nanos>) -> Self {
         let numbered = catalog.variables.iter().enumerate();
         let variables = numbered.map(|(i, v)| (v.id(), i)).collect();
         let barriers = catalog.barriers.iter().map(|b| (b.id, b.group)).collect();
@@ -25,6 +31,7 @@ impl Names {
             catalog,
             variables,
             barriers,
+            clock_error,
         }
     }
 
@@ -32,9 +39,14 @@ impl Names {
         &self.catalog.topology
     }
 
-    /// How far the times of two memory processes can be apart.
-    pub(crate) fn apart(&self, a: MpId, b: MpId) -> Apart {
-        self.catalog.apart(a, b)
+    /// How far times of two memory processes can be apart; none if nobody knows.
+    pub(crate) fn clock_error(&self, a: MpId, b: MpId) -> Option<Nanos> {
+        match self.catalog.apart(a, b) {
+            Apart::Unknown => None,
+            Apart::AtMost(_) if a == b => Some(Nanos::ZERO),
+            Apart::AtMost(error) => Some(self.clock_error.unwrap_or(error)),
+            Apart::Unsaid => Some(self.clock_error.unwrap_or(UNSAID)),
+        }
     }
 
     pub(crate) fn processes(&self) -> usize {

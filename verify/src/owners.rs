@@ -1,115 +1,196 @@
-//! What the records of an owner say: who owned, the order of its grants by its own clock, and what it served.
+//! What the records of owners say: who owned, the order of grants by the owner's clock, and what was served.
 
-use dosmos_proto::MpId;
+use dosmos_proto::{ApId, MpId, ObjectId};
 use dosmos_trace::{Op, Record, Side};
 
+use crate::found::Found;
 use crate::kind::Kind;
-use crate::pairs::is_remote;
-use crate::verifier::Verifier;
+use crate::locks::Locks;
+use crate::pairs::{Odd, Pairs, is_remote};
 
-impl Verifier {
+/// One object, and the last steps of its lock by the clock of its owner.
+#[derive(Debug, Default)]
+struct Object {
+    released: Option<Record>,
+    granted: Option<Record>,
+    /// The grant of another process's request that ended last.
+    latest: Option<Record>,
+    pairs: Pairs,
+}
+
+#[derive(Debug)]
+pub(crate) struct Owners {
+    objects: Vec<Object>,
+    /// Of each process, whether an operation failed, so that its requests and what was served of them may differ.
+    failed: Vec<bool>,
+    /// There are records of owners.
+    recorded: bool,
+}
+
+impl Owners {
+    pub(crate) fn new(processes: usize) -> Self {
+        Self {
+            objects: Vec::new(),
+            failed: vec![false; processes],
+            recorded: false,
+        }
+    }
+
+    pub(crate) fn add_object(&mut self) {
+        self.objects.push(Object::default());
+    }
+
     /// A record of either side, of an operation on an object.
-    pub(crate) fn at_owner(&mut self, slot: usize, record: &Record) {
-        self.owners |= record.side == Side::Owner;
+    pub(crate) fn take(&mut self, slot: usize, record: &Record, found: &mut Found) {
+        self.recorded |= record.side == Side::Owner;
         if record.flags.failed {
             return;
         }
-        self.check_place(record);
+        check_place(record, found);
         let o = &mut self.objects[slot];
         if is_remote(record) {
             o.pairs.take(record);
         }
         let by_owner_s_clock = record.side == Side::Owner || record.mp == record.peer;
-        let section =
-            matches!(record.op, Op::Acquire | Op::Release) && !record.is_of_past_sections();
-        if !section || !by_owner_s_clock {
+        if by_owner_s_clock && !record.is_of_past_sections() {
+            match record.op {
+                Op::Acquire => o.grant(record, found),
+                Op::Release => o.released = Some(*record),
+                Op::Read | Op::Write | Op::Barrier => return,
+            }
+            o.check_release_before_grant(found);
+        }
+    }
+
+    /// An operation of a process failed.
+    pub(crate) fn failed(&mut self, ap: ApId) {
+        self.failed[ap.index()] = true;
+    }
+
+    /// What of the objects `ids` was served otherwise than requested.
+    pub(crate) fn close(&self, ids: &[ObjectId], locks: &Locks, found: &mut Found) {
+        if !self.recorded {
             return;
         }
-        let names = &self.names;
-        let own = &mut o.at_owner;
-        if record.op == Op::Release {
-            own.released = Some(*record);
-        } else {
-            if record.side == Side::Owner {
-                if let Some(latest) = own.latest.filter(|l| record.end() < l.end()) {
-                    let records = [latest, *record];
-                    self.found
-                        .certain(names, Kind::OutOfTurn, record.object, &records, || {
-                            format!(
-                                "the request of {} reached the owner before that of {} and was granted after it",
-                                names.ap(latest.ap), names.ap(record.ap)
-                            )
-                        });
-                } else {
-                    own.latest = Some(*record);
+        for (slot, id) in ids.iter().enumerate() {
+            if !locks.is_unversioned(slot) {
+                for odd in self.objects[slot].pairs.odd(|ap| !self.failed[ap.index()]) {
+                    say(*id, &odd, found);
                 }
             }
-            own.granted = Some(*record);
         }
-        if let (Some(release), Some(grant)) = (own.released, own.granted)
+    }
+}
+
+impl Object {
+    fn grant(&mut self, grant: &Record, found: &mut Found) {
+        self.granted = Some(*grant);
+        if grant.side != Side::Owner {
+            return;
+        }
+        let Some(latest) = self.latest.filter(|l| grant.end() < l.end()) else {
+            self.latest = Some(*grant);
+            return;
+        };
+        found.certain(Kind::OutOfTurn, grant.object, &[latest, *grant], |names| {
+            format!(
+                "the request of {} reached the owner before that of {} and was granted after it",
+                names.ap(latest.ap),
+                names.ap(grant.ap)
+            )
+        });
+    }
+
+    fn check_release_before_grant(&mut self, found: &mut Found) {
+        if let (Some(release), Some(grant)) = (self.released, self.granted)
             && release.version == grant.version
             && release.ap != grant.ap
             && grant.end() < release.end()
         {
             let records = [release, grant];
-            self.found
-                .certain(names, Kind::GrantedTooEarly, record.object, &records, || {
-                    format!(
-                        "by the owner's clock version {} was granted to {} {} ns before the release of {} that made it was complete",
-                        grant.version, names.ap(grant.ap), (release.end() - grant.end()).0, names.ap(release.ap)
-                    )
-                });
-            own.granted = None;
+            found.certain(Kind::GrantedTooEarly, grant.object, &records, |names| {
+                format!(
+                    "by the owner's clock version {} was granted to {} {} ns before the release of {} that made it was complete",
+                    grant.version, names.ap(grant.ap), (release.end() - grant.end()).0, names.ap(release.ap)
+                )
+            });
+            self.granted = None;
         }
     }
+}
 
-    /// Whether an access went where it had to.
-    fn check_place(&mut self, record: &Record) {
-        let names = &self.names;
-        let Some(variable) = names.variable(record.object.var) else {
-            return;
-        };
-        let object = record.object;
-        let elements = variable.spec().layout().elements_of(object.index);
-        if elements.is_none_or(|n| record.range.1 > n) {
-            return self
-                .found
-                .certain(names, Kind::OutsideObject, object, &[*record], || {
-                    format!(
-                        "elements {} to {} were accessed; {} has {}",
-                        record.range.0,
-                        record.range.1,
-                        names.object(object),
-                        elements.unwrap_or(0)
-                    )
-                });
+/// Whether an access went where it had to.
+fn check_place(record: &Record, found: &mut Found) {
+    let object = record.object;
+    let Some(variable) = found.names().variable(object.var) else {
+        return;
+    };
+    let elements = variable.spec().layout().elements_of(object.index);
+    let owner = variable.owner(object.index);
+    if elements.is_none_or(|n| record.range.1 > n) {
+        return found.certain(Kind::OutsideObject, object, &[*record], |names| {
+            format!(
+                "elements {} to {} were accessed; {} has {}",
+                record.range.0,
+                record.range.1,
+                names.object(object),
+                elements.unwrap_or(0)
+            )
+        });
+    }
+    if record.peer != owner {
+        found.certain(Kind::WrongOwner, object, &[*record], |names| {
+            format!(
+                "{} is owned by {} and was served by {}",
+                names.object(object),
+                names.mp(owner),
+                names.mp(record.peer)
+            )
+        });
+    }
+    let topology = found.names().topology();
+    let group = |mp: MpId| topology.mp(mp).map(|mp| mp.group);
+    if record.flags.optimized && !record.flags.in_process && group(record.mp) != group(record.peer)
+    {
+        found.certain(Kind::CopyAcrossGroups, object, &[*record], |names| {
+            format!(
+                "{} read a copy at {}, and the owner {} is in another group",
+                names.ap(record.ap),
+                names.mp(record.mp),
+                names.mp(record.peer)
+            )
+        });
+    }
+}
+
+fn say(id: ObjectId, odd: &Odd, found: &mut Found) {
+    match odd {
+        Odd::Differ(a, b) => {
+            let (told, served) = if a.side == Side::Owner {
+                (b, a)
+            } else {
+                (a, b)
+            };
+            found.presumed(Kind::AnswerDiffers, id, &[*served, *told], |names| {
+                format!(
+                    "the owner served version {} and {} was told version {}",
+                    served.version,
+                    names.ap(told.ap),
+                    told.version
+                )
+            });
         }
-        let owner = variable.owner(object.index);
-        if record.peer != owner {
-            self.found
-                .certain(names, Kind::WrongOwner, object, &[*record], || {
-                    format!(
-                        "{} is owned by {} and was served by {}",
-                        names.object(object),
-                        names.mp(owner),
-                        names.mp(record.peer)
-                    )
-                });
-        }
-        let group = |mp: MpId| names.topology().mp(mp).map(|mp| mp.group);
-        if record.flags.optimized
-            && !record.flags.in_process
-            && group(record.mp) != group(record.peer)
-        {
-            self.found
-                .certain(names, Kind::CopyAcrossGroups, object, &[*record], || {
-                    format!(
-                        "{} read a copy at {}, and the owner {} is in another group",
-                        names.ap(record.ap),
-                        names.mp(record.mp),
-                        names.mp(record.peer)
-                    )
-                });
+        Odd::Alone(record, count) => {
+            let (kind, what) = match record.side {
+                Side::Owner => (
+                    Kind::ServedTwice,
+                    "served by the owner more often than requested",
+                ),
+                Side::Requester => (Kind::NeverServed, "successful and not served by the owner"),
+            };
+            found.presumed(kind, id, &[*record], |names| {
+                format!("{count} {}(s) of {} {what}", record.op, names.ap(record.ap))
+            });
         }
     }
 }

@@ -1,147 +1,126 @@
-//! Data races: accesses of two processes to the same elements, at least one of them a write, that no acquire, release or
-//! barrier orders.
-//!
-//! Of each object the accesses are remembered that a later one could still conflict with: of each process the last of its
-//! kind and range, unless everybody who could conflict with it conflicts with a later one as well.
+//! Data races, and what atomic operations order.
 
-use dosmos_proto::ApId;
-use dosmos_trace::{Op, Record};
+use dosmos_proto::ObjectId;
+use dosmos_trace::Op;
 
 use crate::clocks::Clock;
-
-/// Most accesses remembered of one object.
-const MOST: usize = 96;
-
-/// How an access touches elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Touch {
-    Read,
-    Write,
-    /// A write of one element outside sections: one step at the owner, as an atomic operation is.
-    Store,
-    /// An atomic operation.
-    Atomic,
-    /// A write in the application process, which may have been an atomic operation.
-    Inside,
-}
-
-impl Touch {
-    pub(crate) fn of(record: &Record, in_section: bool) -> Self {
-        match record.op {
-            Op::Read => Self::Read,
-            _ if record.flags.atomic => Self::Atomic,
-            _ if record.flags.in_process && !in_section => Self::Inside,
-            _ if !in_section && record.range.1 == record.range.0 + 1 => Self::Store,
-            _ => Self::Write,
-        }
-    }
-
-    /// Whether two accesses are a conflict if nothing orders them: not two reads, and nothing with an atomic operation but a
-    /// write of more than one element or in a section.
-    fn conflicts(self, other: Self) -> bool {
-        use Touch::{Atomic, Inside, Read, Store, Write};
-        match (self, other) {
-            (Read | Atomic, Read) | (Read, Atomic) => false,
-            (Atomic, Store) | (Store, Atomic) => false,
-            (Atomic | Inside, Atomic | Inside) => false,
-            (Write | Store | Inside, _) | (_, Write | Store | Inside) => true,
-        }
-    }
-}
-
-/// An access as it matters here.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
-    pub(crate) touch: Touch,
-    /// Elements `[first, end)`.
-    pub(crate) range: (u32, u32),
-    /// All of them were touched; else some.
-    pub(crate) exact: bool,
-    pub(crate) phase: u32,
-    pub(crate) record: Record,
-}
-
-impl Access {
-    fn ap(&self) -> ApId {
-        self.record.ap
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        self.range.0 < other.range.1 && other.range.0 < self.range.1
-    }
-
-    fn covers(&self, other: &Self) -> bool {
-        self.exact && self.range.0 <= other.range.0 && other.range.1 <= self.range.1
-    }
-
-    /// Whether whoever conflicts with `other`, which comes before this, and does not come after this conflicts with this too.
-    fn hides(&self, other: &Self) -> bool {
-        self.covers(other)
-            && match self.touch {
-                Touch::Write => true,
-                touch => touch == other.touch,
-            }
-    }
-}
-
-/// What an access does with one before it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Race {
-    pub(crate) earlier: Access,
-    /// Both are known to touch an element together.
-    pub(crate) exact: bool,
-}
+use crate::context::Context;
+use crate::found::{Found, Question};
+use crate::kind::Kind;
+use crate::locks::Locks;
+use crate::records::by_own_clock;
+use crate::shadow::{Access, Race, Shadow};
+use crate::steps::Step;
 
 #[derive(Debug, Default)]
-pub(crate) struct Shadow {
-    accesses: Vec<Access>,
-    /// Some were forgotten.
-    pub(crate) crowded: bool,
+struct Object {
+    shadow: Shadow,
+    /// An access in an application process may have been a race.
+    unsure: bool,
+    /// What atomic operations on it come after.
+    atomics: Option<Clock>,
 }
 
-impl Shadow {
-    /// The races of an access with those before it, at most one; an exact one if there is one. `clock` comes before it,
-    /// `loose` too if atomic operations count.
-    pub(crate) fn take(&mut self, access: Access, clock: &Clock, loose: &Clock) -> Option<Race> {
-        let mut found: Option<Race> = None;
-        let mut same = None;
-        let mut i = 0;
-        while i < self.accesses.len() {
-            let other = &self.accesses[i];
-            if other.ap() == access.ap() {
-                if other.range == access.range && other.touch == access.touch {
-                    same = Some(i);
-                } else if access.hides(other) {
-                    self.accesses.swap_remove(i);
-                    continue;
-                }
-            } else if clock.knows(other.ap(), other.phase) {
-                if access.hides(other) {
-                    self.accesses.swap_remove(i);
-                    continue;
-                }
-            } else if access.touch.conflicts(other.touch)
-                && access.meets(other)
-                && !loose.knows(other.ap(), other.phase)
-            {
-                let exact = access.exact && other.exact;
-                if found.is_none_or(|f| exact && !f.exact) {
-                    let earlier = *other;
-                    found = Some(Race { earlier, exact });
-                }
-            }
-            i += 1;
+#[derive(Debug)]
+pub(crate) struct Races {
+    wanted: bool,
+    objects: Vec<Object>,
+}
+
+impl Races {
+    /// Looks for races only if `wanted`.
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self {
+            wanted,
+            objects: Vec::new(),
         }
-        match same {
-            Some(at) => self.accesses[at] = access,
-            None => {
-                if self.accesses.len() >= MOST {
-                    self.accesses.remove(0);
-                    self.crowded = true;
-                }
-                self.accesses.push(access);
-            }
-        }
-        found
     }
+
+    pub(crate) fn add_object(&mut self) {
+        self.objects.push(Object::default());
+    }
+
+    /// An access begins: a read comes after the atomic operations on its object, and one of these after those before.
+    pub(crate) fn access(&mut self, step: &Step, in_section: bool, context: &mut Context) {
+        let (ap, is_read) = (step.record.ap, step.record.op == Op::Read);
+        if is_read && let Some(atomics) = &self.objects[step.slot].atomics {
+            context.order.follow(ap, atomics);
+        }
+        self.touch(step, in_section, context);
+        if !is_read && step.record.flags.atomic {
+            let (atomics, order) = (&mut self.objects[step.slot].atomics, &mut context.order);
+            if let Some(before) = atomics {
+                order.follow(ap, before);
+            }
+            *atomics = Some(order.past(ap).loose.clone());
+            order.next_phase(ap);
+        }
+    }
+
+    /// Looks for a data race with an access before.
+    fn touch(&mut self, step: &Step, in_section: bool, context: &mut Context) {
+        if !self.wanted {
+            return;
+        }
+        let (record, of) = (&step.record, step.record.object.var);
+        let Context { order, found } = context;
+        let layout = found.names().variable(of).map(|v| v.spec().layout());
+        let elements = layout.and_then(|l| l.elements_of(record.object.index));
+        let width = layout.map_or(0, |l| u64::from(l.element().bytes()));
+        let access = Access::of(
+            record,
+            in_section,
+            (elements, width),
+            order.phase(record.ap),
+        );
+        let past = order.past(record.ap);
+        let object = &mut self.objects[step.slot];
+        let before = object.shadow.crowded;
+        let race = object.shadow.take(access, &past.clock, &past.loose);
+        if object.shadow.crowded && !before {
+            found.doubt(Question::Crowded, of);
+        }
+        let Some(race) = race else {
+            return;
+        };
+        if found.names().is_ordered_by_words(of) {
+            return found.doubt(Question::Words, of);
+        }
+        if found.is_disordered() {
+            return found.doubt(Question::Order, of);
+        }
+        if by_own_clock(record) || by_own_clock(&race.earlier.record) {
+            object.unsure = true;
+            return;
+        }
+        if !race.exact {
+            return found.doubt(Question::Elements, of);
+        }
+        say(&race, &access, found);
+    }
+
+    /// What may have been a race, of the objects `ids`.
+    pub(crate) fn close(&self, ids: &[ObjectId], locks: &Locks, found: &mut Found) {
+        for (slot, id) in ids.iter().enumerate() {
+            let sections_only = || found.names().is_inside_in_sections_only(id.var);
+            let ordered = locks.releases(slot) > 0 && sections_only();
+            if self.objects[slot].unsure && !ordered {
+                found.doubt(Question::Elements, id.var);
+            }
+        }
+    }
+}
+
+fn say(race: &Race, later: &Access, found: &mut Found) {
+    let records = [race.earlier.record, later.record];
+    found.certain(Kind::DataRace, later.record.object, &records, |names| {
+        let [earlier, later_one] = records.map(|r| format!("the {} of {}", r.op, names.ap(r.ap)));
+        let (first, end) = (
+            race.earlier.range.0.max(later.range.0),
+            race.earlier.range.1.min(later.range.1),
+        );
+        format!(
+            "{earlier} and {later_one} touch elements {first} to {end}, and no acquire, release or barrier orders them"
+        )
+    });
 }

@@ -1,4 +1,4 @@
-//! Follows every process through the records of a run: what is ordered before each of its steps.
+//! Follows every process through the records of a run, and hands each of its steps to the rules that it matters to.
 //!
 //! Records come in order of their start. A step takes place at its start; what it ends (a grant, an opening, a write) counts
 //! for its process before the next step that starts after its end. If what must come before such an end (the release
@@ -12,18 +12,19 @@ use dosmos_trace::query::{Catalog, Completeness};
 use dosmos_trace::{Op, Record, Side};
 use rustc_hash::FxHashMap;
 
-use crate::clocks::Clock;
-use crate::found::{Found, Question};
-use crate::kind::Kind;
+use crate::barriers::Barriers;
+use crate::context::Context;
+use crate::found::Found;
+use crate::locks::Locks;
 use crate::names::Names;
-use crate::object::{Object, SLACK};
-use crate::opening::Barrier;
-use crate::pairs::Odd;
-use crate::process::{Open, Process};
+use crate::order::Order;
+use crate::owners::Owners;
+use crate::publications::Publications;
+use crate::races::Races;
+use crate::reads::Reads;
+use crate::records::is_void;
+use crate::steps::{Step, Steps};
 use crate::verdict::{Doubt, Looked, State, Verdict, Violation};
-
-/// Most records that wait for others; beyond, nothing is waited for.
-const MOST_WAITING: usize = 1 << 18;
 
 /// What to look for.
 #[derive(Clone, Copy, Debug)]
@@ -45,59 +46,52 @@ impl Default for Options {
 }
 
 /// Takes the records of a run, all of them, in order of their start.
+///
+/// Each group of rules has its own state; this hands them the records.
 #[derive(Debug)]
 pub struct Verifier {
-    pub(crate) names: Names,
-    pub(crate) options: Options,
-    pub(crate) found: Found,
-    pub(crate) looked: Looked,
-    pub(crate) processes: Vec<Process>,
-    pub(crate) objects: Vec<Object>,
+    context: Context,
+    looked: Looked,
+    steps: Steps,
+    barriers: Barriers,
+    locks: Locks,
+    publications: Publications,
+    reads: Reads,
+    races: Races,
+    owners: Owners,
+    /// The objects that were accessed, and the place of each among them.
+    objects: Vec<ObjectId>,
     slots: FxHashMap<ObjectId, usize>,
-    ids: Vec<ObjectId>,
-    pub(crate) barriers: FxHashMap<dosmos_proto::VarId, Barrier>,
-    /// What comes before the next step of everybody, as of some time ago.
-    pub(crate) floor: Clock,
-    /// Phases begun since `floor` was worked out.
-    pub(crate) phases: usize,
     /// Records that start together: what is written in a section and leaves with its release starts with it.
     together: Vec<Record>,
-    /// Processes that wait.
-    waiting: Vec<ApId>,
-    waiting_records: usize,
-    now: Nanos,
-    /// Some order was not what the records say.
-    pub(crate) disordered: bool,
-    /// There are records of owners.
-    pub(crate) owners: bool,
-    flagged: bool,
+    processes: usize,
+    /// Some records stand for others.
+    sampled: bool,
 }
 
 impl Verifier {
     /// For the records of the run that `catalog` describes.
     pub fn new(catalog: Catalog, options: Options) -> Self {
-        let names = Names::new(catalog);
-        let n = names.processes();
-        let processes = (0..n).map(|i| Process::new(ApId(i as u32), n)).collect();
+        let names = Names::new(catalog, options.clock_error);
+        let processes = names.processes();
         Self {
-            names,
-            options,
-            found: Found::default(),
+            context: Context {
+                order: Order::new(processes),
+                found: Found::new(names),
+            },
             looked: Looked::default(),
-            processes,
+            steps: Steps::new(processes),
+            barriers: Barriers::new(processes),
+            locks: Locks::new(processes),
+            publications: Publications::new(processes),
+            reads: Reads::default(),
+            races: Races::new(options.races && processes > 1),
+            owners: Owners::new(processes),
             objects: Vec::new(),
             slots: FxHashMap::default(),
-            ids: Vec::new(),
-            barriers: FxHashMap::default(),
-            floor: Clock::new(n),
-            phases: 0,
             together: Vec::new(),
-            waiting: Vec::new(),
-            waiting_records: 0,
-            now: Nanos::ZERO,
-            disordered: false,
-            owners: false,
-            flagged: false,
+            processes,
+            sampled: false,
         }
     }
 
@@ -132,8 +126,8 @@ impl Verifier {
     fn take(&mut self, record: Record) {
         self.looked.records += 1;
         self.pass_time(record.start);
-        self.flagged |= record.flags.sampled;
-        if record.ap.index() >= self.processes.len() {
+        self.sampled |= record.flags.sampled;
+        if record.ap.index() >= self.processes {
             return;
         }
         let slot = match record.op {
@@ -141,7 +135,7 @@ impl Verifier {
             _ => self.slot(record.object),
         };
         if record.op != Op::Barrier && !record.flags.waiting {
-            self.at_owner(slot, &record);
+            self.owners.take(slot, &record, &mut self.context.found);
         }
         let ends_section = record.op == Op::Release && record.flags.failed;
         if record.flags.waiting || record.side == Side::Owner && !ends_section {
@@ -150,69 +144,52 @@ impl Verifier {
         if record.side == Side::Requester {
             self.looked.accesses += record.accesses();
         }
-        let process = &mut self.processes[record.ap.index()];
-        if process.waiting.is_empty() {
-            self.step(record.ap, slot, record);
+        let step = Step { slot, record };
+        // What ended before it must count, or else it waits too.
+        if !self.steps.is_waiting(record.ap) && self.settle(record.ap, record.start) {
+            self.begin(step);
         } else {
-            process.waiting.push_back(record);
-            self.waiting_records += 1;
+            self.steps.wait(step);
         }
     }
 
     fn slot(&mut self, object: ObjectId) -> usize {
         *self.slots.entry(object).or_insert_with(|| {
-            self.objects.push(Object::default());
-            self.ids.push(object);
+            self.locks.add_object();
+            self.publications.add_object();
+            self.reads.add_object();
+            self.races.add_object();
+            self.owners.add_object();
+            self.objects.push(object);
             self.objects.len() - 1
         })
     }
 
-    /// The next step of a process, unless what ended before it must wait: then it waits too.
-    fn step(&mut self, ap: ApId, slot: usize, record: Record) {
-        if self.settle(ap, record.start) {
-            self.begin(slot, record);
-            return;
-        }
-        let process = &mut self.processes[ap.index()];
-        process.waiting.push_back(record);
-        self.waiting_records += 1;
-        self.waiting.push(ap);
-    }
-
     /// What a process did up to `until` counts; false if some of it must wait.
     fn settle(&mut self, ap: ApId, until: Nanos) -> bool {
-        loop {
-            let open = &self.processes[ap.index()].open;
-            let over = open.iter().enumerate();
-            let over = over.filter(|(_, o)| o.record.end() <= until);
-            let Some((at, next)) = over.min_by_key(|(_, o)| o.record.end()) else {
-                return true;
-            };
-            let next = *next;
+        while let Some((at, next)) = self.steps.over(ap, until) {
             if !self.is_ready(&next) {
                 return false;
             }
-            self.processes[ap.index()].open.remove(at);
-            self.end(next);
+            self.steps.close(ap, at);
+            self.end(&next);
         }
+        true
     }
 
     /// Whether what must come before the end of an operation is there, or is waited for no longer.
-    fn is_ready(&mut self, open: &Open) -> bool {
-        let record = &open.record;
+    fn is_ready(&mut self, Step { slot, record }: &Step) -> bool {
         let there = match record.op {
-            // Or somebody's writes outside sections made this version.
-            Op::Acquire => record.version <= self.objects[open.slot].released(),
-            Op::Barrier => self.have_arrived(record),
+            Op::Acquire => self.locks.is_released(*slot, record),
+            Op::Barrier => self.barriers.have_arrived(record),
             _ => true,
         };
         if there {
             return true;
         }
-        let patient = self.now <= record.end() + SLACK && self.waiting_records < MOST_WAITING;
+        let patient = self.steps.is_patient(record);
         if !patient && record.op == Op::Acquire {
-            let o = &mut self.objects[open.slot];
-            o.given_up = o.given_up.max(record.version);
+            self.locks.give_up(*slot, record);
         }
         !patient
     }
@@ -220,16 +197,10 @@ impl Verifier {
     /// It is `now`. Who waits longest goes on first, also after a time in which nothing was recorded: what it does next is what
     /// others wait for.
     fn pass_time(&mut self, now: Nanos) {
-        while let Some(end) = self.first_waited_for() {
-            let timeout = end + SLACK + Nanos(1);
-            if timeout > now {
-                break;
-            }
-            self.now = self.now.max(timeout);
+        while self.steps.pass_time(now) {
             self.wake();
         }
-        self.now = now;
-        if !self.waiting.is_empty() {
+        if self.steps.is_any_waiting() {
             self.wake();
         }
     }
@@ -238,92 +209,110 @@ impl Verifier {
     fn wake(&mut self) {
         loop {
             let mut moved = false;
-            for ap in mem::take(&mut self.waiting) {
-                while let Some(record) = self.processes[ap.index()].waiting.front().copied() {
-                    if !self.settle(ap, record.start) {
-                        self.waiting.push(ap);
+            for ap in self.steps.take_waiting() {
+                while let Some(step) = self.steps.first_waiting(ap) {
+                    if !self.settle(ap, step.record.start) {
+                        self.steps.wait_again(ap);
                         break;
                     }
                     moved = true;
-                    self.processes[ap.index()].waiting.pop_front();
-                    self.waiting_records -= 1;
-                    let slot = match record.op {
-                        Op::Barrier => usize::MAX,
-                        _ => self.slot(record.object),
-                    };
-                    self.begin(slot, record);
+                    self.steps.go_on(ap);
+                    self.begin(step);
                 }
             }
-            if !moved || self.waiting.is_empty() {
+            if !moved || !self.steps.is_any_waiting() {
                 return;
             }
         }
     }
 
-    /// The end, of those that processes wait for, that comes first.
-    fn first_waited_for(&self) -> Option<Nanos> {
-        let waiting = self.waiting.iter().map(|ap| &self.processes[ap.index()]);
-        let open = waiting.flat_map(|p| p.open.iter());
-        open.map(|o| o.record.end()).min()
-    }
-
-    fn begin(&mut self, slot: usize, record: Record) {
+    /// The next step of a process, which waits for nothing.
+    fn begin(&mut self, step: Step) {
+        let (slot, record) = (step.slot, &step.record);
         if record.side == Side::Owner {
-            return self.ended_by_owner(slot, &record);
+            let steps = &mut self.steps;
+            let pending = || steps.take_back_grant(slot, record);
+            return self.locks.ended_by_owner(slot, record, pending);
         }
         if record.flags.first {
-            self.started_again(record.ap);
+            self.publications.started_again(record.ap);
+            self.reads.started_again(record.ap);
         }
         if record.flags.failed {
-            return self.failed(slot, &record);
+            return self.failed(&step);
         }
         match record.op {
-            Op::Read => self.read(slot, &record),
-            Op::Write => self.write(slot, &record),
+            Op::Read => self.read(&step),
+            Op::Write => self.write(&step),
             // It learned nothing by it: nobody else had the object since its last section.
-            Op::Acquire if record.flags.in_process => {
-                return self.processes[record.ap.index()].enter(record);
-            }
+            Op::Acquire if record.flags.in_process => return self.locks.begin(record),
             Op::Acquire => {}
-            Op::Release => return self.release(slot, &record),
-            Op::Barrier => self.arrive(&record),
+            Op::Release => return self.release(&step),
+            Op::Barrier => self.arrive(record),
         }
-        let open = Open { slot, record };
-        self.processes[record.ap.index()].open.push(open);
+        self.steps.open(step);
     }
 
-    /// A process of the same name as one before begins. What that one wrote and did not publish is nothing that this one
-    /// publishes.
-    fn started_again(&mut self, ap: ApId) {
-        self.processes[ap.index()].unpublished.clear();
-        for object in &mut self.objects {
-            object.seen.retain(|s| s.ap != ap);
+    fn read(&mut self, step: &Step) {
+        let (slot, read) = (step.slot, &step.record);
+        self.looked.reads += 1;
+        let last_of_copy = self.reads.read(slot, read);
+        let in_section = self.locks.read(slot, read, &mut self.context.found);
+        if !in_section && !self.locks.is_unversioned(slot) {
+            let (publications, context) = (&self.publications, &mut self.context);
+            self.reads.check(step, last_of_copy, publications, context);
+        }
+        self.races.access(step, in_section, &mut self.context);
+    }
+
+    fn write(&mut self, step: &Step) {
+        let (slot, write) = (step.slot, &step.record);
+        let in_section = self.locks.write(slot, write, &mut self.context.found);
+        if !in_section {
+            self.publications.write(slot, write);
+        }
+        self.races.access(step, in_section, &mut self.context);
+    }
+
+    fn release(&mut self, step: &Step) {
+        self.looked.sections += step.record.accesses();
+        let last_read = self.reads.last_read(step.slot, step.record.ap);
+        let (publications, context) = (&mut self.publications, &mut self.context);
+        self.locks.release(step, last_read, publications, context);
+    }
+
+    /// A process comes to a barrier: everything that it did before is published.
+    fn arrive(&mut self, record: &Record) {
+        self.publications
+            .publish_writes(record, &self.context.order);
+        let last = self.barriers.arrive(record, &mut self.context);
+        self.looked.barriers += u64::from(last);
+    }
+
+    fn failed(&mut self, step: &Step) {
+        let (record, found) = (&step.record, &mut self.context.found);
+        self.owners.failed(record.ap);
+        self.publications.failed(step, found);
+        if record.op == Op::Barrier {
+            self.barriers.failed(record, found.names());
         }
     }
 
-    fn end(&mut self, open: Open) {
-        match open.record.op {
-            Op::Read => self.has_read(&open),
-            Op::Write => self.has_written(open),
-            Op::Acquire => self.granted(&open),
-            Op::Barrier => self.passed(&open.record),
+    /// An operation is over before what its process does next.
+    fn end(&mut self, step: &Step) {
+        let (slot, record, context) = (step.slot, &step.record, &mut self.context);
+        match record.op {
+            Op::Read => self.reads.has_read(slot, record),
+            Op::Write => {
+                let found = &mut context.found;
+                if !is_void(record) && !self.locks.was_in_section(slot, record, found.names()) {
+                    self.publications.has_written(step, found);
+                    self.reads.has_written(slot, record);
+                }
+            }
+            Op::Acquire => self.locks.granted(step, &self.publications, context),
+            Op::Barrier => self.barriers.passed(record, &mut context.order),
             Op::Release => {}
-        }
-    }
-
-    /// A new phase of a process begins.
-    pub(crate) fn next_phase(&mut self, ap: ApId) {
-        self.processes[ap.index()].next_phase();
-        self.phases += 1;
-        if self.phases < 256.max(4 * self.processes.len()) {
-            return;
-        }
-        self.phases = 0;
-        let mut clocks = self.processes.iter().map(|p| &p.clock);
-        if let Some(first) = clocks.next() {
-            let mut floor = first.clone();
-            clocks.for_each(|c| floor.meet(c));
-            self.floor = floor;
         }
     }
 
@@ -338,12 +327,16 @@ impl Verifier {
         self.take_together();
         // Nothing more comes: who waits longest goes on first.
         self.pass_time(Nanos::MAX);
-        for i in 0..self.processes.len() {
+        for i in 0..self.processes {
             self.settle(ApId(i as u32), Nanos::MAX);
         }
-        self.close_barriers();
-        self.close_objects();
-        self.looked.objects = self.objects.len() as u64;
+        let mut found = self.context.found;
+        let (ids, locks) = (&self.objects, &self.locks);
+        self.barriers.close(&mut found);
+        self.races.close(ids, locks, &mut found);
+        self.reads.close(ids, locks, &self.publications, &mut found);
+        self.owners.close(ids, locks, &mut found);
+        self.looked.objects = ids.len() as u64;
         let mut lacking = missing(completeness, troubles);
         if live {
             lacking.push(("the run is still recorded".to_owned(), "its end"));
@@ -351,19 +344,16 @@ impl Verifier {
         if self.looked.records == 0 {
             lacking.push(("nothing was recorded".to_owned(), "a run with records"));
         }
-        if self.flagged && completeness.sampling >= 1.0 {
+        if self.sampled && completeness.sampling >= 1.0 {
             lacking.push((
                 "records stand for others that were not recorded".to_owned(),
                 "a run that records every access",
             ));
         }
         if !completeness.silent.is_empty() {
-            self.found.may_count_anew();
+            found.may_count_anew();
         }
-        if self.disordered {
-            self.found.disordered();
-        }
-        let (mut violations, mut doubts) = self.found.finish(&self.names, lacking.is_empty());
+        let (mut violations, mut doubts) = found.finish(lacking.is_empty());
         violations.sort_by_key(|v| v.kind);
         let missing = lacking.into_iter().map(|(why, decided_by)| Doubt {
             question: "the whole run".to_owned(),
@@ -377,76 +367,6 @@ impl Verifier {
             violations,
             doubts,
             looked: self.looked,
-        }
-    }
-
-    fn close_objects(&mut self) {
-        for slot in 0..self.objects.len() {
-            let (o, id) = (&self.objects[slot], self.ids[slot]);
-            let ordered = o.releases > 0 && self.names.is_inside_in_sections_only(id.var);
-            if o.unsure && !ordered {
-                self.found.doubt(Question::Elements, id.var);
-            }
-            if o.unversioned {
-                continue;
-            }
-            let possible = o.releases + o.writes;
-            if let Some(read) = o.highest.filter(|r| r.version > possible) {
-                let last = o.sections.last().map(|s| s.release);
-                let records: Vec<Record> = last.into_iter().chain([read]).collect();
-                let (releases, writes) = (o.releases, o.writes);
-                self.found
-                    .presumed(&self.names, Kind::UnmadeVersion, id, &records, || {
-                        format!(
-                            "version {} was read; {releases} releases and {writes} writes outside sections made at most version {possible}",
-                            read.version
-                        )
-                    });
-            }
-            if !self.owners {
-                continue;
-            }
-            let sound = |ap: ApId| !self.processes[ap.index()].failed;
-            for odd in o.pairs.odd(sound) {
-                self.odd(id, &odd);
-            }
-        }
-    }
-
-    fn odd(&mut self, id: ObjectId, odd: &Odd) {
-        let names = &self.names;
-        match odd {
-            Odd::Differ(a, b) => {
-                let (told, served) = if a.side == Side::Owner {
-                    (b, a)
-                } else {
-                    (a, b)
-                };
-                self.found
-                    .presumed(names, Kind::AnswerDiffers, id, &[*served, *told], || {
-                        format!(
-                            "the owner served version {} and {} was told version {}",
-                            served.version,
-                            names.ap(told.ap),
-                            told.version
-                        )
-                    });
-            }
-            Odd::Alone(record, count) => {
-                let record = *record;
-                let (kind, what) = match record.side {
-                    Side::Owner => (
-                        Kind::ServedTwice,
-                        "served by the owner more often than requested",
-                    ),
-                    Side::Requester => {
-                        (Kind::NeverServed, "successful and not served by the owner")
-                    }
-                };
-                self.found.presumed(names, kind, id, &[record], || {
-                    format!("{count} {}(s) of {} {what}", record.op, names.ap(record.ap))
-                });
-            }
         }
     }
 }

@@ -1,0 +1,83 @@
+//! What is ordered before the next step of each process, and since when it knows.
+
+use dosmos_proto::ApId;
+use dosmos_trace::Record;
+
+use crate::clocks::{Clock, Past};
+
+#[derive(Debug)]
+struct Process {
+    past: Past,
+    /// The last acquire or barrier: by it the process learned what it knows.
+    learned: Option<Record>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Order {
+    processes: Vec<Process>,
+    /// What comes before the next step of everybody, as of some time ago.
+    floor: Clock,
+    /// Phases begun since `floor` was worked out.
+    phases: usize,
+}
+
+impl Order {
+    pub(crate) fn new(processes: usize) -> Self {
+        let process = |i| Process {
+            past: Past::new(ApId(i as u32), processes),
+            learned: None,
+        };
+        Self {
+            processes: (0..processes).map(process).collect(),
+            floor: Clock::new(processes),
+            phases: 0,
+        }
+    }
+
+    /// What comes before the next step of a process. Its own component is its phase.
+    pub(crate) fn past(&self, ap: ApId) -> &Past {
+        &self.processes[ap.index()].past
+    }
+
+    pub(crate) fn phase(&self, ap: ApId) -> u32 {
+        self.past(ap).clock.of(ap)
+    }
+
+    pub(crate) fn floor(&self) -> &Clock {
+        &self.floor
+    }
+
+    pub(crate) fn learned(&self, ap: ApId) -> Option<Record> {
+        self.processes[ap.index()].learned
+    }
+
+    /// An acquire or a barrier of a process, by which it learns what `past` knows.
+    pub(crate) fn learn(&mut self, by: &Record, past: Option<&Past>) {
+        let process = &mut self.processes[by.ap.index()];
+        process.learned = Some(*by);
+        if let Some(past) = past {
+            process.past.join(past);
+        }
+    }
+
+    /// The next step of a process comes after the atomic operations that `atomics` knows.
+    pub(crate) fn follow(&mut self, ap: ApId, atomics: &Clock) {
+        self.processes[ap.index()].past.loose.join(atomics);
+    }
+
+    /// A new phase of a process begins: what it does from now on does not come before what was told so far.
+    pub(crate) fn next_phase(&mut self, ap: ApId) {
+        self.processes[ap.index()].past.next_phase(ap);
+        self.phases += 1;
+        if self.phases < 256.max(4 * self.processes.len()) {
+            return;
+        }
+        self.phases = 0;
+        let mut clocks = self.processes.iter().map(|p| &p.past.clock);
+        if let Some(first) = clocks.next() {
+            let mut floor = first.clone();
+            clocks.for_each(|c| floor.meet(c));
+            self.floor = floor;
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Accesses of one object that a later access could still conflict with: two processes touch the same elements, at least one
+//! of them writes, and no acquire, release or barrier orders them.
+//!
+//! Remembered is, of each process, the last access of its kind and range, unless everybody who could conflict with it
+//! conflicts with a later one as well.
+
+use dosmos_proto::ApId;
+use dosmos_trace::{Op, Record};
+
+use crate::clocks::Clock;
+use crate::records::by_own_clock;
+
+/// Most accesses remembered of one object.
+const MOST: usize = 96;
+
+/// How an access touches elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    Read,
+    Write,
+    /// A write of one element outside sections: one step at the owner, as an atomic operation is.
+    Store,
+    /// An atomic operation.
+    Atomic,
+    /// A write in the application process, which may have been an atomic operation.
+    Inside,
+}
+
+impl Touch {
+    fn of(record: &Record, in_section: bool) -> Self {
+        match record.op {
+            Op::Read => Self::Read,
+            _ if record.flags.atomic => Self::Atomic,
+            _ if record.flags.in_process && !in_section => Self::Inside,
+            _ if !in_section && record.range.1 == record.range.0 + 1 => Self::Store,
+            _ => Self::Write,
+        }
+    }
+
+    /// Whether two accesses are a conflict if nothing orders them: not two reads, and nothing with an atomic operation but a
+    /// write of more than one element or in a section.
+    fn conflicts(self, other: Self) -> bool {
+        use Touch::{Atomic, Inside, Read, Store, Write};
+        match (self, other) {
+            (Read | Atomic, Read) | (Read, Atomic) => false,
+            (Atomic, Store) | (Store, Atomic) => false,
+            (Atomic | Inside, Atomic | Inside) => false,
+            (Write | Store | Inside, _) | (_, Write | Store | Inside) => true,
+        }
+    }
+}
+
+/// An access as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    touch: Touch,
+    /// Elements `[first, end)`.
+    pub(crate) range: (u32, u32),
+    /// All of them were touched; else some.
+    exact: bool,
+    phase: u32,
+    pub(crate) record: Record,
+}
+
+impl Access {
+    /// What `record` touches in phase `phase` of its process; its object has `elements` elements of `width` bytes.
+    pub(crate) fn of(
+        record: &Record,
+        in_section: bool,
+        (elements, width): (Option<u32>, u64),
+        phase: u32,
+    ) -> Self {
+        let said = record.range.0 < record.range.1;
+        let all = (0, elements.unwrap_or(u32::MAX));
+        let range = if said { record.range } else { all };
+        let whole = u64::from(range.1 - range.0) * width;
+        let known = said || elements == Some(1);
+        let exact = known
+            && !by_own_clock(record)
+            && (record.flags.atomic
+                || whole == 0
+                || record.bytes == whole
+                || record.bytes == whole.saturating_mul(record.accesses()));
+        Self {
+            touch: Touch::of(record, in_section),
+            range,
+            exact,
+            phase,
+            record: *record,
+        }
+    }
+
+    fn ap(&self) -> ApId {
+        self.record.ap
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.range.0 < other.range.1 && other.range.0 < self.range.1
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        self.exact && self.range.0 <= other.range.0 && other.range.1 <= self.range.1
+    }
+
+    /// Whether whoever conflicts with `other`, which comes before this, and does not come after this conflicts with this too.
+    fn hides(&self, other: &Self) -> bool {
+        self.covers(other)
+            && match self.touch {
+                Touch::Write => true,
+                touch => touch == other.touch,
+            }
+    }
+}
+
+/// What an access does with one before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Race {
+    pub(crate) earlier: Access,
+    /// Both are known to touch an element together.
+    pub(crate) exact: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shadow {
+    accesses: Vec<Access>,
+    /// Some were forgotten.
+    pub(crate) crowded: bool,
+}
+
+impl Shadow {
+    /// The races of an access with those before it, at most one; an exact one if there is one. `clock` comes before it,
+    /// `loose` too if atomic operations count.
+    pub(crate) fn take(&mut self, access: Access, clock: &Clock, loose: &Clock) -> Option<Race> {
+        let mut found: Option<Race> = None;
+        let mut same = None;
+        let mut i = 0;
+        while i < self.accesses.len() {
+            let other = &self.accesses[i];
+            if other.ap() == access.ap() {
+                if other.range == access.range && other.touch == access.touch {
+                    same = Some(i);
+                } else if access.hides(other) {
+                    self.accesses.swap_remove(i);
+                    continue;
+                }
+            } else if clock.knows(other.ap(), other.phase) {
+                if access.hides(other) {
+                    self.accesses.swap_remove(i);
+                    continue;
+                }
+            } else if access.touch.conflicts(other.touch)
+                && access.meets(other)
+                && !loose.knows(other.ap(), other.phase)
+            {
+                let exact = access.exact && other.exact;
+                if found.is_none_or(|f| exact && !f.exact) {
+                    let earlier = *other;
+                    found = Some(Race { earlier, exact });
+                }
+            }
+            i += 1;
+        }
+        match same {
+            Some(at) => self.accesses[at] = access,
+            None => {
+                if self.accesses.len() >= MOST {
+                    self.accesses.remove(0);
+                    self.crowded = true;
+                }
+                self.accesses.push(access);
+            }
+        }
+        found
+    }
+}

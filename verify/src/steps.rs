@@ -1,0 +1,134 @@
+//! The steps of each process: which are not over yet, and which wait for what other processes do.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use dosmos_proto::{ApId, Nanos};
+use dosmos_trace::{Op, Record};
+
+/// How long after the end of an operation what must come before it is waited for, in the time of the records.
+const SLACK: Nanos = Nanos(50_000_000);
+/// Most records that wait for others; beyond, nothing is waited for.
+const MOST_WAITING: usize = 1 << 18;
+
+/// An operation of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Of its object, among the objects; of a barrier, none of them.
+    pub(crate) slot: usize,
+    pub(crate) record: Record,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    /// Operations whose end does not lie before what the process did next, as far as is known.
+    open: Vec<Step>,
+    /// What waits, in order, for what must come before it.
+    waiting: VecDeque<Step>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Steps {
+    processes: Vec<Process>,
+    /// Processes that wait.
+    waiting: Vec<ApId>,
+    waiting_records: usize,
+    now: Nanos,
+}
+
+impl Steps {
+    pub(crate) fn new(processes: usize) -> Self {
+        Self {
+            processes: (0..processes).map(|_| Process::default()).collect(),
+            waiting: Vec::new(),
+            waiting_records: 0,
+            now: Nanos::ZERO,
+        }
+    }
+
+    /// The step of a process has begun.
+    pub(crate) fn open(&mut self, step: Step) {
+        self.processes[step.record.ap.index()].open.push(step);
+    }
+
+    /// The first open step of a process that ends, if it ends up to `until`; and which of the open ones it is.
+    pub(crate) fn over(&self, ap: ApId, until: Nanos) -> Option<(usize, Step)> {
+        let open = self.processes[ap.index()].open.iter().enumerate();
+        let over = open.filter(|(_, s)| s.record.end() <= until);
+        let (at, step) = over.min_by_key(|(_, s)| s.record.end())?;
+        Some((at, *step))
+    }
+
+    /// The open step `at` of a process is over.
+    pub(crate) fn close(&mut self, ap: ApId, at: usize) {
+        self.processes[ap.index()].open.remove(at);
+    }
+
+    /// The grant of the section that its owner ended by `end`, if the process did nothing since: it does not count any more.
+    pub(crate) fn take_back_grant(&mut self, slot: usize, end: &Record) -> Option<Record> {
+        let open = &mut self.processes[end.ap.index()].open;
+        let at = open.iter().position(|s| {
+            s.slot == slot && s.record.op == Op::Acquire && s.record.start <= end.start
+        })?;
+        Some(open.remove(at).record)
+    }
+
+    pub(crate) fn is_waiting(&self, ap: ApId) -> bool {
+        !self.processes[ap.index()].waiting.is_empty()
+    }
+
+    pub(crate) fn is_any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A step waits, behind those of its process that do.
+    pub(crate) fn wait(&mut self, step: Step) {
+        let ap = step.record.ap;
+        if !self.is_waiting(ap) {
+            self.waiting.push(ap);
+        }
+        self.processes[ap.index()].waiting.push_back(step);
+        self.waiting_records += 1;
+    }
+
+    /// Whether what must come before the end of an operation is still waited for.
+    pub(crate) fn is_patient(&self, record: &Record) -> bool {
+        self.now <= record.end() + SLACK && self.waiting_records < MOST_WAITING
+    }
+
+    /// The processes that wait: each goes on, or waits again.
+    pub(crate) fn take_waiting(&mut self) -> Vec<ApId> {
+        mem::take(&mut self.waiting)
+    }
+
+    pub(crate) fn wait_again(&mut self, ap: ApId) {
+        self.waiting.push(ap);
+    }
+
+    pub(crate) fn first_waiting(&self, ap: ApId) -> Option<Step> {
+        self.processes[ap.index()].waiting.front().copied()
+    }
+
+    /// The first step of a process that waits goes on.
+    pub(crate) fn go_on(&mut self, ap: ApId) {
+        self.processes[ap.index()].waiting.pop_front();
+        self.waiting_records -= 1;
+    }
+
+    /// Time passes until something is waited for no longer, at most until `now`; false: it is `now`.
+    pub(crate) fn pass_time(&mut self, now: Nanos) -> bool {
+        let timeout = self.first_waited_for().map(|end| end + SLACK + Nanos(1));
+        match timeout.filter(|timeout| *timeout <= now) {
+            Some(timeout) => self.now = self.now.max(timeout),
+            None => self.now = now,
+        }
+        timeout.is_some_and(|timeout| timeout <= now)
+    }
+
+    /// The end, of those that processes wait for, that comes first.
+    fn first_waited_for(&self) -> Option<Nanos> {
+        let waiting = self.waiting.iter().map(|ap| &self.processes[ap.index()]);
+        let open = waiting.flat_map(|p| p.open.iter());
+        open.map(|s| s.record.end()).min()
+    }
+}
