@@ -162,6 +162,35 @@ fn a_grant_of_an_old_version() {
     refuted(Kind::StaleGrant, run);
 }
 
+/// Sections of process `ap` that it held in itself, made known at `at`.
+fn own_sections(ap: u32, at: u64, count: u32, versions: (u64, u64)) -> Vec<Made> {
+    let of_sections = |made: Made| {
+        made.set(|r| {
+            (r.count, r.flags.in_process, r.range) = (count, true, (0, 0));
+            r.duration = dosmos_proto::Nanos(0);
+        })
+    };
+    vec![
+        of_sections(acquire(ap, X, at - 40).version(versions.0)),
+        of_sections(release(ap, X, at).version(versions.1)),
+    ]
+}
+
+#[test]
+fn sections_that_a_process_held_in_itself_come_before_what_follows() {
+    let run = |seen: u64| {
+        let mut run = own_sections(0, 1_000, 5, (0, 5));
+        run.extend(all_at(1, 1_000 + 50));
+        run.extend(section(1, X, 1_000 + 100, seen));
+        run
+    };
+    let verdict = judge(&planted(run(5)));
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+    // From within their versions, and from before them.
+    refuted(Kind::TwoHolders, run(3));
+    refuted(Kind::VersionReused, run(4));
+}
+
 #[test]
 fn a_version_made_twice() {
     let mut run = section(0, X, 100, 0);
