@@ -1,9 +1,10 @@
-//! Who accesses an object, and what its owner's record says of that.
+//! Who accesses an object, and what the owner responds and records.
 
-use dosmos_proto::{ApId, ObjectId};
+use dosmos_proto::{ApId, ObjectId, Refusal};
 use dosmos_trace::Op;
 
 use crate::core::effects::Caller;
+use crate::core::messages::Response;
 
 /// Who accesses, and where the response goes.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,12 @@ pub(super) struct Served {
     pub(super) atomic: bool,
 }
 
+/// What became of an access.
+pub(super) type Done = Result<(Response, Served), Refusal>;
+
 impl Served {
-    pub(super) fn of_lock(op: Op, object: ObjectId, version: u64) -> Self {
+    /// One access that has no elements.
+    pub(super) fn new(op: Op, object: ObjectId, version: u64) -> Self {
         Self {
             op,
             object,

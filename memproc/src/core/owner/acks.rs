@@ -1,4 +1,4 @@
-//! Acknowledgements of copies that releases and flushes wait for.
+//! Orders to holders of copies, and the acknowledgements that releases and flushes wait for.
 //!
 //! An *order* tells the holder of one copy of a change; a *round* is what a release or flush told, and
 //! waits for. What earlier rounds told of the same object and is not acknowledged yet is waited for
@@ -8,10 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
+use super::objects::Objects;
+use crate::core::context::Context;
 use crate::core::effects::Caller;
+use crate::core::lease::{LEASE, MARGIN};
+use crate::core::messages::{CallId, PeerRequest, Role};
 
 /// What happens when everything that a round waits for is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub(super) struct Acks {
     /// The orders about each object, oldest first.
     by_object: FxHashMap<ObjectId, Vec<u64>>,
     rounds: FxHashMap<u64, Waiting>,
+    /// Until when each memory process may read copies of our objects, at most.
+    leases: FxHashMap<MpId, Nanos>,
     next: u64,
     /// No order is over before, unless it is acknowledged.
     next_end: Option<Nanos>,
@@ -73,20 +79,53 @@ impl Acks {
         self.next
     }
 
-    /// A new order to the holder of a copy, whose lease ends at `until`; its number.
-    pub(super) fn order(&mut self, object: ObjectId, holder: MpId, until: Nanos) -> u64 {
-        self.add(object, holder, until, true)
+    /// Tells every copy of the objects that their content changed.
+    pub(super) fn tell(&mut self, cx: &mut Context, objects: &mut Objects, changed: &[ObjectId]) {
+        for object in changed.iter().copied() {
+            let place = cx.variables.place(cx.cluster, object);
+            let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec().policy());
+            let Some(o) = objects.get_mut(&object) else {
+                continue;
+            };
+            let version = o.version;
+            let update = policy == CopyPolicy::Update;
+            for holder in o.copies_to_tell(update) {
+                let request = if update {
+                    let data = o.released().clone();
+                    PeerRequest::Update {
+                        object,
+                        version,
+                        data,
+                    }
+                } else {
+                    PeerRequest::Invalidate { object, version }
+                };
+                let until = self.leases.get(&holder).copied().unwrap_or(cx.now);
+                let call = CallId {
+                    role: Role::Owner,
+                    number: self.order(object, holder, until, true),
+                };
+                cx.request(holder, call, request);
+            }
+        }
     }
 
-    /// As [`order`](Self::order), to a holder that is lost and does not hear of it.
-    pub(super) fn order_to_lost(&mut self, object: ObjectId, holder: MpId, until: Nanos) {
-        self.add(object, holder, until, false);
+    /// A response leaves for a memory process: it renews the lease of its copies.
+    pub(super) fn renew_lease(&mut self, now: Nanos, mp: MpId) {
+        self.leases.insert(mp, now + LEASE + MARGIN);
     }
 
-    /// A holder is lost: what it was told may not arrive.
-    pub(super) fn cut_off(&mut self, holder: MpId) {
+    /// A memory process is lost: what it was told may not arrive. It may not know that it is lost, and read its copies until its
+    /// lease is over: releases of their objects wait for that.
+    pub(super) fn cut_off(&mut self, cx: &Context, holder: MpId, objects: &mut Objects) {
         let its = self.orders.values_mut().filter(|o| o.holder == holder);
         its.for_each(|o| o.under_way = false);
+        let until = self.leases.remove(&holder).unwrap_or(cx.now);
+        for object in objects.remove_copies(holder) {
+            if until > cx.now {
+                self.order(object, holder, until, false);
+            }
+        }
     }
 
     /// Whether all orders about `objects` are to this holder and under way.
@@ -96,7 +135,8 @@ impl Acks {
         orders.all(|o| o.holder == holder && o.under_way)
     }
 
-    fn add(&mut self, object: ObjectId, holder: MpId, until: Nanos, under_way: bool) -> u64 {
+    /// A new order to the holder of a copy, whose lease ends at `until`; its number.
+    fn order(&mut self, object: ObjectId, holder: MpId, until: Nanos, under_way: bool) -> u64 {
         let number = self.number();
         self.next_end = Some(self.next_end.map_or(until, |end| end.min(until)));
         let order = Order {

@@ -6,7 +6,8 @@
 //! | `role` | the owner: accesses |
 //! | `publish` | the owner: releases, flushes, and locks that end without a release |
 //! | `delegation` | objects in the hands of an application process, and their recall |
-//! | `object`, `lock`, `acks`, `delegations` | its state: contents and copies, sections, acknowledgements, objects given away |
+//! | `objects`, `object`, `lock` | its state: contents and copies, sections |
+//! | `unpublished`, `acks`, `delegations` | its state: what copies are not told of, acknowledgements, objects given away |
 
 mod accessor;
 mod acks;
@@ -14,7 +15,9 @@ mod delegation;
 mod delegations;
 mod lock;
 mod object;
+mod objects;
 mod publish;
 mod role;
+mod unpublished;
 
 pub(crate) use role::Owner;

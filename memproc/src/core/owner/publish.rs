@@ -1,17 +1,17 @@
 //! How the owner publishes: releases and flushes tell every copy and wait until all have
 //! acknowledged; then the lock passes on. And how locks end without a release.
 
-use dosmos_proto::{ApId, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::Op;
 
 use super::accessor::{Accessor, Served};
 use super::acks::{Round, Then};
+use super::object::Object;
 use super::role::{Owner, of_owner, record_served, refuse};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
-use crate::core::lease::{LEASE, MARGIN};
-use crate::core::messages::{CallId, Item, PeerRequest, Response, Role, WriteData};
+use crate::core::messages::{Item, Response, WriteData};
 
 impl Owner {
     pub(super) fn release(
@@ -27,9 +27,9 @@ impl Owner {
             let why = "a release between memory processes names its section";
             return refuse(cx, caller, Refusal::new(ErrorCode::Invalid, why));
         };
-        let section = |o: &&mut super::object::Object| o.lock.is_section(ap, epoch);
+        let section = |o: &&mut Object| o.lock.is_section(ap, epoch);
         if let Some(write) = write {
-            match self.write(cx, who, place, write, Some(epoch)) {
+            match self.objects.write(cx, who, place, write, Some(epoch)) {
                 Ok((_, served)) => {
                     let served = Served {
                         with_release: true,
@@ -41,7 +41,7 @@ impl Owner {
             }
         }
         let Some(o) = self.objects.get_mut(&object).filter(section) else {
-            let refusal = self.stale(cx, ap, object, epoch);
+            let refusal = self.objects.stale(cx, ap, object, epoch);
             return refuse(cx, caller, refusal);
         };
         o.lock.begin_release();
@@ -57,7 +57,8 @@ impl Owner {
             caller,
             version,
         };
-        self.tell_copies(cx, changed.as_slice());
+        let objects = &mut self.objects;
+        self.acks.tell(cx, objects, changed.as_slice());
         self.wait(cx, changed.as_slice(), then);
     }
 
@@ -71,9 +72,9 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.delegations.publications.push((ap, then));
         }
-        let objects = self.new_versions(ap);
-        self.tell_copies(cx, &objects);
-        let ahead = self.ahead.remove(&ap).unwrap_or_default();
+        let objects = self.unpublished.new_versions(ap, &mut self.objects);
+        self.acks.tell(cx, &mut self.objects, &objects);
+        let ahead = self.unpublished.take_ahead(ap);
         let objects: Vec<ObjectId> = objects.into_iter().chain(ahead).collect();
         self.wait(cx, &objects, then);
     }
@@ -91,59 +92,17 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.publish_writes(cx, ap, Then::Flush(caller));
         }
-        let objects = self.new_versions(ap);
-        self.tell_copies(cx, &objects);
-        let mut all = self.ahead.remove(&ap).unwrap_or_default();
+        let objects = self.unpublished.new_versions(ap, &mut self.objects);
+        self.acks.tell(cx, &mut self.objects, &objects);
+        let mut all = self.unpublished.take_ahead(ap);
         all.extend(objects);
         all.retain(|object| self.acks.concerns(*object));
         if self.acks.only_under_way_to(coordinator, &all) {
-            self.ahead.insert(ap, all);
+            self.unpublished.put_ahead(ap, all);
             return cx.respond(caller, Response::Flushed, Nanos::ZERO);
         }
         let all: Vec<ObjectId> = all.into_iter().collect();
         self.wait(cx, &all, Then::Flush(caller));
-    }
-
-    /// What `ap` wrote outside sections becomes the next version of each object.
-    fn new_versions(&mut self, ap: ApId) -> Vec<ObjectId> {
-        let objects = self.dirty.remove(&ap).unwrap_or_default();
-        for object in &objects {
-            if let Some(o) = self.objects.get_mut(object) {
-                o.version += 1;
-            }
-        }
-        objects.into_iter().collect()
-    }
-
-    /// Tells every copy of the objects that their content changed.
-    fn tell_copies(&mut self, cx: &mut Context, objects: &[ObjectId]) {
-        for object in objects.iter().copied() {
-            let place = cx.variables.place(cx.cluster, object);
-            let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec().policy());
-            let Some(o) = self.objects.get_mut(&object) else {
-                continue;
-            };
-            let version = o.version;
-            let update = policy == CopyPolicy::Update;
-            for holder in o.copies_to_tell(update) {
-                let request = if update {
-                    let data = o.released().clone();
-                    PeerRequest::Update {
-                        object,
-                        version,
-                        data,
-                    }
-                } else {
-                    PeerRequest::Invalidate { object, version }
-                };
-                let until = self.leases.get(&holder).copied().unwrap_or(cx.now);
-                let call = CallId {
-                    role: Role::Owner,
-                    number: self.acks.order(object, holder, until),
-                };
-                cx.request(holder, call, request);
-            }
-        }
     }
 
     /// Goes on when all that was ever told of these objects is acknowledged.
@@ -171,7 +130,7 @@ impl Owner {
                 caller,
                 version,
             } => {
-                let served = Served::of_lock(Op::Release, object, version);
+                let served = Served::new(Op::Release, object, version);
                 record_served(cx, Accessor { ap, caller }, &served, wait);
                 cx.respond(caller, Response::Released { version }, wait);
                 self.pass_on(cx, object);
@@ -195,7 +154,7 @@ impl Owner {
         match object {
             Some(object) => self.abandon_one(cx, ap, object),
             None => {
-                let locks = self.locks_of(&[ap]);
+                let locks = self.objects.locks_of(&[ap]);
                 self.abandon_all(cx, ap, &locks);
             }
         }
@@ -223,23 +182,9 @@ impl Owner {
         self.pass_on(cx, object);
     }
 
-    /// Which of these application processes hold the locks of which objects or wait for them, in order. Searches all
-    /// objects, once: it happens when a process dies.
-    fn locks_of(&self, aps: &[ApId]) -> Vec<(ApId, ObjectId)> {
-        let busy = self.objects.iter().filter(|(_, o)| !o.lock.is_idle());
-        let mut list: Vec<(ApId, ObjectId)> = busy
-            .flat_map(|(id, o)| {
-                let concerned = aps.iter().filter(|ap| o.lock.concerns(**ap));
-                concerned.map(|ap| (*ap, *id))
-            })
-            .collect();
-        list.sort_unstable();
-        list
-    }
-
     /// A response leaves for a memory process: it renews the lease of its copies.
     pub(crate) fn note_response(&mut self, now: Nanos, mp: MpId) {
-        self.leases.insert(mp, now + LEASE + MARGIN);
+        self.acks.renew_lease(now, mp);
     }
 
     /// Releases and flushes go on whose copy holders' leases are over: whoever did not acknowledge does
@@ -251,27 +196,20 @@ impl Owner {
     }
 
     /// A memory process is lost: it acknowledges nothing, and its application processes lose their
-    /// locks. It may not know that it is lost, and read its copies until its lease is over: releases of
-    /// their objects wait for that.
+    /// locks.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
         self.delegations.lose(mp);
-        self.acks.cut_off(mp);
-        let until = self.leases.remove(&mp).unwrap_or(cx.now);
-        for (object, o) in &mut self.objects {
-            if o.remove_copy(mp) && until > cx.now {
-                self.acks.order_to_lost(*object, mp, until);
-            }
-        }
+        self.acks.cut_off(cx, mp, &mut self.objects);
         let aps = cx.cluster.aps_of(mp);
-        let locks = self.locks_of(&aps);
+        let locks = self.objects.locks_of(&aps);
         for ap in aps {
-            let dirty = self.dirty.get(&ap).cloned();
+            let written = self.unpublished.of(ap);
             self.delegations.abandon(ap, None);
             self.abandon_all(cx, ap, &locks);
             // It may only be cut off: told to the copies now, and again, with someone waiting for
             // their acknowledgements, when it publishes.
-            if let Some(dirty) = dirty {
-                self.dirty.insert(ap, dirty);
+            if let Some(written) = written {
+                self.unpublished.put_back(ap, written);
             }
         }
     }

@@ -2,14 +2,20 @@
 //! himself. When one is void, the other is.
 
 use bytes::Bytes;
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use dosmos_proto::{ApId, Cache, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_trace::Origin;
 
-use super::copies::Copies;
+use super::copies::{Copies, Copy};
 use super::holders::Holders;
-use super::records::hand_over;
+use super::pending::{Kind, Operation, Pending, Read, Ticket, call};
+use super::records::{hand_over, operation_record};
 use crate::core::context::Context;
+use crate::core::directory::place::Place;
 use crate::core::effects::Caller;
-use crate::core::messages::Response;
+use crate::core::messages::{Delegated, Item, Keep, PeerRequest, Reply, Response};
+
+/// Part of a larger object is read without fetching all of it, if application processes keep copies.
+const LARGE: usize = 16 << 10;
 
 /// Both.
 #[derive(Debug, Default)]
@@ -19,6 +25,147 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
+    /// Serves a read of `asked` elements from our copy; or gives what is to be asked of the owner. `wrote`: the reader wrote in its
+    /// section.
+    pub(super) fn read(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        place: &Place,
+        (asked, keep): ((u32, u32), Keep),
+        wrote: bool,
+    ) -> Result<Option<Read>, Refusal> {
+        let Place { object, owner, .. } = *place;
+        let near = owner != cx.me() && cx.cluster.same_group(owner, cx.me());
+        let fetch = near && !wrote;
+        let caches = place.variable.spec().cache() == Cache::Ap;
+        let may_keep = caches && !wrote && (near || owner == cx.me());
+        let keep = if may_keep { keep } else { Keep::Nothing };
+        // Where copies are for application processes, part of a large object does not fetch all of it.
+        let large = place.bytes() > LARGE && asked.1 - asked.0 <= place.elements / 2;
+        let read = Read {
+            object,
+            range: asked,
+            width: place.width,
+            fetch: fetch && !(caches && large && keep == Keep::Nothing),
+            keep,
+        };
+        let copy = self.copies.get(object, cx.now).filter(|_| fetch);
+        if let Some((copy, true)) = copy {
+            let keep = keep > Keep::Nothing;
+            let data = match keep {
+                true => copy.data.clone(),
+                false => copy.data.slice(place.bytes_of(asked)),
+            };
+            let version = copy.version;
+            if keep {
+                let until = self.copies.lease_end(object);
+                self.holders.add(object, ticket.ap, until);
+            }
+            let (to, kind) = (owner, Kind::Read(read));
+            if let Some(mut record) = operation_record(cx, &Operation { ticket, to, kind }) {
+                record.flags.optimized = true;
+                record.origin = Origin::Local;
+                record.version = version;
+                cx.trace(Item::Record(record));
+            }
+            let reply = Reply::Read {
+                version,
+                data,
+                keep,
+                delegation: None,
+                unchanged: false,
+            };
+            cx.reply(ticket.ap, ticket.id, reply, false);
+            return Ok(None);
+        }
+        if copy.is_some() {
+            // Its lease is over: it may be out of date.
+            self.drop_copy(cx, object, owner);
+        }
+        cx.check_reachable(owner)?;
+        if read.fetch {
+            self.copies.fetch_begins(object);
+        }
+        Ok(Some(read))
+    }
+
+    /// The owner responded to the read `number`; the reply to it, and whether it was fetched for a copy that is not kept.
+    pub(super) fn receive(
+        &mut self,
+        cx: &mut Context,
+        number: u64,
+        (ap, owner, read): (ApId, MpId, Read),
+        (version, data, copy, delegation): (u64, Bytes, bool, Option<Delegated>),
+    ) -> Result<(Reply, bool), Refusal> {
+        let Read {
+            object,
+            range: (first, end),
+            width,
+            fetch,
+            ..
+        } = read;
+        let keep = read.keep > Keep::Nothing;
+        let whole = read.is_whole();
+        let asked = (first * width) as usize..(end * width) as usize;
+        let expected = match cx.variables.place(cx.cluster, object) {
+            Ok(place) if whole => place.bytes(),
+            _ => asked.len(),
+        };
+        if data.len() != expected {
+            return Err(Refusal::new(
+                ErrorCode::Invalid,
+                format!(
+                    "{} sent {} bytes of {} where {expected} were expected",
+                    cx.cluster.mp_name(owner),
+                    data.len(),
+                    cx.variables.object_name(object)
+                ),
+            ));
+        }
+        if fetch && self.copies.differs(object, &data) {
+            // Two fetches overlapped. Whoever sees what this one brings does not read what the other did.
+            self.holders.void(cx, object);
+        }
+        let ours = (copy && fetch).then(|| Copy {
+            data: data.clone(),
+            version,
+            owner,
+        });
+        let kept = fetch && self.copies.fetch_ends(object, number, ours);
+        self.make_room(cx, object);
+        // Of another memory process's object, only while there is a copy here that it tells of changes.
+        let keep = keep && copy && (kept || owner == cx.me());
+        let mut unchanged = false;
+        if keep && delegation.is_some() {
+            unchanged = self.holders.yield_to(cx, object, ap);
+        } else if keep {
+            let until = self.copies.lease_end(object);
+            self.holders.add(object, ap, until);
+        }
+        let reply = Reply::Read {
+            version,
+            data: match (unchanged, whole && !keep) {
+                (true, _) => Bytes::new(),
+                (false, true) => data.slice(asked),
+                (false, false) => data,
+            },
+            keep,
+            delegation,
+            unchanged,
+        };
+        Ok((reply, fetch && !kept))
+    }
+
+    /// Asks owners of copies whose lease runs out to renew it.
+    pub(super) fn renew_leases(&mut self, cx: &mut Context, numbers: &mut Pending) {
+        for owner in self.copies.to_renew(cx.now) {
+            let number = numbers.number();
+            self.copies.renewal_begins(owner, number, cx.now);
+            cx.request(owner, call(number), PeerRequest::Renew);
+        }
+    }
+
     /// One of our application processes writes: our copy is void, and so are fetches of operations before `upcoming`.
     pub(super) fn forget(
         &mut self,
@@ -26,6 +173,9 @@ impl Caches {
         (object, owner): (ObjectId, MpId),
         upcoming: u64,
     ) {
+        if owner == cx.me() {
+            return;
+        }
         self.holders.void(cx, object);
         if self.copies.forget(object, upcoming) {
             hand_over(cx, object, owner, true);

@@ -1,18 +1,15 @@
 //! Responses, and the end of operations: each is replied to once and gives one record, side
 //! `Requester`.
 
-use bytes::Bytes;
 use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
 use dosmos_trace::Op;
 
-use super::copies::Copy;
-use super::pending::{Acquire, Barrier, Kind, Operation, Read};
+use super::pending::{Kind, Read};
 use super::records::{hand_over, local_records, report, report_write};
 use super::role::Requester;
-use super::session::Section;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{Cost, Delegated, Item, Keep, LocalAccesses, Reply, Response, Return};
+use crate::core::messages::{Cost, Item, LocalAccesses, Reply, Response, Return};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -28,20 +25,21 @@ impl Requester {
         if self.caches.copies.renewed(from, number) {
             return;
         }
-        if let Some(flush) = self.pending.close_flush(number, from) {
+        if let Some(flush) = self.flushes.close(number, from) {
             let result = match response {
                 Response::Refused(refusal) => Err(refusal),
                 _ => Ok(()),
             };
-            return self.flushed(cx, flush.ap, result);
+            self.sessions.get_mut(flush.ap).line.flushed(result);
+            return self.advance(cx, flush.ap);
         }
-        let operation = self.pending.get(number).filter(|o| o.to == from);
-        let Some(sent) = operation.map(|o| o.ticket.start) else {
+        let Some(operation) = self.pending.get(number).filter(|o| o.to == from) else {
             return;
         };
         if from != cx.me() && !matches!(response, Response::Refused(_)) {
-            self.caches.copies.renew(from, sent);
+            self.caches.copies.renew(from, operation.ticket.start);
         }
+        let mut not_kept = None;
         let outcome = match response {
             Response::Read {
                 version,
@@ -49,8 +47,16 @@ impl Requester {
                 copy,
                 delegation,
             } => {
-                let read = (version, data, copy, delegation);
-                return self.receive_read(cx, number, read, cost);
+                let Kind::Read(read) = operation.kind else {
+                    return;
+                };
+                let content = (version, data, copy, delegation);
+                let reader = (operation.ticket.ap, from, read);
+                let received = self.caches.receive(cx, number, reader, content);
+                received.map(|(reply, dropped)| {
+                    not_kept = dropped.then_some(read.object);
+                    reply
+                })
             }
             Response::Written { version } => Ok(Reply::Written { version }),
             Response::Atomic {
@@ -83,88 +89,9 @@ impl Requester {
             )),
         };
         self.complete(cx, number, outcome, cost);
-    }
-
-    fn receive_read(
-        &mut self,
-        cx: &mut Context,
-        number: u64,
-        (version, data, copy, delegation): (u64, Bytes, bool, Option<Delegated>),
-        cost: Cost,
-    ) {
-        let Some(&Operation {
-            kind: Kind::Read(read),
-            to,
-            ..
-        }) = self.pending.get(number)
-        else {
-            return;
-        };
-        let Read {
-            object,
-            range: (first, end),
-            width,
-            fetch,
-            keep,
-        } = read;
-        let keep = keep > Keep::Nothing;
-        let whole = fetch || keep;
-        let place = cx.variables.place(cx.cluster, object);
-        let asked = (first * width) as usize..(end * width) as usize;
-        let expected = match place {
-            Ok(place) if whole => place.bytes(),
-            _ => asked.len(),
-        };
-        if data.len() != expected {
-            let refusal = Refusal::new(
-                ErrorCode::Invalid,
-                format!(
-                    "{} sent {} bytes of {} where {expected} were expected",
-                    cx.cluster.mp_name(to),
-                    data.len(),
-                    cx.variables.object_name(object)
-                ),
-            );
-            return self.complete(cx, number, Err(refusal), cost);
-        }
-        if fetch && self.caches.copies.differs(object, &data) {
-            // Two fetches overlapped. Whoever sees what this one brings does not read what the other did.
-            self.caches.holders.void(cx, object);
-        }
-        let ours = (copy && fetch).then(|| Copy {
-            data: data.clone(),
-            version,
-            owner: to,
-        });
-        let kept = fetch && self.caches.copies.fetch_ends(object, number, ours);
-        self.caches.make_room(cx, object);
-        // Of another memory process's object, only while there is a copy here that it tells of changes.
-        let keep = keep && copy && (kept || to == cx.me());
-        let mut unchanged = false;
-        if keep && let Some(operation) = self.pending.get(number) {
-            let ap = operation.ticket.ap;
-            if delegation.is_some() {
-                unchanged = self.caches.holders.yield_to(cx, object, ap);
-            } else {
-                let until = self.caches.copies.lease_end(object);
-                self.caches.holders.add(object, ap, until);
-            }
-        }
-        let reply = Reply::Read {
-            version,
-            data: match (unchanged, whole && !keep) {
-                (true, _) => Bytes::new(),
-                (false, true) => data.slice(asked),
-                (false, false) => data,
-            },
-            keep,
-            delegation,
-            unchanged,
-        };
-        self.complete(cx, number, Ok(reply), cost);
         // After the record, so that the copy's monitoring starts with this read behind it.
-        if fetch && !kept {
-            hand_over(cx, object, to, true);
+        if let Some(object) = not_kept {
+            hand_over(cx, object, from, true);
         }
     }
 
@@ -190,14 +117,8 @@ impl Requester {
         record.version = if current { back.version } else { 0 };
         cx.trace(Item::Record(record));
         if current {
-            let section = Section {
-                epoch: back.epoch,
-                wrote: false,
-                owner: cx.me(),
-                lost: false,
-            };
             let session = self.sessions.get_mut(ap);
-            session.sections.insert(back.object, section);
+            session.section_begins(back.object, back.epoch, cx.me());
         }
     }
 
@@ -214,20 +135,12 @@ impl Requester {
         };
         let ap = operation.ticket.ap;
         let session = self.sessions.get_mut(ap);
-        session.outstanding = session.outstanding.saturating_sub(1);
-        let mut advance = false;
+        let mut advance = session.operation_ends(number);
         match &operation.kind {
-            &Kind::Barrier(Barrier { barrier, arrived }) => {
-                if arrived.is_some() {
-                    session.at_barriers.remove(&barrier);
-                }
-                if session.ahead.is_some_and(|(of, _)| of == number) {
-                    match outcome {
-                        // The coordinator opened it, so it has heard what was published.
-                        Ok(_) => session.ahead = None,
-                        Err(_) => session.fall_back(cx.me()),
-                    }
-                }
+            Kind::Barrier(wait) => {
+                let opened = outcome.is_ok();
+                session.line.barrier_ends(cx.me(), number, wait, opened);
+                let barrier = wait.barrier;
                 let waiter = Waiter {
                     ap,
                     operation: number,
@@ -235,31 +148,23 @@ impl Requester {
                 cx.effect(Effect::Withdraw { barrier, waiter });
                 advance = true;
             }
-            &Kind::Acquire(Acquire { object, sent, .. }) => {
-                if sent {
-                    session.acquiring.remove(&object);
-                }
+            Kind::Acquire(acquire) => {
+                let mut granted = None;
                 if let Ok(Reply::Granted { epoch, version, .. }) = outcome {
-                    let section = Section {
-                        epoch,
-                        wrote: false,
-                        owner: operation.to,
-                        lost: false,
-                    };
-                    session.sections.insert(object, section);
-                    self.caches.copies.confirm(object, version);
+                    granted = Some((epoch, operation.to));
+                    self.caches.copies.confirm(acquire.object, version);
                 }
+                session.acquire_ends(acquire, granted);
             }
             Kind::Release(release) => {
                 if let Some(sent) = release.sent {
-                    session.releasing = session.releasing.saturating_sub(1);
+                    session.line.release_ends();
                     // Waiting for flushes is waiting for copies too.
                     cost.wait += sent - operation.ticket.start;
                 }
                 if let Ok(Reply::Released { version }) = outcome {
                     self.caches.copies.confirm(release.object, version);
-                    let write = release.write.as_ref().map(|(write, _)| *write);
-                    report_write(cx, &operation, write, version);
+                    report_write(cx, &operation, release.write, version);
                 }
                 advance = true;
             }
@@ -272,10 +177,6 @@ impl Requester {
             }
             Kind::Read(_) | Kind::Write(_) | Kind::Declare(_) | Kind::Open(_) | Kind::Publish => {}
         }
-        let line = &mut self.sessions.get_mut(ap).line;
-        let waited = line.len();
-        line.retain(|n| *n != number);
-        advance |= line.len() < waited;
         report(cx, &operation, outcome, cost);
         if advance {
             self.advance(cx, ap);

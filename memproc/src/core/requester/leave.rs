@@ -1,13 +1,11 @@
 //! Operations that end early: timeouts, cancelled requests, application processes that leave, lost
 //! owners, and the end of this process.
 
-use std::collections::BTreeSet;
-
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 
-use super::pending::{Acquire, Kind, Operation, Read, WaitsFor};
+use super::pending::{Acquire, Kind, Operation, Read, WaitsFor, call};
 use super::records::operation_record;
-use super::role::{Requester, call};
+use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::effects::Effect;
 use crate::core::messages::{Cost, Item, Notice};
@@ -38,7 +36,7 @@ impl Requester {
         let Some(operation) = self.pending.get(number).cloned() else {
             return;
         };
-        self.may_be_granted(cx, &operation);
+        self.unsettled.note(cx, &operation);
         let otherwise = match operation.kind {
             // Sent behind the acquire, so that a grant on its way is taken back too.
             Kind::Acquire(Acquire {
@@ -60,20 +58,17 @@ impl Requester {
 
     /// An application process is gone: its locks pass on, its operations end, others are told.
     pub(crate) fn leave(&mut self, cx: &mut Context, ap: ApId, orderly: bool) {
-        if !self.sessions.get(ap).is_some_and(|s| s.connected) {
+        let Some(session) = self.sessions.leave(ap) else {
             return;
-        }
-        let session = std::mem::take(self.sessions.get_mut(ap));
+        };
         self.caches.holders.leave(ap);
-        let mut owners: BTreeSet<MpId> = session.dirty.into_keys().collect();
-        let sections = session.sections.values();
-        owners.extend(sections.filter(|s| !s.lost).map(|s| s.owner));
+        let mut owners = session.into_owners();
         for number in self.pending.select(|o| o.ticket.ap == ap) {
             let Some(operation) = self.pending.close(number) else {
                 continue;
             };
             let to = operation.to;
-            self.may_be_granted(cx, &operation);
+            self.unsettled.note(cx, &operation);
             cx.effect(Effect::TakeBack {
                 to,
                 call: call(number),
@@ -112,28 +107,16 @@ impl Requester {
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if let Some(operation) = self.pending.get(number).cloned() {
-                self.may_be_granted(cx, &operation);
+                self.unsettled.note(cx, &operation);
                 let why = format!("{}: {}", describe(cx, &operation), why.message);
                 let refusal = Refusal::new(ErrorCode::Unreachable, why);
                 self.complete(cx, number, Err(refusal), Cost::default());
             }
         }
-        for number in self.pending.flushes_at(mp) {
-            if let Some(flush) = self.pending.close_flush(number, mp) {
-                let session = self.sessions.get_mut(flush.ap);
-                session.owed.insert(mp, flush.incarnation);
-                self.flushed(cx, flush.ap, Err(why.clone()));
-            }
-        }
-    }
-
-    /// Nobody waits for an acquire any more, and whatever takes it back may get lost on the way, when the acquire does not.
-    fn may_be_granted(&mut self, cx: &Context, operation: &Operation) {
-        if matches!(operation.kind, Kind::Acquire(Acquire { sent: true, .. }))
-            && operation.to != cx.me()
-        {
-            let unsettled = self.unsettled.entry(operation.to).or_default();
-            unsettled.insert(operation.ticket.ap);
+        for flush in self.flushes.lose(mp) {
+            let session = self.sessions.get_mut(flush.ap);
+            session.line.flush_lost(&flush, why.clone());
+            self.advance(cx, flush.ap);
         }
     }
 
@@ -141,21 +124,18 @@ impl Requester {
     /// waited for there is lost to them.
     pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
         self.sessions.regain(mp);
-        // Said as often as the way is new: this may get lost, too.
-        for ap in self.unsettled.get(&mp).into_iter().flatten().copied() {
-            cx.notice(mp, Notice::Abandon { ap, object: None });
-        }
+        self.unsettled.tell(cx, mp);
     }
 
     /// This process ends: everyone who waits is told.
     pub(crate) fn close(&mut self, cx: &mut Context) {
-        self.closing = true;
+        let connected = self.sessions.close();
         let why = format!("{} is ending", cx.cluster.mp_name(cx.me()));
         let refusal = Refusal::new(ErrorCode::ShuttingDown, why);
         for number in self.pending.select(|_| true) {
             self.complete(cx, number, Err(refusal.clone()), Cost::default());
         }
-        for ap in self.sessions.connected() {
+        for ap in connected {
             self.leave(cx, ap, true);
         }
     }

@@ -5,22 +5,27 @@
 //! |---|---|
 //! | `role` | requests on their way in |
 //! | `caches` | copies here and in our application processes; what voids them |
-//! | `publish` | the order of flushes, releases and barriers of one application process |
+//! | `publish` | operations that take their turn in the line of their application process |
 //! | `complete` | responses, and the end of operations |
 //! | `leave` | operations that end early: timeouts, application processes that leave, lost owners |
 //! | `records` | the record and the reply of an operation |
-//! | `session`, `pending`, `copies` | its state |
+//! | `session`, `line` | its state, of each application process: sections; the order of flushes, releases and barriers |
+//! | `pending`, `flushes`, `unsettled` | its state: what is under way, and what may be granted though nobody waits |
+//! | `copies`, `holders` | its state: copies here, and who has one |
 
 mod caches;
 mod complete;
 mod copies;
+mod flushes;
 mod holders;
 mod leave;
+mod line;
 mod pending;
 mod publish;
 mod records;
 mod role;
 mod session;
+mod unsettled;
 
 pub(crate) use pending::WaitsFor;
 pub(crate) use role::Requester;

@@ -1,11 +1,11 @@
-//! Operations of our application processes that are not complete, and flushes under way. A number is
-//! used once in the life of the process, so a late response finds nobody.
+//! Operations of our application processes that are not complete. A number is used once in the life of the process,
+//! so a late response finds nobody.
 
-use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
-use crate::core::messages::{Access, AccessKind, Keep, WriteData};
+use crate::core::messages::{Access, AccessKind, CallId, Keep, Role, WriteData};
 
 /// Whose request it is, and how long it may take.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,13 @@ pub(super) struct Read {
     pub(super) keep: Keep,
 }
 
+impl Read {
+    /// Whether the whole object comes.
+    pub(super) fn is_whole(&self) -> bool {
+        self.fetch || self.keep > Keep::Nothing
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) object: ObjectId,
@@ -89,8 +96,10 @@ pub(super) struct Acquire {
 pub(super) struct Release {
     pub(super) object: ObjectId,
     pub(super) epoch: Option<u64>,
-    /// What the section wrote and was not sent before. Its elements leave with the release.
-    pub(super) write: Option<(Write, WriteData)>,
+    /// What the section wrote and was not sent before.
+    pub(super) write: Option<Write>,
+    /// Its elements, which leave with the release.
+    pub(super) data: Option<WriteData>,
     /// When it was sent to the owner; before that it waits for flushes.
     pub(super) sent: Option<Nanos>,
 }
@@ -154,9 +163,16 @@ impl Kind {
                 object,
                 epoch,
                 write: None,
+                data: None,
                 sent: None,
             })),
         }
+    }
+
+    /// Whether it takes its turn in the line of its application process.
+    pub(super) fn lines_up(&self) -> bool {
+        use Kind::{Acquire, Barrier, Publish, Release};
+        matches!(self, Acquire(_) | Release(_) | Barrier(_) | Publish)
     }
 
     /// What a record says of it; nothing of declarations.
@@ -190,20 +206,18 @@ impl Kind {
     }
 }
 
-/// Writes of an application process that an owner is telling to holders of copies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flush {
-    pub(super) ap: ApId,
-    pub(super) to: MpId,
-    /// Which start of the owner was written to.
-    pub(super) incarnation: Option<Incarnation>,
+/// The number of an operation, flush or renewal, as others know it.
+pub(super) fn call(number: u64) -> CallId {
+    CallId {
+        role: Role::Requester,
+        number,
+    }
 }
 
 /// Everything under way.
 #[derive(Debug)]
 pub(super) struct Pending {
     operations: FxHashMap<u64, Operation>,
-    flushes: FxHashMap<u64, Flush>,
     next: u64,
     /// No operation is due before.
     next_due: Nanos,
@@ -213,7 +227,6 @@ impl Default for Pending {
     fn default() -> Self {
         Self {
             operations: FxHashMap::default(),
-            flushes: FxHashMap::default(),
             next: 0,
             next_due: Nanos::MAX,
         }
@@ -221,7 +234,7 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// The number the next operation or flush will have.
+    /// The next number.
     pub(super) fn upcoming(&self) -> u64 {
         self.next
     }
@@ -240,12 +253,6 @@ impl Pending {
         number
     }
 
-    pub(super) fn open_flush(&mut self, flush: Flush) -> u64 {
-        let number = self.number();
-        self.flushes.insert(number, flush);
-        number
-    }
-
     pub(super) fn get(&self, number: u64) -> Option<&Operation> {
         self.operations.get(&number)
     }
@@ -256,12 +263,6 @@ impl Pending {
 
     pub(super) fn close(&mut self, number: u64) -> Option<Operation> {
         self.operations.remove(&number)
-    }
-
-    /// Ends a flush that `from` responded to.
-    pub(super) fn close_flush(&mut self, number: u64, from: MpId) -> Option<Flush> {
-        self.flushes.get(&number).filter(|f| f.to == from)?;
-        self.flushes.remove(&number)
     }
 
     /// Operations that are due, oldest first. The table is searched only if one may be.
@@ -278,23 +279,9 @@ impl Pending {
 
     /// Operations for which `is`, oldest first.
     pub(super) fn select(&self, is: impl Fn(&Operation) -> bool) -> Vec<u64> {
-        let all = self.operations.iter();
-        sorted(all.filter(|(_, o)| is(o)).map(|(n, _)| *n))
+        let selected = self.operations.iter().filter(|(_, o)| is(o));
+        let mut list: Vec<u64> = selected.map(|(number, _)| *number).collect();
+        list.sort_unstable();
+        list
     }
-
-    pub(super) fn flush(&self, number: u64) -> Option<&Flush> {
-        self.flushes.get(&number)
-    }
-
-    /// Flushes at an owner, oldest first.
-    pub(super) fn flushes_at(&self, owner: MpId) -> Vec<u64> {
-        let all = self.flushes.iter();
-        sorted(all.filter(|(_, f)| f.to == owner).map(|(n, _)| *n))
-    }
-}
-
-fn sorted(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut list: Vec<u64> = numbers.collect();
-    list.sort_unstable();
-    list
 }

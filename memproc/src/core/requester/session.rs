@@ -1,11 +1,13 @@
-//! What is known of each of our application processes: whether it is here, the sections it is in,
-//! which owners hold writes of it that copies were not told of, and what it is publishing.
+//! What is known of each of our application processes: whether it is here, the sections it is in, and what it has to
+//! publish.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, Nanos, ObjectId, Refusal, VarId};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use rustc_hash::FxHashMap;
 
+use super::line::Line;
+use super::pending::{Acquire, Kind, Operation, Pending, Ticket};
 use crate::core::context::Context;
 use crate::core::lease::MAX_SILENCE;
 
@@ -14,97 +16,125 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 
 /// An exclusive section an application process is in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section {
-    pub(super) epoch: u64,
+struct Section {
+    epoch: u64,
     /// It wrote: from now on it reads at the owner, where its writes are.
-    pub(super) wrote: bool,
-    pub(super) owner: MpId,
+    wrote: bool,
+    owner: MpId,
     /// The owner was lost and the section with it.
-    pub(super) lost: bool,
+    lost: bool,
 }
 
 /// One application process.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    pub(super) connected: bool,
+    connected: bool,
     /// When it was heard last.
-    pub(super) heard: Nanos,
-    pub(super) outstanding: u32,
+    heard: Nanos,
+    /// Its operations that are not complete.
+    outstanding: u32,
     /// It accessed an object or came to a barrier.
-    pub(super) accessed: bool,
-    pub(super) sections: BTreeMap<ObjectId, Section>,
+    accessed: bool,
+    sections: BTreeMap<ObjectId, Section>,
     /// Objects whose acquires are at their owners.
-    pub(super) acquiring: BTreeSet<ObjectId>,
-    /// Owners with writes outside sections that copies were not told of, and which starts of them.
-    pub(super) dirty: BTreeMap<MpId, Option<Incarnation>>,
-    /// Owners that could not be reached when their writes were to be published: it was told, and they are published when the
-    /// owner can be reached again.
-    pub(super) owed: BTreeMap<MpId, Option<Incarnation>>,
-    /// The barrier that it came to before all copies acknowledged what it wrote, and which start of this process it was.
-    pub(super) ahead: Option<(u64, Option<Incarnation>)>,
-    /// Flushes under way, and the operation that wanted the last.
-    pub(super) flushing: u32,
-    pub(super) flush_for: Option<u64>,
-    /// Releases sent to owners and not responded to.
-    pub(super) releasing: u32,
-    /// Barriers it waits at.
-    pub(super) at_barriers: BTreeSet<VarId>,
-    /// Operations that publish or come after one that does, in order: see `publish`.
-    pub(super) line: VecDeque<u64>,
-    /// `advance` is at work.
-    pub(super) advancing: bool,
+    acquiring: BTreeSet<ObjectId>,
+    pub(super) line: Line,
 }
 
 impl Session {
-    /// Whether something that publishes is to be done before a release could leave.
-    pub(super) fn publishes(&self) -> bool {
-        !self.line.is_empty()
-            || self.flushing > 0
-            || self.releasing > 0
-            || !self.dirty.is_empty()
-            || self.ahead.is_some()
-    }
-
     /// It accesses an object, or comes to a barrier; whether that is the first time.
     pub(super) fn begins_to_access(&mut self) -> bool {
         !std::mem::replace(&mut self.accessed, true)
     }
 
-    /// An owner can be reached again: what could not be published there is to be published.
-    pub(super) fn regain(&mut self, owner: MpId) {
-        if let Some(incarnation) = self.owed.remove(&owner) {
-            self.dirty.entry(owner).or_insert(incarnation);
+    /// It writes: in its section, or for everyone, and then the owner has to tell the copies.
+    pub(super) fn write(
+        &mut self,
+        cx: &Context,
+        (object, owner): (ObjectId, MpId),
+        in_section: bool,
+    ) {
+        match self.sections.get_mut(&object) {
+            Some(section) if in_section => section.wrote = true,
+            _ => {
+                let incarnation = cx.variables.incarnation_of(object.var, owner);
+                self.line.wrote(owner, incarnation);
+            }
         }
     }
 
-    /// What was published ahead of an arrival is to be published for good: the barrier has not opened.
-    pub(super) fn fall_back(&mut self, me: MpId) {
-        if let Some((_, incarnation)) = self.ahead.take() {
-            self.dirty.entry(me).or_insert(incarnation);
+    /// An acquire is sent to its owner.
+    pub(super) fn acquire_begins(&mut self, object: ObjectId) {
+        self.acquiring.insert(object);
+    }
+
+    /// An acquire is complete: granted with this epoch by its owner, or not.
+    pub(super) fn acquire_ends(&mut self, acquire: &Acquire, granted: Option<(u64, MpId)>) {
+        if acquire.sent {
+            self.acquiring.remove(&acquire.object);
         }
+        if let Some((epoch, owner)) = granted {
+            self.section_begins(acquire.object, epoch, owner);
+        }
+    }
+
+    /// It is in a section of this epoch.
+    pub(super) fn section_begins(&mut self, object: ObjectId, epoch: u64, owner: MpId) {
+        let section = Section {
+            epoch,
+            wrote: false,
+            owner,
+            lost: false,
+        };
+        self.sections.insert(object, section);
+    }
+
+    /// A release is sent to its owner: the section is over. Whether it wrote.
+    pub(super) fn release_begins(&mut self, object: ObjectId) -> bool {
+        self.line.release_begins();
+        self.sections.remove(&object).is_some_and(|s| s.wrote)
+    }
+
+    /// One of its operations is complete; whether it was in line.
+    pub(super) fn operation_ends(&mut self, number: u64) -> bool {
+        self.outstanding = self.outstanding.saturating_sub(1);
+        self.line.remove(number)
+    }
+
+    /// Owners of what it holds and wrote.
+    pub(super) fn into_owners(self) -> BTreeSet<MpId> {
+        let sections = self.sections.into_values().filter(|s| !s.lost);
+        let owners = sections.map(|s| s.owner);
+        owners.chain(self.line.into_dirty()).collect()
     }
 }
 
 /// All application processes that ever connected.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(FxHashMap<ApId, Session>);
+pub(crate) struct Sessions {
+    by_ap: FxHashMap<ApId, Session>,
+    /// Requests so far.
+    requests: u64,
+    /// This process ends: it admits nobody.
+    closing: bool,
+}
 
 impl Sessions {
-    pub(super) fn get(&self, ap: ApId) -> Option<&Session> {
-        self.0.get(&ap)
+    fn get(&self, ap: ApId) -> Option<&Session> {
+        self.by_ap.get(&ap)
     }
 
     pub(super) fn get_mut(&mut self, ap: ApId) -> &mut Session {
-        self.0.entry(ap).or_default()
+        self.by_ap.entry(ap).or_default()
     }
 
     /// An owner can be reached again.
     pub(super) fn regain(&mut self, owner: MpId) {
-        self.0.values_mut().for_each(|s| s.regain(owner));
+        self.by_ap.values_mut().for_each(|s| s.line.regain(owner));
     }
 
-    pub(super) fn section(&self, ap: ApId, object: ObjectId) -> Option<&Section> {
-        self.0.get(&ap)?.sections.get(&object)
+    fn section(&self, ap: ApId, object: ObjectId) -> Option<&Section> {
+        self.get(ap)?.sections.get(&object)
     }
 
     /// An application process is heard.
@@ -123,15 +153,59 @@ impl Sessions {
         self.get(ap).is_some_and(|s| s.connected)
     }
 
-    /// An application process that is here and may have one more request under way.
-    pub(super) fn check_admission(
-        &mut self,
-        cx: &Context,
-        ap: ApId,
-    ) -> Result<&mut Session, Refusal> {
+    /// Requests so far.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    fn check_open(&self, cx: &Context) -> Result<(), Refusal> {
+        let why = || format!("{} is ending", cx.cluster.mp_name(cx.me()));
+        match self.closing {
+            true => Err(Refusal::new(ErrorCode::ShuttingDown, why())),
+            false => Ok(()),
+        }
+    }
+
+    /// An application process introduces itself.
+    pub(super) fn connect(&mut self, cx: &Context, ap: ApId) -> Result<(), Refusal> {
+        self.check_open(cx)?;
+        let session = self.get_mut(ap);
+        if session.connected {
+            let me = cx.cluster.mp_name(cx.me());
+            let name = cx.cluster.ap_name(ap);
+            return Err(Refusal::new(
+                ErrorCode::AlreadyConnected,
+                format!(
+                    "{name} is connected to {me} already; end that process or use another name"
+                ),
+            ));
+        }
+        session.connected = true;
+        Ok(())
+    }
+
+    /// An application process is gone; what was known of it, if it was here.
+    pub(super) fn leave(&mut self, ap: ApId) -> Option<Session> {
+        let session = self.by_ap.get_mut(&ap).filter(|s| s.connected)?;
+        Some(std::mem::take(session))
+    }
+
+    /// This process ends; those connected, in order.
+    pub(super) fn close(&mut self) -> Vec<ApId> {
+        self.closing = true;
+        let connected = self.by_ap.iter().filter(|(_, s)| s.connected);
+        let mut list: Vec<ApId> = connected.map(|(ap, _)| *ap).collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// A request of an application process that is here and may have one more under way.
+    pub(super) fn admit(&mut self, cx: &Context, ap: ApId) -> Result<&mut Session, Refusal> {
+        self.requests += 1;
+        self.check_open(cx)?;
         let me = || cx.cluster.mp_name(cx.me());
         let ap_name = || cx.cluster.ap_name(ap);
-        let session = self.0.get_mut(&ap).filter(|s| s.connected);
+        let session = self.by_ap.get_mut(&ap).filter(|s| s.connected);
         match session {
             None => Err(Refusal::new(
                 ErrorCode::Invalid,
@@ -147,6 +221,38 @@ impl Sessions {
             )),
             Some(session) => Ok(session),
         }
+    }
+
+    /// Registers an operation that `to` serves; its number. One that publishes, or may come after one that does, lines up.
+    pub(super) fn open(
+        &mut self,
+        pending: &mut Pending,
+        ticket: Ticket,
+        to: MpId,
+        kind: Kind,
+    ) -> u64 {
+        let session = self.get_mut(ticket.ap);
+        session.outstanding += 1;
+        let lines_up = kind.lines_up();
+        let number = pending.open(Operation { ticket, to, kind });
+        if lines_up {
+            session.line.push(number);
+        }
+        number
+    }
+
+    /// As [`check_section`](Self::check_section), of a read; and whether that section wrote, so that it finds its writes at the owner
+    /// only.
+    pub(super) fn check_read(
+        &self,
+        cx: &Context,
+        ap: ApId,
+        object: ObjectId,
+        epoch: Option<u64>,
+    ) -> Result<(Option<u64>, bool), Refusal> {
+        let epoch = self.check_section(cx, ap, object, epoch)?;
+        let section = self.section(ap, object);
+        Ok((epoch, section.is_some_and(|s| s.wrote)))
     }
 
     /// The epoch of the section that a write or release belongs to, if any; refused if that section is
@@ -222,14 +328,16 @@ impl Sessions {
                 format!("{who} already {how}"),
             ))
         };
-        if let Some(section) = self.section(ap, object).filter(|s| !s.lost) {
+        let session = self.get(ap);
+        let section = session.and_then(|s| s.sections.get(&object));
+        if let Some(section) = section.filter(|s| !s.lost) {
             return twice(format!(
                 "holds {} (epoch {}); release it first",
                 cx.variables.object_name(object),
                 section.epoch
             ));
         }
-        if self.get(ap).is_some_and(|s| s.acquiring.contains(&object)) {
+        if session.is_some_and(|s| s.acquiring.contains(&object)) {
             return twice(format!(
                 "waits for {}; one acquire at a time",
                 cx.variables.object_name(object)
@@ -238,22 +346,10 @@ impl Sessions {
         Ok(())
     }
 
-    /// Those connected, in order.
-    pub(super) fn connected(&self) -> Vec<ApId> {
-        let mut list: Vec<ApId> = self
-            .0
-            .iter()
-            .filter(|(_, s)| s.connected)
-            .map(|(ap, _)| *ap)
-            .collect();
-        list.sort_unstable();
-        list
-    }
-
     /// Sections on objects of an owner are lost. Unpublished writes to them are not forgotten: the
     /// next release or barrier publishes them or fails.
     pub(super) fn lose_owner(&mut self, owner: MpId) {
-        for session in self.0.values_mut() {
+        for session in self.by_ap.values_mut() {
             for section in session.sections.values_mut() {
                 section.lost |= section.owner == owner;
             }
