@@ -5,9 +5,9 @@
 mod common;
 
 use common::*;
-use dosmos_memproc::core::messages::Request;
+use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::Invalidate;
-use dosmos_proto::MpId;
+use dosmos_proto::{ApId, MpId};
 
 #[test]
 fn a_write_outside_a_section_is_flushed_before_the_barrier() {
@@ -176,4 +176,30 @@ fn what_follows_a_release_is_published_after_it() {
             assert!(c.reply(0, id).is_some());
         }
     }
+}
+
+#[test]
+fn what_was_flushed_for_an_earlier_process_of_a_name_publishes_nothing_of_the_next() {
+    let mut c = Cluster::new(&["/a"], 5, 1);
+    let x = c.scalar("x", 1, Invalidate);
+    let y = c.scalar("y", 2, Invalidate);
+    for (ap, object, name) in [(3, x, "x"), (4, y, "y")] {
+        c.call(ap, Request::Open(name.into()));
+        c.call(ap, read(object));
+    }
+    // The copies of x and y are told late.
+    c.stopped.extend([MpId(3), MpId(4)]);
+    c.call(0, write(x, 1));
+    assert_eq!(c.call(0, Request::Publish), None);
+    c.gone(ApId(0));
+    c.connect(ApId(0)).unwrap();
+    c.call(0, write(y, 1));
+    let publish = c.ask(0, Request::Publish);
+    c.run();
+    c.stopped.remove(&MpId(3));
+    c.run();
+    assert_eq!(c.reply(0, publish), None, "mp4 still reads the old value");
+    c.stopped.remove(&MpId(4));
+    c.run();
+    assert_eq!(c.reply(0, publish), Some(Reply::Published));
 }

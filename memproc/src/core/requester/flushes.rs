@@ -67,6 +67,11 @@ impl Flushes {
         self.0.remove(&number)
     }
 
+    /// An application process is gone: nobody waits for its flushes, and the next process of its name for its own only.
+    pub(super) fn forget(&mut self, ap: ApId) {
+        self.0.retain(|_, f| f.ap != ap);
+    }
+
     /// Ends the flushes at an owner that is lost, oldest first.
     pub(super) fn lose(&mut self, owner: MpId) -> Vec<Flush> {
         let lost = self.at(owner);

@@ -62,6 +62,7 @@ impl Requester {
             return;
         };
         self.caches.holders.leave(ap);
+        self.flushes.forget(ap);
         let mut owners = session.into_owners();
         for number in self.pending.select(|o| o.ticket.ap == ap) {
             let Some(operation) = self.pending.close(number) else {
