@@ -12,6 +12,7 @@ use dosmos_trace::record::Record;
 use serde::Serialize;
 
 use crate::detectors;
+use crate::efficiency::{Efficiency, NO_EFFICIENCY};
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
 use crate::profile::{Phases, Profile, ProfileBuilder};
@@ -45,6 +46,10 @@ pub struct Analysis {
     pub from_ns: u64,
     /// Last instant looked at, nanoseconds of cluster time.
     pub to_ns: u64,
+    /// How much of the processes' time was computing; none if they did not say where it went.
+    pub efficiency: Option<Efficiency>,
+    /// The same as a sentence, and whether the findings explain what is lost.
+    pub verdict: String,
     /// By severity, highest first.
     pub findings: Vec<Finding>,
     /// What would have been found, had enough been recorded to be sure.
@@ -69,13 +74,31 @@ pub fn analyse(input: Input<'_>, thresholds: &Thresholds) -> Analysis {
 /// Runs every detector over what was gathered.
 pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
     let detected = detectors::run(profile, thresholds);
+    let efficiency = profile.efficiency.clone();
     Analysis {
+        verdict: verdict(efficiency.as_ref(), thresholds, &detected.findings),
         complete: profile.completeness(),
         from_ns: profile.window.from.0,
         to_ns: profile.window.to.0,
+        efficiency,
         findings: detected.findings,
         withheld: detected.withheld,
         groups: detected.groups,
         phases: profile.barriers.clone(),
     }
+}
+
+fn verdict(
+    efficiency: Option<&Efficiency>,
+    thresholds: &Thresholds,
+    findings: &[Finding],
+) -> String {
+    let Some(efficiency) = efficiency else {
+        return NO_EFFICIENCY.to_owned();
+    };
+    let mut text = efficiency.verdict(thresholds.efficiency);
+    if efficiency.parallel < thresholds.efficiency && findings.is_empty() {
+        text += "; no finding explains it (`dosmos query breakdown` shows it by process)";
+    }
+    text
 }

@@ -147,6 +147,8 @@ mod tests {
             complete: 1.0,
             from_ns: 0,
             to_ns: 1,
+            efficiency: None,
+            verdict: String::new(),
             findings: vec![finding],
             withheld: Vec::new(),
             groups: Default::default(),

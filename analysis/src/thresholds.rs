@@ -40,6 +40,8 @@ pub struct Thresholds {
     pub imbalance_in_turns: f64,
     /// Imbalance: phases seen at least; one is a start or an end, no distribution of work.
     pub imbalance_phases: u64,
+    /// An efficiency of this or more is good: what is lost is not named.
+    pub efficiency: f64,
     /// Findings whose data is less complete than this are withheld.
     pub completeness: f64,
     /// Against a baseline, a finding is worse if it costs more by this fraction of what it cost (and by
@@ -86,6 +88,7 @@ impl Default for Thresholds {
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
             imbalance_phases: 3,
+            efficiency: 0.8,
             completeness: 0.5,
             worse: 0.25,
         }
@@ -108,6 +111,7 @@ impl Thresholds {
             ("negligible_loss", self.negligible_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
+            ("efficiency", self.efficiency),
             ("completeness", self.completeness),
         ];
         for (key, value) in fractions {

@@ -44,6 +44,9 @@ pub(super) async fn blocks(
     for (what, is) in launch.lines() {
         started.row([what.to_owned(), is]);
     }
+    if asked.catalog.extent.is_some() {
+        blocks.insert(0, Block::text(sentence(&analysis.verdict)));
+    }
     blocks.push(Block::Table(started));
     if asked.catalog.extent.is_none() {
         blocks.push(Block::text("No access has been recorded."));
@@ -93,6 +96,13 @@ pub(super) async fn blocks(
     ));
     blocks.push(Block::Tiles(tiles));
     Ok(blocks)
+}
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), chars.as_str())
 }
 
 /// What is known to be lacking, in words.

@@ -9,6 +9,7 @@ use dosmos_trace::record::{Op, Record, Side};
 use super::phases::Spent;
 use super::waits::Waits;
 use super::{Costs, ObjectProfile, OnProcessor, Profile};
+use crate::efficiency::Efficiency;
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
 /// operations and waiting notices too), in order of start.
@@ -42,6 +43,7 @@ impl ProfileBuilder {
                 aps: BTreeMap::new(),
                 costs: Costs::default(),
                 broken: Vec::new(),
+                efficiency: None,
             },
             seen: None,
             spent: BTreeMap::new(),
@@ -128,6 +130,9 @@ impl ProfileBuilder {
             let aps = phases.by_ap.keys().copied().collect();
             phases.processor = OnProcessor::of(&self.times, &aps, self.profile.window);
         }
+        // Of a part of a run, what lies in it.
+        let inside = |p: &&PhaseTimes| window.is_none_or(|w| w.from <= p.start && p.end() <= w.to);
+        self.profile.efficiency = Efficiency::of(self.times.iter().filter(inside));
         for object in self.profile.objects.values_mut() {
             object.finish();
         }

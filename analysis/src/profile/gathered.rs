@@ -7,10 +7,13 @@ use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
 use super::{ApUse, Broken, Costs, ObjectProfile, Phases};
+use crate::efficiency::Efficiency;
 
 /// What the detectors know of a run.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// How much of the processes' time was computing, if they said where it went.
+    pub efficiency: Option<Efficiency>,
     /// What it covers.
     pub window: TimeRange,
     /// Names, processes, groups, and how complete the records are.

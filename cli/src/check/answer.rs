@@ -1,6 +1,6 @@
 //! What `dosmos check` answers.
 
-use dosmos_analysis::{Finding, Withheld};
+use dosmos_analysis::{Efficiency, Finding, Withheld};
 use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
@@ -24,6 +24,10 @@ pub(super) struct Answer<'a> {
     pub(super) complete: f64,
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
+    /// How much of the processes' time was computing; null if they did not say where it went.
+    pub(super) efficiency: Option<&'a Efficiency>,
+    /// The same as a sentence.
+    pub(super) verdict: &'a str,
     pub(super) findings: Vec<Judged<'a>>,
     pub(super) withheld: &'a [Withheld],
 }

@@ -55,6 +55,8 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         complete: analysis.complete,
         from_ns: analysis.from_ns,
         to_ns: analysis.to_ns,
+        efficiency: analysis.efficiency.as_ref(),
+        verdict: &analysis.verdict,
         findings: analysis.findings.iter().map(judge).collect(),
         withheld: &analysis.withheld,
     };

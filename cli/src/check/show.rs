@@ -38,8 +38,10 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
 /// Everything: the table, and below it each finding in words.
 pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
-    let lines = launch.lines().into_iter();
-    let mut text: String = lines.map(|(what, is)| format!("{what:12}{is}\n")).collect();
+    let mut text = format!("{}\n", answer.verdict);
+    for (what, is) in launch.lines() {
+        text += &format!("{what:12}{is}\n");
+    }
     text += &match answer.findings.len() {
         0 => format!("no findings in {seconds:.3} s"),
         1 => format!("1 finding in {seconds:.3} s"),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use dosmos_analysis::{Efficiency, NO_EFFICIENCY, Thresholds};
 use dosmos_client::{Fused, RemoteSource, Run};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
@@ -196,9 +197,14 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
     let catalog = source.catalog().await?;
     let status = source.status().await?;
     let (totals, completeness) = totals(source, &MetaQuery::default()).await?;
+    let times = source.breakdown().await?;
+    let verdict = match Efficiency::of(&times.phases) {
+        Some(efficiency) => efficiency.verdict(Thresholds::default().efficiency),
+        None => NO_EFFICIENCY.to_owned(),
+    };
     let t = &catalog.topology;
     let mut text = format!(
-        "\n{} groups, {} memory, {} link, {} application processes, {} event managers; ran {took}\n\n",
+        "\n{verdict}\n{} groups, {} memory, {} link, {} application processes, {} event managers; ran {took}\n\n",
         t.groups().len(),
         t.owners_in(None).count(),
         t.memory_processes().iter().filter(|p| p.link).count(),

@@ -76,6 +76,54 @@ fn a_bad_group_is_named_and_its_patch_cures_it() {
     assert_eq!(reads["total"]["inter"], 0, "{reads}");
 }
 
+/// The parts of the efficiency are there and add up, and the sentence tells it.
+fn efficiency_adds_up(answer: &Value) {
+    let efficiency = &answer["efficiency"];
+    let part = |key: &str| efficiency[key].as_f64().unwrap();
+    let lost = efficiency["lost"].as_array().unwrap().iter();
+    let lost: f64 = lost.map(|l| l["share"].as_f64().unwrap()).sum();
+    assert!(
+        (part("parallel") + lost - 1.0).abs() < 0.01,
+        "{efficiency:#}"
+    );
+    let product = part("load_balance") * part("communication");
+    assert!((part("parallel") - product).abs() < 0.01, "{efficiency:#}");
+    let verdict = answer["verdict"].as_str().unwrap();
+    let expected = format!("efficiency {:.0} %", 100.0 * part("parallel"));
+    assert!(verdict.starts_with(&expected), "{verdict}");
+    assert_eq!(
+        verdict.contains("most was lost"),
+        part("parallel") < 0.8,
+        "{verdict}"
+    );
+}
+
+#[test]
+fn the_efficiency_of_a_program_and_its_largest_loss_are_named() {
+    for app in [
+        &["water", "--molecules", "64", "--iterations", "2"][..],
+        &["is", "--keys", "20000", "--iterations", "2"],
+        &["bad-group", "--rounds", "10"],
+    ] {
+        let lab = run(app);
+        let (_, answer) = check_counts(&lab, &[]);
+        efficiency_adds_up(&answer);
+        let text = lab.dosmos(&["check", "--run-dir", "run"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        assert!(
+            text.starts_with(
+                answer["verdict"]
+                    .as_str()
+                    .unwrap()
+                    .split(';')
+                    .next()
+                    .unwrap()
+            ),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
     let lab = run(&["ping-pong", "--rounds", "200"]);

@@ -22,7 +22,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     }
     match state.navigation.screen() {
         Screen::Overview => {
-            let [tree, ..] = overview::layout(state, body);
+            let [_, tree, ..] = overview::layout(state, body);
             row(tree, 1, |seen| state.tree.rows().visible(seen), y)
         }
         Screen::Variables => {

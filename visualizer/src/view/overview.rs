@@ -15,17 +15,19 @@ use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::State;
 use crate::state::tree::{Node, Row};
+use dosmos_analysis::{Efficiency, Thresholds};
 use dosmos_client::text;
 
-/// Tree, detail, event managers.
-pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
+/// Efficiency, tree, detail, event managers.
+pub(super) fn layout(state: &State, area: Rect) -> [Rect; 4] {
     let details = detail(state, Theme::default(), area).len();
     let managers = managers(state, Theme::default(), area).len();
-    parts(details, managers, area)
+    parts(state, details, managers, area)
 }
 
-fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 3] {
+fn parts(state: &State, details: usize, managers: usize, area: Rect) -> [Rect; 4] {
     let rows = [
+        Constraint::Length(u16::from(!state.data.times.is_empty())),
         Constraint::Min(3),
         Constraint::Length(details as u16),
         Constraint::Length(managers as u16),
@@ -39,10 +41,22 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     }
     let managers = managers(state, theme, area);
     let details = detail(state, theme, area);
-    let [tree, middle, bottom] = parts(details.len(), managers.len(), area);
+    let [top, tree, middle, bottom] = parts(state, details.len(), managers.len(), area);
+    frame.render_widget(Paragraph::new(efficiency(state, theme)), top);
     frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
     frame.render_widget(Paragraph::new(details), middle);
     frame.render_widget(Paragraph::new(managers), bottom);
+}
+
+/// How much of the processes' time is computing, and where the rest goes.
+fn efficiency(state: &State, theme: Theme) -> Line<'static> {
+    let times = state.data.times.values();
+    let Some(efficiency) = Efficiency::of(times.map(|t| &t.whole)) else {
+        return Line::default();
+    };
+    let good = efficiency.parallel >= Thresholds::default().efficiency;
+    let style = if good { theme.good() } else { theme.bad() };
+    Line::styled(format!(" {}", efficiency.line()), style)
 }
 
 /// A terminal with at least this many columns shows where the processes' time went.
