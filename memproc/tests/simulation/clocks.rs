@@ -277,6 +277,7 @@ impl Run {
     }
 
     fn check_bounds(&self) {
+        let mut bounds = Vec::new();
         for stored in &self.stored {
             let r = &stored.record;
             let known = self.clocks[&made_by(r)].error.unwrap();
@@ -287,8 +288,12 @@ impl Run {
                 "off by {off}, said {:?}, known {known}: {r:?}",
                 stored.said
             );
-            // A bound that says nothing would be right as well.
-            assert!(known < Nanos::from_millis(5), "{known}");
+            bounds.push(known);
+        }
+        // A bound that says nothing would be right as well. Single ones may be wide: all exchanges of a process can be slow.
+        bounds.sort_unstable();
+        if let Some(median) = bounds.get(bounds.len() / 2) {
+            assert!(*median < Nanos::from_millis(5), "{median}");
         }
     }
 
