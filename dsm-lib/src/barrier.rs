@@ -13,40 +13,22 @@ use crate::{Call, Result};
 /// Name of the barriers of a program that does not name them.
 pub(crate) const UNNAMED: &str = "barrier";
 
-/// A barrier of the processes of a group.
-pub(crate) struct Barrier<'a> {
-    /// Path; empty: all processes.
-    group: &'a str,
-    name: &'a str,
-}
-
-impl<'a> Barrier<'a> {
-    pub(crate) fn of(group: &'a str, name: &'a str) -> Self {
-        Self { group, name }
-    }
-
-    pub(crate) fn of_all(name: &'a str) -> Self {
-        Self::of("", name)
-    }
-
-    /// Over when all have arrived.
-    pub(crate) fn arrive(self, client: &Client, deadline: Duration) -> Call<()> {
-        let Self { group, name } = self;
-        let label = match group {
-            "" => format!("{name:?} of all"),
-            path => format!("{name:?} of {path}"),
-        };
-        let operation = Op::Barrier.on(&Target::named(&label));
-        let body = Request::Barrier(wire::Barrier {
-            group: None,
-            group_path: group.to_owned(),
-            name: name.to_owned(),
-        });
-        client.call(operation, body, deadline, |_, reply| match reply {
-            Reply::Barrier(_) => Ok(()),
-            _ => Err(Malformed::new("reply", "not the end of a barrier")),
-        })
-    }
+/// Arrives at barrier `name` of the group at a path, or of all; over when all have arrived.
+pub(crate) fn arrive(client: &Client, deadline: Duration, group: &str, name: &str) -> Call<()> {
+    let label = match group {
+        "" => format!("{name:?} of all"),
+        path => format!("{name:?} of {path}"),
+    };
+    let operation = Op::Barrier.on(&Target::named(&label));
+    let body = Request::Barrier(wire::Barrier {
+        group: None,
+        group_path: group.to_owned(),
+        name: name.to_owned(),
+    });
+    client.call(operation, body, deadline, |_, reply| match reply {
+        Reply::Barrier(_) => Ok(()),
+        _ => Err(Malformed::new("reply", "not the end of a barrier")),
+    })
 }
 
 /// Waits at a barrier with this number of participants: a process that is alone need not wait.

@@ -213,6 +213,15 @@ pub(crate) fn blocking<T>(make: impl FnOnce() -> Call<T>) -> Result<T> {
     about_to_block(make).wait()
 }
 
+/// What is `done`, else as [`blocking`].
+#[inline]
+pub(crate) fn done_or_blocking<T>(done: Option<T>, make: impl FnOnce() -> Call<T>) -> Result<T> {
+    match done {
+        Some(value) => Ok(value),
+        None => blocking(make),
+    }
+}
+
 /// Where the reply to one request arrives. Dropped before that, it takes the request back if it waits
 /// for others (an acquire, an arrival at a barrier), and a lock that was granted does not stay with
 /// nobody.

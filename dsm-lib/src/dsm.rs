@@ -6,7 +6,7 @@ use std::time::Duration;
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
 use dosmos_proto::{Malformed, PROTOCOL};
 
-use crate::barrier::{self, Barrier, UNNAMED};
+use crate::barrier::{self, UNNAMED};
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
@@ -45,13 +45,8 @@ impl Dsm {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn connect(settings: Settings) -> Result<Self> {
-        let (client, deadline, hello) = hello(settings)?;
-        let place = Arc::new(hello.wait()?);
-        Ok(Self {
-            client,
-            place,
-            deadline,
-        })
+        let (joined, welcome) = hello(settings)?;
+        Ok(joined(welcome.wait()?))
     }
 
     /// See [`connect`](Self::connect).
@@ -59,13 +54,8 @@ impl Dsm {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_async(settings: Settings) -> Result<Self> {
-        let (client, deadline, hello) = hello(settings)?;
-        let place = Arc::new(hello.await?);
-        Ok(Self {
-            client,
-            place,
-            deadline,
-        })
+        let (joined, welcome) = hello(settings)?;
+        Ok(joined(welcome.await?))
     }
 
     /// What its requests are sent through.
@@ -174,7 +164,7 @@ impl Dsm {
     }
     /// See [`barrier`](Self::barrier).
     pub fn barrier_async(&self) -> Call<()> {
-        Barrier::of_all(UNNAMED).arrive(&self.client, self.deadline)
+        barrier::arrive(&self.client, self.deadline, "", UNNAMED)
     }
     /// As [`barrier`](Self::barrier), with a name: barriers of different names are different.
     ///
@@ -185,7 +175,7 @@ impl Dsm {
     }
     /// See [`barrier_named`](Self::barrier_named).
     pub fn barrier_named_async(&self, name: &str) -> Call<()> {
-        Barrier::of_all(name).arrive(&self.client, self.deadline)
+        barrier::arrive(&self.client, self.deadline, "", name)
     }
     /// As [`barrier`](Self::barrier), of this process's own group with its sub-groups.
     ///
@@ -196,7 +186,7 @@ impl Dsm {
     }
     /// See [`group_barrier`](Self::group_barrier).
     pub fn group_barrier_async(&self) -> Call<()> {
-        Barrier::of(self.group(), UNNAMED).arrive(&self.client, self.deadline)
+        barrier::arrive(&self.client, self.deadline, self.group(), UNNAMED)
     }
     /// As [`barrier`](Self::barrier), of the group at `path` with its sub-groups, of which this process
     /// must be one: `/ocean`.
@@ -208,7 +198,7 @@ impl Dsm {
     }
     /// As [`barrier_of`](Self::barrier_of), with a name.
     pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
-        Barrier::of(path, name).arrive(&self.client, self.deadline)
+        barrier::arrive(&self.client, self.deadline, path, name)
     }
 
     /// Makes what this process wrote outside sections visible to all, as its next release or barrier would;
@@ -251,12 +241,12 @@ impl Dsm {
     }
 }
 
-/// Asks a memory process for a place in the cluster.
-fn hello(settings: Settings) -> Result<(Arc<Client>, Duration, Call<Place>)> {
+/// Asks a memory process for a place in the cluster; with what makes a session of that.
+fn hello(settings: Settings) -> Result<(impl FnOnce(Place) -> Dsm, Call<Place>)> {
     let name = settings.ap.clone();
     let deadline = settings.deadline;
     let timeout = settings.connect_timeout + deadline;
-    let client = Arc::new(Client::start(settings)?);
+    let client = Client::start(settings)?;
     let body = Request::Hello(wire::ApHello {
         name: name.clone(),
         protocol: PROTOCOL,
@@ -267,7 +257,12 @@ fn hello(settings: Settings) -> Result<(Arc<Client>, Duration, Call<Place>)> {
         Reply::Welcome(welcome) => Place::new(name, welcome),
         _ => Err(Malformed::new("reply", "not a welcome")),
     });
-    Ok((client, deadline, call))
+    let joined = move |place| Dsm {
+        client: Arc::new(client),
+        place: Arc::new(place),
+        deadline,
+    };
+    Ok((joined, call))
 }
 
 impl std::fmt::Debug for Dsm {

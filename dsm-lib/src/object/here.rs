@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::requests::Requests;
 use crate::cache::{Entered, Hits, Slot, Taken};
-use crate::call::blocking;
+use crate::call::{blocking, done_or_blocking};
 use crate::element::{Element, Number};
 use crate::values::{Exchange, GRANTED_VALUE, Values, add, exchange};
 use crate::{Call, Error, Result, View};
@@ -14,7 +14,7 @@ use crate::{Call, Error, Result, View};
 /// What is taken out to be edited, or what was read for that.
 type TakenOrRead<T> = (Option<Taken<T>>, Option<View<T>>);
 
-/// One object as this process has it. What is outside it is not found here, so that the request is made that refuses it.
+/// One object as this process has it. Nothing is done here if an element is not in the object: its request is refused.
 #[derive(Clone)]
 pub(crate) struct Here<T> {
     /// What this process holds of it; none if copies are kept at memory processes only.
@@ -124,7 +124,7 @@ impl<T: Element> Here<T> {
             None => (false, false),
         };
         if asked {
-            requests.client().edited(requests.id());
+            requests.shared().edited(requests.id());
         }
         match kept {
             true => Ok(()),
@@ -171,7 +171,7 @@ impl<T: Element> Here<T> {
             return Ok(done);
         }
         self.ask(requests, elements)?;
-        blocking(|| Call::done_or(here(), send))
+        done_or_blocking(here(), send)
     }
 
     /// Asks for the object, of which `elements` elements are to be changed by a message, if it was changed often so; whether that
@@ -184,18 +184,18 @@ impl<T: Element> Here<T> {
         Ok(!slot.was_declined())
     }
 
-    /// Asks for the object behind a message that changes `elements` elements of it, if it is small and was changed often.
-    pub(super) fn ask_behind<R>(
+    /// What was `done` here, or a message; asks for the object behind that, if it is small and was changed often.
+    pub(super) fn change_or_send_async<R>(
         &self,
         requests: &Requests<T>,
         elements: usize,
-        call: Call<R>,
+        done: Option<R>,
+        send: impl FnOnce() -> Call<R>,
     ) -> Call<R> {
+        let call = Call::done_or(done, send);
         let small = self.slot.as_ref().is_some_and(|slot| slot.is_small());
-        if small
-            && call.is_sent()
-            && let Some(slot) = self.wanted(elements)
-        {
+        let wanted = || self.wanted(elements);
+        if let Some(slot) = (small && call.is_sent()).then(wanted).flatten() {
             // Its reply gives the object to this process.
             drop(requests.read_to_have(slot));
         }

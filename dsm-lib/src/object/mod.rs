@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dosmos_proto::{Cache, CopyPolicy, ObjectId, Region, Variable as Declared};
 
-use crate::call::blocking;
+use crate::call::{blocking, done_or_blocking};
 use crate::element::{Element, Number};
 use crate::lock::Lock;
 use crate::operation::{Op, Target};
@@ -55,7 +55,9 @@ impl<T: Element> Object<T> {
         let may_have = is_local && spec.policy() == CopyPolicy::Invalidate;
         let caches = spec.cache() == Cache::Ap;
         let len = region.elements() as usize;
-        let slot = caches.then(|| dsm.client().slot(&target, len)).flatten();
+        let slot = caches
+            .then(|| dsm.client().shared().slot(&target, len))
+            .flatten();
         Some(Self {
             here: Here::new(slot, len, may_have, lock.is_none()),
             requests: Requests::new(dsm.client(), dsm.deadline(), target, id, len),
@@ -106,21 +108,20 @@ impl<T: Element> Object<T> {
     /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
     pub fn read(&self) -> Result<View<T>> {
         let columns = self.region.columns as usize;
-        match self.here.read(&(0..self.len()), columns) {
-            Some(view) => Ok(view),
-            None => blocking(|| {
-                let slot = self.here.slot();
-                self.requests.read(OUTSIDE, 0..self.len(), columns, slot)
-            }),
-        }
+        let send = || {
+            self.requests
+                .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
+        };
+        done_or_blocking(self.here.read(&(0..self.len()), columns), send)
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
         let columns = self.region.columns as usize;
-        Call::done_or(self.here.read(&(0..self.len()), columns), || {
-            let slot = self.here.slot();
-            self.requests.read(OUTSIDE, 0..self.len(), columns, slot)
-        })
+        let send = || {
+            self.requests
+                .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
+        };
+        Call::done_or(self.here.read(&(0..self.len()), columns), send)
     }
 
     /// Reads elements `range` of the object.
@@ -128,21 +129,18 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        let columns = range.len();
-        match self.here.read(&range, columns) {
-            Some(view) => Ok(view),
-            None => blocking(|| {
-                let slot = self.here.slot();
-                self.requests.read(OUTSIDE, range, columns, slot)
-            }),
-        }
+        let (done, columns) = (self.here.read(&range, range.len()), range.len());
+        done_or_blocking(done, || {
+            self.requests
+                .read(OUTSIDE, range, columns, self.here.slot())
+        })
     }
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
-        let columns = range.len();
-        Call::done_or(self.here.read(&range, columns), || {
-            let slot = self.here.slot();
-            self.requests.read(OUTSIDE, range, columns, slot)
+        let (done, columns) = (self.here.read(&range, range.len()), range.len());
+        Call::done_or(done, || {
+            self.requests
+                .read(OUTSIDE, range, columns, self.here.slot())
         })
     }
 
@@ -151,10 +149,8 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`read_range`](Self::read_range).
     pub fn get(&self, at: usize) -> Result<T> {
-        match self.here.get(at) {
-            Some(value) => Ok(value),
-            None => blocking(|| self.requests.get(OUTSIDE, at, self.here.slot())),
-        }
+        let send = || self.requests.get(OUTSIDE, at, self.here.slot());
+        done_or_blocking(self.here.get(at), send)
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
@@ -195,8 +191,12 @@ impl<T: Element> Object<T> {
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
         let send = || self.requests.write(OUTSIDE, first, values);
-        let call = Call::done_or(self.here.write(first, values), send);
-        self.here.ask_behind(&self.requests, values.len(), call)
+        self.here.change_or_send_async(
+            &self.requests,
+            values.len(),
+            self.here.write(first, values),
+            send,
+        )
     }
 
     /// The elements as a slice to change in place, outside a section. If this process has the object to itself
@@ -282,8 +282,12 @@ impl<T: Element> Object<T> {
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
         let send = || self.requests.exchange(OUTSIDE, at, expected, new);
-        let call = Call::done_or(self.here.exchange(at, expected, new), send);
-        self.here.ask_behind(&self.requests, 1, call)
+        self.here.change_or_send_async(
+            &self.requests,
+            1,
+            self.here.exchange(at, expected, new),
+            send,
+        )
     }
 }
 
@@ -318,8 +322,12 @@ impl<T: Number> Object<T> {
     /// See [`accumulate_at`](Self::accumulate_at).
     pub fn accumulate_at_async(&self, first: usize, values: &[T]) -> Call<()> {
         let send = || self.requests.add(first, values);
-        let call = Call::done_or(self.here.add(first, values), send);
-        self.here.ask_behind(&self.requests, values.len(), call)
+        self.here.change_or_send_async(
+            &self.requests,
+            values.len(),
+            self.here.add(first, values),
+            send,
+        )
     }
 
     /// Adds `delta` to element `at` (integers wrap), in one step at the owner; returns the value before.
@@ -334,8 +342,8 @@ impl<T: Number> Object<T> {
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
         let send = || self.requests.fetch_add(OUTSIDE, at, delta);
-        let call = Call::done_or(self.here.fetch_add(at, delta), send);
-        self.here.ask_behind(&self.requests, 1, call)
+        self.here
+            .change_or_send_async(&self.requests, 1, self.here.fetch_add(at, delta), send)
     }
 }
 

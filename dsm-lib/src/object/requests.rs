@@ -11,7 +11,7 @@ use dosmos_proto::{Malformed, ObjectId, Runs};
 use wire::object_access::Kind;
 
 use crate::cache::Slot;
-use crate::client::Client;
+use crate::client::{Client, Shared};
 use crate::element::{Element, Number};
 use crate::operation::{Op, Target};
 use crate::values::{Exchange, GRANTED_VALUE, Values, values_of, write_of};
@@ -69,8 +69,9 @@ impl<T: Element> Requests<T> {
         }
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    /// The session.
+    pub(crate) fn shared(&self) -> &Shared {
+        self.client.shared()
     }
     pub(crate) fn deadline(&self) -> Duration {
         self.deadline

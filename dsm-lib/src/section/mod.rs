@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cache::Entered;
-use crate::call::blocking;
+use crate::call::{blocking, done_or_blocking};
 use crate::driver;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
@@ -177,8 +177,8 @@ impl<T: Element> Section<T> {
         let Object { here, requests, .. } = &self.object;
         let release = |epoch| {
             let count = |reads, writes| {
-                let client = requests.client();
-                client.count_section(requests.target(), reads, writes);
+                let shared = requests.shared();
+                shared.count_section(requests.target(), reads, writes);
             };
             requests.release(epoch, self.copy.write_at_end(count))
         };
@@ -188,7 +188,7 @@ impl<T: Element> Section<T> {
                 let change = self.copy.to_do();
                 let used = self.copy.used(change.is_some());
                 // Whatever publishes later than this section is published before it.
-                let ends_here = requests.client().ends_here(requests.id());
+                let ends_here = requests.shared().ends_here(requests.id());
                 let left = ends_here.then(|| here.leave(*entered, used, change));
                 Call::done_or(left.flatten(), || release(entered.epoch))
             }
@@ -299,11 +299,11 @@ impl<T: Element> Section<T> {
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
         self.fetch_if_worth_it()?;
         let columns = range.len();
-        if let Some(view) = self.copy.read(range.clone(), columns) {
-            return Ok(view);
-        }
+        let done = self.copy.read(range.clone(), columns);
         let (requests, slot) = (&self.object.requests, self.here().and_then(Here::slot));
-        blocking(|| requests.read(self.hold.epoch(), range, columns, slot))
+        done_or_blocking(done, || {
+            requests.read(self.hold.epoch(), range, columns, slot)
+        })
     }
     /// Reads an element.
     ///
@@ -342,17 +342,14 @@ impl<T: Element> Section<T> {
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
         self.fetch_if_worth_it()?;
         let range = first..first.saturating_add(values.len());
-        match self.change(range, |part| part.copy_from_slice(values))? {
-            Some(()) => Ok(()),
-            None => blocking(|| self.write_by_message(first, values)),
-        }
+        let done = self.change(range, |part| part.copy_from_slice(values))?;
+        done_or_blocking(done, || self.write_by_message(first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
         let range = first..first.saturating_add(values.len());
         match self.change(range, |part| part.copy_from_slice(values)) {
-            Ok(Some(())) => Call::done(Ok(())),
-            Ok(None) => self.write_by_message(first, values),
+            Ok(done) => Call::done_or(done, || self.write_by_message(first, values)),
             Err(error) => Call::failed(error),
         }
     }
@@ -382,7 +379,7 @@ impl<T: Element> Section<T> {
             .here()
             .and_then(|here| here.exchange(at, expected, new));
         let send = || requests.exchange(epoch, at, expected, new);
-        blocking(|| Call::done_or(done, send))
+        done_or_blocking(done, send)
     }
 }
 
@@ -400,7 +397,7 @@ impl<T: Number> Section<T> {
         }
         let (requests, epoch) = (&self.object.requests, self.hold.epoch());
         let done = self.here().and_then(|here| here.fetch_add(at, delta));
-        blocking(|| Call::done_or(done, || requests.fetch_add(epoch, at, delta)))
+        done_or_blocking(done, || requests.fetch_add(epoch, at, delta))
     }
 }
 
