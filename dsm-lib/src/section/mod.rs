@@ -185,7 +185,7 @@ impl<T: Element> Section<T> {
         match &self.hold {
             Hold::Grant { epoch, .. } => release(*epoch),
             Hold::Entered(entered) => {
-                let change = self.copy.to_do();
+                let change = self.copy.changes();
                 let used = self.copy.used(change.is_some());
                 // Whatever publishes later than this section is published before it.
                 let ends_here = requests.shared().ends_here(requests.id());

@@ -141,11 +141,11 @@ impl<T: Element> WorkingCopy<T> {
     }
 
     /// What was changed, to be done to the object in this process.
-    pub(super) fn to_do(&self) -> Option<impl FnOnce(&mut [T])> {
+    pub(super) fn changes(&self) -> Option<impl FnOnce(&mut [T])> {
         self.draft.get().and_then(Draft::change)
     }
 
-    /// What was read and written, of which nothing was sent; `changed`: something is [`to_do`](Self::to_do).
+    /// What was read and written, of which nothing was sent; `changed`: there are [`changes`](Self::changes).
     pub(super) fn used(&self, changed: bool) -> (Hits, Hits) {
         let writes = u64::from(self.writes) + u64::from(self.slice && changed);
         let hits = |count, bytes| Hits {
