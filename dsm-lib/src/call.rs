@@ -15,7 +15,7 @@ use crate::driver::{about_to_block, is_driving};
 use crate::haste::{Found, Haste};
 use crate::operation::Operation;
 use crate::posted::UnderWay;
-use crate::{Error, Result, edit};
+use crate::{Error, Result, open_edits};
 
 type Decode<T> = Box<dyn FnOnce(&Operation, Result<Reply>) -> Result<T> + Send>;
 
@@ -67,6 +67,15 @@ impl<T> Call<T> {
                 step: Step::Done(Box::new(value)),
             },
             Err(error) => Self::failed(error),
+        }
+    }
+
+    /// Over if it is `done`, else what `send` makes.
+    #[inline]
+    pub(crate) fn done_or(done: Option<T>, send: impl FnOnce() -> Self) -> Self {
+        match done {
+            Some(value) => Self::done(Ok(value)),
+            None => send(),
         }
     }
 
@@ -143,7 +152,7 @@ impl Call<()> {
             return self.wait();
         };
         let shared = sent.answer.shared.clone();
-        let may_wait = !is_driving() && !edit::is_open();
+        let may_wait = !is_driving() && !open_edits::is_open();
         if may_wait && shared.posted.are_many() {
             return sent.wait();
         }
@@ -204,6 +213,15 @@ pub(crate) fn blocking<T>(make: impl FnOnce() -> Call<T>) -> Result<T> {
     about_to_block(make).wait()
 }
 
+/// What is `done`, else as [`blocking`].
+#[inline]
+pub(crate) fn done_or_blocking<T>(done: Option<T>, make: impl FnOnce() -> Call<T>) -> Result<T> {
+    match done {
+        Some(value) => Ok(value),
+        None => blocking(make),
+    }
+}
+
 /// Where the reply to one request arrives. Dropped before that, it takes the request back if it waits
 /// for others (an acquire, an arrival at a barrier), and a lock that was granted does not stay with
 /// nobody.
@@ -242,7 +260,7 @@ impl Answer {
     }
 
     fn wait(mut self) -> Result<Reply> {
-        if edit::is_open() {
+        if open_edits::is_open() {
             return Err(Error::EditOpen {
                 what: self.operation.to_string(),
             });

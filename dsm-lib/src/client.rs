@@ -382,7 +382,7 @@ impl Shared {
     }
 
     /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
+    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
         let now = self.now();
         let mut guard = self.lock();
         guard.session.count_section(target, reads.count, writes);
@@ -545,28 +545,8 @@ impl Client {
         guard.session.counts()
     }
 
-    /// What this process holds of an object.
-    pub(crate) fn slot<T: Element>(
-        &self,
-        target: &Target,
-        elements: usize,
-    ) -> Option<Arc<Slot<T>>> {
-        self.shared.slot(target, elements)
-    }
-
-    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
-        self.shared.count_section(target, reads, writes);
-    }
-
-    /// Whether a section of an object that this process has to itself may end here.
-    pub(crate) fn ends_here(&self, object: ObjectId) -> bool {
-        self.shared.ends_here(object)
-    }
-
-    /// An object that was edited is back in its place; others wait for it.
-    pub(crate) fn edited(&self, object: ObjectId) {
-        self.shared.edited(object);
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Says bye; the call is over when the memory process has said farewell.

@@ -207,14 +207,15 @@ impl<T: Element> Declaration<Matrix<T>> {
 /// A request that is answered with a variable.
 pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, operation: Operation, body: Request) -> Call<H> {
     let session = dsm.clone();
-    dsm.call_checked(operation, body, move |operation, reply| {
-        let nonsense = |e: Malformed| Error::protocol(operation, e.to_string());
-        let Reply::Variable(variable) = reply else {
-            return Err(nonsense(Malformed::new("reply", "not a variable")));
-        };
-        let variable = Declared::try_from(variable).map_err(nonsense)?;
-        H::of(Variable::new(session, variable)?)
-    })
+    dsm.client()
+        .call_checked(operation, body, dsm.deadline(), move |operation, reply| {
+            let nonsense = |e: Malformed| Error::protocol(operation, e.to_string());
+            let Reply::Variable(variable) = reply else {
+                return Err(nonsense(Malformed::new("reply", "not a variable")));
+            };
+            let variable = Declared::try_from(variable).map_err(nonsense)?;
+            H::of(Variable::new(session, variable)?)
+        })
 }
 
 #[cfg(test)]

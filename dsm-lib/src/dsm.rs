@@ -4,18 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_proto::wire::{self, ap_reply::Body as Reply, ap_request::Body as Request};
-use dosmos_proto::{Malformed, MpId, ObjectId, PROTOCOL};
+use dosmos_proto::{Malformed, PROTOCOL};
 
-use crate::cache::{Hits, Slot};
+use crate::barrier::{self, UNNAMED};
 use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
 use crate::element::Element;
-use crate::operation::{Op, Operation, Target};
-use crate::{Call, Declaration, Handle, Matrix, Result, Scalar, Settings, Vector};
-
-/// Name of the barriers of a program that does not name them.
-const UNNAMED_BARRIER: &str = "barrier";
+use crate::operation::{Op, Target};
+use crate::place::Place;
+use crate::{Call, Declaration, Handle, Matrix, MemoryProcess, Result, Scalar, Settings, Vector};
 
 /// A session with a memory process: this program's place in the cluster.
 ///
@@ -29,32 +27,6 @@ pub struct Dsm {
     client: Arc<Client>,
     place: Arc<Place>,
     deadline: Duration,
-}
-
-/// A memory process that can own objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MemoryProcess {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Path of its group.
-    pub group: Arc<str>,
-}
-
-/// Where this program stands in the cluster.
-struct Place {
-    name: String,
-    memory_process: String,
-    group: String,
-    rank: u32,
-    size: u32,
-    group_rank: u32,
-    group_size: u32,
-    /// By number, link processes included.
-    names: Vec<Arc<str>>,
-    owners: Vec<MemoryProcess>,
-    /// Memory process of each application process, by rank.
-    homes: Vec<Arc<str>>,
 }
 
 impl Dsm {
@@ -73,8 +45,8 @@ impl Dsm {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn connect(settings: Settings) -> Result<Self> {
-        let (client, deadline, hello) = Self::hello(settings)?;
-        Ok(Self::welcomed(client, hello.wait()?, deadline))
+        let (joined, welcome) = hello(settings)?;
+        Ok(joined(welcome.wait()?))
     }
 
     /// See [`connect`](Self::connect).
@@ -82,34 +54,17 @@ impl Dsm {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_async(settings: Settings) -> Result<Self> {
-        let (client, deadline, hello) = Self::hello(settings)?;
-        Ok(Self::welcomed(client, hello.await?, deadline))
+        let (joined, welcome) = hello(settings)?;
+        Ok(joined(welcome.await?))
     }
 
-    fn hello(settings: Settings) -> Result<(Client, Duration, Call<Place>)> {
-        let name = settings.ap.clone();
-        let deadline = settings.deadline;
-        let timeout = settings.connect_timeout + deadline;
-        let client = Client::start(settings)?;
-        let body = Request::Hello(wire::ApHello {
-            name: name.clone(),
-            protocol: PROTOCOL,
-            ..wire::ApHello::default()
-        });
-        let operation = Op::Hello.on(client.me());
-        let call = client.call(operation, body, timeout, |_, reply| match reply {
-            Reply::Welcome(welcome) => Place::new(name, welcome),
-            _ => Err(Malformed::new("reply", "not a welcome")),
-        });
-        Ok((client, deadline, call))
+    /// What its requests are sent through.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
-
-    fn welcomed(client: Client, place: Place, deadline: Duration) -> Self {
-        Self {
-            client: Arc::new(client),
-            place: Arc::new(place),
-            deadline,
-        }
+    /// Where this program stands in the cluster.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Position of this application process among all, from 0.
@@ -205,11 +160,11 @@ impl Dsm {
     /// [`ErrorCode::ProcessLost`](crate::ErrorCode::ProcessLost) if one of them has left;
     /// [`Error::Deadline`](crate::Error::Deadline).
     pub fn barrier(&self) -> Result<()> {
-        self.wait_for_others(self.size(), || self.barrier_async())
+        barrier::pass(self.size(), || self.barrier_async())
     }
     /// See [`barrier`](Self::barrier).
     pub fn barrier_async(&self) -> Call<()> {
-        self.barrier_call("", UNNAMED_BARRIER)
+        barrier::arrive(&self.client, self.deadline, "", UNNAMED)
     }
     /// As [`barrier`](Self::barrier), with a name: barriers of different names are different.
     ///
@@ -220,18 +175,18 @@ impl Dsm {
     }
     /// See [`barrier_named`](Self::barrier_named).
     pub fn barrier_named_async(&self, name: &str) -> Call<()> {
-        self.barrier_call("", name)
+        barrier::arrive(&self.client, self.deadline, "", name)
     }
     /// As [`barrier`](Self::barrier), of this process's own group with its sub-groups.
     ///
     /// # Errors
     /// As [`barrier`](Self::barrier).
     pub fn group_barrier(&self) -> Result<()> {
-        self.wait_for_others(self.group_size(), || self.group_barrier_async())
+        barrier::pass(self.group_size(), || self.group_barrier_async())
     }
     /// See [`group_barrier`](Self::group_barrier).
     pub fn group_barrier_async(&self) -> Call<()> {
-        self.barrier_call(self.group(), UNNAMED_BARRIER)
+        barrier::arrive(&self.client, self.deadline, self.group(), UNNAMED)
     }
     /// As [`barrier`](Self::barrier), of the group at `path` with its sub-groups, of which this process
     /// must be one: `/ocean`.
@@ -239,43 +194,11 @@ impl Dsm {
     /// # Errors
     /// As [`barrier`](Self::barrier); refused if there is no such group or this process is not of it.
     pub fn barrier_of(&self, path: &str) -> Result<()> {
-        blocking(|| self.barrier_of_async(path, UNNAMED_BARRIER))
+        blocking(|| self.barrier_of_async(path, UNNAMED))
     }
     /// As [`barrier_of`](Self::barrier_of), with a name.
     pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
-        self.barrier_call(path, name)
-    }
-
-    /// Waits at a barrier with this number of participants: a process that is alone need not wait.
-    fn wait_for_others(
-        &self,
-        participants: usize,
-        arrive: impl FnOnce() -> Call<()>,
-    ) -> Result<()> {
-        match participants {
-            1 => arrive().post(),
-            _ => blocking(arrive),
-        }
-    }
-
-    fn barrier_call(&self, group: &str, name: &str) -> Call<()> {
-        let label = match group {
-            "" => format!("{name:?} of all"),
-            path => format!("{name:?} of {path}"),
-        };
-        let body = Request::Barrier(wire::Barrier {
-            group: None,
-            group_path: group.to_owned(),
-            name: name.to_owned(),
-        });
-        self.call(
-            Op::Barrier.on(&Target::named(&label)),
-            body,
-            |reply| match reply {
-                Reply::Barrier(_) => Ok(()),
-                _ => Err(Malformed::new("reply", "not the end of a barrier")),
-            },
-        )
+        barrier::arrive(&self.client, self.deadline, path, name)
     }
 
     /// Makes what this process wrote outside sections visible to all, as its next release or barrier would;
@@ -291,10 +214,11 @@ impl Dsm {
     pub fn publish_async(&self) -> Call<()> {
         let operation = Op::Publish.on(&Target::named(self.name()));
         let body = Request::Publish(wire::Publish {});
-        self.call(operation, body, |reply| match reply {
-            Reply::Published(_) => Ok(()),
-            _ => Err(Malformed::new("reply", "not the end of publishing")),
-        })
+        self.client
+            .call(operation, body, self.deadline, |_, reply| match reply {
+                Reply::Published(_) => Ok(()),
+                _ => Err(Malformed::new("reply", "not the end of publishing")),
+            })
     }
 
     /// The operations of this process so far, by object. An operation is counted when it is over. One that nobody waits for (a
@@ -315,100 +239,30 @@ impl Dsm {
     pub fn close_async(self) -> Call<()> {
         self.client.bye()
     }
-
-    pub(crate) fn call<R: 'static>(
-        &self,
-        operation: Operation,
-        body: Request,
-        decode: impl FnOnce(Reply) -> Result<R, Malformed> + Send + 'static,
-    ) -> Call<R> {
-        self.client
-            .call(operation, body, self.deadline, |_, reply| decode(reply))
-    }
-
-    /// As [`call`](Self::call), for a decoder with errors of its own.
-    pub(crate) fn call_checked<R: 'static>(
-        &self,
-        operation: Operation,
-        body: Request,
-        decode: impl FnOnce(&Operation, Reply) -> Result<R> + Send + 'static,
-    ) -> Call<R> {
-        self.client
-            .call_checked(operation, body, self.deadline, decode)
-    }
-
-    /// What this process holds of an object.
-    pub(crate) fn slot<T: Element>(
-        &self,
-        target: &Target,
-        elements: usize,
-    ) -> Option<Arc<Slot<T>>> {
-        self.client.slot(target, elements)
-    }
-
-    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
-        self.client.count_section(target, reads, writes);
-    }
-
-    /// Whether a section of an object that this process has to itself may end here.
-    pub(crate) fn ends_here(&self, object: ObjectId) -> bool {
-        self.client.ends_here(object)
-    }
-
-    /// An object that was edited is back in its place; others wait for it.
-    pub(crate) fn edited(&self, object: ObjectId) {
-        self.client.edited(object);
-    }
-
-    pub(crate) fn memory_process_name(&self, id: MpId) -> Arc<str> {
-        let known = self.place.names.get(id.index());
-        known.map_or_else(|| id.to_string().into(), Arc::clone)
-    }
 }
 
-impl Place {
-    fn new(name: String, w: wire::Welcome) -> Result<Self, Malformed> {
-        if w.rank >= w.size || w.group_rank >= w.group_size {
-            return Err(Malformed::new(
-                "welcome",
-                format!("rank {} of {} processes", w.rank, w.size),
-            ));
-        }
-        let names: Vec<Arc<str>> = w
-            .memory_processes
-            .iter()
-            .map(|n| n.as_str().into())
-            .collect();
-        let home = |number: &u32| {
-            let name = names.get(*number as usize).cloned();
-            name.ok_or_else(|| Malformed::new("welcome", format!("no memory process {number}")))
-        };
-        Ok(Self {
-            homes: w
-                .application_homes
-                .iter()
-                .map(home)
-                .collect::<Result<_, _>>()?,
-            owners: names
-                .iter()
-                .zip(&w.memory_process_groups)
-                .filter(|(_, group)| !group.is_empty())
-                .map(|(name, group)| MemoryProcess {
-                    name: name.clone(),
-                    group: group.as_str().into(),
-                })
-                .collect(),
-            name,
-            memory_process: w.memory_process,
-            group: w.group,
-            rank: w.rank,
-            size: w.size,
-            group_rank: w.group_rank,
-            group_size: w.group_size,
-            names,
-        })
-    }
+/// Asks a memory process for a place in the cluster; with what makes a session of that.
+fn hello(settings: Settings) -> Result<(impl FnOnce(Place) -> Dsm, Call<Place>)> {
+    let name = settings.ap.clone();
+    let deadline = settings.deadline;
+    let timeout = settings.connect_timeout + deadline;
+    let client = Client::start(settings)?;
+    let body = Request::Hello(wire::ApHello {
+        name: name.clone(),
+        protocol: PROTOCOL,
+        ..wire::ApHello::default()
+    });
+    let operation = Op::Hello.on(client.me());
+    let call = client.call(operation, body, timeout, |_, reply| match reply {
+        Reply::Welcome(welcome) => Place::new(name, welcome),
+        _ => Err(Malformed::new("reply", "not a welcome")),
+    });
+    let joined = move |place| Dsm {
+        client: Arc::new(client),
+        place: Arc::new(place),
+        deadline,
+    };
+    Ok((joined, call))
 }
 
 impl std::fmt::Debug for Dsm {

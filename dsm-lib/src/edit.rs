@@ -1,134 +1,12 @@
-//! Changing an object in place: a native slice to write to, and what of it changed.
+//! Changing an object in place: a native slice to write to.
 
 use std::ops::{Deref, DerefMut};
 
-use bytes::Bytes;
-use dosmos_proto::{Runs, wire};
-
 use crate::cache::Taken;
+use crate::draft::Draft;
 use crate::element::Element;
-use crate::values::write_of;
+use crate::open_edits::Open;
 use crate::{Call, Object, Result, driver};
-
-/// Most ranges of elements in one write: a message with the lengths of more could be too long.
-const MOST_RUNS: usize = 1 << 20;
-
-/// The elements of an object, to be changed, and as they were before that, once they may have been changed.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft<T> {
-    values: Vec<T>,
-    before: Option<Vec<T>>,
-}
-
-impl<T: Element> Draft<T> {
-    pub(crate) fn of(values: Vec<T>) -> Self {
-        Self {
-            values,
-            before: None,
-        }
-    }
-
-    pub(crate) fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    pub(crate) fn values_mut(&mut self) -> &mut [T] {
-        self.before.get_or_insert_with(|| self.values.clone());
-        &mut self.values
-    }
-
-    /// The elements that are not, bit for bit, what they were.
-    fn changed(&self) -> Option<Runs> {
-        let width = size_of::<T>();
-        let before = T::bytes_of(self.before.as_ref()?);
-        let now = T::bytes_of(&self.values);
-        let of = |at: usize| at * width..(at + 1) * width;
-        // An object has less than 2^32 elements.
-        Runs::where_differs(self.values.len() as u32, |at| now[of(at)] != before[of(at)])
-    }
-
-    /// What changed, to be done to the object itself; none if nothing did.
-    pub(crate) fn change(&self) -> Option<impl FnOnce(&mut [T])> {
-        let runs = self.changed()?;
-        let values = &self.values;
-        Some(move |all: &mut [T]| {
-            for (first, end) in runs.iter() {
-                let range = first as usize..end as usize;
-                all[range.clone()].copy_from_slice(&values[range]);
-            }
-        })
-    }
-
-    /// Writes that make the object what the draft is, none if nothing changed. Usually one.
-    pub(crate) fn writes(&self, object: &Object<T>) -> Vec<Call<()>> {
-        let Some(runs) = self.changed() else {
-            return Vec::new();
-        };
-        let parts = runs.parts(MOST_RUNS);
-        parts
-            .map(|part| object.write_runs(None, &part, &self.values))
-            .collect()
-    }
-
-    /// The write that makes the object what the draft is, if nobody else writes to it; none if nothing changed.
-    pub(crate) fn write(&self) -> Option<wire::Write> {
-        let runs = self.changed()?;
-        let (first, end) = runs.hull();
-        let hull = || Runs::one(first, end);
-        let runs = if runs.count() > MOST_RUNS {
-            hull()?
-        } else {
-            runs
-        };
-        Some(write_of(&runs, &self.values))
-    }
-
-    /// A write of the first element as it is.
-    pub(crate) fn first(&self) -> wire::Write {
-        wire::Write {
-            data: Bytes::copy_from_slice(T::bytes_of(&self.values[..1])),
-            ..wire::Write::default()
-        }
-    }
-
-    /// What is there now has been written.
-    pub(crate) fn written(&mut self) {
-        self.before = None;
-    }
-}
-
-/// Edits that this thread has open.
-mod open {
-    use std::cell::Cell;
-    use std::marker::PhantomData;
-
-    thread_local! {
-        static OPEN: Cell<u32> = const { Cell::new(0) };
-    }
-
-    /// An open edit. It stays on its thread.
-    #[derive(Debug)]
-    pub(super) struct Open(PhantomData<*const ()>);
-
-    impl Open {
-        pub(super) fn new() -> Self {
-            OPEN.set(OPEN.get() + 1);
-            Self(PhantomData)
-        }
-    }
-
-    impl Drop for Open {
-        fn drop(&mut self) {
-            OPEN.set(OPEN.get().saturating_sub(1));
-        }
-    }
-
-    /// Whether this thread edits an object.
-    pub(crate) fn is_open() -> bool {
-        OPEN.get() > 0
-    }
-}
-pub(crate) use open::is_open;
 
 /// An object that is changed in place, outside a section: a `&mut [T]`. Others see what was changed at this
 /// process's next release or barrier at the latest, and what others write to other elements meanwhile stays.
@@ -153,7 +31,7 @@ pub(crate) use open::is_open;
 pub struct Edit<T: Element> {
     object: Object<T>,
     values: Values<T>,
-    open: Option<open::Open>,
+    open: Option<Open>,
 }
 
 #[derive(Debug)]
@@ -179,7 +57,7 @@ impl<T: Element> Edit<T> {
         Self {
             object,
             values,
-            open: Some(open::Open::new()),
+            open: Some(Open::new()),
         }
     }
 
@@ -207,15 +85,16 @@ impl<T: Element> Edit<T> {
 
     fn end(&mut self) -> Result<()> {
         self.open = None;
+        let Object { here, requests, .. } = &self.object;
         match std::mem::replace(&mut self.values, Values::Finished) {
-            Values::Own(taken) => self.object.put(taken),
+            Values::Own(taken) => here.put(taken, requests),
             Values::Draft(draft) if driver::is_driving() => {
                 // A thread that carries a session cannot wait for one; the write is on its way.
-                drop(draft.writes(&self.object));
+                drop(draft.writes(here, requests));
                 Ok(())
             }
             Values::Draft(draft) => {
-                let calls = driver::about_to_block(|| draft.writes(&self.object));
+                let calls = driver::about_to_block(|| draft.writes(here, requests));
                 calls.into_iter().try_for_each(Call::wait)
             }
             Values::Finished => Ok(()),

@@ -59,11 +59,13 @@
 //! Nothing hangs: every operation has a deadline ([`Dsm::with_deadline`]), and when the connection is
 //! lost, everything under way fails with [`Error::Lost`].
 
+mod barrier;
 mod cache;
 mod call;
 mod client;
 mod counts;
 mod declare;
+mod draft;
 mod driver;
 mod dsm;
 mod edit;
@@ -74,7 +76,9 @@ mod io;
 mod lock;
 mod meter;
 mod object;
+mod open_edits;
 mod operation;
+mod place;
 mod posted;
 mod section;
 mod session;
@@ -86,11 +90,12 @@ mod view;
 pub use call::Call;
 pub use counts::{Counts, ObjectCounts, OpCounts};
 pub use declare::Declaration;
-pub use dsm::{Dsm, MemoryProcess};
+pub use dsm::Dsm;
 pub use edit::Edit;
 pub use element::{Element, Number};
 pub use error::{Error, Result};
 pub use object::Object;
+pub use place::MemoryProcess;
 pub use section::{ReleaseFailed, ScalarSection, Section};
 pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
 pub use values::Exchange;

@@ -55,7 +55,7 @@ impl Lock {
                 dsm: dsm.clone(),
                 kind,
                 variable: declared.spec().name().into(),
-                owners: owners.map(|&o| dsm.memory_process_name(o)).collect(),
+                owners: owners.map(|&o| dsm.place().name_of(o)).collect(),
                 objects: declared.spec().layout().objects() as usize,
                 words: OnceLock::new(),
             })

@@ -120,8 +120,8 @@ impl<T: Element> Variable<T> {
     }
 
     fn nth(&self, index: u32) -> Option<Object<T>> {
-        let (dsm, name, lock) = (self.dsm.clone(), self.name.clone(), self.lock.clone());
-        Object::new(dsm, name, &self.declared, index, lock)
+        let (name, lock) = (self.name.clone(), self.lock.clone());
+        Object::new(&self.dsm, name, &self.declared, index, lock)
     }
 
     /// The object that holds element (`row`, `column`), and the element's position in it.

@@ -1,6 +1,7 @@
 //! One object of a variable: what is read, written, locked and owned as a whole.
 
-mod calls;
+mod here;
+mod requests;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,64 +9,60 @@ use std::time::Duration;
 
 use dosmos_proto::{Cache, CopyPolicy, ObjectId, Region, Variable as Declared};
 
-use crate::cache::{Slot, Taken};
-use crate::call::blocking;
+use crate::call::{blocking, done_or_blocking};
 use crate::element::{Element, Number};
 use crate::lock::Lock;
-use crate::operation::Target;
-use crate::values::{Exchange, Values, add, exchange};
+use crate::operation::{Op, Target};
+use crate::section::Hold;
+use crate::values::Exchange;
 use crate::{Call, Dsm, Edit, Error, Result, Section, View};
-
-/// The epoch of the section that an access belongs to; none outside a section.
-type InSection = Option<u64>;
-
-/// Outside a section.
-const OUTSIDE: InSection = None;
+pub(crate) use here::Here;
+pub(crate) use requests::{InSection, OUTSIDE, Requests};
 
 /// A handle of one object. Cheap to clone.
 #[derive(Clone)]
 pub struct Object<T> {
-    dsm: Dsm,
+    /// What is done in this process.
+    pub(crate) here: Here<T>,
+    /// What is done by messages.
+    pub(crate) requests: Requests<T>,
     owner: Arc<str>,
-    target: Target,
-    id: ObjectId,
+    is_local: bool,
     region: Region,
     /// None: the owner's queue.
     lock: Option<Arc<Lock>>,
-    /// What this process holds of it; none if copies are kept at memory processes only.
-    slot: Option<Arc<Slot<T>>>,
-    /// It may be delegated to this process.
-    may_have: bool,
 }
 
 impl<T: Element> Object<T> {
     pub(crate) fn new(
-        dsm: Dsm,
+        dsm: &Dsm,
         name: Arc<str>,
         variable: &Declared,
         index: u32,
         lock: Option<Arc<Lock>>,
     ) -> Option<Self> {
-        let region = variable.spec().layout().region(index)?;
+        let spec = variable.spec();
+        let region = spec.layout().region(index)?;
         let id = ObjectId::new(variable.id(), index);
         let target = Target {
             name,
             object: Some(id),
-            only: variable.spec().layout().objects() == 1,
+            only: spec.layout().objects() == 1,
         };
-        let caches = variable.spec().cache() == Cache::Ap;
+        let owner = dsm.place().name_of(variable.owner(index));
+        let is_local = *owner == *dsm.memory_process();
         // Who is to be told of each change has copies: its owner gives it to nobody alone.
-        let alone = variable.spec().policy() == CopyPolicy::Invalidate;
-        let owner = dsm.memory_process_name(variable.owner(index));
+        let may_have = is_local && spec.policy() == CopyPolicy::Invalidate;
+        let caches = spec.cache() == Cache::Ap;
+        let len = region.elements() as usize;
+        let slot = caches
+            .then(|| dsm.client().shared().slot(&target, len))
+            .flatten();
         Some(Self {
-            may_have: caches && alone && *owner == *dsm.memory_process(),
+            here: Here::new(slot, len, may_have, lock.is_none()),
+            requests: Requests::new(dsm.client(), dsm.deadline(), target, id, len),
             owner,
-            slot: caches
-                .then(|| dsm.slot(&target, region.elements() as usize))
-                .flatten(),
-            dsm,
-            target,
-            id,
+            is_local,
             region,
             lock,
         })
@@ -73,11 +70,11 @@ impl<T: Element> Object<T> {
 
     /// Its position in the variable, row-major over the parts.
     pub fn index(&self) -> u32 {
-        self.id.index
+        self.requests.id().index
     }
     /// Its number in the cluster.
     pub fn id(&self) -> ObjectId {
-        self.id
+        self.requests.id()
     }
     /// The rectangle of the variable that it holds.
     pub fn region(&self) -> Region {
@@ -89,7 +86,7 @@ impl<T: Element> Object<T> {
     }
     /// Whether this process's own memory process owns it.
     pub fn is_local(&self) -> bool {
-        *self.owner == *self.dsm.memory_process()
+        self.is_local
     }
     /// Number of elements.
     #[allow(clippy::len_without_is_empty)] // an object has at least one element
@@ -100,7 +97,7 @@ impl<T: Element> Object<T> {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self {
-            dsm: self.dsm.with_deadline(deadline),
+            requests: self.requests.with_deadline(deadline),
             ..self.clone()
         }
     }
@@ -110,27 +107,21 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
     pub fn read(&self) -> Result<View<T>> {
-        match self.held(&(0..self.len()), self.region.columns as usize) {
-            Some(view) => Ok(view),
-            None => blocking(|| self.read_whole(OUTSIDE)),
-        }
+        let columns = self.region.columns as usize;
+        let send = || {
+            self.requests
+                .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
+        };
+        done_or_blocking(self.here.read(&(0..self.len()), columns), send)
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
-        match self.held(&(0..self.len()), self.region.columns as usize) {
-            Some(view) => Call::done(Ok(view)),
-            None => self.read_whole(OUTSIDE),
-        }
-    }
-
-    /// Elements `range` of a copy in this process, if it has a valid one; a read that sends nothing.
-    #[inline]
-    fn held(&self, range: &Range<usize>, columns: usize) -> Option<View<T>> {
-        let slot = self.slot.as_ref()?;
-        let inside = range.start < range.end && range.end <= self.len();
-        let (values, version) = inside.then(|| slot.read(range)).flatten()?;
-        let values = Values::Own(values);
-        Some(View::of(values, range.clone(), columns, version))
+        let columns = self.region.columns as usize;
+        let send = || {
+            self.requests
+                .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
+        };
+        Call::done_or(self.here.read(&(0..self.len()), columns), send)
     }
 
     /// Reads elements `range` of the object.
@@ -138,17 +129,19 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
-        match self.held(&range, range.len()) {
-            Some(view) => Ok(view),
-            None => blocking(|| self.read_elements(OUTSIDE, range)),
-        }
+        let (done, columns) = (self.here.read(&range, range.len()), range.len());
+        done_or_blocking(done, || {
+            self.requests
+                .read(OUTSIDE, range, columns, self.here.slot())
+        })
     }
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
-        match self.held(&range, range.len()) {
-            Some(view) => Call::done(Ok(view)),
-            None => self.read_elements(OUTSIDE, range),
-        }
+        let (done, columns) = (self.here.read(&range, range.len()), range.len());
+        Call::done_or(done, || {
+            self.requests
+                .read(OUTSIDE, range, columns, self.here.slot())
+        })
     }
 
     /// Reads element `at` of the object.
@@ -156,17 +149,13 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`read_range`](Self::read_range).
     pub fn get(&self, at: usize) -> Result<T> {
-        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
-            Some(value) => Ok(value),
-            None => blocking(|| self.read_element(OUTSIDE, at)),
-        }
+        let send = || self.requests.get(OUTSIDE, at, self.here.slot());
+        done_or_blocking(self.here.get(at), send)
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        match self.slot.as_ref().and_then(|slot| slot.get(at)) {
-            Some(value) => Call::done(Ok(value)),
-            None => self.read_element(OUTSIDE, at),
-        }
+        let send = || self.requests.get(OUTSIDE, at, self.here.slot());
+        Call::done_or(self.here.get(at), send)
     }
 
     /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by
@@ -176,14 +165,17 @@ impl<T: Element> Object<T> {
     /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
-        match values.len() == self.len() {
-            true => self.write_at(0, values),
-            false => self.write_async(values).wait(),
-        }
+        self.requests.check_length(values.len())?;
+        self.write_at(0, values)
     }
     /// See [`write`](Self::write).
     pub fn write_async(&self, values: &[T]) -> Call<()> {
-        self.write_whole(OUTSIDE, values)
+        match self.requests.check_length(values.len()) {
+            Ok(()) => Call::done_or(self.here.write(0, values), || {
+                self.requests.write(OUTSIDE, 0, values)
+            }),
+            Err(error) => Call::failed(error),
+        }
     }
 
     /// Writes `values` over the elements from `first` on.
@@ -191,14 +183,20 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
-        let here = || self.write_here(OUTSIDE, first, values);
-        self.change(values.len(), here, || {
-            self.write_part(OUTSIDE, first, values)
-        })
+        let here = || self.here.write(first, values);
+        let send = || self.requests.write(OUTSIDE, first, values);
+        self.here
+            .change_or_send(&self.requests, values.len(), here, send)
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&self, first: usize, values: &[T]) -> Call<()> {
-        self.change_later(values.len(), self.write_part(OUTSIDE, first, values))
+        let send = || self.requests.write(OUTSIDE, first, values);
+        self.here.change_or_send_async(
+            &self.requests,
+            values.len(),
+            self.here.write(first, values),
+            send,
+        )
     }
 
     /// The elements as a slice to change in place, outside a section. If this process has the object to itself
@@ -209,78 +207,10 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn edit(&self) -> Result<Edit<T>> {
-        if let Some(taken) = self.slot.as_ref().and_then(|slot| slot.take(false)) {
-            return Ok(Edit::in_place(self.clone(), taken));
-        }
-        if !self.may_have {
-            return Ok(Edit::new(self.clone(), self.read()?.into_vec()));
-        }
-        let view = blocking(|| self.read_to_have())?;
-        match (self.slot.as_ref().and_then(|slot| slot.take(true)), view) {
-            // Given to this process with that read.
+        match self.here.take_or_ask(&self.requests)? {
             (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
             (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
             (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
-        }
-    }
-
-    /// Changes `elements` elements `here`, if this process has the object to itself, and by a message otherwise;
-    /// asks for the object before that, if it was changed often.
-    #[inline]
-    fn change<R>(
-        &self,
-        elements: usize,
-        here: impl Fn() -> Option<R>,
-        there: impl FnOnce() -> Call<R>,
-    ) -> Result<R> {
-        if let Some(done) = here() {
-            return Ok(done);
-        }
-        self.ask_to_change(elements)?;
-        blocking(there)
-    }
-
-    /// Asks for the object, if it was changed often by messages; whether that was done and it is here.
-    fn ask_to_change(&self, elements: usize) -> Result<bool> {
-        if !self.asks_to_change(elements) {
-            return Ok(false);
-        }
-        blocking(|| self.read_to_have())?;
-        Ok(self.slot.as_ref().is_some_and(|slot| !slot.was_declined()))
-    }
-
-    /// As [`change`](Self::change), with a call that nobody waits for yet: asks for the object behind it, if it is small.
-    fn change_later<R>(&self, elements: usize, call: Call<R>) -> Call<R> {
-        let small = self.slot.as_ref().is_some_and(|slot| slot.is_small());
-        if small && call.is_sent() && self.asks_to_change(elements) {
-            // Its reply gives the object to this process.
-            drop(self.read_to_have());
-        }
-        call
-    }
-
-    /// Whether to ask for the object, of which `elements` elements are changed by a message.
-    fn asks_to_change(&self, elements: usize) -> bool {
-        let bytes = (elements * size_of::<T>()) as u64;
-        let slot = self.slot.as_ref().filter(|_| self.may_have);
-        slot.is_some_and(|slot| slot.wants_to_change(bytes))
-    }
-
-    /// Puts back what was taken to be edited.
-    pub(crate) fn put(&self, taken: Taken<T>) -> Result<()> {
-        let (kept, asked) = match &self.slot {
-            Some(slot) => slot.put(taken),
-            None => (false, false),
-        };
-        if asked {
-            self.dsm.edited(self.id);
-        }
-        match kept {
-            true => Ok(()),
-            false => Err(Error::TakenBack {
-                what: format!("the edit of {}", self.target),
-                object: self.target.to_string(),
-            }),
         }
     }
 
@@ -303,18 +233,41 @@ impl<T: Element> Object<T> {
     /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
     /// process holds the object already, in whatever thread; else as [`read`](Self::read).
     pub fn acquire(&self) -> Result<Section<T>> {
-        let Some(lock) = &self.lock else {
-            return match self.enter_or_ask()? {
-                Some(section) => Ok(section),
-                None => blocking(|| self.acquire_async()),
-            };
-        };
-        lock.acquire(self.id.index as usize, self.dsm.deadline())?;
-        Ok(Section::of_words(self.clone(), lock.clone()))
+        if let Some(lock) = &self.lock {
+            lock.acquire(self.requests.id().index as usize, self.requests.deadline())?;
+            return Ok(Section::new(self.clone(), Hold::Words(lock.clone()), None));
+        }
+        match self.here.enter_or_ask(&self.requests)? {
+            Some((values, entered)) => {
+                let hold = Hold::Entered(entered);
+                Ok(Section::new(self.clone(), hold, Some(values)))
+            }
+            None => blocking(|| self.acquire_async()),
+        }
     }
     /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
     pub fn acquire_async(&self) -> Call<Section<T>> {
         self.acquire_as(|section| section)
+    }
+
+    pub(crate) fn acquire_as<S: 'static>(
+        &self,
+        wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
+    ) -> Call<S> {
+        if let Some(lock) = &self.lock {
+            return Call::failed(Error::OnlyBlocking {
+                what: Op::Acquire.on(self.requests.target()).to_string(),
+                kind: lock.kind(),
+            });
+        }
+        let object = self.clone();
+        if let Some((values, entered)) = self.here.enter() {
+            let section = Section::new(object, Hold::Entered(entered), Some(values));
+            return Call::done(Ok(wrap(section)));
+        }
+        self.requests.acquire(move |epoch, version, values| {
+            wrap(Section::new(object, Hold::Grant { epoch, version }, values))
+        })
     }
 
     /// Stores `new` in element `at` if it is `expected`, bit for bit, in one step at the owner.
@@ -322,12 +275,19 @@ impl<T: Element> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn compare_exchange(&self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
-        let here = || self.atomic_here(OUTSIDE, at, |value| exchange(value, expected, new));
-        self.change(1, here, || self.exchange(OUTSIDE, at, expected, new))
+        let here = || self.here.exchange(at, expected, new);
+        let send = || self.requests.exchange(OUTSIDE, at, expected, new);
+        self.here.change_or_send(&self.requests, 1, here, send)
     }
     /// See [`compare_exchange`](Self::compare_exchange).
     pub fn compare_exchange_async(&self, at: usize, expected: T, new: T) -> Call<Exchange<T>> {
-        self.change_later(1, self.exchange(OUTSIDE, at, expected, new))
+        let send = || self.requests.exchange(OUTSIDE, at, expected, new);
+        self.here.change_or_send_async(
+            &self.requests,
+            1,
+            self.here.exchange(at, expected, new),
+            send,
+        )
     }
 }
 
@@ -338,12 +298,12 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn accumulate(&self, values: &[T]) -> Result<()> {
-        self.check_length(values.len())?;
+        self.requests.check_length(values.len())?;
         self.accumulate_at(0, values)
     }
     /// See [`accumulate`](Self::accumulate).
     pub fn accumulate_async(&self, values: &[T]) -> Call<()> {
-        match self.check_length(values.len()) {
+        match self.requests.check_length(values.len()) {
             Ok(()) => self.accumulate_at_async(0, values),
             Err(error) => Call::failed(error),
         }
@@ -354,12 +314,20 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn accumulate_at(&self, first: usize, values: &[T]) -> Result<()> {
-        let here = || self.add_here(first, values);
-        self.change(values.len(), here, || self.add_part(first, values))
+        let here = || self.here.add(first, values);
+        let send = || self.requests.add(first, values);
+        self.here
+            .change_or_send(&self.requests, values.len(), here, send)
     }
     /// See [`accumulate_at`](Self::accumulate_at).
     pub fn accumulate_at_async(&self, first: usize, values: &[T]) -> Call<()> {
-        self.change_later(values.len(), self.add_part(first, values))
+        let send = || self.requests.add(first, values);
+        self.here.change_or_send_async(
+            &self.requests,
+            values.len(),
+            self.here.add(first, values),
+            send,
+        )
     }
 
     /// Adds `delta` to element `at` (integers wrap), in one step at the owner; returns the value before.
@@ -367,17 +335,20 @@ impl<T: Number> Object<T> {
     /// # Errors
     /// As [`write_at`](Self::write_at).
     pub fn fetch_add(&self, at: usize, delta: T) -> Result<T> {
-        let here = || self.atomic_here(OUTSIDE, at, |value| add(value, delta));
-        self.change(1, here, || self.add(OUTSIDE, at, delta))
+        let here = || self.here.fetch_add(at, delta);
+        let send = || self.requests.fetch_add(OUTSIDE, at, delta);
+        self.here.change_or_send(&self.requests, 1, here, send)
     }
     /// See [`fetch_add`](Self::fetch_add).
     pub fn fetch_add_async(&self, at: usize, delta: T) -> Call<T> {
-        self.change_later(1, self.add(OUTSIDE, at, delta))
+        let send = || self.requests.fetch_add(OUTSIDE, at, delta);
+        self.here
+            .change_or_send_async(&self.requests, 1, self.here.fetch_add(at, delta), send)
     }
 }
 
 impl<T> std::fmt::Debug for Object<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Object({} at {})", self.target, self.owner)
+        write!(f, "Object({} at {})", self.requests.target(), self.owner)
     }
 }

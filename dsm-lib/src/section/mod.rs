@@ -1,19 +1,19 @@
 //! Exclusive access to an object, from an acquire to its release.
 
+mod working_copy;
+
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use dosmos_proto::wire;
-
-use crate::cache::{Entered, Hits};
-use crate::call::blocking;
+use crate::cache::Entered;
+use crate::call::{blocking, done_or_blocking};
 use crate::driver;
-use crate::edit::Draft;
 use crate::element::{Element, Number};
 use crate::lock::Lock;
-use crate::values::{GRANTED_VALUE, add, exchange};
+use crate::object::{Here, InSection};
+use crate::values::{add, exchange};
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
+use working_copy::WorkingCopy;
 
 /// A section: this process alone has the object until the section is released. What is written in it
 /// is seen here at once, and by all others (other threads of this process too) when [`release`](Self::release) has
@@ -32,40 +32,7 @@ pub struct Section<T: Element> {
     object: Object<T>,
     hold: Hold,
     state: State,
-    /// The elements as this section sees them, if they came with the grant or were asked for as a slice.
-    draft: OnceLock<Draft<T>>,
-    used: Used,
-}
-
-/// A message takes about as long as this many bytes more of an object.
-const BYTES_PER_MESSAGE: u64 = 16 << 10;
-
-/// Accesses of a section: those that it served itself, and messages.
-#[derive(Debug, Default)]
-struct Used {
-    /// Accesses that were messages, or would have been.
-    sent: AtomicU64,
-    reads: AtomicU64,
-    read_bytes: AtomicU64,
-    /// The content came with the grant, and was not read yet.
-    unread: AtomicBool,
-    writes: u32,
-    /// The elements were given out to be changed.
-    slice: bool,
-    /// How many of the writes are counted.
-    counted: AtomicU64,
-}
-
-impl Used {
-    fn read(&self, bytes: usize) {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.unread.store(false, Ordering::Relaxed);
-    }
-
-    fn write(&mut self) {
-        self.writes = self.writes.saturating_add(1);
-    }
+    copy: WorkingCopy<T>,
 }
 
 /// How far a section is.
@@ -116,7 +83,7 @@ fn after(error: &Error) -> State {
 
 /// By what it is held.
 #[derive(Clone, Debug)]
-enum Hold {
+pub(crate) enum Hold {
     /// A grant of the owner's.
     Grant { epoch: u64, version: u64 },
     /// The object is delegated to this process, or was when the section began: then it is held as by a grant.
@@ -125,39 +92,33 @@ enum Hold {
     Words(Arc<Lock>),
 }
 
-impl<T: Element> Section<T> {
-    /// Of a grant, with the values that came with it, if they did.
-    pub(crate) fn granted(
-        object: Object<T>,
-        epoch: u64,
-        version: u64,
-        values: Option<Vec<T>>,
-    ) -> Self {
-        Self::new(object, Hold::Grant { epoch, version }, values)
-    }
-
-    /// Of an object that this process has to itself.
-    pub(crate) fn entered(object: Object<T>, entered: Entered, values: Vec<T>) -> Self {
-        Self::new(object, Hold::Entered(entered), Some(values))
-    }
-
-    fn new(object: Object<T>, hold: Hold, values: Option<Vec<T>>) -> Self {
-        let unread = AtomicBool::new(values.is_some());
-        let draft = values.map(|values| OnceLock::from(Draft::of(values)));
-        Self {
-            object,
-            hold,
-            state: State::Open,
-            draft: draft.unwrap_or_default(),
-            used: Used {
-                unread,
-                ..Used::default()
-            },
+impl Hold {
+    /// What accesses in the section carry.
+    fn epoch(&self) -> InSection {
+        match self {
+            Self::Grant { epoch, .. } | Self::Entered(Entered { epoch, .. }) => Some(*epoch),
+            Self::Words(_) => None,
         }
     }
 
-    pub(crate) fn of_words(object: Object<T>, lock: Arc<Lock>) -> Self {
-        Self::new(object, Hold::Words(lock), None)
+    /// How often the object had been released.
+    fn version(&self) -> u64 {
+        match self {
+            Self::Grant { version, .. } | Self::Entered(Entered { version, .. }) => *version,
+            Self::Words(_) => 0,
+        }
+    }
+}
+
+impl<T: Element> Section<T> {
+    /// With the values that came with the grant, if they did.
+    pub(crate) fn new(object: Object<T>, hold: Hold, values: Option<Vec<T>>) -> Self {
+        Self {
+            copy: WorkingCopy::new(hold.version(), values),
+            object,
+            hold,
+            state: State::Open,
+        }
     }
 
     /// The object held.
@@ -166,25 +127,11 @@ impl<T: Element> Section<T> {
     }
     /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
-        match self.hold {
-            Hold::Grant { epoch, .. } | Hold::Entered(Entered { epoch, .. }) => epoch,
-            Hold::Words(_) => 0,
-        }
-    }
-
-    /// What accesses in this section carry.
-    fn grant(&self) -> Option<u64> {
-        match self.hold {
-            Hold::Grant { epoch, .. } | Hold::Entered(Entered { epoch, .. }) => Some(epoch),
-            Hold::Words(_) => None,
-        }
+        self.hold.epoch().unwrap_or(0)
     }
     /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
-        match self.hold {
-            Hold::Grant { version, .. } | Hold::Entered(Entered { version, .. }) => version,
-            Hold::Words(_) => 0,
-        }
+        self.hold.version()
     }
 
     /// Releases the object; returns its new version. When this has returned, all others see what was
@@ -227,19 +174,27 @@ impl<T: Element> Section<T> {
     }
 
     fn end(&self) -> Call<u64> {
+        let Object { here, requests, .. } = &self.object;
+        let release = |epoch| {
+            let count = |reads, writes| {
+                let shared = requests.shared();
+                shared.count_section(requests.target(), reads, writes);
+            };
+            requests.release(epoch, self.copy.write_at_end(count))
+        };
         match &self.hold {
-            Hold::Grant { epoch, .. } => self.object.release_call(*epoch, self.last_write()),
+            Hold::Grant { epoch, .. } => release(*epoch),
             Hold::Entered(entered) => {
-                let change = self.draft.get().and_then(Draft::change);
-                let used = self.used(change.is_some());
-                match self.object.leave(*entered, used, change) {
-                    Some(version) => Call::done(Ok(version)),
-                    None => self.object.release_call(entered.epoch, self.last_write()),
-                }
+                let change = self.copy.changes();
+                let used = self.copy.used(change.is_some());
+                // Whatever publishes later than this section is published before it.
+                let ends_here = requests.shared().ends_here(requests.id());
+                let left = ends_here.then(|| here.leave(*entered, used, change));
+                Call::done_or(left.flatten(), || release(entered.epoch))
             }
             Hold::Words(lock) => {
                 let index = self.object.index() as usize;
-                let released = lock.release(index, self.object.deadline());
+                let released = lock.release(index, requests.deadline());
                 Call::done(released.map(|()| 0))
             }
         }
@@ -251,14 +206,11 @@ impl<T: Element> Section<T> {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn values(&self) -> Result<&[T]> {
-        if let Some(draft) = self.draft.get() {
-            if self.used.unread.load(Ordering::Relaxed) {
-                self.used.read(size_of_val(draft.values()));
-            }
-            return Ok(draft.values());
+        if let Some(values) = self.copy.values() {
+            return Ok(values);
         }
-        let values = self.fetch()?;
-        Ok(self.draft.get_or_init(|| Draft::of(values)).values())
+        let view = blocking(|| self.fetch())?;
+        Ok(self.copy.fill(view.into_vec()))
     }
 
     /// The elements, as a slice to change in place. What was changed, and only that, is written no later
@@ -268,135 +220,63 @@ impl<T: Element> Section<T> {
     /// As [`read`](Self::read).
     pub fn values_mut(&mut self) -> Result<&mut [T]> {
         self.values()?;
-        self.used.slice = true;
-        match self.draft.get_mut() {
-            Some(draft) => Ok(draft.values_mut()),
-            None => Ok(&mut []),
+        Ok(self.copy.values_mut())
+    }
+
+    /// In a section of lock words accesses are ordinary ones, which may be done in this process.
+    fn here(&self) -> Option<&Here<T>> {
+        match self.hold {
+            Hold::Words(_) => Some(&self.object.here),
+            Hold::Grant { .. } | Hold::Entered(_) => None,
         }
+    }
+
+    fn fetch(&self) -> Call<View<T>> {
+        let columns = self.object.region().columns as usize;
+        let (all, slot) = (0..self.object.len(), self.here().and_then(Here::slot));
+        let requests = &self.object.requests;
+        requests.read(self.hold.epoch(), all, columns, slot)
     }
 
     /// Fetches the elements when the accesses of this section, by messages, have taken as long as that.
     fn fetch_if_worth_it(&self) -> Result<()> {
-        let bytes = size_of::<T>() * self.object.len();
-        let by_message = self.draft.get().is_none() && bytes > GRANTED_VALUE;
-        if !by_message || matches!(self.hold, Hold::Words(_)) {
-            return Ok(());
+        if self.here().is_none() && self.copy.is_worth_fetching(self.object.len()) {
+            self.values()?;
         }
-        let sent = self.used.sent.fetch_add(1, Ordering::Relaxed);
-        match bytes as u64 <= sent * BYTES_PER_MESSAGE {
-            true => self.values().map(|_| ()),
-            false => Ok(()),
-        }
-    }
-
-    fn fetch(&self) -> Result<Vec<T>> {
-        let view = blocking(|| self.object.read_whole(self.grant()))?;
-        Ok(view.into_vec())
-    }
-
-    /// What was read and written in this section, of which nothing was sent; `changed`: its slice was.
-    fn used(&self, changed: bool) -> (Hits, Hits) {
-        let used = &self.used;
-        let writes = u64::from(used.writes) + u64::from(used.slice && changed);
-        let reads = Hits {
-            count: used.reads.load(Ordering::Relaxed),
-            bytes: used.read_bytes.load(Ordering::Relaxed),
-            version: self.version(),
-        };
-        let writes = Hits {
-            count: writes,
-            bytes: writes * size_of::<T>() as u64,
-            version: self.version(),
-        };
-        (reads, writes)
-    }
-
-    /// What was written in this section and not sent, for its release to send; counts what was done.
-    fn last_write(&self) -> Option<wire::Write> {
-        let used = &self.used;
-        let draft = self.draft.get();
-        let changed = draft.and_then(Draft::write);
-        let slice = u32::from(used.slice && changed.is_some());
-        // A write that changes nothing is one all the same.
-        let write = match changed {
-            None if used.writes > 0 => draft.map(Draft::first),
-            changed => changed,
-        };
-        let accesses = used.writes + slice;
-        let version = self.version();
-        let reads = Hits {
-            count: used.reads.swap(0, Ordering::Relaxed),
-            bytes: used.read_bytes.swap(0, Ordering::Relaxed),
-            version,
-        };
-        // Once, however often the release is repeated.
-        let counted = used.counted.swap(accesses.into(), Ordering::Relaxed);
-        let writes = u64::from(accesses).saturating_sub(counted);
-        if reads.count + writes > 0 {
-            self.object.count_section(reads, writes);
-        }
-        write.map(|write| wire::Write {
-            accesses: Some(accesses.max(1)),
-            ..write
-        })
+        Ok(())
     }
 
     /// Writes what was changed in the slice, if the lock is made of words, whose release says nothing of it.
     fn write_by_words(&mut self) -> Result<()> {
-        let (Hold::Words(_), Some(draft)) = (&self.hold, self.draft.get()) else {
-            return Ok(());
-        };
-        let calls = driver::about_to_block(|| draft.writes(&self.object));
-        calls.into_iter().try_for_each(Call::wait)?;
-        if let Some(draft) = self.draft.get_mut() {
-            draft.written();
+        let Object { here, requests, .. } = &self.object;
+        match self.hold {
+            Hold::Words(_) => self
+                .copy
+                .write_back(|draft| driver::about_to_block(|| draft.writes(here, requests))),
+            Hold::Grant { .. } | Hold::Entered(_) => Ok(()),
         }
-        Ok(())
     }
 
-    /// Writes elements where the section has them, to be sent with its release; false if it does not have them.
-    fn write_here(&mut self, first: usize, values: &[T]) -> Result<bool> {
-        let range = first..first.saturating_add(values.len());
-        let (Hold::Grant { .. } | Hold::Entered(_), Some(draft)) =
-            (&self.hold, self.draft.get_mut())
-        else {
-            self.leave_slice()?;
-            return Ok(false);
-        };
-        self.object.check(range.clone())?;
-        draft.values_mut()[range].copy_from_slice(values);
-        self.used.write();
-        Ok(true)
-    }
-
-    /// Something else than the slice is written: the slice is read anew when it is asked for again.
-    fn leave_slice(&mut self) -> Result<()> {
+    /// Changes elements where the section has them, to be sent with its release; none if it does not have them.
+    fn change<R>(
+        &mut self,
+        range: Range<usize>,
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Result<Option<R>> {
+        if self.here().is_none() && self.copy.is_there() {
+            self.object.requests.check(range.clone())?;
+            return Ok(self.copy.change(range, change));
+        }
+        // Something else than the slice is written: the slice is read anew when it is asked for again.
         self.write_by_words()?;
-        self.draft.take();
-        Ok(())
+        self.copy.discard();
+        Ok(None)
     }
 
-    /// Changes one element where the section has it.
-    fn change_here<R>(&mut self, at: usize, change: impl FnOnce(&mut T) -> R) -> Result<Option<R>> {
-        let (Hold::Grant { .. } | Hold::Entered(_), Some(draft)) =
-            (&self.hold, self.draft.get_mut())
-        else {
-            self.leave_slice()?;
-            return Ok(None);
-        };
-        self.object.check(at..at.saturating_add(1))?;
-        let result = change(&mut draft.values_mut()[at]);
-        self.used.write();
-        Ok(Some(result))
-    }
-
-    /// Elements `range` as the section has them, if it does; counts as a read.
-    fn read_here(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
-        let values = self.draft.get()?.values().get(range)?;
-        if !values.is_empty() {
-            self.used.read(size_of_val(values));
-        }
-        Some(View::new(values.to_vec(), columns, self.version()))
+    fn write_by_message(&self, first: usize, values: &[T]) -> Call<()> {
+        let done = self.here().and_then(|here| here.write(first, values));
+        let requests = &self.object.requests;
+        Call::done_or(done, || requests.write(self.hold.epoch(), first, values))
     }
 
     /// Reads the whole object.
@@ -409,10 +289,8 @@ impl<T: Element> Section<T> {
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
         let columns = self.object.region().columns as usize;
-        match self.read_here(0..self.object.len(), columns) {
-            Some(view) => Call::done(Ok(view)),
-            None => self.object.read_whole(self.grant()),
-        }
+        let values = self.copy.read(0..self.object.len(), columns);
+        Call::done_or(values, || self.fetch())
     }
     /// Reads a part of the object.
     ///
@@ -420,11 +298,12 @@ impl<T: Element> Section<T> {
     /// As [`Object::read_range`].
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
         self.fetch_if_worth_it()?;
-        let drafted = self.read_here(range.clone(), range.len());
-        if let Some(view) = drafted.filter(|view| !view.is_empty()) {
-            return Ok(view);
-        }
-        blocking(|| self.object.read_elements(self.grant(), range))
+        let columns = range.len();
+        let done = self.copy.read(range.clone(), columns);
+        let (requests, slot) = (&self.object.requests, self.here().and_then(Here::slot));
+        done_or_blocking(done, || {
+            requests.read(self.hold.epoch(), range, columns, slot)
+        })
     }
     /// Reads an element.
     ///
@@ -436,13 +315,10 @@ impl<T: Element> Section<T> {
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
-        match self.draft.get().and_then(|draft| draft.values().get(at)) {
-            Some(value) => {
-                self.used.read(size_of::<T>());
-                Call::done(Ok(*value))
-            }
-            None => self.object.read_element(self.grant(), at),
-        }
+        let (requests, slot) = (&self.object.requests, self.here().and_then(Here::slot));
+        Call::done_or(self.copy.get(at), || {
+            requests.get(self.hold.epoch(), at, slot)
+        })
     }
 
     /// Writes the whole object.
@@ -454,13 +330,8 @@ impl<T: Element> Section<T> {
     }
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, values: &[T]) -> Call<()> {
-        let here = match values.len() == self.object.len() {
-            true => self.write_here(0, values),
-            false => Ok(false),
-        };
-        match here {
-            Ok(true) => Call::done(Ok(())),
-            Ok(false) => self.object.write_whole(self.grant(), values),
+        match self.object.requests.check_length(values.len()) {
+            Ok(()) => self.write_at_async(0, values),
             Err(error) => Call::failed(error),
         }
     }
@@ -470,16 +341,15 @@ impl<T: Element> Section<T> {
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
         self.fetch_if_worth_it()?;
-        match self.write_here(first, values)? {
-            true => Ok(()),
-            false => blocking(|| self.object.write_part(self.grant(), first, values)),
-        }
+        let range = first..first.saturating_add(values.len());
+        let done = self.change(range, |part| part.copy_from_slice(values))?;
+        done_or_blocking(done, || self.write_by_message(first, values))
     }
     /// See [`write_at`](Self::write_at).
     pub fn write_at_async(&mut self, first: usize, values: &[T]) -> Call<()> {
-        match self.write_here(first, values) {
-            Ok(true) => Call::done(Ok(())),
-            Ok(false) => self.object.write_part(self.grant(), first, values),
+        let range = first..first.saturating_add(values.len());
+        match self.change(range, |part| part.copy_from_slice(values)) {
+            Ok(done) => Call::done_or(done, || self.write_by_message(first, values)),
             Err(error) => Call::failed(error),
         }
     }
@@ -500,12 +370,16 @@ impl<T: Element> Section<T> {
     /// As [`write`](Self::write).
     pub fn compare_exchange(&mut self, at: usize, expected: T, new: T) -> Result<Exchange<T>> {
         self.fetch_if_worth_it()?;
-        let here = self.change_here(at, |value| exchange(value, expected, new))?;
-        let epoch = self.grant();
-        match here {
-            Some(exchange) => Ok(exchange),
-            None => blocking(|| self.object.exchange(epoch, at, expected, new)),
+        let range = at..at.saturating_add(1);
+        if let Some(done) = self.change(range, |part| exchange(&mut part[0], expected, new))? {
+            return Ok(done);
         }
+        let (requests, epoch) = (&self.object.requests, self.hold.epoch());
+        let done = self
+            .here()
+            .and_then(|here| here.exchange(at, expected, new));
+        let send = || requests.exchange(epoch, at, expected, new);
+        done_or_blocking(done, send)
     }
 }
 
@@ -516,12 +390,14 @@ impl<T: Number> Section<T> {
     /// As [`write`](Self::write).
     pub fn fetch_add(&mut self, at: usize, delta: T) -> Result<T> {
         self.fetch_if_worth_it()?;
-        let here = self.change_here(at, |value| add(value, delta))?;
-        let epoch = self.grant();
-        match here {
-            Some(previous) => Ok(previous),
-            None => blocking(|| self.object.add(epoch, at, delta)),
+        if let Some(done) =
+            self.change(at..at.saturating_add(1), |part| add(&mut part[0], delta))?
+        {
+            return Ok(done);
         }
+        let (requests, epoch) = (&self.object.requests, self.hold.epoch());
+        let done = self.here().and_then(|here| here.fetch_add(at, delta));
+        done_or_blocking(done, || requests.fetch_add(epoch, at, delta))
     }
 }
 

@@ -1,0 +1,190 @@
+//! What a section has of its object: the elements as it sees them, and how often it accessed them.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use dosmos_proto::wire;
+
+use crate::cache::Hits;
+use crate::draft::Draft;
+use crate::element::Element;
+use crate::values::GRANTED_VALUE;
+use crate::{Call, View};
+
+/// A message takes about as long as this many bytes more of an object.
+const BYTES_PER_MESSAGE: u64 = 16 << 10;
+
+/// The elements, and the accesses that they served.
+#[derive(Debug)]
+pub(super) struct WorkingCopy<T> {
+    /// If they came with the grant or were asked for as a slice.
+    draft: OnceLock<Draft<T>>,
+    /// Of the object when the section began.
+    version: u64,
+    /// Accesses that were messages, or would have been.
+    sent: AtomicU64,
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    /// The content came with the grant, and was not read yet.
+    unread: AtomicBool,
+    writes: u32,
+    /// The elements were given out to be changed.
+    slice: bool,
+    /// How many of the writes are counted.
+    counted: AtomicU64,
+}
+
+impl<T: Element> WorkingCopy<T> {
+    /// Of an object of this version, whose content came with the grant or did not.
+    pub(super) fn new(version: u64, values: Option<Vec<T>>) -> Self {
+        let unread = AtomicBool::new(values.is_some());
+        let draft = values.map(|values| OnceLock::from(Draft::of(values)));
+        Self {
+            draft: draft.unwrap_or_default(),
+            version,
+            sent: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            read_bytes: AtomicU64::new(0),
+            unread,
+            writes: 0,
+            slice: false,
+            counted: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts an access to an object of `len` elements; whether such accesses, by messages, have taken as long as fetching all
+    /// of it.
+    pub(super) fn is_worth_fetching(&self, len: usize) -> bool {
+        let bytes = size_of::<T>() * len;
+        if self.draft.get().is_some() || bytes <= GRANTED_VALUE {
+            return false;
+        }
+        let sent = self.sent.fetch_add(1, Ordering::Relaxed);
+        bytes as u64 <= sent * BYTES_PER_MESSAGE
+    }
+
+    /// Has these elements from now on, which were read by a message.
+    pub(super) fn fill(&self, values: Vec<T>) -> &[T] {
+        self.draft.get_or_init(|| Draft::of(values)).values()
+    }
+
+    fn count_read(&self, bytes: usize) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.unread.store(false, Ordering::Relaxed);
+    }
+
+    /// All elements. Counts as a read if they came with the grant and were not read.
+    pub(super) fn values(&self) -> Option<&[T]> {
+        let values = self.draft.get()?.values();
+        if self.unread.load(Ordering::Relaxed) {
+            self.count_read(size_of_val(values));
+        }
+        Some(values)
+    }
+
+    /// Elements `range`, as rows of `columns`; counts as a read.
+    pub(super) fn read(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
+        let values = self.draft.get()?.values().get(range)?;
+        // An empty range is refused by others.
+        let values = Some(values).filter(|values| !values.is_empty())?;
+        self.count_read(size_of_val(values));
+        Some(View::new(values.to_vec(), columns, self.version))
+    }
+
+    /// Element `at`; counts as a read.
+    pub(super) fn get(&self, at: usize) -> Option<T> {
+        let value = *self.draft.get()?.values().get(at)?;
+        self.count_read(size_of::<T>());
+        Some(value)
+    }
+
+    /// All elements, to be changed in place: what was changed counts as one write.
+    pub(super) fn values_mut(&mut self) -> &mut [T] {
+        self.slice = true;
+        let draft = self.draft.get_mut();
+        draft.map_or(&mut [], Draft::values_mut)
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.draft.get().is_some()
+    }
+
+    /// Changes elements `range`; counts as a write.
+    pub(super) fn change<R>(
+        &mut self,
+        range: Range<usize>,
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
+        let part = self.draft.get_mut()?.values_mut().get_mut(range)?;
+        self.writes = self.writes.saturating_add(1);
+        Some(change(part))
+    }
+
+    /// Makes ordinary writes of what was changed in place, and counts it as written when they are over.
+    pub(super) fn write_back(
+        &mut self,
+        writes: impl FnOnce(&Draft<T>) -> Vec<Call<()>>,
+    ) -> crate::Result<()> {
+        let Some(draft) = self.draft.get_mut() else {
+            return Ok(());
+        };
+        writes(draft).into_iter().try_for_each(Call::wait)?;
+        draft.written();
+        Ok(())
+    }
+
+    /// The elements are read anew when they are asked for again.
+    pub(super) fn discard(&mut self) {
+        self.draft.take();
+    }
+
+    /// What was changed, to be done to the object in this process.
+    pub(super) fn changes(&self) -> Option<impl FnOnce(&mut [T])> {
+        self.draft.get().and_then(Draft::change)
+    }
+
+    /// What was read and written, of which nothing was sent; `changed`: there are [`changes`](Self::changes).
+    pub(super) fn used(&self, changed: bool) -> (Hits, Hits) {
+        let writes = u64::from(self.writes) + u64::from(self.slice && changed);
+        let hits = |count, bytes| Hits {
+            count,
+            bytes,
+            version: self.version,
+        };
+        let (reads, bytes) = (&self.reads, &self.read_bytes);
+        (
+            hits(reads.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)),
+            hits(writes, writes * size_of::<T>() as u64),
+        )
+    }
+
+    /// What was changed and not sent, for the release to send. Says what to `count`: reads and writes.
+    pub(super) fn write_at_end(&self, count: impl FnOnce(Hits, u64)) -> Option<wire::Write> {
+        let draft = self.draft.get();
+        let changed = draft.and_then(Draft::write);
+        let slice = u32::from(self.slice && changed.is_some());
+        // A write that changes nothing is one all the same.
+        let write = match changed {
+            None if self.writes > 0 => draft.map(Draft::first),
+            changed => changed,
+        };
+        let accesses = self.writes + slice;
+        let reads = Hits {
+            count: self.reads.swap(0, Ordering::Relaxed),
+            bytes: self.read_bytes.swap(0, Ordering::Relaxed),
+            version: self.version,
+        };
+        // Once, however often the release is repeated.
+        let counted = self.counted.swap(accesses.into(), Ordering::Relaxed);
+        let writes = u64::from(accesses).saturating_sub(counted);
+        if reads.count + writes > 0 {
+            count(reads, writes);
+        }
+        write.map(|write| wire::Write {
+            accesses: Some(accesses.max(1)),
+            ..write
+        })
+    }
+}
