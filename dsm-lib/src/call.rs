@@ -10,11 +10,11 @@ use dosmos_proto::Nanos;
 use dosmos_proto::wire::ap_reply::Body as Reply;
 use futures::channel::oneshot;
 
-use crate::client::{Arrived, Shared};
 use crate::driver::{about_to_block, is_driving};
 use crate::haste::{Found, Haste};
 use crate::operation::Operation;
 use crate::posted::UnderWay;
+use crate::shared::{Arrived, Shared, Submitted};
 use crate::{Error, Result, open_edits};
 
 type Decode<T> = Box<dyn FnOnce(&Operation, Result<Reply>) -> Result<T> + Send>;
@@ -242,20 +242,22 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn new(
-        operation: Operation,
-        receiver: oneshot::Receiver<Arrived>,
-        shared: Arc<Shared>,
-    ) -> Self {
+    pub(crate) fn new(operation: Operation, submitted: Submitted, shared: Arc<Shared>) -> Self {
+        let Submitted {
+            id,
+            receiver,
+            sending,
+            haste,
+        } = submitted;
         Self {
             operation,
-            id: None,
+            id,
             receiver,
             shared,
-            sending: Nanos::ZERO,
+            sending,
             entered: false,
             left: false,
-            haste: None,
+            haste,
         }
     }
 

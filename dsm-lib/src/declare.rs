@@ -10,15 +10,16 @@ use dosmos_proto::{
 
 use crate::call::blocking;
 use crate::element::Element;
+use crate::member::Member;
 use crate::operation::{Op, Operation, Target};
 use crate::variable::{Handle, Matrix, Variable, Vector};
-use crate::{Call, Dsm, Error, Result};
+use crate::{Call, Error, Result};
 
 /// A variable about to be declared. Every process of the program may declare it, in the same words:
 /// the first to come creates it (all elements zero), the others share it.
 #[must_use = "nothing is declared until `declare`"]
 pub struct Declaration<H> {
-    dsm: Dsm,
+    member: Member,
     name: String,
     shape: (u64, u64),
     parts: (usize, usize),
@@ -36,9 +37,9 @@ enum Owners {
 }
 
 impl<H: Handle> Declaration<H> {
-    pub(crate) fn new(dsm: &Dsm, name: &str, shape: (u64, u64)) -> Self {
+    pub(crate) fn new(member: &Member, name: &str, shape: (u64, u64)) -> Self {
         Self {
-            dsm: dsm.clone(),
+            member: member.clone(),
             name: name.to_owned(),
             shape,
             parts: (1, 1),
@@ -85,7 +86,7 @@ impl<H: Handle> Declaration<H> {
     /// Object `i` belongs to the memory process of the application process of rank `i`: each process
     /// has its part of the variable at hand.
     pub fn owner_per_rank(self) -> Self {
-        let ranks = 0..self.dsm.size();
+        let ranks = 0..self.member.place().size as usize;
         self.owner_ranks(ranks)
     }
 
@@ -136,7 +137,7 @@ impl<H: Handle> Declaration<H> {
             Err(why) => Call::failed(Error::declaration(&self.name, why)),
             Ok(spec) => {
                 let operation = Op::Declare.on(&Target::named(&self.name));
-                variable_call(&self.dsm, operation, Request::Declare(spec.into()))
+                variable_call(&self.member, operation, Request::Declare(spec.into()))
             }
         }
     }
@@ -156,7 +157,7 @@ impl<H: Handle> Declaration<H> {
         match &self.owners {
             Owners::Placed(placement) => Ok(placement.clone()),
             Owners::Named(names) => Placement::explicit(names.iter().cloned()),
-            Owners::Ranks(ranks) => Placement::explicit(names(self.dsm.homes(), ranks)?),
+            Owners::Ranks(ranks) => Placement::explicit(names(&self.member.place().homes, ranks)?),
         }
     }
 }
@@ -205,17 +206,25 @@ impl<T: Element> Declaration<Matrix<T>> {
 }
 
 /// A request that is answered with a variable.
-pub(crate) fn variable_call<H: Handle>(dsm: &Dsm, operation: Operation, body: Request) -> Call<H> {
-    let session = dsm.clone();
-    dsm.client()
-        .call_checked(operation, body, dsm.deadline(), move |operation, reply| {
+pub(crate) fn variable_call<H: Handle>(
+    member: &Member,
+    operation: Operation,
+    body: Request,
+) -> Call<H> {
+    let session = member.clone();
+    member.client().call_checked(
+        operation,
+        body,
+        member.deadline(),
+        move |operation, reply| {
             let nonsense = |e: Malformed| Error::protocol(operation, e.to_string());
             let Reply::Variable(variable) = reply else {
                 return Err(nonsense(Malformed::new("reply", "not a variable")));
             };
             let variable = Declared::try_from(variable).map_err(nonsense)?;
             H::of(Variable::new(session, variable)?)
-        })
+        },
+    )
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::call::blocking;
 use crate::client::Client;
 use crate::counts::Counts;
 use crate::element::Element;
+use crate::lock;
+use crate::member::Member;
 use crate::operation::{Op, Target};
 use crate::place::Place;
 use crate::{Call, Declaration, Handle, Matrix, MemoryProcess, Result, Scalar, Settings, Vector};
@@ -24,9 +26,7 @@ use crate::{Call, Declaration, Handle, Matrix, MemoryProcess, Result, Scalar, Se
 /// cluster they are all one application process: a lock that one thread holds is held by all of them.
 #[derive(Clone)]
 pub struct Dsm {
-    client: Arc<Client>,
-    place: Arc<Place>,
-    deadline: Duration,
+    member: Member,
 }
 
 impl Dsm {
@@ -58,72 +58,66 @@ impl Dsm {
         Ok(joined(welcome.await?))
     }
 
-    /// What its requests are sent through.
-    pub(crate) fn client(&self) -> &Arc<Client> {
-        &self.client
-    }
-    /// Where this program stands in the cluster.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    fn place(&self) -> &Place {
+        self.member.place()
     }
 
     /// Position of this application process among all, from 0.
     pub fn rank(&self) -> usize {
-        self.place.rank as usize
+        self.place().rank as usize
     }
     /// Number of application processes.
     pub fn size(&self) -> usize {
-        self.place.size as usize
+        self.place().size as usize
     }
     /// Name of this application process.
     pub fn name(&self) -> &str {
-        &self.place.name
+        &self.place().name
     }
     /// Path of its group: `/ocean/north`.
     pub fn group(&self) -> &str {
-        &self.place.group
+        &self.place().group
     }
     /// Position of this application process among those of its group (with sub-groups), from 0.
     pub fn group_rank(&self) -> usize {
-        self.place.group_rank as usize
+        self.place().group_rank as usize
     }
     /// Number of application processes of its group (with sub-groups).
     pub fn group_size(&self) -> usize {
-        self.place.group_size as usize
+        self.place().group_size as usize
     }
     /// Name of the memory process that serves this application process.
     pub fn memory_process(&self) -> &str {
-        &self.place.memory_process
+        &self.place().memory_process
     }
     /// The memory processes that can own objects, in the order of the cluster file.
     pub fn memory_processes(&self) -> &[MemoryProcess] {
-        &self.place.owners
+        &self.place().owners
     }
     /// Names of the memory processes of the application processes, by rank.
     pub fn homes(&self) -> &[Arc<str>] {
-        &self.place.homes
+        &self.place().homes
     }
 
     /// The same session, with another deadline for operations on it and on handles made from it.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self {
-            deadline,
-            ..self.clone()
+            member: self.member.with_deadline(deadline),
         }
     }
     /// The deadline of operations.
     pub fn deadline(&self) -> Duration {
-        self.deadline
+        self.member.deadline()
     }
 
     /// A scalar variable, to declare or, if another process has done so with the same words, to share.
     pub fn scalar<T: Element>(&self, name: &str) -> Declaration<Scalar<T>> {
-        Declaration::new(self, name, (1, 1))
+        Declaration::new(&self.member, name, (1, 1))
     }
     /// A vector of `length` elements; see [`scalar`](Self::scalar).
     pub fn vector<T: Element>(&self, name: &str, length: usize) -> Declaration<Vector<T>> {
-        Declaration::new(self, name, (1, length as u64))
+        Declaration::new(&self.member, name, (1, length as u64))
     }
     /// A matrix of `rows × columns` elements; see [`scalar`](Self::scalar).
     pub fn matrix<T: Element>(
@@ -132,7 +126,7 @@ impl Dsm {
         rows: usize,
         columns: usize,
     ) -> Declaration<Matrix<T>> {
-        Declaration::new(self, name, (rows as u64, columns as u64))
+        Declaration::new(&self.member, name, (rows as u64, columns as u64))
     }
 
     /// Opens a variable that has been declared: `let grid: Matrix<f64> = dsm.open("grid")?;`. As a
@@ -149,7 +143,7 @@ impl Dsm {
     pub fn open_async<H: Handle>(&self, name: &str) -> Call<H> {
         let target = Target::named(name);
         let body = Request::Open(name.to_owned());
-        crate::declare::variable_call(self, Op::Open.on(&target), body)
+        crate::declare::variable_call(&self.member, Op::Open.on(&target), body)
     }
 
     /// Waits until all application processes have come to this barrier. What any of them wrote before
@@ -164,7 +158,7 @@ impl Dsm {
     }
     /// See [`barrier`](Self::barrier).
     pub fn barrier_async(&self) -> Call<()> {
-        barrier::arrive(&self.client, self.deadline, "", UNNAMED)
+        barrier::arrive(self.member.client(), self.deadline(), "", UNNAMED)
     }
     /// As [`barrier`](Self::barrier), with a name: barriers of different names are different.
     ///
@@ -175,7 +169,7 @@ impl Dsm {
     }
     /// See [`barrier_named`](Self::barrier_named).
     pub fn barrier_named_async(&self, name: &str) -> Call<()> {
-        barrier::arrive(&self.client, self.deadline, "", name)
+        barrier::arrive(self.member.client(), self.deadline(), "", name)
     }
     /// As [`barrier`](Self::barrier), of this process's own group with its sub-groups.
     ///
@@ -186,7 +180,7 @@ impl Dsm {
     }
     /// See [`group_barrier`](Self::group_barrier).
     pub fn group_barrier_async(&self) -> Call<()> {
-        barrier::arrive(&self.client, self.deadline, self.group(), UNNAMED)
+        barrier::arrive(self.member.client(), self.deadline(), self.group(), UNNAMED)
     }
     /// As [`barrier`](Self::barrier), of the group at `path` with its sub-groups, of which this process
     /// must be one: `/ocean`.
@@ -198,7 +192,7 @@ impl Dsm {
     }
     /// As [`barrier_of`](Self::barrier_of), with a name.
     pub fn barrier_of_async(&self, path: &str, name: &str) -> Call<()> {
-        barrier::arrive(&self.client, self.deadline, path, name)
+        barrier::arrive(self.member.client(), self.deadline(), path, name)
     }
 
     /// Makes what this process wrote outside sections visible to all, as its next release or barrier would;
@@ -212,20 +206,14 @@ impl Dsm {
     }
     /// See [`publish`](Self::publish).
     pub fn publish_async(&self) -> Call<()> {
-        let operation = Op::Publish.on(&Target::named(self.name()));
-        let body = Request::Publish(wire::Publish {});
-        self.client
-            .call(operation, body, self.deadline, |_, reply| match reply {
-                Reply::Published(_) => Ok(()),
-                _ => Err(Malformed::new("reply", "not the end of publishing")),
-            })
+        self.member.publish()
     }
 
     /// The operations of this process so far, by object. An operation is counted when it is over. One that nobody waits for (a
     /// [posted](crate::Call::post) one, a barrier of a process that is alone) is counted at the latest by the next
     /// [`publish`](Self::publish).
     pub fn counts(&self) -> Counts {
-        self.client.counts()
+        self.member.client().counts()
     }
 
     /// Ends the session, for all clones and handles; sections still open are lost.
@@ -233,11 +221,11 @@ impl Dsm {
     /// # Errors
     /// If the memory process does not take leave; the session is over all the same.
     pub fn close(self) -> Result<()> {
-        blocking(|| self.client.bye())
+        blocking(|| self.member.client().bye())
     }
     /// See [`close`](Self::close).
     pub fn close_async(self) -> Call<()> {
-        self.client.bye()
+        self.member.client().bye()
     }
 }
 
@@ -258,9 +246,7 @@ fn hello(settings: Settings) -> Result<(impl FnOnce(Place) -> Dsm, Call<Place>)>
         _ => Err(Malformed::new("reply", "not a welcome")),
     });
     let joined = move |place| Dsm {
-        client: Arc::new(client),
-        place: Arc::new(place),
-        deadline,
+        member: Member::new(client, place, deadline, lock::of),
     };
     Ok((joined, call))
 }

@@ -43,6 +43,23 @@ enum Values<T> {
     Finished,
 }
 
+impl<T: Element> Object<T> {
+    /// The elements as a slice to change in place, outside a section. If this process has the object to itself
+    /// (a variable with [`Cache::Ap`](crate::Cache::Ap) whose object its own memory process owns), this takes no message and no
+    /// copy; else it reads the object, and what is changed is written when the [`Edit`] is finished or dropped.
+    /// One read, and one write if anything may have changed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn edit(&self) -> Result<Edit<T>> {
+        match self.here.take_or_ask(&self.requests)? {
+            (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
+            (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
+            (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
+        }
+    }
+}
+
 impl<T: Element> Edit<T> {
     pub(crate) fn new(object: Object<T>, values: Vec<T>) -> Self {
         Self::of(object, Values::Draft(Draft::of(values)))

@@ -11,9 +11,9 @@ use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::Settings;
-use crate::client::Shared;
 use crate::haste::Outbound;
 use crate::session::End;
+use crate::shared::Shared;
 
 /// Carries the session until it is over.
 pub(crate) async fn run(

@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 
 use dosmos_proto::{Cache, ErrorCode, LockKind, Variable as Declared};
 
+use crate::declare::Declaration;
+use crate::lock_words::LockWords;
+use crate::member::Member;
 use crate::variable::Vector;
-use crate::{Dsm, Error, Object, Result};
+use crate::{Error, Object, Result};
 
 /// Nobody, in words that hold ranks; others are rank + 1.
 const NOBODY: u64 = 0;
@@ -29,8 +32,8 @@ const GRANTED: u64 = 2;
 const GIVEN_UP: u64 = 3;
 
 /// The lock words of a variable.
-pub(crate) struct Lock {
-    dsm: Dsm,
+struct Lock {
+    member: Member,
     kind: LockKind,
     variable: Arc<str>,
     owners: Vec<Arc<str>>,
@@ -45,53 +48,29 @@ struct Words {
     nodes: Option<Vector<u64>>,
 }
 
-impl Lock {
-    /// None for the owner's queue, which needs no words.
-    pub(crate) fn of(dsm: &Dsm, declared: &Declared) -> Option<Arc<Self>> {
-        let kind = declared.spec().lock();
-        (kind != LockKind::Queue).then(|| {
-            let owners = declared.owners().iter();
-            Arc::new(Self {
-                dsm: dsm.clone(),
-                kind,
-                variable: declared.spec().name().into(),
-                owners: owners.map(|&o| dsm.place().name_of(o)).collect(),
-                objects: declared.spec().layout().objects() as usize,
-                words: OnceLock::new(),
-            })
-        })
-    }
+/// The lock of a variable; none for the owner's queue, which needs no words.
+pub(crate) fn of(member: &Member, declared: &Declared) -> Option<Arc<dyn LockWords>> {
+    let kind = declared.spec().lock();
+    (kind != LockKind::Queue).then(|| {
+        let owners = declared.owners().iter();
+        let lock = Lock {
+            member: member.clone(),
+            kind,
+            variable: declared.spec().name().into(),
+            owners: owners.map(|&o| member.place().name_of(o)).collect(),
+            objects: declared.spec().layout().objects() as usize,
+            words: OnceLock::new(),
+        };
+        Arc::new(lock) as Arc<dyn LockWords>
+    })
+}
 
-    pub(crate) fn kind(&self) -> LockKind {
+impl LockWords for Lock {
+    fn kind(&self) -> LockKind {
         self.kind
     }
 
-    /// Every process declares them in the same words, so whoever comes first makes them.
-    fn words(&self) -> Result<&Words> {
-        if let Some(words) = self.words.get() {
-            return Ok(words);
-        }
-        let lock = self
-            .dsm
-            .vector(&format!("{}#lock", self.variable), self.objects)
-            .split(self.objects)
-            .owners(self.owners.iter().map(ToString::to_string))
-            .cache(Cache::Mp) // who waits must see changes at once
-            .declare()?;
-        let nodes = match self.kind {
-            LockKind::Mcs => {
-                let all = 2 * self.objects * self.dsm.size();
-                let nodes = self.dsm.vector(&format!("{}#nodes", self.variable), all);
-                let nodes = nodes.split(self.dsm.size()).owner_per_rank();
-                Some(nodes.cache(Cache::Mp).declare()?)
-            }
-            _ => None,
-        };
-        Ok(self.words.get_or_init(|| Words { lock, nodes }))
-    }
-
-    /// Blocks until this process has object `index`.
-    pub(crate) fn acquire(&self, index: usize, deadline: Duration) -> Result<()> {
+    fn acquire(&self, index: usize, deadline: Duration) -> Result<()> {
         let words = self.words()?;
         let timeout = self.timeout("acquire", index, deadline);
         match &words.nodes {
@@ -100,20 +79,47 @@ impl Lock {
         }
     }
 
-    /// Publishes what was written and lets the next process in. After a failure it can be repeated.
-    pub(crate) fn release(&self, index: usize, deadline: Duration) -> Result<()> {
+    fn release(&self, index: usize, deadline: Duration) -> Result<()> {
         let words = self.words()?;
         let timeout = self.timeout("release", index, deadline);
-        self.dsm.publish()?;
+        self.member.publish().wait()?;
         let word = words.lock.object(index)?;
         match &words.nodes {
             None => {
                 // Only if it is this process's: a release that is repeated must not free another's lock.
                 word.compare_exchange(0, self.me(), NOBODY)?;
-                self.dsm.publish() // those who wait look at copies of the word
+                self.member.publish().wait() // those who wait look at copies of the word
             }
             Some(nodes) => self.hand_over(&word, nodes, index, &timeout),
         }
+    }
+}
+
+impl Lock {
+    /// Every process declares them in the same words, so whoever comes first makes them.
+    fn words(&self) -> Result<&Words> {
+        if let Some(words) = self.words.get() {
+            return Ok(words);
+        }
+        let vector = |name: &str, length: usize| {
+            let name = format!("{}#{name}", self.variable);
+            Declaration::<Vector<u64>>::new(&self.member, &name, (1, length as u64))
+        };
+        let lock = vector("lock", self.objects)
+            .split(self.objects)
+            .owners(self.owners.iter().map(ToString::to_string))
+            .cache(Cache::Mp) // who waits must see changes at once
+            .declare()?;
+        let nodes = match self.kind {
+            LockKind::Mcs => {
+                let size = self.member.place().size as usize;
+                let nodes = vector("nodes", 2 * self.objects * size);
+                let nodes = nodes.split(size).owner_per_rank();
+                Some(nodes.cache(Cache::Mp).declare()?)
+            }
+            _ => None,
+        };
+        Ok(self.words.get_or_init(|| Words { lock, nodes }))
     }
 
     fn timeout(&self, of: &str, index: usize, after: Duration) -> Timeout {
@@ -125,14 +131,14 @@ impl Lock {
     }
 
     fn me(&self) -> u64 {
-        self.dsm.rank() as u64 + 1
+        u64::from(self.member.place().rank) + 1
     }
 
     fn held(&self, timeout: &Timeout, how: &str) -> Error {
         Error::Refused {
             what: timeout.what.clone(),
             code: ErrorCode::AlreadyHeld,
-            message: format!("{} {how}", self.dsm.name()),
+            message: format!("{} {how}", self.member.place().name),
         }
     }
 

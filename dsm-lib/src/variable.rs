@@ -7,24 +7,25 @@ use std::time::Duration;
 use dosmos_proto::{Cache, CopyPolicy, Layout, LockKind, VarId, Variable as Declared};
 
 use crate::element::{Element, Number};
-use crate::lock::Lock;
+use crate::lock_words::LockWords;
+use crate::member::Member;
 use crate::section::ScalarSection;
-use crate::{Call, Dsm, Error, Exchange, Object, Result};
+use crate::{Call, Error, Exchange, Object, Result};
 
 /// A handle of a variable of any shape. Cheap to clone.
 ///
 /// [`Scalar`], [`Vector`] and [`Matrix`] are this, and know their shape.
 #[derive(Clone)]
 pub struct Variable<T> {
-    dsm: Dsm,
+    member: Member,
     name: Arc<str>,
     declared: Arc<Declared>,
-    lock: Option<Arc<Lock>>,
+    lock: Option<Arc<dyn LockWords>>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Element> Variable<T> {
-    pub(crate) fn new(dsm: Dsm, declared: Declared) -> Result<Self> {
+    pub(crate) fn new(member: Member, declared: Declared) -> Result<Self> {
         let (name, has) = (declared.spec().name(), declared.spec().layout().element());
         if has != T::TYPE {
             return Err(Error::WrongType {
@@ -34,8 +35,8 @@ impl<T: Element> Variable<T> {
             });
         }
         Ok(Self {
-            lock: Lock::of(&dsm, &declared),
-            dsm,
+            lock: member.lock_of(&declared),
+            member,
             name: name.into(),
             declared: Arc::new(declared),
             element: PhantomData,
@@ -74,7 +75,7 @@ impl<T: Element> Variable<T> {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self {
-            dsm: self.dsm.with_deadline(deadline),
+            member: self.member.with_deadline(deadline),
             ..self.clone()
         }
     }
@@ -121,7 +122,7 @@ impl<T: Element> Variable<T> {
 
     fn nth(&self, index: u32) -> Option<Object<T>> {
         let (name, lock) = (self.name.clone(), self.lock.clone());
-        Object::new(&self.dsm, name, &self.declared, index, lock)
+        Object::new(&self.member, name, &self.declared, index, lock)
     }
 
     /// The object that holds element (`row`, `column`), and the element's position in it.

@@ -104,7 +104,7 @@ impl<T: Element> Here<T> {
 
     /// All elements to be changed in place, if this process has the object to itself, for which it is asked if that is
     /// possible; or what was read by that.
-    pub(super) fn take_or_ask(&self, requests: &Requests<T>) -> Result<TakenOrRead<T>> {
+    pub(crate) fn take_or_ask(&self, requests: &Requests<T>) -> Result<TakenOrRead<T>> {
         let Some(slot) = &self.slot else {
             return Ok((None, None));
         };
@@ -136,13 +136,13 @@ impl<T: Element> Here<T> {
     }
 
     /// Begins a section of an object that this process has to itself: with its elements.
-    pub(super) fn enter(&self) -> Option<(Vec<T>, Entered)> {
+    pub(crate) fn enter(&self) -> Option<(Vec<T>, Entered)> {
         let slot = self.slot.as_ref().filter(|_| self.may_enter)?;
         slot.begin_section()
     }
 
     /// As [`enter`](Self::enter); asks for the object if it was changed often.
-    pub(super) fn enter_or_ask(&self, requests: &Requests<T>) -> Result<Option<(Vec<T>, Entered)>> {
+    pub(crate) fn enter_or_ask(&self, requests: &Requests<T>) -> Result<Option<(Vec<T>, Entered)>> {
         let here = self.enter();
         let asked = here.is_none() && self.may_enter && self.ask(requests, self.len)?;
         Ok(if asked { self.enter() } else { here })

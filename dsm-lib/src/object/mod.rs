@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use dosmos_proto::{Cache, CopyPolicy, ObjectId, Region, Variable as Declared};
 
-use crate::call::{blocking, done_or_blocking};
+use crate::call::done_or_blocking;
 use crate::element::{Element, Number};
-use crate::lock::Lock;
-use crate::operation::{Op, Target};
-use crate::section::Hold;
+use crate::lock_words::LockWords;
+use crate::member::Member;
+use crate::operation::Target;
 use crate::values::Exchange;
-use crate::{Call, Dsm, Edit, Error, Result, Section, View};
+use crate::{Call, Result, View};
 pub(crate) use here::Here;
 pub(crate) use requests::{InSection, OUTSIDE, Requests};
 
@@ -30,16 +30,16 @@ pub struct Object<T> {
     is_local: bool,
     region: Region,
     /// None: the owner's queue.
-    lock: Option<Arc<Lock>>,
+    pub(crate) lock: Option<Arc<dyn LockWords>>,
 }
 
 impl<T: Element> Object<T> {
     pub(crate) fn new(
-        dsm: &Dsm,
+        member: &Member,
         name: Arc<str>,
         variable: &Declared,
         index: u32,
-        lock: Option<Arc<Lock>>,
+        lock: Option<Arc<dyn LockWords>>,
     ) -> Option<Self> {
         let spec = variable.spec();
         let region = spec.layout().region(index)?;
@@ -49,18 +49,18 @@ impl<T: Element> Object<T> {
             object: Some(id),
             only: spec.layout().objects() == 1,
         };
-        let owner = dsm.place().name_of(variable.owner(index));
-        let is_local = *owner == *dsm.memory_process();
+        let owner = member.place().name_of(variable.owner(index));
+        let is_local = *owner == *member.place().memory_process;
         // Who is to be told of each change has copies: its owner gives it to nobody alone.
         let may_have = is_local && spec.policy() == CopyPolicy::Invalidate;
         let caches = spec.cache() == Cache::Ap;
         let len = region.elements() as usize;
         let slot = caches
-            .then(|| dsm.client().shared().slot(&target, len))
+            .then(|| member.client().shared().slot(&target, len))
             .flatten();
         Some(Self {
             here: Here::new(slot, len, may_have, lock.is_none()),
-            requests: Requests::new(dsm.client(), dsm.deadline(), target, id, len),
+            requests: Requests::new(member.client(), member.deadline(), target, id, len),
             owner,
             is_local,
             region,
@@ -105,7 +105,7 @@ impl<T: Element> Object<T> {
     /// Reads the whole object. One access, one trace record.
     ///
     /// # Errors
-    /// As every operation: [`Error::Refused`], [`Error::Deadline`], [`Error::Lost`].
+    /// As every operation: [`Error::Refused`](crate::Error::Refused), [`Error::Deadline`](crate::Error::Deadline), [`Error::Lost`](crate::Error::Lost).
     pub fn read(&self) -> Result<View<T>> {
         let columns = self.region.columns as usize;
         let send = || {
@@ -127,7 +127,7 @@ impl<T: Element> Object<T> {
     /// Reads elements `range` of the object.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], also for an empty range; else as [`read`](Self::read).
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
         let (done, columns) = (self.here.read(&range, range.len()), range.len());
         done_or_blocking(done, || {
@@ -162,7 +162,7 @@ impl<T: Element> Object<T> {
     /// others at this process's next release or barrier at the latest.
     ///
     /// # Errors
-    /// [`Error::WrongLength`] if the slice is not exactly as long as the object; else as
+    /// [`Error::WrongLength`](crate::Error::WrongLength) if the slice is not exactly as long as the object; else as
     /// [`read`](Self::read).
     pub fn write(&self, values: &[T]) -> Result<()> {
         self.requests.check_length(values.len())?;
@@ -181,7 +181,7 @@ impl<T: Element> Object<T> {
     /// Writes `values` over the elements from `first` on.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], also for an empty slice; else as [`write`](Self::write).
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), also for an empty slice; else as [`write`](Self::write).
     pub fn write_at(&self, first: usize, values: &[T]) -> Result<()> {
         let here = || self.here.write(first, values);
         let send = || self.requests.write(OUTSIDE, first, values);
@@ -199,21 +199,6 @@ impl<T: Element> Object<T> {
         )
     }
 
-    /// The elements as a slice to change in place, outside a section. If this process has the object to itself
-    /// (a variable with [`Cache::Ap`] whose object its own memory process owns), this takes no message and no
-    /// copy; else it reads the object, and what is changed is written when the [`Edit`] is finished or dropped.
-    /// One read, and one write if anything may have changed.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn edit(&self) -> Result<Edit<T>> {
-        match self.here.take_or_ask(&self.requests)? {
-            (Some(taken), _) => Ok(Edit::in_place(self.clone(), taken)),
-            (None, Some(view)) => Ok(Edit::new(self.clone(), view.into_vec())),
-            (None, None) => Ok(Edit::new(self.clone(), self.read()?.into_vec())),
-        }
-    }
-
     /// Writes element `at`.
     ///
     /// # Errors
@@ -224,50 +209,6 @@ impl<T: Element> Object<T> {
     /// See [`set`](Self::set).
     pub fn set_async(&self, at: usize, value: T) -> Call<()> {
         self.write_at_async(at, &[value])
-    }
-
-    /// Waits for exclusive access, in the order of arrival (unless the variable's
-    /// [`LockKind`](crate::LockKind) is another), and opens a section.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
-    /// process holds the object already, in whatever thread; else as [`read`](Self::read).
-    pub fn acquire(&self) -> Result<Section<T>> {
-        if let Some(lock) = &self.lock {
-            lock.acquire(self.requests.id().index as usize, self.requests.deadline())?;
-            return Ok(Section::new(self.clone(), Hold::Words(lock.clone()), None));
-        }
-        match self.here.enter_or_ask(&self.requests)? {
-            Some((values, entered)) => {
-                let hold = Hold::Entered(entered);
-                Ok(Section::new(self.clone(), hold, Some(values)))
-            }
-            None => blocking(|| self.acquire_async()),
-        }
-    }
-    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
-    pub fn acquire_async(&self) -> Call<Section<T>> {
-        self.acquire_as(|section| section)
-    }
-
-    pub(crate) fn acquire_as<S: 'static>(
-        &self,
-        wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
-    ) -> Call<S> {
-        if let Some(lock) = &self.lock {
-            return Call::failed(Error::OnlyBlocking {
-                what: Op::Acquire.on(self.requests.target()).to_string(),
-                kind: lock.kind(),
-            });
-        }
-        let object = self.clone();
-        if let Some((values, entered)) = self.here.enter() {
-            let section = Section::new(object, Hold::Entered(entered), Some(values));
-            return Call::done(Ok(wrap(section)));
-        }
-        self.requests.acquire(move |epoch, version, values| {
-            wrap(Section::new(object, Hold::Grant { epoch, version }, values))
-        })
     }
 
     /// Stores `new` in element `at` if it is `expected`, bit for bit, in one step at the owner.

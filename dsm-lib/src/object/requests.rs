@@ -11,9 +11,10 @@ use dosmos_proto::{Malformed, ObjectId, Runs};
 use wire::object_access::Kind;
 
 use crate::cache::Slot;
-use crate::client::{Client, Shared};
+use crate::client::Client;
 use crate::element::{Element, Number};
 use crate::operation::{Op, Target};
+use crate::shared::Shared;
 use crate::values::{Exchange, GRANTED_VALUE, Values, values_of, write_of};
 use crate::{Call, Error, Result, View};
 
@@ -252,7 +253,7 @@ impl<T: Element> Requests<T> {
     }
 
     /// Waits in the owner's queue. The grant has an epoch and a version, and the content unless that is large.
-    pub(super) fn acquire<R: 'static>(
+    pub(crate) fn acquire<R: 'static>(
         &self,
         granted: impl FnOnce(u64, u64, Option<Vec<T>>) -> R + Send + 'static,
     ) -> Call<R> {

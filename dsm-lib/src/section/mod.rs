@@ -9,8 +9,9 @@ use crate::cache::Entered;
 use crate::call::{blocking, done_or_blocking};
 use crate::driver;
 use crate::element::{Element, Number};
-use crate::lock::Lock;
+use crate::lock_words::LockWords;
 use crate::object::{Here, InSection};
+use crate::operation::Op;
 use crate::values::{add, exchange};
 use crate::{Call, Error, ErrorCode, Exchange, Object, Result, View};
 use working_copy::WorkingCopy;
@@ -89,7 +90,7 @@ pub(crate) enum Hold {
     /// The object is delegated to this process, or was when the section began: then it is held as by a grant.
     Entered(Entered),
     /// Lock words. Writes are ordinary ones, published at the end.
-    Words(Arc<Lock>),
+    Words(Arc<dyn LockWords>),
 }
 
 impl Hold {
@@ -107,6 +108,52 @@ impl Hold {
             Self::Grant { version, .. } | Self::Entered(Entered { version, .. }) => *version,
             Self::Words(_) => 0,
         }
+    }
+}
+
+impl<T: Element> Object<T> {
+    /// Waits for exclusive access, in the order of arrival (unless the variable's
+    /// [`LockKind`](crate::LockKind) is another), and opens a section.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with [`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld) if this
+    /// process holds the object already, in whatever thread; else as [`read`](Self::read).
+    pub fn acquire(&self) -> Result<Section<T>> {
+        if let Some(lock) = &self.lock {
+            lock.acquire(self.requests.id().index as usize, self.requests.deadline())?;
+            return Ok(Section::new(self.clone(), Hold::Words(lock.clone()), None));
+        }
+        match self.here.enter_or_ask(&self.requests)? {
+            Some((values, entered)) => {
+                let hold = Hold::Entered(entered);
+                Ok(Section::new(self.clone(), hold, Some(values)))
+            }
+            None => blocking(|| self.acquire_async()),
+        }
+    }
+    /// See [`acquire`](Self::acquire). Fails with [`Error::OnlyBlocking`] if the lock is not a queue lock.
+    pub fn acquire_async(&self) -> Call<Section<T>> {
+        self.acquire_as(|section| section)
+    }
+
+    pub(crate) fn acquire_as<S: 'static>(
+        &self,
+        wrap: impl FnOnce(Section<T>) -> S + Send + 'static,
+    ) -> Call<S> {
+        if let Some(lock) = &self.lock {
+            return Call::failed(Error::OnlyBlocking {
+                what: Op::Acquire.on(self.requests.target()).to_string(),
+                kind: lock.kind(),
+            });
+        }
+        let object = self.clone();
+        if let Some((values, entered)) = self.here.enter() {
+            let section = Section::new(object, Hold::Entered(entered), Some(values));
+            return Call::done(Ok(wrap(section)));
+        }
+        self.requests.acquire(move |epoch, version, values| {
+            wrap(Section::new(object, Hold::Grant { epoch, version }, values))
+        })
     }
 }
 
