@@ -162,6 +162,26 @@ fn sections_of_an_object_of_its_own_send_nothing() {
 }
 
 #[test]
+fn what_others_read_of_an_object_with_sections_is_published_as_a_whole() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    drop(object.edit().unwrap());
+    // Others read one element.
+    dsm.barrier_named("part").unwrap();
+    dsm.publish().unwrap();
+    let mut section = object.acquire().unwrap();
+    section.write(&[1, 2, 3, 4]).unwrap();
+    section.release().unwrap();
+    dsm.barrier().unwrap();
+    // Nobody sees a part of a section, also if this process ends now.
+    let log = fake.log();
+    let published = log.iter().filter(|l| l.starts_with("published"));
+    let last = published.last().unwrap();
+    assert!(last.ends_with("4 elements"), "{log:?}");
+}
+
+#[test]
 fn a_section_goes_on_when_its_object_is_asked_for() {
     let fake = Fake::start();
     let dsm = fake.connect();

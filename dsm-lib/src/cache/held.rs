@@ -59,6 +59,9 @@ pub(crate) enum Wanted {
     Everything,
 }
 
+/// All elements, however many there are.
+const ALL: (u32, u32) = (0, u32::MAX);
+
 /// What goes back to the owner of an object that is delegated to this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Back<C> {
@@ -80,7 +83,7 @@ pub(crate) enum Made<C> {
     Nothing,
     /// It gives the object back, with this content.
     All(C),
-    /// It keeps the object; these elements of its content are for others to read.
+    /// It keeps the object; these elements of its content, as far as there are so many, are for others to read.
     Parts(C, Vec<(u32, u32)>),
 }
 
@@ -114,7 +117,8 @@ struct Delegation {
     changed: bool,
     /// It changed since the version was counted up.
     newer: bool,
-    /// Elements that others read: published whenever this process synchronises.
+    /// Elements that others read: published whenever this process synchronises. All of them, once a section changed the
+    /// object: others see nothing of a section or all of it, also if this process ends.
     watched: Vec<(u32, u32)>,
     /// They may have changed since they were published.
     unpublished: bool,
@@ -125,6 +129,8 @@ struct Delegation {
     epoch: u64,
     /// The version that the section began with which this process is in.
     section: Option<u64>,
+    /// Sections changed the object.
+    sections: bool,
 }
 
 /// What is held of one object. `C` is its content.
@@ -228,6 +234,7 @@ impl<C: Clone> Held<C> {
             change(content);
             publish = d.touch(0);
             d.newer = false;
+            d.sections = true;
         }
         self.version += 1;
         d.served += 2 + reads.count + writes.count;
@@ -392,6 +399,7 @@ impl<C: Clone> Held<C> {
             served: 0,
             epoch,
             section: None,
+            sections: false,
         });
         true
     }
@@ -457,13 +465,20 @@ impl Delegation {
     }
 
     fn watch(&mut self, range: (u32, u32)) {
-        if !self.watched.contains(&range) {
+        if !self.watched.contains(&range) && !self.watched.contains(&ALL) {
             self.watched.push(range);
         }
     }
 
     fn part<C>(&mut self, content: C, ranges: Vec<(u32, u32)>, version: &mut u64) -> Back<C> {
         *version += u64::from(std::mem::take(&mut self.newer));
+        let ranges = match self.sections {
+            true => {
+                self.watched = vec![ALL];
+                self.watched.clone()
+            }
+            false => ranges,
+        };
         Back {
             delegation: self.number,
             version: *version,

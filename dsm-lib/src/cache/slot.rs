@@ -240,7 +240,8 @@ impl<T: Element> Slot<T> {
 
     fn to_wire(&self, back: Back<Arc<Vec<T>>>) -> wire::Return {
         let part = |content: &[T], (first, end): (u32, u32)| {
-            let values = content.get(first as usize..end as usize)?;
+            let end = content.len().min(end as usize);
+            let values = content.get(first as usize..end)?;
             let data = copy_of(T::bytes_of(values));
             Some(wire::Part { first, data })
         };

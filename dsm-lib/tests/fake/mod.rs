@@ -272,7 +272,9 @@ impl Session {
     fn take_back(&mut self, back: wire::Return) {
         let (width, parts) = (self.width(back.object), back.parts.len());
         let all = self.data.get_mut(&back.object).unwrap();
+        let mut elements = 0;
         for part in back.parts {
+            elements += part.data.len() / width;
             let first = part.first as usize * width;
             all[first..first + part.data.len()].copy_from_slice(&part.data);
         }
@@ -282,6 +284,9 @@ impl Session {
         self.versions.insert(back.object, back.version);
         let verb = if back.kept { "published" } else { "returned" };
         let mut line = format!("{verb} {parts} parts, version {}", back.version);
+        if back.kept {
+            line += &format!(", {elements} elements");
+        }
         if back.in_section {
             self.held.insert(back.object, back.epoch);
             line += &format!(", in section {}", back.epoch);

@@ -112,7 +112,7 @@ impl Owner {
         let Some(d) = self.delegations.by_object.get_mut(&object).filter(current) else {
             // It was taken from the application process.
             if back.in_section {
-                section_ended(cx, ap, object, 0);
+                section_ended(cx, ap, object, back.version);
             }
             return;
         };

@@ -114,7 +114,7 @@ impl Requester {
     ) {
         let mut record = cx.record(ap, cx.now, Op::Acquire, back.object);
         record.peer = cx.me();
-        record.version = if current { back.version } else { 0 };
+        record.version = back.version;
         cx.trace(Item::Record(record));
         if current {
             let session = self.sessions.get_mut(ap);

@@ -293,7 +293,7 @@ impl Sim {
             self.count(Doing::Acquire { object });
         }
         let part = |content: &Bytes, (first, end): (u32, u32)| {
-            let range = first as usize * 8..end as usize * 8;
+            let range = first as usize * 8..content.len().min(end as usize * 8);
             (first, content.slice(range))
         };
         let (kept, parts) = match back.made {
