@@ -176,8 +176,8 @@ fn what_others_read_of_an_object_with_sections_is_published_as_a_whole() {
     dsm.barrier().unwrap();
     // Nobody sees a part of a section, also if this process ends now.
     let log = fake.log();
-    let published = log.iter().filter(|l| l.starts_with("published"));
-    let last = published.last().unwrap();
+    let mut published = log.iter().filter(|l| l.starts_with("published"));
+    let last = published.next_back().unwrap();
     assert!(last.ends_with("4 elements"), "{log:?}");
 }
 

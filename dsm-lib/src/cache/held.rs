@@ -83,7 +83,7 @@ pub(crate) enum Made<C> {
     Nothing,
     /// It gives the object back, with this content.
     All(C),
-    /// It keeps the object; these elements of its content, as far as there are so many, are for others to read.
+    /// It keeps the object; these elements of its content are for others to read. Ends beyond its length mean its length.
     Parts(C, Vec<(u32, u32)>),
 }
 
