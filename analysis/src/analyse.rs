@@ -12,7 +12,7 @@ use dosmos_trace::record::Record;
 use serde::Serialize;
 
 use crate::detectors;
-use crate::efficiency::{Efficiency, NO_EFFICIENCY};
+use crate::efficiency::{self, Efficiency};
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
 use crate::profile::{Phases, Profile, ProfileBuilder};
@@ -93,11 +93,9 @@ fn verdict(
     thresholds: &Thresholds,
     findings: &[Finding],
 ) -> String {
-    let Some(efficiency) = efficiency else {
-        return NO_EFFICIENCY.to_owned();
-    };
-    let mut text = efficiency.verdict(thresholds.efficiency);
-    if efficiency.parallel < thresholds.efficiency && findings.is_empty() {
+    let mut text = efficiency::verdict(efficiency, thresholds.efficiency);
+    let bad = efficiency.is_some_and(|e| e.parallel < thresholds.efficiency);
+    if bad && findings.is_empty() {
         text += "; no finding explains it (`dosmos query breakdown` shows it by process)";
     }
     text

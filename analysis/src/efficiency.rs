@@ -10,10 +10,6 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes};
 use serde::Serialize;
 
-/// Said of a run without times.
-pub const NO_EFFICIENCY: &str = "efficiency unknown: the processes did not say where their time went (recording was off, \
-     or the run was imported)";
-
 /// Load balance below this is named.
 const BALANCED: f64 = 0.9;
 
@@ -153,7 +149,6 @@ impl Efficiency {
 
     /// It and the largest losses, in one line of at most 80 characters.
     pub fn line(&self) -> String {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let lost = self.lost.iter().filter(|l| l.share >= 0.005).take(3);
         let lost: Vec<String> = lost
             .map(|l| format!("{} {}", l.to.name(), percent(l.share)))
@@ -166,20 +161,14 @@ impl Efficiency {
     }
 
     /// The sentence that says it, and where most of the rest went if it is below `good`.
-    pub fn verdict(&self, good: f64) -> String {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let who = match self.processes {
-            1 => "the process".to_owned(),
-            n => format!("the {n} processes"),
+    fn verdict(&self, good: f64) -> String {
+        let (who, whose) = match self.processes {
+            1 => ("the process".to_owned(), "its"),
+            n => (format!("the {n} processes"), "their"),
         };
-        let mut text = format!(
-            "efficiency {}: {who} computed for {} of their time",
-            percent(self.parallel),
-            percent(self.parallel)
-        );
-        if self.processes == 1 {
-            text = text.replace("their", "its");
-        }
+        let computed = percent(self.parallel);
+        let mut text =
+            format!("efficiency {computed}: {who} computed for {computed} of {whose} time");
         if self.parallel >= good {
             return text;
         }
@@ -199,6 +188,20 @@ impl Efficiency {
         }
         text
     }
+}
+
+/// The sentence that says it, and where most of the rest went if it is below `good`; also of a run without times.
+pub fn verdict(efficiency: Option<&Efficiency>, good: f64) -> String {
+    match efficiency {
+        Some(efficiency) => efficiency.verdict(good),
+        None => "efficiency unknown: the processes did not say where their time went (recording was off, or the run was \
+                 imported)"
+            .to_owned(),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
 }
 
 #[cfg(test)]

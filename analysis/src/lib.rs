@@ -30,7 +30,7 @@ pub mod thresholds;
 pub use analyse::{Analysis, Input, analyse, conclude};
 pub use cure::{Cure, GainFrom};
 pub use detectors::detect;
-pub use efficiency::{Efficiency, Instead, NO_EFFICIENCY};
+pub use efficiency::Efficiency;
 pub use finding::{Finding, Kind, UnknownKind, Withheld};
 pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};

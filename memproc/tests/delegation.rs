@@ -430,6 +430,8 @@ fn a_section_of_an_object_that_was_taken_away_is_over() {
             (Op::Release, Side::Owner, true)
         ]
     );
+    // With the version that it began with, not as a grant of an old one.
+    assert_eq!(c.records().next().unwrap().version, 1);
     // Sections that it held meanwhile made no version.
     c.items.clear();
     let report = sections(&c, x, 2, (3, 5));

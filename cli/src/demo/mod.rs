@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use dosmos_analysis::{Efficiency, NO_EFFICIENCY, Thresholds};
+use dosmos_analysis::{Efficiency, Thresholds, efficiency};
 use dosmos_client::{Fused, RemoteSource, Run};
 use dosmos_examples::App;
 use dosmos_proto::Nanos;
@@ -198,10 +198,8 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
     let status = source.status().await?;
     let (totals, completeness) = totals(source, &MetaQuery::default()).await?;
     let times = source.breakdown().await?;
-    let verdict = match Efficiency::of(&times.phases) {
-        Some(efficiency) => efficiency.verdict(Thresholds::default().efficiency),
-        None => NO_EFFICIENCY.to_owned(),
-    };
+    let efficiency = Efficiency::of(&times.phases);
+    let verdict = efficiency::verdict(efficiency.as_ref(), Thresholds::default().efficiency);
     let t = &catalog.topology;
     let mut text = format!(
         "\n{verdict}\n{} groups, {} memory, {} link, {} application processes, {} event managers; ran {took}\n\n",

@@ -127,8 +127,8 @@ struct Delegation {
     served: u64,
     /// Number of the object's last section.
     epoch: u64,
-    /// The version that the section began with which this process is in.
-    section: Option<u64>,
+    /// This process is in it.
+    in_section: bool,
     /// Sections changed the object.
     sections: bool,
 }
@@ -201,11 +201,11 @@ impl<C: Clone> Held<C> {
 
     /// Begins a section, if the object is delegated to this process and not in use: with the content.
     pub(crate) fn begin_section(&mut self) -> Option<(&C, Entered)> {
-        let d = self.delegation.as_mut().filter(|d| d.section.is_none())?;
+        let d = self.delegation.as_mut().filter(|d| !d.in_section)?;
         let content = self.content.as_ref()?;
         self.version += u64::from(std::mem::take(&mut d.newer));
         d.epoch += 1;
-        d.section = Some(self.version);
+        d.in_section = true;
         let entered = Entered {
             delegation: d.number,
             epoch: d.epoch,
@@ -228,7 +228,10 @@ impl<C: Clone> Held<C> {
         let d = self.delegation.as_mut().filter(current)?;
         // Nobody edits what a section has.
         let content = self.content.as_mut()?;
-        let from = d.section.take()?;
+        if !std::mem::take(&mut d.in_section) {
+            return None;
+        }
+        let from = section.version;
         let mut publish = false;
         if let Some(change) = change {
             change(content);
@@ -259,7 +262,7 @@ impl<C: Clone> Held<C> {
     /// has just been `read`; and whether they are the first accesses since the last
     /// [`take_served`](Self::take_served).
     pub(crate) fn take(&mut self, bytes: u64, read: bool) -> Option<(C, u64, bool)> {
-        let d = self.delegation.as_mut().filter(|d| d.section.is_none())?;
+        let d = self.delegation.as_mut().filter(|d| !d.in_section)?;
         let content = self.content.take()?;
         let first = self.served.is_nothing();
         if !read {
@@ -340,8 +343,7 @@ impl<C: Clone> Held<C> {
             }
             Wanted::Everything => {
                 self.version += u64::from(d.newer);
-                let in_section = d.section.is_some();
-                self.served.sections.handed_over += u64::from(in_section);
+                self.served.sections.handed_over += u64::from(d.in_section);
                 let back = Back {
                     delegation: d.number,
                     version: self.version,
@@ -351,7 +353,7 @@ impl<C: Clone> Held<C> {
                     },
                     served: d.served,
                     epoch: d.epoch,
-                    in_section,
+                    in_section: d.in_section,
                 };
                 self.delegation = None;
                 Some(back)
@@ -398,7 +400,7 @@ impl<C: Clone> Held<C> {
             asked: Vec::new(),
             served: 0,
             epoch,
-            section: None,
+            in_section: false,
             sections: false,
         });
         true

@@ -199,7 +199,7 @@ impl Core {
             Request::Return(list) => {
                 if requester.sessions.is_connected(ap) {
                     for back in &list {
-                        if back.in_section && !back.kept {
+                        if back.in_section {
                             let current =
                                 self.owner.has_delegated(ap, back.object, back.delegation);
                             requester.section_goes_on(cx, ap, back, current);

@@ -324,7 +324,7 @@ pub struct Return {
     pub served: u64,
     /// Number of its last section of the object, if there was one in this delegation.
     pub epoch: u64,
-    /// It is in that section: it holds the object from now on as if it had been granted.
+    /// It is in that section: it holds the object from now on as if it had been granted. Not if it is `kept`.
     pub in_section: bool,
 }
 

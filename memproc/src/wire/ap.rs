@@ -74,7 +74,8 @@ pub(crate) fn returns(returns: Vec<w::Return>) -> Vec<Return> {
         parts: r.parts.into_iter().map(|p| (p.first, p.data)).collect(),
         served: r.served,
         epoch: r.epoch,
-        in_section: r.in_section,
+        // A section goes on at the owner only if the object is there.
+        in_section: r.in_section && !r.kept,
     };
     returns.into_iter().map(of).collect()
 }

@@ -131,8 +131,7 @@ impl Owner {
             o.write(place.bytes_of(*range).start, data, false);
         }
         o.version = o.version.max(back.version);
-        let holder = (back.in_section && !back.kept).then_some(ap);
-        o.lock.resume(back.epoch, holder);
+        o.lock.resume(back.epoch, back.in_section.then_some(ap));
         let waiting = self.delegations.waiting.remove(&object);
         let waiting = waiting.unwrap_or_default();
         if back.kept {
