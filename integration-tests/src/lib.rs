@@ -137,18 +137,7 @@ impl Lab {
             std::fs::remove_dir_all(run).unwrap();
         }
         let binary = self.binary.display().to_string();
-        let mut args = vec![
-            "up",
-            "-c",
-            "cluster.toml",
-            "--run-dir",
-            "run",
-            "--",
-            &binary,
-            "app",
-        ];
-        args.extend(app);
-        self.dosmos(&args)
+        self.dosmos(&[&UP[..], &[&binary, "app"], app].concat())
     }
 
     /// Runs a built-in program and fails the test, showing what was said, if the program failed.
@@ -257,19 +246,12 @@ pub const OPS: [&str; 4] = ["reads", "writes", "acquires", "releases"];
 /// Number of operations by (variable, object, operation); none is zero.
 pub type Counts = BTreeMap<(String, u64, &'static str), u64>;
 
+/// Arguments that run a program, whose name follows, on the cluster.
+pub const UP: [&str; 6] = ["up", "-c", "cluster.toml", "--run-dir", "run", "--"];
+
 /// Arguments that run a shell script on the cluster.
-pub fn up_args(script: &str) -> [&str; 9] {
-    [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ]
+pub fn up_args(script: &str) -> Vec<&str> {
+    [&UP[..], &["sh", "-c", script]].concat()
 }
 
 /// Everything a command printed.

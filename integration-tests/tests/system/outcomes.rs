@@ -1,6 +1,6 @@
 //! What a run lacks is said by every command, and `dosmos check` exits with 2 whenever it could not look at everything.
 
-use dosmos_integration_tests::{Lab, NESTED, said, up_args};
+use dosmos_integration_tests::{Lab, NESTED, UP, said, up_args};
 use serde_json::Value;
 
 const WORK: [&str; 7] = [
@@ -98,15 +98,7 @@ fn a_run_that_failed_is_never_a_run_in_which_nothing_was_found() {
 fn a_program_that_was_never_started_is_said() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     lab.cluster(NESTED);
-    let args = [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        "./none",
-    ];
+    let args = [&UP[..], &["./none"]].concat();
     assert_eq!(lab.dosmos(&args).status.code(), Some(2));
     let (code, answer, stderr) = check(&lab, &[]);
     assert_eq!(code, 2, "{answer:#}");

@@ -4,7 +4,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dosmos_integration_tests::{Lab, said};
+use dosmos_integration_tests::{Lab, UP, said};
 use serde_json::Value;
 
 /// Two groups of two memory processes, an application process each.
@@ -156,19 +156,9 @@ impl Drop for Running {
 fn a_standing_deadlock_is_seen_while_it_stands() {
     let lab = lab();
     let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
-    let up = [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        binary,
-        "app",
-        "pathology",
-    ];
+    let program = [binary, "app", "pathology"];
     let forever = ["--kind", "deadlock", "--deadline", "100000"];
-    let mut command: Command = lab.command(&[&up[..], &forever].concat());
+    let mut command: Command = lab.command(&[&UP[..], &program, &forever].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let _running = Running(child.unwrap());
     let deadline = Instant::now() + Duration::from_secs(60);
