@@ -73,6 +73,31 @@ impl std::str::FromStr for Kind {
     }
 }
 
+/// How much a finding costs, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Less than 5 % of the process time.
+    Low,
+    /// 5 % or more.
+    Medium,
+    /// 20 % or more.
+    High,
+}
+
+impl Level {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
 /// A finding that what was not recorded could explain, and so is not made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Withheld {
@@ -151,6 +176,15 @@ impl Finding {
     pub fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
         self.evidence.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// How much it costs, in words.
+    pub fn level(&self) -> Level {
+        match self.severity {
+            s if s >= 0.2 => Level::High,
+            s if s >= 0.05 => Level::Medium,
+            _ => Level::Low,
+        }
     }
 
     /// `variable[object]`, as people write it.

@@ -48,4 +48,23 @@ impl GroupMatrix {
         self.aps.iter().any(|a| a.today != a.proposed)
             || self.variables.iter().any(|v| v.today != v.proposed)
     }
+
+    /// Positions of the variables, most accessed first.
+    pub fn by_use(&self) -> Vec<usize> {
+        let uses = |v: usize| -> u64 {
+            let rows = self.accesses.iter();
+            rows.filter_map(|row| row.get(v)).sum()
+        };
+        let mut all: Vec<usize> = (0..self.variables.len()).collect();
+        all.sort_by_cached_key(|&v| (std::cmp::Reverse(uses(v)), v));
+        all
+    }
+
+    /// Positions of the processes, by group (the proposed one if asked for) and then in their own order.
+    pub fn order(&self, proposed: bool) -> Vec<usize> {
+        let group = |ap: &MatrixAp| if proposed { ap.proposed } else { ap.today };
+        let mut all: Vec<usize> = (0..self.aps.len()).collect();
+        all.sort_by_key(|&a| (group(&self.aps[a]), a));
+        all
+    }
 }

@@ -5,6 +5,7 @@ mod findings;
 mod help;
 mod interchange;
 mod model;
+mod runs;
 mod store;
 mod top;
 
@@ -20,6 +21,7 @@ pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
+pub(crate) use runs::RunsArgs;
 pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use top::{ScreenArgs, TopArgs};
 
@@ -48,6 +50,9 @@ pub(crate) enum Command {
     /// Print variables, processes, access counts over time or single records of a run
     #[command(after_help = help::QUERY)]
     Query(QueryArgs),
+    /// List the runs of a folder: program, start, length, processes, efficiency, completeness; or remove old ones
+    #[command(after_help = help::RUNS)]
+    Runs(RunsArgs),
     /// Find bad sharing in a run: what it costs, and what to change
     #[command(after_help = help::CHECK)]
     Check(CheckArgs),
@@ -57,7 +62,7 @@ pub(crate) enum Command {
     /// Compare two runs of a program, phase by phase (a phase is the time between two barriers)
     #[command(after_help = help::DIFF)]
     Diff(DiffArgs),
-    /// Write an HTML page about a run: findings, advice, charts
+    /// Write an HTML page about a run: verdict, findings, advice, charts; or a summary as Markdown or JSON
     #[command(after_help = help::REPORT)]
     Report(ReportArgs),
     /// Convert a trace for other tools: JSONL, CSV, Perfetto or Parquet
@@ -84,11 +89,17 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Print a completion script for a shell
+    /// Print a completion script for a shell; it completes names of variables and processes of a run too
     #[command(after_help = help::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write manual pages of all commands
+    #[command(after_help = help::MAN)]
+    Man {
+        /// Folder for the pages, created if it does not exist
+        folder: PathBuf,
     },
     /// Run one process of a built-in example program (started by `dosmos up`)
     #[command(after_help = help::APP)]
@@ -181,13 +192,27 @@ fn octal(text: &str) -> Result<u32, std::num::ParseIntError> {
     u32::from_str_radix(text, 8)
 }
 
+/// What `dosmos report` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// A page with charts
+    Html,
+    /// A summary for comments, as in continuous integration
+    Markdown,
+    /// A summary for programs
+    Json,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
-    /// File to write
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
-    pub(crate) output: PathBuf,
+    /// File to write; - is standard output [default: report.html, - for the other formats]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to write: a page, or a summary without charts for comments (markdown) and programs (json)
+    #[arg(long, value_enum, default_value = "html")]
+    pub(crate) format: ReportFormat,
     /// Thresholds of the detectors (TOML), as for `dosmos check`; missing keys keep their defaults
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
@@ -197,18 +222,20 @@ pub(crate) struct ReportArgs {
     /// Title of the page [default: the name of the run directory or store]
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Number of variables with charts of their own, the most accessed first
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    pub(crate) variables: usize,
-    /// Number of application processes with a history chart
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) processes: usize,
+    /// Number of variables with charts of their own, the most accessed first [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) variables: Option<usize>,
+    /// Number of application processes with a history chart [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) processes: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Question {
     /// One row per variable: declaration, owners, access counts
     Variables,
+    /// One row per variable or barrier and operation: how long the operations took
+    Times,
     /// One row per memory, link and application process
     Processes,
     /// One row per group, with its processes and variables
@@ -221,6 +248,8 @@ pub(crate) enum Question {
     History,
     /// Single records in order of time
     Events,
+    /// How much of the time was computing and where the rest went, of the run, its groups, processes and phases
+    Efficiency,
     /// Execution-time breakdown per application process: busy, service, local, fault, cold, lock, barrier, other
     Breakdown,
 }
@@ -234,23 +263,24 @@ pub(crate) struct QueryArgs {
     pub(crate) sources: SourceArgs,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// histogram: number of buckets
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) buckets: u32,
-    /// history, events: maximum number of rows (events: 0 for all)
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: u32,
-    /// events: continue after an earlier page; the value that it printed as `next`
+    /// histogram: number of buckets [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) buckets: Option<u32>,
+    /// history, events: maximum number of rows (events: 0 for all) [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// events: continue after an earlier page: the value that it printed as `next`
     #[arg(long, value_name = "PLACE")]
     pub(crate) after: Option<Cursor>,
-    /// variables: sort by this column, largest first: name, objects, copies, reads, cached, writes, acquires, delayed,
+    /// variables: sort by this column, largest first (default time): time, name, objects, copies, reads, cached, writes, acquires, delayed,
     /// wait, hold, inter
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<SortKey>,
     /// variables: print only the first K in the order of --sort
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<u32>,
-    /// events: also records made by owners, failed operations and waiting notices; breakdown: one row per phase
+    /// events: also records made by owners, failed operations and waiting notices; breakdown: one row per phase; efficiency: all phases, not only
+    /// the ten that lost most
     #[arg(long)]
     pub(crate) all: bool,
     /// Output format
@@ -267,27 +297,20 @@ pub(crate) struct AppArgs {
     #[arg(
         value_name = "NAME",
         trailing_var_arg = true,
-        required_unless_present = "list"
+        required_unless_present = "list",
+        conflicts_with = "list"
     )]
     pub(crate) program: Vec<String>,
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, ValueEnum};
+    use clap::CommandFactory;
 
     use super::Cli;
 
     #[test]
-    fn the_grammar_is_consistent_and_every_shell_completes_it() {
+    fn the_grammar_is_consistent() {
         Cli::command().debug_assert();
-        for shell in clap_complete::Shell::value_variants() {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "dosmos", &mut script);
-            let script = String::from_utf8(script).unwrap();
-            for command in Cli::command().get_subcommands() {
-                assert!(script.contains(command.get_name()), "{shell}: {command}");
-            }
-        }
     }
 }

@@ -21,8 +21,11 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let stores = dosmos_client::stores(&args.store, args.run_dir.as_deref())?;
     let file = Target::open(&args.output)?;
     let mut work = Work::start();
-    let exported = write(&stores, args, &file, &mut work)
-        .with_context(|| args.output.display().to_string())?;
+    let exported = match write(&stores, args, &file, &mut work) {
+        // Whoever reads has enough (`| head`).
+        Err(e) if matches!(file, Target::Stdout) && output::is_closed(&e) => return Ok(()),
+        written => written.with_context(|| args.output.display().to_string())?,
+    };
     file.keep(&args.output)?;
     let n = exported.records;
     let path = args.output.display();

@@ -5,7 +5,8 @@
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
-//! * `sources`, `query`, `top`: asking running event managers and stores.
+//! * `query`, `top`, `runs`: asking running event managers and stores.
+//! * `complete`, `man`: completions of the shell, manual pages.
 //! * `export`, `import`: traces to and from other tools.
 //! * `output`: the only place that prints.
 //!
@@ -14,6 +15,7 @@
 
 pub mod args;
 pub mod check;
+mod complete;
 pub mod config;
 pub mod demo;
 mod diff;
@@ -23,12 +25,14 @@ pub mod export;
 mod import;
 pub mod launch;
 mod lock;
+mod man;
 pub mod model;
 pub mod node;
 pub mod output;
 mod progress;
 mod query;
 mod report;
+mod runs;
 mod runtime;
 mod store;
 mod top;
@@ -38,6 +42,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 
 use args::{Cli, Command, ConfigCommand};
 use runtime::block_on;
@@ -47,6 +52,8 @@ const TROUBLE: u8 = 2;
 
 /// Carries the command line out.
 pub fn main() -> ExitCode {
+    // Answers and ends here if a shell asks for completions.
+    CompleteEnv::with_factory(Cli::command).complete();
     // A reader that stops reading (`| head`) ends us quietly, as it does other tools.
     match Cli::try_parse() {
         Ok(cli) => match carry_out(cli.command) {
@@ -71,6 +78,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Runs(args) => block_on(runs::run(args)),
         Command::Diff(args) => block_on(diff::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => block_on(check::run(args)),
         Command::Verify(args) => block_on(verify::run(args)),
@@ -86,9 +94,15 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "dosmos", &mut script);
-            output::text(&String::from_utf8_lossy(&script));
+            output::text(&complete::script(shell)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { folder } => {
+            man::write(&folder)?;
+            output::note(&format!(
+                "read them with: man {}/dosmos.1",
+                folder.display()
+            ));
             Ok(ExitCode::SUCCESS)
         }
         Command::Supervise(args) => block_on(launch::supervisor::run(args)),

@@ -12,7 +12,7 @@ use dosmos_trace::store::{Manifest, Removed, StoreError, StoreSource, compact};
 use serde::Serialize;
 
 use crate::args::{Format, StoreArgs, StoreCommand};
-use crate::output::{self, Table};
+use crate::output::{self, Cell, Column, Table};
 
 /// What `info` says.
 #[derive(Serialize)]
@@ -109,29 +109,38 @@ fn info(args: &StoreArgs) -> anyhow::Result<ExitCode> {
         removed: manifest.removed,
     };
     show(args.format, &info, |table| {
-        let mut row = |what: &str, value: String| table.row([what.to_owned(), value]);
-        row("event manager", info.event_manager.clone());
-        row("run", info.run.clone());
-        row("processes", info.processes.to_string());
+        let mut row = |what: &str, value: Cell| table.row([Cell::from(what), value]);
+        row("event manager", info.event_manager.clone().into());
+        row("run", info.run.clone().into());
+        row("processes", info.processes.to_string().into());
         if let Some(address) = &info.in_use_at {
-            row("in use, query", format!("the event manager at {address}"));
+            row(
+                "in use, query",
+                format!("the event manager at {address}").into(),
+            );
         }
         if let Some(c) = &info.contents {
             let per_record = c.encoded_bytes as f64 / c.records.max(1) as f64;
-            row("records", c.records.to_string());
-            row("variables", c.variables.to_string());
+            row("records", c.records.to_string().into());
+            row("variables", c.variables.to_string().into());
             row("seconds", seconds(c.extent));
-            row("chunks", c.chunks.to_string());
+            row("chunks", c.chunks.to_string().into());
             row(
                 "bytes, encoded",
-                format!("{} ({per_record:.1} per record)", c.encoded_bytes),
+                Cell::two(
+                    format!("{} ({per_record:.1} per record)", c.encoded_bytes),
+                    c.encoded_bytes.to_string(),
+                ),
             );
-            row("bytes, on disk", c.disk_bytes.to_string());
+            row("bytes, on disk", c.disk_bytes.to_string().into());
             for clock in &c.clocks {
-                row(&format!("clock of {}", clock.memory_process), clock.text());
+                row(
+                    &format!("clock of {}", clock.memory_process),
+                    clock.text().into(),
+                );
             }
         }
-        row("records removed", info.removed.records.to_string());
+        row("records removed", info.removed.records.to_string().into());
     })?;
     for line in info.contents.iter().flat_map(|c| c.completeness.reasons()) {
         output::note(&format!("incomplete: {line}"));
@@ -165,11 +174,9 @@ fn clocks(catalog: &Catalog) -> Vec<Clock> {
     clocks.collect()
 }
 
-fn seconds(extent: Option<TimeRange>) -> String {
-    extent.map_or_else(
-        || "-".to_owned(),
-        |e| format!("{:.3}", e.length().as_secs_f64()),
-    )
+fn seconds(extent: Option<TimeRange>) -> Cell {
+    let length = extent.map(|e| format!("{:.3}", e.length().as_secs_f64()));
+    length.into()
 }
 
 fn verify(args: &StoreArgs) -> anyhow::Result<ExitCode> {
@@ -227,7 +234,7 @@ fn show<T: Serialize>(
     match format {
         Format::Json => output::text(&(serde_json::to_string_pretty(answer)? + "\n")),
         format => {
-            let mut table = Table::new(&["", "value"]);
+            let mut table = Table::of([Column::named("", "quantity"), Column::plain("value")]);
             rows(&mut table);
             output::text(&table.render(format));
         }

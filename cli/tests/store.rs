@@ -111,6 +111,44 @@ fn a_store_says_what_is_in_it_and_is_smaller_or_equal_when_compacted() {
 }
 
 #[test]
+fn times_of_operations_add_up_to_those_of_the_records() {
+    let home = imported();
+    let times = json(home.path(), &["query", "times", "--store", "s"]);
+    let rows = times["times"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{times:#}");
+    let totals = rows.iter().map(|t| t["total_ns"].as_u64().unwrap());
+    assert!(totals.is_sorted_by(|a, b| a >= b), "{times:#}");
+    let of = |variable: &str, operation: &str| {
+        let its = |t: &&Value| t["variable"] == variable && t["operation"] == operation;
+        rows.iter().find(its).unwrap()
+    };
+    for (row, residues) in [
+        (of("busy", "read"), &[0, 2][..]),
+        (of("even", "write"), &[1, 3]),
+        (of("still", "acquire"), &[5]),
+        (of("busy", "write"), &[4]),
+    ] {
+        let wait = if residues == [5] { 700 } else { 0 };
+        let its = (0..RECORDS).filter(|i| residues.contains(&(i % 6)));
+        let durations: Vec<usize> = its.map(|i| 500 + i % 977 + wait).collect();
+        let number = |key: &str| row[key].as_u64().unwrap() as usize;
+        assert_eq!(number("number"), durations.len());
+        assert_eq!(number("total_ns"), durations.iter().sum::<usize>());
+        assert_eq!(Some(&number("max_ns")), durations.iter().max());
+        let mut sorted = durations;
+        sorted.sort_unstable();
+        for (key, per_cent) in [("p50_ns", 50), ("p99_ns", 99)] {
+            let exact = sorted[sorted.len() * per_cent / 100];
+            let told = number(key);
+            assert!(
+                (exact..=exact + exact / 4 + 1).contains(&told),
+                "{key}: {told}, not {exact}"
+            );
+        }
+    }
+}
+
+#[test]
 fn variables_are_ranked_by_any_metric_and_cut_to_as_many_as_asked() {
     let home = imported();
     let ask = |args: &[&str]| {
@@ -123,6 +161,9 @@ fn variables_are_ranked_by_any_metric_and_cut_to_as_many_as_asked() {
     assert_eq!(ask(&["--sort", "wait", "--top", "1"]), "still");
     assert_eq!(ask(&["--sort", "acquires", "--top", "1"]), "still");
     assert_eq!(ask(&["--sort", "name"]), "busy even still");
+    // What took most time first, if nothing else is asked for: half of the accesses, though each is short.
+    assert_eq!(ask(&[]), "busy even still");
+    assert_eq!(ask(&["--top", "1"]), "busy");
     let output = dosmos(
         home.path(),
         &["query", "variables", "--store", "s", "--sort", "beauty"],

@@ -9,6 +9,10 @@ use dosmos_trace::query::{Breakdown, Completeness, TimeRange};
 
 use crate::{Error, Run, records};
 
+/// Why a run has no execution-time breakdown.
+pub const NO_BREAKDOWN: &str = "no execution-time breakdown: the processes did not say where their time went (recording was \
+    off, or the run was imported, and JSONL has no breakdown)";
+
 /// What an analysis found, and what its records lacked.
 #[derive(Debug)]
 pub struct Analysed {
@@ -82,6 +86,7 @@ impl Run {
         })
         .await?;
         let times = source.breakdown().await?;
+        phases.times(&times);
         let analysis = concluded(profile, times, None, thresholds);
         let analysed = Analysed {
             analysis,

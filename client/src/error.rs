@@ -29,6 +29,9 @@ pub enum Error {
     /// A run directory without a store.
     #[error("{} has no trace store", .0.display())]
     NoStore(PathBuf),
+    /// A run that cannot be removed.
+    #[error("{} still runs; stop it first", .0.display())]
+    Running(PathBuf),
     /// Sources of different runs.
     #[error(
         "{first} and {second} belong to different runs; read one run at a time, or compare two with `dosmos diff`"

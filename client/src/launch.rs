@@ -44,6 +44,17 @@ impl Launch {
         self.metadata.as_ref()
     }
 
+    /// The name of the program: of the file, without folders, or of an example; none if nobody wrote what was run.
+    pub fn program(&self) -> Option<String> {
+        let words = &self.metadata.as_ref()?.application;
+        let program = Path::new(words.first()?).file_name()?.to_string_lossy();
+        let name = match words.get(1..3) {
+            Some([app, name]) if app == "app" => name,
+            _ => program.as_ref(),
+        };
+        Some(text::clean_line(name))
+    }
+
     /// What to show of it: pairs of a heading and a text on one line.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let Some(m) = &self.metadata else {
@@ -179,6 +190,22 @@ mod tests {
             "command: unknown how it was started"
         );
         assert!(Launch::default().troubles(false).is_empty());
+    }
+
+    #[test]
+    fn a_program_is_named_without_folders_and_an_example_by_its_own_name() {
+        let named = |words: &[&str]| {
+            let mut launch = ended(None, &[]);
+            let metadata = launch.metadata.as_mut().unwrap();
+            metadata.application = words.iter().map(ToString::to_string).collect();
+            launch.program()
+        };
+        assert_eq!(named(&["/bin/sim", "app"]).as_deref(), Some("sim"));
+        assert_eq!(
+            named(&["target/dosmos", "app", "sor", "-x"]).as_deref(),
+            Some("sor")
+        );
+        assert_eq!(named(&[]), None);
     }
 
     #[test]

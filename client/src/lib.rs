@@ -8,13 +8,15 @@
 //! * analyse: [`Run::analyse`], [`Run::phases`] and [`Run::measure`] read the records once, slice by slice ([`records`]);
 //!   [`Run::analyse_end`] reads as much of the end of a range as may be read, again and again.
 //! * verify: [`Run::verify`] reads all records once and says whether they keep the consistency contract.
-//! * [`text`]: figures and names as people read them.
+//! * [`runs`]: the runs of a folder.
+//! * [`evidence`], [`text`]: figures and names as people read them.
 //!
 //! Invariant: a source that does not answer makes an answer incomplete, never wrong or absent.
 
 mod analyse;
 mod chosen;
 mod error;
+mod evidence;
 mod fused;
 mod identity;
 mod launch;
@@ -24,19 +26,22 @@ mod open;
 mod recent;
 pub mod records;
 mod remote;
+mod runs;
 mod scope;
 mod table;
 pub mod text;
 mod variables;
 mod verify;
 
-pub use analyse::{Analysed, Phased, network_here, read_network, read_thresholds};
+pub use analyse::{Analysed, NO_BREAKDOWN, Phased, network_here, read_network, read_thresholds};
 pub use error::Error;
+pub use evidence::evidence;
 pub use fused::Fused;
 pub use launch::Launch;
 pub use open::{RUNS, Run, Target, stores};
 pub use recent::Part;
 pub use remote::RemoteSource;
-pub use scope::{Scope, time_range};
+pub use runs::{RunEntry, RunFigures, runs};
+pub use scope::{Scope, duration, time_range};
 pub use variables::Variables;
 pub use verify::Verified;

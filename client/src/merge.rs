@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{MpId, ObjectId, VarId, Variable};
 use dosmos_trace::clock::ProcessClock;
-use dosmos_trace::meta::{PrimaryMeta, SecondaryMeta};
+use dosmos_trace::meta::{OperationTimes, PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::table::{VariableFigures, VariableTable};
 use dosmos_trace::query::{
     BarrierName, Catalog, Completeness, EmpStatus, Histogram, History, HistoryQuery, MetaObjects,
@@ -91,9 +91,13 @@ pub(crate) fn catalogs(parts: Vec<(String, Catalog)>) -> Catalog {
 pub(crate) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
     let mut primaries: BTreeMap<ObjectId, PrimaryMeta> = BTreeMap::new();
     let mut secondaries: Vec<SecondaryMeta> = Vec::new();
+    let mut times: BTreeMap<VarId, OperationTimes> = BTreeMap::new();
     let mut completeness = Completeness::default();
     for (_, part) in parts {
         completeness.merge(&part.completeness);
+        for (variable, its) in part.times {
+            times.entry(variable).or_default().add(&its);
+        }
         for primary in part.primaries {
             match primaries.get(&primary.object) {
                 Some(known) if known.counts.total() >= primary.counts.total() => {}
@@ -108,6 +112,7 @@ pub(crate) fn meta_objects(parts: Vec<(String, MetaObjects)>) -> MetaObjects {
     MetaObjects {
         primaries: primaries.into_values().collect(),
         secondaries,
+        times,
         completeness,
     }
 }

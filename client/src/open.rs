@@ -169,7 +169,7 @@ pub fn stores(named: &[PathBuf], run_dir: Option<&Path>) -> Result<Vec<StoreSour
 }
 
 /// The store directories of a run.
-fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
     let stores = run.join("store");
     let entries = std::fs::read_dir(&stores).map_err(|source| Error::NotARun {
         path: run.to_owned(),

@@ -1,13 +1,15 @@
 //! Select: from the words of a user to a filter: names to numbers, times to instants.
 
 use chrono::{DateTime, NaiveTime, Utc};
-use dosmos_proto::{Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
+use dosmos_trace::pattern::Pattern;
 use dosmos_trace::query::{BarrierName, Catalog, Filter, MetaQuery, TimeRange};
 use dosmos_trace::record::{Op, Origin};
 
 use crate::Error;
 
-/// The part of a run to look at, in the words of a user. Empty lists mean everything.
+/// The part of a run to look at, in the words of a user. Empty lists mean everything. Names may be patterns
+/// ([`Pattern`]).
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Names of variables, of barriers, or `NAME[INDEX]` for one object.
@@ -35,25 +37,24 @@ impl Scope {
             ..Filter::default()
         };
         for name in &self.variables {
-            let (variable, object) = variable(catalog, name)?;
-            filter.variables.push(variable);
-            if object.is_some() {
-                if self.variables.len() > 1 {
-                    return Err(bad(format!("{name} names one object; ask for it alone")));
+            for (variable, object) in variables(catalog, name)? {
+                if !filter.variables.contains(&variable) {
+                    filter.variables.push(variable);
                 }
-                filter.object = object;
+                if object.is_some() {
+                    if self.variables.len() > 1 {
+                        return Err(bad(format!("{name} names one object; ask for it alone")));
+                    }
+                    filter.object = object;
+                }
             }
         }
-        let topology = &catalog.topology;
         for name in &self.processes {
-            let known = topology
-                .application_processes()
-                .iter()
-                .map(|p| p.name.as_str());
-            let ap = topology
-                .find_ap(name)
-                .ok_or_else(|| unknown("application process", name, known))?;
-            filter.aps.push(ap);
+            for ap in processes(catalog, name)? {
+                if !filter.aps.contains(&ap) {
+                    filter.aps.push(ap);
+                }
+            }
         }
         for name in &self.operations {
             filter
@@ -76,9 +77,12 @@ impl Scope {
     pub fn meta_query(&self, catalog: &Catalog) -> Result<MetaQuery, Error> {
         let mut query = MetaQuery::default();
         for name in &self.variables {
-            match variable(catalog, name)? {
-                (v, Some(index)) => query.objects.push(ObjectId::new(v, index)),
-                (v, None) => query.variables.push(v),
+            for chosen in variables(catalog, name)? {
+                match chosen {
+                    (v, Some(index)) => query.objects.push(ObjectId::new(v, index)),
+                    (v, None) if query.variables.contains(&v) => {}
+                    (v, None) => query.variables.push(v),
+                }
             }
         }
         Ok(query)
@@ -99,19 +103,66 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     let nearest = known.iter().min_by_key(distance);
     bad(match nearest {
         None => format!("there is no {what} {name:?}; the run has none"),
+        Some(_) if name.contains(['*', '?']) || name.starts_with("re:") => {
+            format!("no {what} matches {name:?}; known: {}", shortened(&known))
+        }
         Some(near) if distance(&near) <= 1 + name.chars().count() / 4 => {
             format!("there is no {what} {name:?}; did you mean {near:?}?")
         }
         Some(_) => {
-            let more = known.len().saturating_sub(NAMES);
-            let shown = known[..known.len().min(NAMES)].join(", ");
-            let more = match more {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            format!("there is no {what} {name:?}; known: {shown}{more}")
+            format!("there is no {what} {name:?}; known: {}", shortened(&known))
         }
     })
+}
+
+fn shortened(known: &[&str]) -> String {
+    let shown = known[..known.len().min(NAMES)].join(", ");
+    match known.len().saturating_sub(NAMES) {
+        0 => shown,
+        n => format!("{shown} and {n} more"),
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, Error> {
+    Pattern::parse(text).map_err(|e| bad(e.to_string()))
+}
+
+/// The application processes that a pattern chooses.
+fn processes(catalog: &Catalog, text: &str) -> Result<Vec<ApId>, Error> {
+    let pattern = pattern(text)?;
+    let all = catalog.topology.application_processes();
+    let numbered = (0..).map(ApId).zip(all);
+    let chosen = numbered.filter(|(_, p)| pattern.matches(&p.name));
+    let chosen: Vec<ApId> = chosen.map(|(id, _)| id).collect();
+    match chosen.is_empty() {
+        true => {
+            let known = all.iter().map(|p| p.name.as_str());
+            Err(unknown("application process", text, known))
+        }
+        false => Ok(chosen),
+    }
+}
+
+/// The variables and barriers that a pattern chooses, or the one object that a name with an index names.
+fn variables(catalog: &Catalog, text: &str) -> Result<Vec<(VarId, Option<u32>)>, Error> {
+    let pattern = pattern(text)?;
+    if !pattern.is_general() {
+        return Ok(vec![variable(catalog, text)?]);
+    }
+    let variables = catalog.variables.iter();
+    let variables = variables.map(|v| (v.id(), v.spec().name().to_owned()));
+    let barriers = catalog.barriers.iter();
+    let barriers = barriers.map(|b| (b.id, catalog.name_of(b.id)));
+    let chosen = variables.chain(barriers);
+    let chosen = chosen.filter(|(_, name)| pattern.matches(name));
+    let chosen: Vec<_> = chosen.map(|(id, _)| (id, None)).collect();
+    match chosen.is_empty() {
+        true => {
+            let known = catalog.variables.iter().map(|v| v.spec().name());
+            Err(unknown("variable", text, known))
+        }
+        false => Ok(chosen),
+    }
 }
 
 /// `NAME` or `NAME[INDEX]`: a variable, an object of it, or a barrier.
@@ -208,7 +259,11 @@ fn instant(text: &str, start: Nanos) -> Result<Nanos, Error> {
     )))
 }
 
-fn duration(text: &str) -> Result<Nanos, Error> {
+/// A length of time as people write it: `1.5s`, `200ms`, `7d`.
+///
+/// # Errors
+/// If it is none; shows some.
+pub fn duration(text: &str) -> Result<Nanos, Error> {
     let units = [
         ("ns", 1.0),
         ("us", 1e3),
@@ -217,6 +272,7 @@ fn duration(text: &str) -> Result<Nanos, Error> {
         ("s", 1e9),
         ("m", 60e9),
         ("h", 3600e9),
+        ("d", 86_400e9),
     ];
     for (unit, nanos) in units {
         if let Some(number) = text.strip_suffix(unit)

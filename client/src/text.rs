@@ -45,6 +45,42 @@ pub fn fit(text: &str, width: usize) -> String {
     short
 }
 
+/// The end of `text` on at most `width` columns; `…` stands for what is cut off before it.
+pub fn fit_end(text: &str, width: usize) -> String {
+    let clean = clean_line(text);
+    if clean.width() <= width {
+        return clean;
+    }
+    if width == 0 {
+        return String::new();
+    }
+    let mut short = String::new();
+    for c in clean.chars().rev() {
+        short.insert(0, c);
+        if short.width() >= width {
+            short.remove(0);
+            break;
+        }
+    }
+    format!("…{short}")
+}
+
+/// A name on at most `width` columns: the beginning gives way before its last part, the index (`[12]`) or what follows the
+/// last `/`.
+pub fn fit_name(name: &str, width: usize) -> String {
+    let clean = clean_line(name);
+    if clean.width() <= width {
+        return clean;
+    }
+    let index = clean.ends_with(']').then(|| clean.rfind('[')).flatten();
+    let last = index.or_else(|| clean.rfind('/'));
+    match last.map(|at| clean.split_at(at)) {
+        Some((_, last)) if last.width() >= width => fit_end(last, width),
+        Some((before, last)) => format!("{}{last}", fit(before, width - last.width())),
+        None => fit(&clean, width),
+    }
+}
+
 /// `text` on lines of at most `width` columns, broken between words.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -242,6 +278,27 @@ mod tests {
         for w in 0..9 {
             assert_eq!(width(&left("e\u{301}温👨‍👩‍👧x", w)), w);
         }
+    }
+
+    #[test]
+    fn the_end_of_a_name_is_not_cut() {
+        assert_eq!(fit_name("grid[12]", 8), "grid[12]");
+        assert_eq!(fit_name("residual[12]", 8), "res…[12]");
+        assert_eq!(fit_name("/ocean/north", 9), "/o…/north");
+        assert_eq!(fit_name("table/north[3]", 8), "tabl…[3]");
+        assert_eq!(fit_name("/a/northern", 5), "…hern");
+        assert_eq!(fit_name("abcdefgh", 5), "abcd…");
+        assert_eq!(fit_end("a › b › c", 5), "… › c");
+        for width in 0..20 {
+            for name in ["温度[3]", "/温度/場", "e\u{301}e[9]", "plain"] {
+                assert!(width_of(&fit_name(name, width)) <= width, "{name} {width}");
+                assert!(width_of(&fit_end(name, width)) <= width, "{name} {width}");
+            }
+        }
+    }
+
+    fn width_of(text: &str) -> usize {
+        super::width(text)
     }
 
     #[test]

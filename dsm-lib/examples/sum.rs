@@ -6,7 +6,8 @@ use dsm_lib::{Dsm, Vector};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dsm = Dsm::from_env()?; // started by `dosmos up`
-    let sums: Vector<f64> = dsm.vector("sums", dsm.size()).split(dsm.size()).declare()?;
+    let sums = dsm.vector("sums", dsm.size()).split(dsm.size());
+    let sums: Vector<f64> = sums.owner_per_rank().declare()?; // each sum where it is written
     let done = dsm.scalar::<i64>("done").declare()?;
 
     let mine = (0..1_000_000)

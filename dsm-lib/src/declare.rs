@@ -12,6 +12,7 @@ use crate::call::blocking;
 use crate::element::Element;
 use crate::member::Member;
 use crate::operation::{Op, Operation, Target};
+use crate::structs::{Shared, Structs};
 use crate::variable::{Handle, Matrix, Variable, Vector};
 use crate::{Call, Error, Result};
 
@@ -182,6 +183,16 @@ impl<T: Element> Declaration<Vector<T>> {
     pub fn split(self, parts: usize) -> Self {
         Self {
             parts: (1, parts),
+            ..self
+        }
+    }
+}
+
+impl<T: Shared + 'static> Declaration<Structs<T>> {
+    /// Splits the structs into `parts` objects of equal length (but for one struct).
+    pub fn split(self, parts: usize) -> Self {
+        Self {
+            parts: (parts, 1),
             ..self
         }
     }

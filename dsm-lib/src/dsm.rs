@@ -15,6 +15,7 @@ use crate::lock;
 use crate::member::Member;
 use crate::operation::{Op, Target};
 use crate::place::Place;
+use crate::structs::{Shared, Structs};
 use crate::{Call, Declaration, Handle, Matrix, MemoryProcess, Result, Scalar, Settings, Vector};
 
 /// A session with a memory process: this program's place in the cluster.
@@ -23,7 +24,9 @@ use crate::{Call, Declaration, Handle, Matrix, MemoryProcess, Result, Scalar, Se
 /// handle made from one are dropped; sections still open are lost then, not released.
 ///
 /// One thread carries the session; operations may be called from any number of threads. To the
-/// cluster they are all one application process: a lock that one thread holds is held by all of them.
+/// cluster they are all one application process: a lock that one thread holds is held by all of them, and acquiring it in
+/// another is refused ([`ErrorCode::AlreadyHeld`](crate::ErrorCode::AlreadyHeld)). Threads that take turns on one object put a mutex of the program
+/// around their sections; sections of different objects need none.
 #[derive(Clone)]
 pub struct Dsm {
     member: Member,
@@ -127,6 +130,16 @@ impl Dsm {
         columns: usize,
     ) -> Declaration<Matrix<T>> {
         Declaration::new(&self.member, name, (rows as u64, columns as u64))
+    }
+
+    /// A variable of `length` structs (`#[derive(Shared)]`), of which the length of one is part of the shape; see
+    /// [`scalar`](Self::scalar).
+    pub fn structs<T: Shared + 'static>(
+        &self,
+        name: &str,
+        length: usize,
+    ) -> Declaration<Structs<T>> {
+        Declaration::new(&self.member, name, (length as u64, T::BYTES as u64))
     }
 
     /// Opens a variable that has been declared: `let grid: Matrix<f64> = dsm.open("grid")?;`. As a

@@ -89,6 +89,30 @@ pub enum Error {
         /// What it was opened as.
         asked: &'static str,
     },
+    /// The variable has structs of another size, or none.
+    #[error(
+        "{name} has rows of {declared} bytes, and {asked} has {bytes}: open it with the struct that it was declared with"
+    )]
+    WrongStruct {
+        /// Name of the variable.
+        name: String,
+        /// Bytes per row.
+        declared: usize,
+        /// Type it was opened with.
+        asked: &'static str,
+        /// Bytes of a value of that type.
+        bytes: usize,
+    },
+    /// Bytes that are not a value of a struct.
+    #[error(
+        "{object} holds bytes that are not a {asked}: all its writers must use the same struct"
+    )]
+    NotAStruct {
+        /// The object.
+        object: String,
+        /// The struct.
+        asked: &'static str,
+    },
     /// No such object or element.
     #[error("{what} is out of range: {bounds}")]
     OutOfRange {
@@ -152,6 +176,13 @@ pub enum Error {
         what: String,
         /// The object that was taken.
         object: String,
+    },
+    /// The cluster of a test ([`testing`](crate::testing)) could not be started, or has no such process.
+    #[cfg(feature = "testing")]
+    #[error("the cluster of the test: {why}")]
+    Cluster {
+        /// What is missing.
+        why: String,
     },
     /// The memory process sent a response that does not fit the request: a defect, or another version.
     #[error("{what}: the memory process sent a response that does not fit the request: {why}")]

@@ -47,6 +47,11 @@
 //! one to read, [`Object::edit`] one to change outside a section, [`Section::values_mut`] one to change in a
 //! section. What was changed, and only that, is written in one message.
 //!
+//! # Structs
+//!
+//! Elements are numbers or `bool`. A variable of structs ([`Dsm::structs`], `#[derive(Shared)]`) is a matrix of bytes, whose handles take and
+//! give structs.
+//!
 //! # Blocking and asynchronous
 //!
 //! Every operation comes in two forms: `read()` blocks, `read_async()` returns a [`Call`], a future
@@ -57,7 +62,11 @@
 //! # Failure
 //!
 //! Nothing hangs: every operation has a deadline ([`Dsm::with_deadline`]), and when the connection is
-//! lost, everything under way fails with [`Error::Lost`].
+//! lost, everything under way fails with [`Error::Lost`]. An acquire whose time is over names the process that holds the lock.
+//!
+//! # Tests
+//!
+//! With the feature `testing`, `testing::run` runs the ranks of a program as threads of a unit test.
 
 mod barrier;
 mod cache;
@@ -86,6 +95,9 @@ mod section;
 mod session;
 mod settings;
 mod shared;
+mod structs;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod values;
 mod variable;
 mod view;
@@ -101,9 +113,12 @@ pub use object::Object;
 pub use place::MemoryProcess;
 pub use section::{ReleaseFailed, ScalarSection, Section};
 pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
+pub use structs::{Shared, SharedField, StructObject, StructSection, Structs};
 pub use values::Exchange;
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};
 pub use view::View;
+
+pub use dsm_derive::Shared;
 
 pub use dosmos_proto::token::{ENV_TOKEN, Token};
 pub use dosmos_proto::transport::Address;

@@ -138,7 +138,11 @@ impl Lock {
         Error::Refused {
             what: timeout.what.clone(),
             code: ErrorCode::AlreadyHeld,
-            message: format!("{} {how}", self.member.place().name),
+            message: format!(
+                "{} {how}; threads of one process that take turns on an object need a mutex of the program around \
+                 their sections",
+                self.member.place().name
+            ),
         }
     }
 

@@ -159,7 +159,7 @@ pub trait Handle: sealed::Sealed + Sized + 'static {
     fn of(variable: Variable<Self::Element>) -> Result<Self>;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

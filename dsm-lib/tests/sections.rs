@@ -97,6 +97,30 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
     assert_eq!(log[1..], said);
 }
 
+#[test]
+fn an_update_changes_what_the_section_has() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let v: Vector<i64> = dsm.vector("near", 4).declare().unwrap();
+    let n = dsm.scalar::<i64>("near.n").declare().unwrap();
+    let mut section = v.object(0).unwrap().acquire().unwrap();
+    let before = section.update(|all| std::mem::replace(&mut all[2], 7));
+    assert_eq!(before.unwrap(), 0);
+    assert_eq!(section.update(|all| all.iter().sum::<i64>()).unwrap(), 7);
+    section.release().unwrap();
+    assert_eq!(v.object(0).unwrap().read().unwrap()[..], [0, 0, 7, 0]);
+
+    let mark = fake.log().len();
+    let mut section = n.acquire().unwrap();
+    assert_eq!(section.update(|n| n + 5).unwrap(), 5);
+    assert_eq!(section.update(|n| n * 2).unwrap(), 10);
+    section.release().unwrap();
+    assert_eq!(n.read().unwrap(), 10);
+    let log = fake.log()[mark..].to_vec();
+    assert_eq!(log[0], "acquire near.n", "{log:?}");
+    assert!(log.contains(&"2 writes with the release".into()), "{log:?}");
+}
+
 /// 128 KiB, eight times as much as a message costs.
 #[test]
 fn a_section_of_a_large_object_fetches_it_when_many_accesses_were_sent() {

@@ -8,7 +8,7 @@ mod fake;
 use std::time::Duration;
 
 use dsm_lib::{
-    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Scalar, Variable, Vector,
+    Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Object, Scalar, Variable, Vector,
 };
 use fake::Fake;
 
@@ -67,6 +67,48 @@ fn a_copy_in_this_process_is_read_without_a_message_until_it_is_void() {
     let told = told.iter().filter_map(|l| l.strip_suffix(" cached reads"));
     assert_eq!(told.map(|n| n.parse::<u64>().unwrap()).sum::<u64>(), 22);
     assert!(object.read().is_err(), "the session is over");
+}
+
+#[test]
+fn a_prefetched_object_is_read_without_a_message() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let declared = dsm.vector::<u64>("large", 4096).cache(Cache::Ap).declare();
+    let object = declared.unwrap().object(0).unwrap();
+    let reads = |fake: &Fake| fake.log().iter().filter(|l| *l == "read large").count();
+    object.prefetch();
+    dsm.barrier().unwrap(); // what was sent before it has arrived
+    assert_eq!(reads(&fake), 1);
+    assert_eq!(object.read().unwrap()[..], [0; 4096]);
+    object.prefetch(); // it is here
+    assert_eq!(object.get(4095).unwrap(), 0);
+    dsm.barrier_named("change").unwrap(); // by somebody else: it is void
+    assert_eq!(reads(&fake), 1);
+    object.prefetch();
+    dsm.barrier().unwrap();
+    assert_eq!(object.get(0).unwrap(), 1);
+    assert_eq!(reads(&fake), 2);
+    // Without copies here one comes to the memory process: that is a message of one element.
+    let halves: Vector<u64> = dsm.vector("halves", 4).split(2).declare().unwrap();
+    let (near, far) = (halves.object(0).unwrap(), halves.object(1).unwrap());
+    assert!(near.is_local() && !far.is_local());
+    near.prefetch(); // its memory process owns it
+    far.prefetch();
+    dsm.barrier().unwrap();
+    assert_eq!(fake.log().iter().filter(|l| *l == "read halves").count(), 1);
+}
+
+#[test]
+fn several_objects_are_read_at_once() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    // Answered three at a time: read one after the other, the first would wait for ever.
+    let v: Vector<u64> = dsm.vector("reverse", 3).split(3).declare().unwrap();
+    let objects: Vec<_> = v.objects().collect();
+    let views = Object::read_all(&objects).unwrap();
+    let regions: Vec<u64> = objects.iter().map(|o| o.region().column).collect();
+    assert_eq!((views.len(), &regions[..]), (3, &[0, 1, 2][..]));
+    assert!(views.iter().all(|view| view[..] == [0]));
 }
 
 #[test]

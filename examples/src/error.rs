@@ -9,7 +9,7 @@ impl<S> From<dsm_lib::ReleaseFailed<S>> for Error {
 }
 
 /// Why a program ended badly.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Shared memory failed.
@@ -62,6 +62,12 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// Result of a program.

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // test support: a failure here is a failed test
 
+pub mod blackbox;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -108,6 +110,16 @@ impl Lab {
     /// The directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The binary.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// Leaves the directory where it is.
+    pub fn keep(&mut self) {
+        self.dir.disable_cleanup(true);
     }
 
     /// A command of the binary in this directory.

@@ -18,7 +18,17 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(lab: &Lab, (columns, rows): (u16, u16), args: &[&str]) -> Self {
+    fn start(lab: &Lab, size: (u16, u16), args: &[&str]) -> Self {
+        Self::start_with(lab, size, &[], args)
+    }
+
+    /// With these variables of the environment, `NAME=value`.
+    fn start_with(
+        lab: &Lab,
+        (columns, rows): (u16, u16),
+        environment: &[&str],
+        args: &[&str],
+    ) -> Self {
         // A socket per terminal: the server of the one before may still be ending.
         let socket = lab.path().join(format!("tmux-{columns}x{rows}"));
         let terminal = Self { socket };
@@ -39,8 +49,9 @@ impl Terminal {
             lab.path().to_str().unwrap(),
             "env",
             "TERM=screen-256color",
-            binary,
         ]);
+        all.extend(environment);
+        all.push(binary);
         all.extend(args);
         let output = terminal.tmux(&all);
         assert!(output.status.success(), "{}", said(&output));
@@ -169,7 +180,10 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     terminal.until("the cursor's figures", |s| {
         s.contains("accesses:") && s.contains("cached reads")
     });
-    terminal.press(&["Escape", "+", "Left"]);
+    // An escape with a key right behind it is another key.
+    terminal.press(&["Escape"]);
+    terminal.until("no cursor", |s| !s.contains("accesses:"));
+    terminal.press(&["+", "Left"]);
     terminal.sees("REWOUND");
     terminal.press(&["f", "0"]);
     terminal.press(&["4"]);
@@ -185,9 +199,10 @@ fn a_user_walks_through_every_view_of_a_running_program() {
         s.contains("MONITOR") && s.contains("as the cluster file says")
     });
     terminal.press(&["?"]);
-    terminal.sees("time cursor");
-    terminal.press(&["?"]);
-    terminal.sees(":record");
+    terminal.sees("This view: Health");
+    terminal.press(&["/"]);
+    terminal.types("time cursor");
+    terminal.sees("with \"time cursor\"");
     terminal.press(&["?"]);
 
     // From now on only writes are recorded, by every process.
@@ -223,6 +238,12 @@ fn a_user_walks_through_every_view_of_a_running_program() {
     terminal.press(&["p"]);
     terminal.sees("PAUSED");
     terminal.press(&["q"]);
+    terminal.sees("Quit? This ends bad-group and its cluster");
+    terminal.press(&["n"]);
+    terminal.until("no question", |s| !s.contains("Quit?"));
+    terminal.press(&["q"]);
+    terminal.sees("Quit?");
+    terminal.press(&["y"]);
     terminal.ends();
     let (reads, writes) = (last_part(&lab, "read"), last_part(&lab, "write"));
     assert!(
@@ -283,7 +304,11 @@ fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
     terminal.press(&["6"]);
     let found = terminal.sees("bad-group · ");
     assert!(found.contains("LOST"), "{found}");
-    terminal.press(&["7"]);
+    // The evidence of a bad group is in the groups.
+    terminal.press(&["/"]);
+    terminal.types("bad-group");
+    terminal.press(&["Enter"]);
+    terminal.sees("Findings › Groups");
     terminal.sees("with the proposed groups");
     terminal.press(&["Enter"]);
     terminal.sees("PROPOSED");
@@ -300,4 +325,32 @@ fn a_finished_run_says_what_is_wrong_with_it_and_leads_to_where() {
     assert!(screen.is_ascii(), "{screen}");
     plain.press(&["C-c"]);
     plain.ends();
+}
+
+#[test]
+fn the_locale_and_the_settings_decide_on_characters_and_keys() {
+    let lab = lab();
+    let output = lab.dosmos(&["demo", "--headless", "--seconds", "1", "--run-dir", "run"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let file = lab.path().join("mine.toml");
+    std::fs::write(&file, "[keys]\nquit = [\"X\"]\nhelp = [\"F1\"]\n").unwrap();
+    let top = ["top", "--run-dir", "run", "--settings", "mine.toml"];
+    let plain = Terminal::start_with(&lab, (80, 24), &["LC_ALL=C"], &top);
+    let screen = plain.sees("X quit");
+    assert!(screen.is_ascii(), "{screen}");
+    plain.press(&["q", "F1"]);
+    plain.sees("This view: Overview");
+    plain.press(&["F1"]);
+    plain.until("no help", |s| !s.contains("This view"));
+    plain.press(&["X"]);
+    plain.ends();
+
+    std::fs::write(&file, "[keys]\nquit = [\"?\"]\n").unwrap();
+    let output = lab.dosmos(&top);
+    assert!(!output.status.success());
+    let said = said(&output);
+    assert!(
+        said.contains("mine.toml: [keys]: the key ? is bound to help and to quit"),
+        "{said}"
+    );
 }

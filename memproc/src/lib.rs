@@ -2,7 +2,7 @@
 //! processes, cross groups, and record what happens.
 //!
 //! * [`core`]: all of it as a state machine, without I/O.
-//! * `wire`: between its types and the messages of the memory protocol.
+//! * [`wire`]: between its types and the messages of the memory protocol.
 //! * `recorder`: batches of records, exactly once, to the event manager.
 //! * `shell`: connections, timers, start and end; [`run`] is the process.
 //!
@@ -12,7 +12,7 @@ mod config;
 pub mod core;
 mod recorder;
 mod shell;
-mod wire;
+pub mod wire;
 
 pub use config::{Config, Error, Summary};
 pub use core::VariableOverride;

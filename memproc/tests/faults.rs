@@ -257,11 +257,16 @@ fn a_deadline_names_the_object_and_its_holder() {
     c.pass(Nanos::from_millis(49));
     assert_eq!(c.reply(1, far), None);
     c.pass(Nanos::from_millis(2));
+    assert_eq!(c.reply(1, far), None, "the owner is asked who holds it");
+    c.run();
     says(
         &refused(c.reply(1, far)),
-        &["Deadline", "x[0]", "ap1", "mp0", "50.0 ms"],
+        &[
+            "Deadline",
+            "acquire of x[0] by ap1 was not done within 50.0 ms",
+            "ap0 holds it (for 51.0 ms, epoch 1)",
+        ],
     );
-    c.run();
     c.call(0, release(x));
     // Nobody queues any more: the lock is free.
     c.call(1, acquire(x));
@@ -269,8 +274,136 @@ fn a_deadline_names_the_object_and_its_holder() {
     c.pass(Nanos::from_millis(60));
     says(
         &refused(c.reply(0, near)),
-        &["Deadline", "x[0]", "ap1 holds it"],
+        &["Deadline", "x[0]", "ap1 holds it (for 60.0 ms, epoch 2)"],
     );
+}
+
+#[test]
+fn an_owner_that_does_not_say_who_holds_the_object_is_not_waited_for() {
+    let (mut c, x) = pair();
+    c.call(0, acquire(x));
+    let far = c.ask_within(1, Some(Nanos::from_millis(50)), acquire(x));
+    c.run();
+    // What it says stays on the way.
+    c.pass(Nanos::from_millis(60));
+    c.pass(Nanos::from_millis(990));
+    assert_eq!(c.reply(1, far), None);
+    c.pass(Nanos::from_millis(20));
+    says(
+        &refused(c.reply(1, far)),
+        &["Deadline", "x[0]", "mp0, its owner, did not grant it"],
+    );
+    // And finds nobody when it comes.
+    c.run();
+    c.call(0, release(x));
+    assert!(matches!(c.call(1, acquire(x)), Some(Reply::Granted { .. })));
+}
+
+#[test]
+fn a_grant_that_meets_the_deadline_on_its_way_is_taken_back() {
+    let (mut c, x) = pair();
+    c.call(0, acquire(x));
+    let far = c.ask_within(1, Some(Nanos::from_millis(50)), acquire(x));
+    c.run();
+    c.ask(0, release(x)); // the grant is on its way
+    c.pass(Nanos::from_millis(60));
+    c.run();
+    says(
+        &refused(c.reply(1, far)),
+        &["Deadline", "granted it too late"],
+    );
+    assert!(matches!(c.call(0, acquire(x)), Some(Reply::Granted { .. })));
+}
+
+#[test]
+fn processes_that_wait_for_each_other_are_told_of_it() {
+    let (mut c, x) = pair();
+    let y = c.scalar("y", 0, Invalidate);
+    c.call(1, Request::Open("y".into()));
+    c.call(0, acquire(x));
+    c.call(1, acquire(y));
+    let far = c.ask(1, acquire(x));
+    c.run();
+    let near = c.ask_within(0, Some(Nanos::from_millis(50)), acquire(y));
+    c.run();
+    c.pass(Nanos::from_millis(60));
+    says(
+        &refused(c.reply(0, near)),
+        &[
+            "acquire of y[0] by ap0",
+            "ap1 holds it",
+            "and waits for x[0], which ap0 holds",
+        ],
+    );
+    assert_eq!(c.reply(1, far), None);
+}
+
+#[test]
+fn a_barrier_that_does_not_open_in_time_names_who_is_missing_also_elsewhere() {
+    let mut c = Cluster::new(&["/a", "/b", "/c"], 1, 2);
+    let comes = |c: &mut Cluster, ap| c.ask_within(ap, Some(Nanos::from_millis(50)), barrier("b"));
+    let over = |c: &mut Cluster| {
+        c.run();
+        c.pass(Nanos::from_millis(60));
+        c.run();
+    };
+    // The coordinator, mp0, is told by each of the others, and answers each.
+    let waits = [0, 2, 3, 4, 5].map(|ap| (ap, comes(&mut c, ap)));
+    over(&mut c);
+    for (ap, id) in waits {
+        let name = format!("barrier by ap{ap} was not done");
+        says(
+            &refused(c.reply(ap, id)),
+            &["Deadline", &name, "did not open: ap1 did not arrive"],
+        );
+    }
+    // What is missing elsewhere is known as far as it was said.
+    c.pass(Nanos::from_millis(2000));
+    let waits = [0, 1, 2, 4, 5].map(|ap| (ap, comes(&mut c, ap)));
+    over(&mut c);
+    for (ap, id) in waits {
+        let missing = if ap == 2 {
+            "ap3"
+        } else {
+            "one or more of ap2, ap3"
+        };
+        let said = format!("did not open: {missing} did not arrive");
+        says(&refused(c.reply(ap, id)), &["Deadline", &said]);
+    }
+    // Nobody has arrived now, and all can.
+    let all: Vec<u64> = (0..6).map(|ap| c.ask(ap, barrier("b"))).collect();
+    c.run();
+    for (ap, id) in (0..).zip(all) {
+        let reply = c.reply(ap, id);
+        assert!(matches!(reply, Some(Reply::Passed { .. })), "{reply:?}");
+    }
+}
+
+#[test]
+fn the_participant_that_left_first_is_blamed_and_not_those_who_left_because_of_it() {
+    let mut c = Cluster::new(&["/a", "/b"], 1, 2);
+    let blames_ap2 = |text: &str| says(text, &["ProcessLost", "ap2 has left"]);
+    // Politely: only the coordinator is told.
+    c.call(2, Request::Bye);
+    c.run();
+    // ap3 waits with ap2's memory process, ap1 with the coordinator.
+    for ap in [3, 1, 0] {
+        blames_ap2(&c.refusal(ap, barrier("b")));
+        c.call(ap, Request::Bye);
+        c.run();
+    }
+    // Elsewhere than the coordinator, and than where it was: who arrives after another has left because of it.
+    let mut c = Cluster::new(&["/a", "/b", "/c"], 1, 2);
+    c.call(3, Request::Bye);
+    c.run();
+    let waits: Vec<u64> = [4, 5].map(|ap| c.ask(ap, barrier("b"))).to_vec();
+    c.run();
+    for (ap, id) in [(4, waits[0]), (5, waits[1])] {
+        says(&refused(c.reply(ap, id)), &["ap3 has left"]);
+    }
+    c.call(4, Request::Bye);
+    c.run();
+    says(&c.refusal(5, barrier("b")), &["ap3 has left"]);
 }
 
 #[test]

@@ -588,7 +588,7 @@ fn a_dead_holder_loses_its_lock_and_its_section() {
 }
 
 #[test]
-fn a_cancelled_acquire_is_taken_back_even_if_the_grant_is_on_its_way() {
+fn an_acquire_whose_time_is_over_is_taken_back_even_if_the_grant_is_on_its_way() {
     let (mut c, x) = pair();
     let id = c.ask_within(1, Some(Nanos::from_millis(5)), acquire(x));
     let (mp0, mp1) = (dosmos_proto::MpId(0), dosmos_proto::MpId(1));
@@ -600,11 +600,11 @@ fn a_cancelled_acquire_is_taken_back_even_if_the_grant_is_on_its_way() {
          ap1 -> mp1 acquire x[0]
          mp1 -> mp0 acquire x[0] by ap1
          record@mp0 owner acquire x[0] by ap1 intra v0
-         record@mp1 requester acquire x[0] by ap1 intra v0 failed
-         mp1 -> ap1 refused Deadline
          mp1 -> mp0 abandon x[0] by ap1
          record@mp0 owner release x[0] by ap1 intra v0 failed
          mp0 -> mp1 granted epoch 1 v0
+         record@mp1 requester acquire x[0] by ap1 intra v0 failed
+         mp1 -> ap1 refused Deadline
          ",
     );
     assert!(c.reply(1, id).is_some());

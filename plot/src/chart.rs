@@ -10,6 +10,16 @@ pub struct Chart {
     pub(crate) y: Axis,
     pub(crate) size: (u32, u32),
     pub(crate) layers: Vec<Layer>,
+    pub(crate) tips: Vec<Tip>,
+}
+
+/// Words for a part of the picture, shown where the pointer is.
+#[derive(Clone, Debug)]
+pub(crate) struct Tip {
+    pub(crate) x: (f64, f64),
+    /// None: the whole height.
+    pub(crate) y: Option<(f64, f64)>,
+    pub(crate) text: String,
 }
 
 /// One thing drawn. Points are (x, y) in the units of the axes. An empty label is not in the legend.
@@ -115,7 +125,28 @@ impl Chart {
             y,
             size: (720, 360),
             layers: Vec::new(),
+            tips: Vec::new(),
         }
+    }
+    /// Shows `text` while the pointer is between `from` and `to`.
+    #[must_use]
+    pub fn tip(mut self, from: f64, to: f64, text: impl Into<String>) -> Self {
+        self.tips.push(Tip {
+            x: (from, to),
+            y: None,
+            text: text.into(),
+        });
+        self
+    }
+    /// Shows `text` while the pointer is between these positions on both axes.
+    #[must_use]
+    pub fn tip_at(mut self, x: (f64, f64), y: (f64, f64), text: impl Into<String>) -> Self {
+        self.tips.push(Tip {
+            x,
+            y: Some(y),
+            text: text.into(),
+        });
+        self
     }
     /// Of another size, in pixels.
     #[must_use]

@@ -37,22 +37,24 @@ impl Chart {
             });
         };
         let mut text = String::new();
-        draw(self, x, y, &mut text).map_err(|e| Error::Drawing {
+        let tips = draw(self, x, y, &mut text).map_err(|e| Error::Drawing {
             title: self.title.clone(),
             why: e.to_string(),
         })?;
-        Ok(finished(self, &text))
+        Ok(finished(self, &text, &tips))
     }
 }
 
 /// Fits any width, follows the page's colours, and says what it is to those who cannot see it.
-fn finished(chart: &Chart, drawn: &str) -> String {
+fn finished(chart: &Chart, drawn: &str, tips: &str) -> String {
     let (width, height) = chart.size;
     let title = escaped(&chart.title);
     let body = drawn.split_once('>').map_or("", |(_, body)| body);
+    let body = body.trim_end();
+    let body = body.strip_suffix("</svg>").unwrap_or(body);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         style=\"width:100%;max-width:{width}px;height:auto\"><title>{title}</title>{}{}",
+         style=\"width:100%;max-width:{width}px;height:auto\"><title>{title}</title>{}{}{tips}</svg>",
         theme::style(),
         theme::with_variables(body)
     )
@@ -68,7 +70,13 @@ fn place(chart: &Chart, (x, y): (f64, f64)) -> Option<(f64, f64)> {
     Some((chart.x.place(x)?, chart.y.place(y)?))
 }
 
-fn draw(chart: &Chart, x: (f64, f64), y: (f64, f64), text: &mut String) -> Drawn {
+/// Draws into `text`; returns what shows words where the pointer is.
+fn draw(
+    chart: &Chart,
+    x: (f64, f64),
+    y: (f64, f64),
+    text: &mut String,
+) -> Result<String, Box<dyn StdError>> {
     let root = SVGBackend::with_string(text, chart.size).into_drawing_area();
     let ink = Color::Text.rgb();
     let faint = Color::Faint.rgb();
@@ -106,9 +114,36 @@ fn draw(chart: &Chart, x: (f64, f64), y: (f64, f64), text: &mut String) -> Drawn
     for layer in &chart.layers {
         layer_on(&mut plane, chart, layer, y)?;
     }
+    let tips = tips(&plane, chart, x, y);
     drop(plane);
     root.present()?;
-    Ok(())
+    Ok(tips)
+}
+
+/// A part of the picture is at least this wide for a pointer, in pixels.
+const POINTED: i32 = 5;
+
+/// Rectangles that nobody sees, with their words.
+fn tips(plane: &Plane<'_, '_>, chart: &Chart, x: (f64, f64), y: (f64, f64)) -> String {
+    let pixel = |at: f64, height: f64| {
+        let at = chart.x.place(at)?.clamp(x.0, x.1);
+        let height = chart.y.place(height)?.clamp(y.0, y.1);
+        Some(plane.backend_coord(&(at, height)))
+    };
+    let one = |tip: &crate::chart::Tip| {
+        let (low, high) = tip.y.unwrap_or(y);
+        let (left, top) = pixel(tip.x.0, high)?;
+        let (right, bottom) = pixel(tip.x.1, low)?;
+        let more = (POINTED - (right - left)).max(0);
+        let (left, width) = (left - more / 2, right - left + more);
+        let height = (bottom - top).max(POINTED);
+        let words = escaped(&tip.text);
+        Some(format!(
+            "<rect class=\"tip\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
+             fill-opacity=\"0\"><title>{words}</title></rect>"
+        ))
+    };
+    chart.tips.iter().filter_map(one).collect()
 }
 
 /// Writes the title, and below it the legend, over as many lines as it takes; returns what is left.

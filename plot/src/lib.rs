@@ -2,7 +2,8 @@
 //!
 //! A [`Chart`] says what is shown; [`Chart::svg`] draws it with `plotters`. The result is one SVG element that
 //! needs nothing else: no script, no font, no network. Its colours are CSS variables with a light and a dark
-//! value, so it follows the page it stands on, or the viewer's preference if it stands alone.
+//! value, so it follows the page it stands on, or the viewer's preference if it stands alone. [`Chart::tip`] adds figures
+//! that are shown where the pointer is.
 //!
 //! A [`Page`] puts charts among words and tables, as one HTML file.
 //!
@@ -17,5 +18,5 @@ mod theme;
 
 pub use axis::Axis;
 pub use chart::{Chart, Error, Layer, Mark};
-pub use page::{Block, Cell, Page, Table};
+pub use page::{Block, CHOICES, Cell, Page, Table};
 pub use theme::Color;

@@ -86,6 +86,6 @@ pub(crate) fn style() -> String {
     format!(
         "<style>:root{{{light}}}\
          @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
-         :root[data-theme=dark]{{{dark}}}</style>"
+         :root[data-theme=dark]{{{dark}}}@media print{{:root:root{{{light}}}}}</style>"
     )
 }

@@ -99,3 +99,33 @@ fn what_cannot_be_drawn_is_left_out_or_told() {
         .svg()
         .unwrap();
 }
+
+#[test]
+fn words_are_where_their_part_of_the_picture_is() {
+    let axis = || Axis::new("").range(0.0, 10.0);
+    let plain =
+        Chart::new("t", axis(), axis()).line("f", Color::Local, vec![(0.0, 0.0), (10.0, 10.0)]);
+    let chart = plain
+        .clone()
+        .tip(0.0, 5.0, "a < b")
+        .tip_at((9.0, 9.0), (2.0, 3.0), "a point");
+    let svg = chart.svg().unwrap();
+    assert_eq!(plain.svg().unwrap().matches("class=\"tip\"").count(), 0);
+    assert!(svg.ends_with("</svg>") && svg.matches("</svg>").count() == 1);
+    let number = |rect: &str, name: &str| -> i32 {
+        let (_, rest) = rect.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split('"').next().unwrap().parse().unwrap()
+    };
+    let tips: Vec<&str> = svg.split("<rect class=\"tip\"").skip(1).collect();
+    let [wide, point] = tips[..] else {
+        panic!("{svg}");
+    };
+    assert!(wide.contains("<title>a &lt; b</title>") && point.contains("a point"));
+    // Half of the width and all of the height; a point can still be pointed at.
+    assert!(
+        number(wide, "width") > 200 && number(wide, "height") > 200,
+        "{wide}"
+    );
+    assert!((3..10).contains(&number(point, "width")), "{point}");
+    assert!(number(point, "x") > number(wide, "x") + number(wide, "width"));
+}

@@ -36,3 +36,39 @@ fn a_page_holds_everything_and_escapes_words() {
     // Numbers to the right, words to the left.
     assert!(html.contains("<th>name</th><th class=\"n\">n</th>"));
 }
+
+#[test]
+fn a_choice_shows_its_first_view_and_markdown_shows_all() {
+    let view = |label: &str| {
+        (
+            label.to_owned(),
+            vec![Block::text(format!("words of {label}"))],
+        )
+    };
+    let choice = |name: &str| Block::Choice {
+        name: name.to_owned(),
+        views: vec![view("reads"), view("writes")],
+    };
+    let mut page = Page::new("T", "");
+    page.section("One", vec![choice("a"), choice("b")]);
+    let html = page.html();
+    // Each choice by itself: its buttons have a name of their own, the first is chosen.
+    for group in ["c1", "c2"] {
+        assert_eq!(
+            html.matches(&format!("name=\"{group}\"")).count(),
+            2,
+            "{html}"
+        );
+        assert!(
+            html.contains(&format!("id=\"{group}-0\" checked>")),
+            "{html}"
+        );
+    }
+    assert_eq!(html.matches(" checked>").count(), 2);
+    for k in 1..=dosmos_plot::CHOICES {
+        let rule = format!(".choice > input:nth-of-type({k}):checked ~ .view:nth-of-type({k})");
+        assert!(html.contains(&rule), "{rule}");
+    }
+    let markdown = page.markdown(|_, _| String::new());
+    assert!(markdown.contains("words of reads") && markdown.contains("words of writes"));
+}

@@ -48,7 +48,30 @@ impl AddressBook {
         std::fs::create_dir_all(directory)?;
         let temporary = directory.join(format!(".{name}.{}", std::process::id()));
         std::fs::write(&temporary, format!("{address}\n"))?;
-        std::fs::rename(&temporary, directory.join(name))
+        std::fs::rename(&temporary, directory.join(name))?;
+        match std::fs::remove_file(gone(directory, name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the others that `name` ended and is not started again, so that nobody waits for it; does nothing without
+    /// a run directory.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn give_up(&self, name: &str) -> io::Result<()> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(directory)?;
+        std::fs::write(gone(directory, name), "")
+    }
+
+    /// Whether `name` was given up, and has not published an address since.
+    pub fn is_given_up(&self, name: &str) -> bool {
+        let directory = self.directory.as_deref();
+        directory.is_some_and(|directory| gone(directory, name).exists())
     }
 
     /// Takes back that `name` listens at `address`. What another process has published under the same
@@ -90,5 +113,28 @@ impl AddressBook {
     /// outlive them.
     pub fn run_dir(&self) -> Option<&Path> {
         self.directory.as_deref().and_then(Path::parent)
+    }
+}
+
+/// The file that says that a process was given up.
+fn gone(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!(".{name}.gone"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_given_up_until_it_publishes_an_address() {
+        let run = tempfile::tempdir().unwrap();
+        let book = AddressBook::new(HashMap::new(), Some(run.path()));
+        let address: Address = "127.0.0.1:1".parse().unwrap();
+        book.publish("emp0", &address).unwrap();
+        assert!(!book.is_given_up("emp0"));
+        book.give_up("emp0").unwrap();
+        assert!(book.is_given_up("emp0") && !book.is_given_up("emp1"));
+        book.publish("emp0", &address).unwrap();
+        assert!(!book.is_given_up("emp0"));
     }
 }

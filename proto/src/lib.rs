@@ -4,6 +4,7 @@
 //! * the vocabulary those messages speak ([`ids`], [`incarnation`], [`layout`], [`variable`], [`topology`], [`phase`], [`runs`], [`error`]),
 //!   validated on the way in: a value of one of these types is well formed. The conversion stands
 //!   beside each type.
+//! * [`blame`]: which process an error message blames.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
 //! * [`unix`]: Unix sockets that wake their process only when they have to.
 //! * [`watched`]: how a thread sees that a connection needs to be driven.
@@ -14,6 +15,7 @@
 //! or of a monitor.
 
 pub mod address_book;
+pub mod blame;
 pub mod clock;
 mod connection;
 pub mod counters;

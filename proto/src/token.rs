@@ -31,9 +31,15 @@ const SCHEME: &str = "Bearer ";
 pub struct Token(Arc<str>);
 
 /// A text that is not a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a token is {DIGITS} hexadecimal digits")]
 pub struct InvalidToken;
+
+impl fmt::Debug for InvalidToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl FromStr for Token {
     type Err = InvalidToken;

@@ -30,7 +30,7 @@ pub use crate::connection::Connection;
 use crate::token::{RequireToken, ShowToken, Token};
 use crate::unix::UnixSocket;
 use crate::watched::{Watched, WatchedConnection};
-use crate::whole::whole;
+pub use crate::whole::whole;
 
 /// A connection to another process, which shows the token of the run with every call.
 pub type Channel = MapResponse<InterceptedService<tonic::transport::Channel, ShowToken>, Received>;

@@ -20,7 +20,7 @@ const HEADER: usize = 5;
 const FREE: usize = 1 << 20;
 
 /// A body with that guarantee.
-pub(crate) fn whole<B>(body: B) -> Body
+pub fn whole<B>(body: B) -> Body
 where
     B: HttpBody<Data = Bytes> + Unpin + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

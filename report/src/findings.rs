@@ -2,13 +2,13 @@
 
 use dosmos_analysis::{Analysis, Finding, GainFrom};
 use dosmos_plot::{Block, Color, Table};
-use serde_json::Value;
 
 pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
     let mut blocks: Vec<Block> = analysis.findings.iter().map(card).collect();
     if blocks.is_empty() {
         blocks.push(Block::text(
-            "Nothing found: no shared variable, lock, group or owner costs time that another arrangement would save.",
+            "No finding: no shared variable, lock, group or owner costs time that another arrangement would save. What \
+             the processes did instead of computing is below.",
         ));
     }
     for withheld in &analysis.withheld {
@@ -18,8 +18,27 @@ pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
     blocks
 }
 
+/// The findings as one table: for comments, where a card each is too much.
+pub(super) fn table(analysis: &Analysis) -> Option<Block> {
+    let mut table = Table::new(["finding", "of", "lost", "gain", "advice"]);
+    for f in &analysis.findings {
+        let gain = f.predicted_gain.map_or("–".to_owned(), percent);
+        table.row([
+            f.kind.name().to_owned(),
+            f.target(),
+            percent(f.severity),
+            gain,
+            f.advice.clone(),
+        ]);
+    }
+    (!table.is_empty()).then_some(Block::Table(table))
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", 100.0 * fraction)
+}
+
 fn card(finding: &Finding) -> Block {
-    let percent = |f: f64| format!("{:.1} %", f * 100.0);
     let mut badge = format!("{} of process time lost", percent(finding.severity));
     if let Some(gain) = finding.predicted_gain {
         let from = match finding.gain_from {
@@ -34,9 +53,9 @@ fn card(finding: &Finding) -> Block {
     if finding.completeness < 1.0 {
         badge += &format!(" · from {} of the accesses", percent(finding.completeness));
     }
-    let mut inside = vec![Block::text(&finding.advice)];
+    let mut advice = vec![Block::text(&finding.advice)];
     if let Some(patch) = &finding.patch {
-        inside.push(Block::Verbatim(patch.clone()));
+        advice.push(Block::Verbatim(patch.clone()));
     }
     let who = [("processes", &finding.aps), ("groups", &finding.groups)];
     let mut evidence = Table::new(["evidence", ""]);
@@ -45,15 +64,13 @@ fn card(finding: &Finding) -> Block {
             evidence.row([what.to_owned(), names.join(", ")]);
         }
     }
-    for (key, value) in &finding.evidence {
-        evidence.row([key.replace('_', " "), plain(value)]);
+    for (name, value) in dosmos_client::evidence(finding) {
+        evidence.row([name, value]);
     }
-    if !evidence.is_empty() {
-        inside.push(Block::Details {
-            summary: "Evidence".to_owned(),
-            blocks: vec![Block::Table(evidence)],
-        });
-    }
+    let inside = match evidence.is_empty() {
+        true => advice,
+        false => vec![Block::Columns(vec![advice, vec![Block::Table(evidence)]])],
+    };
     Block::Card {
         heading: format!("{}: {}", finding.kind, finding.target()),
         badge,
@@ -63,25 +80,5 @@ fn card(finding: &Finding) -> Block {
             _ => Color::Series(0),
         },
         blocks: inside,
-    }
-}
-
-/// A value as people write it: numbers short, lists with commas.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(s) => s.clone(),
-        Value::Number(n) => match (n.as_i64(), n.as_f64()) {
-            (Some(whole), _) => whole.to_string(),
-            (None, Some(f)) if f.abs() >= 1000.0 => format!("{f:.0}"),
-            (None, Some(f)) => format!("{f:.3}"),
-            (None, None) => n.to_string(),
-        },
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
-        Value::Object(map) => map
-            .iter()
-            .map(|(k, v)| format!("{}: {}", k.replace('_', " "), plain(v)))
-            .collect::<Vec<_>>()
-            .join(", "),
-        other => other.to_string(),
     }
 }

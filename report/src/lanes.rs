@@ -9,6 +9,7 @@ use dosmos_proto::{Nanos, ObjectId};
 use dosmos_trace::{Op, Origin, Record};
 
 use crate::asked::{Asked, seconds};
+use crate::figures::WIDE;
 use dosmos_client::text;
 
 /// How to read the diagrams.
@@ -87,7 +88,18 @@ fn history(
     let x = Axis::new(format!("{unit} from +{}", text::time(at)))
         .range(0.0, seconds(length) * per_unit * 1.001 + 1e-9);
     let height = 90 + 56 * kept.len() as u32;
-    let chart = draw(Chart::new(title, x, y).size(860, height), &marks, per_unit);
+    let mut chart = draw(Chart::new(title, x, y).size(WIDE, height), &marks, per_unit);
+    for record in records {
+        let Some(y) = row(record) else { continue };
+        let at = |t: Nanos| seconds(t - first) * per_unit;
+        let (low, high) = match record.op {
+            Op::Read => (y + 0.14, y + 0.42),
+            Op::Write => (y - 0.42, y - 0.14),
+            _ => (y - 0.14, y + 0.14),
+        };
+        let words = words(asked, record);
+        chart = chart.tip_at((at(record.start), at(record.end())), (low, high), words);
+    }
     let mut caption = format!(
         "{} from +{} to +{}.",
         text::plural(records.iter().map(Record::accesses).sum(), "access"),
@@ -98,6 +110,34 @@ fn history(
         caption += &format!(" {} more lanes are not shown.", all - kept.len());
     }
     Some(Block::chart(chart, caption))
+}
+
+/// An access in words: who, what, from where, when, how long, and how long of that it waited.
+fn words(asked: &Asked<'_>, record: &Record) -> String {
+    let topology = &asked.catalog.topology;
+    let (ap, what) = (topology.ap_name(record.ap), record.op.name());
+    let n = record.accesses();
+    let times = match n {
+        1 => String::new(),
+        n => format!("{} × ", text::count(n)),
+    };
+    let object = match record.op {
+        Op::Barrier => asked.catalog.name_of(record.object.var),
+        _ => asked.object_name(record.object),
+    };
+    let at = text::time(record.start - asked.extent.from);
+    let mut words = format!(
+        "{ap}: {times}{what} {object}, {}, at +{at}, took {}",
+        record.origin,
+        text::time(record.duration)
+    );
+    if record.wait > Nanos::ZERO {
+        words += &format!(", waited {}", text::time(record.wait));
+    }
+    if record.op != Op::Barrier {
+        words += &format!(", version {}", record.version);
+    }
+    words
 }
 
 /// Accesses of one record drawn at most.

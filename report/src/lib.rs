@@ -1,53 +1,29 @@
 //! The report of a run: one page with what is wrong, what to change, and the diagrams of DOSMOS-Trace (figures 8 to 11) that
 //! show it.
 //!
-//! [`report`] asks a source and lays out a [`Page`]; it reads each diagram's records, never the whole run.
+//! [`brief`] and [`document`] say the same without pictures. [`report`] asks a source and lays out a [`Page`]; it reads each diagram's records, never the whole run.
 //! Invariant: what the data lack stands at the top of the page.
 
 mod asked;
+mod brief;
 mod figures;
 mod findings;
 mod groups;
 mod lanes;
+mod options;
 mod phases;
 mod summary;
 mod time;
 
 use dosmos_analysis::Analysis;
-use dosmos_client::Launch;
 use dosmos_plot::{Block, Page};
 use dosmos_proto::{ApId, Nanos, VarId, Variable};
 use dosmos_trace::query::{Filter, QueryError, TraceSource};
 
 use asked::Asked;
+pub use brief::{brief, document};
+pub use options::Options;
 pub use time::breakdown;
-
-/// What to put on the page.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What was run, as the page's title.
-    pub title: String,
-    /// Show diagrams of this many variables: those of findings first, then the most accessed.
-    pub variables: usize,
-    /// Show the history of this many processes: those of findings first.
-    pub processes: usize,
-    /// Accesses in one history diagram; more cannot be told apart.
-    pub accesses: u64,
-    /// How the run was started and how it ended.
-    pub launch: Launch,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            title: "A run".to_owned(),
-            variables: 4,
-            processes: 2,
-            accesses: 120,
-            launch: Launch::default(),
-        }
-    }
-}
 
 /// Lays out the report of what `source` holds, with the findings of `analysis`.
 ///

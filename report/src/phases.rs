@@ -6,6 +6,7 @@ use dosmos_plot::{Axis, Block, Chart, Color, Table};
 use dosmos_proto::Nanos;
 
 use crate::asked::Asked;
+use crate::figures::WIDE;
 use dosmos_client::text;
 
 /// Processes in a diagram.
@@ -88,7 +89,7 @@ fn chart(asked: &Asked<'_>, name: &str, p: &Phases) -> Chart {
         ),
     ];
     Chart::new(format!("Phases of {name}"), x, y)
-        .size(860, 260)
+        .size(WIDE, 260)
         .stacked(
             &series.map(|(label, color, heights): (&str, Color, Vec<f64>)| {
                 (label.to_owned(), color, heights)

@@ -6,11 +6,15 @@
 mod support;
 
 use dosmos_analysis::{Analysis, Input, Thresholds, analyse};
-use dosmos_report::{Options, report};
+use dosmos_report::{Options, brief, document, report};
 use dosmos_testkit::Memory;
 use dosmos_trace::query::{Catalog, Completeness, Filter, TraceSource};
 
 async fn analysed(source: &Memory) -> Analysis {
+    analysed_with(source, &Thresholds::default()).await
+}
+
+async fn analysed_with(source: &Memory, thresholds: &Thresholds) -> Analysis {
     let everything = Filter {
         everything: true,
         ..Filter::default()
@@ -21,7 +25,7 @@ async fn analysed(source: &Memory) -> Analysis {
         records: &mut records.into_iter(),
         window: None,
     };
-    analyse(input, &Thresholds::default())
+    analyse(input, thresholds)
 }
 
 async fn page(source: &Memory, options: &Options) -> String {
@@ -95,4 +99,53 @@ async fn as_many_variables_and_processes_as_asked_for() {
         // One history per variable and one per process.
         assert_eq!(html.matches("<title>History of ").count(), 2 * wanted);
     }
+}
+
+#[tokio::test]
+async fn a_page_says_what_was_looked_at_and_every_bar_says_its_figures() {
+    let source = support::finished();
+    let html = page(&source, &Options::default()).await;
+    let verdict = html.find("Efficiency").unwrap();
+    assert!(verdict < html.find("<h2>Findings</h2>").unwrap());
+    assert!(
+        html.contains("<td>recorded</td><td>every access</td>"),
+        "{html}"
+    );
+    assert!(html.contains("<td>complete</td><td>yes, "), "{html}");
+    // The operations of all variables, and of each variable, are one chart with a choice.
+    assert!(html.matches("class=\"choice\"").count() >= 2);
+    assert!(html.matches("class=\"tip\"").count() > 20);
+    assert!(
+        html.contains("ap0: read grid["),
+        "a single access has words"
+    );
+    // No execution-time breakdown was recorded: the page says why there is no chart.
+    assert!(html.contains("no execution-time breakdown: "));
+}
+
+#[tokio::test]
+async fn a_summary_has_the_same_findings_and_no_picture() {
+    let source = support::finished();
+    let everything = Thresholds {
+        time_lost: 0.0,
+        negligible_loss: 0.0,
+        least_accesses: 1,
+        bottleneck_waiting: 0.0,
+        imbalance: 0.0,
+        ..Thresholds::default()
+    };
+    let analysis = analysed_with(&source, &everything).await;
+    let options = Options::default();
+    let short = brief(&source, &analysis, &options).await.unwrap();
+    let markdown = short.markdown(|_, _| panic!("a picture"));
+    let json = document(&source, &analysis, &options).await.unwrap();
+    let found = json["findings"].as_array().unwrap();
+    assert_eq!(found.len(), analysis.findings.len());
+    assert!(!found.is_empty());
+    for finding in &analysis.findings {
+        assert!(markdown.contains(&finding.advice), "{markdown}");
+    }
+    assert_eq!(json["verdict"], analysis.verdict.as_str());
+    assert_eq!(json["incomplete"], serde_json::json!([]));
+    assert!(markdown.contains("| complete | yes, "), "{markdown}");
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use dosmos_proto::{MpId, Nanos, ObjectId, Variable};
-use dosmos_trace::meta::{Access, PrimaryMeta, SecondaryMeta};
+use dosmos_proto::{MpId, Nanos, ObjectId, VarId, Variable};
+use dosmos_trace::meta::{Access, OperationTimes, PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::{
     Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
     MetaObjects, MetaQuery, OriginCounts, QueryError, Records, Status, TimeRange, TraceSource,
@@ -86,6 +86,7 @@ impl TraceSource for Memory {
         Ok(MetaObjects {
             primaries: fold.primaries.into_values().collect(),
             secondaries: fold.secondaries.into_values().collect(),
+            times: fold.times,
             completeness: self.completeness(),
         })
     }
@@ -149,10 +150,14 @@ struct Fold {
     secondaries: BTreeMap<(ObjectId, MpId), SecondaryMeta>,
     /// Since when the object is held.
     held: BTreeMap<ObjectId, Nanos>,
+    times: BTreeMap<VarId, OperationTimes>,
 }
 
 impl Fold {
     fn apply(&mut self, catalog: &Catalog, r: &Record) {
+        if OperationTimes::measures(r) {
+            self.times.entry(r.object.var).or_default().count(r);
+        }
         if r.flags.failed || r.flags.waiting || r.op == Op::Barrier {
             return;
         }

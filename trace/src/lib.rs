@@ -6,6 +6,7 @@
 //!   answered alike by live event managers and by store directories.
 //! * [`clock`]: how times were corrected, and how far they may be off.
 //! * [`run`]: the identity of a run.
+//! * [`pattern`]: patterns of names.
 //! * [`selection`]: which accesses are recorded.
 //! * [`chunk`]: records as compressed columns, with a summary.
 //! * [`store`]: the trace on disk: written by an event manager, read by anybody.
@@ -16,6 +17,7 @@
 pub mod chunk;
 pub mod clock;
 pub mod meta;
+pub mod pattern;
 pub mod query;
 pub mod record;
 pub mod run;

@@ -11,6 +11,9 @@ use crate::kind::Kind;
 use crate::names::Names;
 use crate::order::Order;
 
+/// Failed arrivals of a process that are kept.
+const FAILED: usize = 16;
+
 #[derive(Debug)]
 struct Opening {
     arrived: Vec<Record>,
@@ -26,6 +29,38 @@ struct Barrier {
     openings: FxHashMap<u32, Opening>,
     /// Somebody passed without waiting for all.
     given_up: u32,
+    /// Arrivals that failed: whether the opening then counted them is not recorded.
+    failed: FxHashMap<ApId, Failed>,
+}
+
+/// The failed arrivals of a process at a barrier.
+#[derive(Debug, Default)]
+struct Failed {
+    /// From when to when it waited, of the first ones.
+    waits: Vec<Record>,
+    /// There were more.
+    more: bool,
+}
+
+impl Failed {
+    fn add(&mut self, record: &Record) {
+        if self.waits.len() < FAILED {
+            self.waits.push(*record);
+        } else {
+            self.more = true;
+        }
+    }
+
+    /// Whether one of them may have been there when those who passed had `arrived`: by its time, if its clock can be compared.
+    fn may_have_counted(&self, arrived: &[Record], names: &Names) -> bool {
+        let with = |wait: &Record| {
+            arrived.iter().all(|r| {
+                let error = names.clock_error(wait.mp, r.mp);
+                error.is_none_or(|e| wait.start <= r.end() + e && r.start <= wait.end() + e)
+            })
+        };
+        self.more || self.waits.iter().any(with)
+    }
 }
 
 impl Barrier {
@@ -56,12 +91,14 @@ impl Barriers {
             participants: names.participants(id),
             openings: FxHashMap::default(),
             given_up: 0,
+            failed: FxHashMap::default(),
         })
     }
 
     /// An arrival failed: the barrier is known from now on.
     pub(crate) fn failed(&mut self, record: &Record, names: &Names) {
-        self.barrier(record.object.var, names);
+        let barrier = self.barrier(record.object.var, names);
+        barrier.failed.entry(record.ap).or_default().add(record);
     }
 
     /// A process comes to a barrier; whether it is the last.
@@ -147,6 +184,11 @@ impl Barriers {
                 let (Some(missing), Some(passed)) = (missing, opening.arrived.first()) else {
                     continue;
                 };
+                let failed = barrier.failed.get(missing);
+                if failed.is_some_and(|f| f.may_have_counted(&opening.arrived, found.names())) {
+                    found.doubt(Question::GaveUp, *id);
+                    continue;
+                }
                 let last = self.passages[missing.index()].get(id).copied();
                 let records: Vec<Record> = last.into_iter().chain([*passed]).collect();
                 let object = ObjectId::new(*id, *generation);

@@ -36,6 +36,8 @@ pub(crate) enum Question {
     Unversioned,
     /// Barriers of which nothing is known.
     UnknownBarrier,
+    /// Openings that may have counted somebody who gave up just then.
+    GaveUp,
 }
 
 #[derive(Debug)]
@@ -252,6 +254,12 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
             format!("who had to pass {name}"),
             "nothing says which group the barrier is of",
             "the dictionary of the run",
+        ),
+        Question::GaveUp => (
+            format!("whether all came to {name}"),
+            "a process gave up waiting there at the time of an opening without it, and its record does not say whether its \
+             arrival was counted before",
+            "a run in which no process gives up at a barrier",
         ),
     };
     Doubt {

@@ -120,6 +120,10 @@ impl Publications {
     pub(crate) fn failed(&mut self, Step { slot, record }: &Step, found: &mut Found) {
         match record.op {
             Op::Release | Op::Barrier => {
+                if record.op == Op::Release {
+                    // As with writes below.
+                    self.objects[*slot].writes += record.accesses();
+                }
                 let process = &mut self.processes[record.ap.index()];
                 process.in_doubt_until = process.in_doubt_until.max(record.end());
                 for object in mem::take(&mut process.unpublished).into_keys() {

@@ -274,6 +274,22 @@ fn a_copy_of_two_versions() {
     refuted(Kind::FracturedCopy, run);
 }
 
+/// A release whose requester heard nothing may have been done at the owner.
+#[test]
+fn a_version_that_a_failed_release_may_have_made_is_not_accused() {
+    let mut run = section(0, X, 100, 0);
+    run.push(acquire(2, X, 200).version(1));
+    run.push(write(2, X, 210).version(1));
+    run.push(release(2, X, 220).failed());
+    run.push(read(1, X, 300).version(2));
+    let verdict = judge(&planted(run));
+    let unmade = verdict
+        .violations
+        .iter()
+        .any(|v| v.kind == Kind::UnmadeVersion);
+    assert!(!unmade, "{verdict:#?}");
+}
+
 #[test]
 fn a_version_that_nobody_made() {
     let mut run = section(0, X, 100, 0);
@@ -309,6 +325,30 @@ fn a_barrier_that_is_left_early() {
         barrier(2, 1, (late, late + 20)),
     ];
     refuted(Kind::BarrierLeftEarly, run);
+}
+
+/// It came, and gave up as the barrier opened.
+#[test]
+fn a_barrier_that_opens_as_a_participant_gives_up_is_undecided() {
+    let mut run = all_at(1, 100);
+    run.extend([barrier(0, 2, (200, 210)), barrier(1, 2, (200, 210))]);
+    run.push(barrier(2, 0, (190, 210)).failed());
+    let verdict = judge(&planted(run));
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+    let why = &verdict.doubts[0].why;
+    assert!(why.contains("arrival"), "{why}");
+}
+
+/// It gave up long before, and did not come again.
+#[test]
+fn a_barrier_that_opens_long_after_a_participant_gave_up() {
+    let mut run = all_at(1, 100);
+    run.push(barrier(2, 0, (190, 200)).failed());
+    let later = 200 + 1_000_000_000;
+    let passed = |ap| barrier(ap, 2, (later, later + 10));
+    run.extend([passed(0), passed(1)]);
+    refuted(Kind::BarrierMissed, run);
 }
 
 #[test]

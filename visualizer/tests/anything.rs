@@ -143,7 +143,7 @@ proptest! {
         which in 0usize..9,
         steps in prop::collection::vec((key(), prop::option::of((1u16..=200, 1u16..=60))), 0..24),
         size in (1u16..=200, 1u16..=60),
-        palette in prop::sample::select(Palette::ALL.to_vec()),
+        (_, palette) in prop::sample::select(Palette::ALL.to_vec()),
         ascii in any::<bool>(),
         lazy in any::<bool>(),
     ) {
@@ -155,7 +155,7 @@ proptest! {
         for (code, resized) in steps {
             state.key(KeyEvent::new(code, KeyModifiers::NONE));
             if let Some(size) = resized {
-                state.resize(size);
+                state.size = size;
             }
             draw(&state, theme);
             if !lazy {
@@ -176,7 +176,7 @@ fn every_small_size_is_drawn() {
         let mut state = support::after(&source, (80, 24), &keys);
         for width in (1..90).step_by(3) {
             for height in 1..30 {
-                state.resize((width, height));
+                state.size = (width, height);
                 draw(&state, Theme::default());
             }
         }

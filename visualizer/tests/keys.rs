@@ -39,7 +39,7 @@ fn digits_and_tab_choose_the_screen() {
 #[test]
 fn enter_drills_from_variable_to_process_and_escape_returns() {
     let source = support::finished();
-    let keys = [Action::Show(Screen::Variables), Action::Down, Action::Enter];
+    let keys = [Action::Show(Screen::Variables), Action::Enter];
     let mut state = after(&source, SIZE, &keys);
     assert_eq!(state.navigation.screen(), Screen::Histogram);
     assert_eq!(filter(&state).variables, [SUM]);
@@ -98,11 +98,7 @@ fn a_process_of_the_tree_opens_its_history_and_a_group_folds() {
 #[test]
 fn the_selection_stays_on_its_variable_when_the_order_changes() {
     let source = support::finished();
-    let mut state = after(
-        &source,
-        SIZE,
-        &[Action::Show(Screen::Variables), Action::Down],
-    );
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Variables)]);
     let selected = |s: &State| s.variables.rows()[s.variables.position()].id;
     assert_eq!(selected(&state), SUM);
     for _ in SortKey::ALL {
@@ -110,11 +106,11 @@ fn the_selection_stays_on_its_variable_when_the_order_changes() {
         answer(&mut state, &source);
         assert_eq!(selected(&state), SUM);
     }
-    assert_eq!(state.variables.sort(), SortKey::Name);
+    assert_eq!(state.variables.sort(), SortKey::Time);
     state.handle(Action::Reverse);
     answer(&mut state, &source);
     assert_eq!(selected(&state), SUM);
-    assert_eq!(state.variables.position(), 0);
+    assert_eq!(state.variables.position(), 1);
 }
 
 #[test]
@@ -127,18 +123,20 @@ fn variables_objects_and_operations_are_chosen() {
     assert!(filter(&state).variables.is_empty());
     assert_eq!(filter(&state).ops, Op::ALL[..4]);
     state.handle(Action::NextTarget);
+    assert_eq!(filter(&state).variables, [SUM]);
+    state.handle(Action::NextTarget);
     assert_eq!(filter(&state).variables, [GRID]);
     state.handle(Action::NextObject);
     assert_eq!(filter(&state).object, Some(0));
     state.handle(Action::PreviousObject);
     state.handle(Action::PreviousObject);
     assert_eq!(filter(&state).object, Some(7));
-    state.handle(Action::NextTarget);
+    state.handle(Action::PreviousTarget);
     assert_eq!(
         (filter(&state).variables, filter(&state).object),
         (vec![SUM], None)
     );
-    state.handle(Action::NextTarget);
+    state.handle(Action::PreviousTarget);
     assert!(filter(&state).variables.is_empty());
     state.handle(Action::Writes);
     assert_eq!(filter(&state).ops, [Op::Write]);
@@ -224,8 +222,8 @@ fn an_answer_to_an_old_question_is_not_shown() {
     state.handle(Action::NextTarget);
     assert!(state.charts.histogram().is_none());
     let run = dosmos_client::Run::of(std::sync::Arc::new(source), "");
-    let update = dosmos_visualizer::tui::answer_once(run, old);
-    state.apply(futures::executor::block_on(update));
+    let asked = dosmos_visualizer::tui::answer_once(run, old);
+    state.apply(futures::executor::block_on(asked).0);
     assert!(state.charts.histogram().is_none());
 }
 
@@ -342,4 +340,238 @@ fn a_click_selects_a_second_one_looks_closer_and_titles_sort() {
         (state.variables.sort(), state.variables.reverse()),
         (SortKey::Writes, false)
     );
+}
+
+#[test]
+fn the_header_counts_findings_on_every_view_and_leads_to_them() {
+    use dosmos_visualizer::state::Hit;
+    use dosmos_visualizer::view::hit;
+    for width in [80u16, 160] {
+        let mut state = after(&support::crowded_lock(), (width, 24), &[]);
+        let counted = state.analysis.levels().unwrap();
+        assert_eq!(counted.map(|(_, n)| n).iter().sum::<usize>(), 1);
+        let at = (0..width).find(|x| hit(&state, *x, 0) == Some(Hit::Screen(Screen::Findings)));
+        state.click(hit(&state, at.unwrap(), 0).unwrap());
+        assert_eq!(state.navigation.screen(), Screen::Findings);
+        // A part of the run without the lock: its findings are not those that the header counts.
+        state.handle(Action::ZoomIn);
+        assert_eq!(state.analysis.levels().unwrap(), counted);
+    }
+}
+
+#[test]
+fn back_from_a_finding_the_findings_are_those_of_before() {
+    let source = support::crowded_lock();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Findings)]);
+    let window = state.timeline.window();
+    state.handle(Action::Enter);
+    assert_ne!(
+        state.timeline.window(),
+        window,
+        "at the time of the finding"
+    );
+    state.handle(Action::Back);
+    assert_eq!(state.timeline.window(), window);
+    assert_eq!(state.analysis.findings().len(), 1);
+}
+
+#[test]
+fn a_finding_of_a_bad_group_leads_to_the_groups() {
+    let source = support::crowded_lock();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Findings)]);
+    let mut part = state.analysis.part().unwrap().clone();
+    let finding = &mut part.analysis.findings[0];
+    finding.kind = dosmos_analysis::Kind::BadGroup;
+    finding.variable = Some("residual".into());
+    finding.aps = vec!["ap2".into()];
+    state.take_found(dosmos_visualizer::state::Found {
+        scope: None,
+        result: Ok(Box::new(part)),
+        variables: Vec::new(),
+    });
+    state.handle(Action::Enter);
+    assert_eq!(state.navigation.screen(), Screen::Groups);
+    assert_eq!(state.analysis.processes().selected(), 2);
+    let matrix = &state.analysis.part().unwrap().analysis.groups;
+    let first = matrix.by_use()[state.analysis.column()];
+    assert_eq!(matrix.variables[first].name, "residual");
+}
+
+#[test]
+fn the_cursor_tells_what_is_under_it_and_events_are_stepped_through() {
+    use dosmos_visualizer::state::WaitedFor;
+    let source = support::crowded_lock();
+    let keys = [
+        Action::Show(Screen::VariableHistory),
+        Action::ZoomIn,
+        Action::ZoomIn,
+        Action::ZoomIn,
+        Action::ZoomIn,
+        Action::Acquires,
+        Action::NextEvent,
+        Action::NextEvent,
+    ];
+    let mut state = after(&source, SIZE, &keys);
+    assert_eq!(state.target().variable, Some(SUM));
+    let first = *state.event().unwrap();
+    assert_eq!(state.timeline.cursor(), Some(first.start));
+    let (of, detail) = *state.charts.detail().unwrap();
+    assert_eq!((of.start, of.ap), (first.start, first.ap));
+    let record = detail.record.unwrap();
+    assert_eq!((record.start, record.op), (first.start, Op::Acquire));
+    // Sections go round: the one before is that of the process before.
+    let before = dosmos_proto::ApId((first.ap.0 + 3) % 4);
+    match detail.waited_for {
+        Some(WaitedFor::Holder { ap, .. }) => assert_eq!(ap, before),
+        other => panic!("{other:?}"),
+    }
+    state.handle(Action::NextEvent);
+    assert!(state.event().unwrap().start > first.start);
+    state.handle(Action::PreviousEvent);
+    assert_eq!(*state.event().unwrap(), first);
+    // No event beyond the last one; the cursor stays.
+    (0..1_000).for_each(|_| state.handle(Action::NextEvent));
+    assert!(state.output.message().unwrap().text.contains("no later"));
+    assert!(state.timeline.cursor().is_some());
+}
+
+#[test]
+fn each_view_has_a_filter_of_its_own() {
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Variables)]);
+    state.command("filter grid");
+    answer(&mut state, &source);
+    assert_eq!(state.variables.page().matched, 1);
+    state.handle(Action::Show(Screen::ProcessHistory));
+    answer(&mut state, &source);
+    let lanes = state.charts.lanes().len();
+    state.command("filter !grid");
+    assert!(state.charts.lanes().len() < lanes);
+    state.handle(Action::Show(Screen::Variables));
+    answer(&mut state, &source);
+    assert_eq!(state.filter().unwrap().typed(), "grid");
+    assert_eq!(state.variables.page().matched, 1);
+    state.handle(Action::Show(Screen::Overview));
+    assert!(state.filter().is_none() && state.tree.rows().len() > 4);
+}
+
+#[test]
+fn keys_below_the_help_do_nothing_and_it_is_searched() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let mut state = after(&support::finished(), SIZE, &[Action::Help]);
+    let place = state.tree.rows().position();
+    state.handle(Action::Down);
+    state.handle(Action::Pause);
+    assert!(state.help.is_some() && !state.paused);
+    assert_eq!(state.tree.rows().position(), place);
+    let press = |state: &mut State, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
+    "/quit"
+        .chars()
+        .for_each(|c| press(&mut state, KeyCode::Char(c)));
+    assert!(!state.leaving.is_done(), "typed, not pressed");
+    let lines = |state: &State| {
+        let help = state.help.as_ref().unwrap();
+        help.lines(Screen::Overview, &state.keymap, SIZE).len()
+    };
+    let found = lines(&state);
+    press(&mut state, KeyCode::Esc);
+    assert!(found < lines(&state));
+    press(&mut state, KeyCode::Char('q'));
+    assert!(
+        state.help.is_none() && !state.leaving.is_done(),
+        "q closes it"
+    );
+}
+
+#[test]
+fn quitting_asks_first_where_it_ends_the_program() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let press = |state: &mut State, c| {
+        state.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE));
+    };
+    let mut state = after(&support::live(Nanos(90_000_000)), SIZE, &[]);
+    state.leaving.ends(Some("sor".into()));
+    press(&mut state, 'q');
+    assert!(!state.leaving.is_done() && state.leaving.asks() == Some("sor"));
+    press(&mut state, 'n');
+    assert!(!state.leaving.is_done() && state.leaving.asks().is_none());
+    press(&mut state, 'q');
+    press(&mut state, 'y');
+    assert!(state.leaving.is_done());
+    let mut state = after(&support::live(Nanos(90_000_000)), SIZE, &[]);
+    state.leaving.ends(Some("sor".into()));
+    state.finish("run finished");
+    press(&mut state, 'q');
+    assert!(state.leaving.is_done(), "nothing is ended any more");
+}
+
+#[test]
+fn tables_scroll_to_the_columns_that_do_not_fit() {
+    use dosmos_visualizer::state::Hit;
+    use dosmos_visualizer::view::hit;
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Variables)]);
+    let sorts = |state: &State| {
+        let body = (0..24).find(|y| matches!(hit(state, 1, *y), Some(Hit::Column(_))));
+        (0..80).any(|x| hit(state, x, body.unwrap()) == Some(Hit::Column(SortKey::Copies)))
+    };
+    assert!(!sorts(&state), "COPIES does not fit");
+    (0..8).for_each(|_| state.handle(Action::Later));
+    assert!(sorts(&state));
+    (0..100).for_each(|_| state.handle(Action::Later));
+    (0..4).for_each(|_| state.handle(Action::Earlier));
+    assert_eq!(
+        state.scrolled.of(Screen::Variables),
+        12,
+        "the last column stays in sight"
+    );
+    assert_eq!(state.scrolled.of(Screen::Overview), 0);
+}
+
+#[test]
+fn drawing_the_pointer_over_a_chart_zooms_to_it() {
+    use dosmos_visualizer::view::hit;
+    let source = support::finished();
+    let mut state = after(&source, SIZE, &[Action::Show(Screen::Histogram)]);
+    let whole = state.timeline.window();
+    state.click(hit(&state, 20, 10).unwrap());
+    state.release();
+    assert_eq!(state.timeline.window(), whole, "a click only points");
+    let scale = state.scale();
+    state.click(hit(&state, 20, 10).unwrap());
+    state.drag(hit(&state, 50, 12).unwrap());
+    state.release();
+    let shown = state.timeline.window().resolve(state.data.extent());
+    assert_eq!(shown.length(), Nanos(30 * scale.per_column.0));
+    // The wheel goes in small steps, in and out again.
+    let at = hit(&state, 40, 10);
+    state.wheel(true, at);
+    let closer = state
+        .timeline
+        .window()
+        .resolve(state.data.extent())
+        .length();
+    assert_eq!(closer, Nanos(shown.length().0 * 4 / 5));
+}
+
+#[test]
+fn the_patch_of_a_finding_is_copied() {
+    use dosmos_visualizer::state::Effect;
+    let source = support::crowded_lock();
+    let mut state = after(
+        &source,
+        SIZE,
+        &[Action::Show(Screen::Findings), Action::CopyPatch],
+    );
+    assert!(state.output.message().unwrap().bad, "it has none");
+    let mut part = state.analysis.part().unwrap().clone();
+    part.analysis.findings[0].patch = Some("+ policy = \"update\"".into());
+    state.take_found(dosmos_visualizer::state::Found {
+        scope: None,
+        result: Ok(Box::new(part)),
+        variables: Vec::new(),
+    });
+    state.handle(Action::CopyPatch);
+    let copied = Effect::Copy("+ policy = \"update\"".into());
+    assert_eq!(state.output.take_effects(), [copied]);
 }

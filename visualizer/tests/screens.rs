@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent};
 use dosmos_testkit::Memory;
+use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
 use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};
@@ -37,10 +38,13 @@ fn picture(state: &State, theme: Theme) -> String {
         for x in 0..state.size.0 {
             let cell = &buffer[(x, y)];
             text.push_str(cell.symbol());
-            colours.push(match cell.fg {
-                Color::Green => 'g',
-                Color::Yellow => 'y',
-                Color::Red => 'r',
+            let green = COLOUR.origin(Origin::Local).fg;
+            let yellow = COLOUR.origin(Origin::Intra).fg;
+            let red = COLOUR.origin(Origin::Inter).fg;
+            colours.push(match Some(cell.fg).filter(|_| cell.fg != Color::Reset) {
+                Some(c) if Some(c) == green => 'g',
+                Some(c) if Some(c) == yellow => 'y',
+                Some(c) if Some(c) == red => 'r',
                 _ if cell.modifier.contains(Modifier::REVERSED) => '#',
                 _ if cell.modifier.contains(Modifier::UNDERLINED) => '_',
                 _ => ' ',
@@ -134,6 +138,7 @@ fn variables_on_a_wide_terminal() {
 fn histogram() {
     let keys = [
         Action::Show(Screen::Variables),
+        Action::Down,
         Action::Enter,
         Action::Reads,
     ];
@@ -155,9 +160,6 @@ fn histogram_zoomed_on_a_wide_terminal() {
 
 fn zoomed_history(screen: Screen) -> Vec<Action> {
     let mut keys = vec![Action::Show(screen)];
-    if screen == Screen::VariableHistory {
-        keys.push(Action::PreviousTarget);
-    }
     keys.extend([Action::ZoomIn; 5]);
     keys
 }
@@ -228,7 +230,7 @@ fn a_filter_being_typed_and_a_command_being_completed() {
     answer(&mut state, &source);
     insta::assert_snapshot!("filter_typed", picture(&state, COLOUR));
     press(&mut state, KeyCode::Esc);
-    assert!(state.filter.is_none(), "Esc gives the old one back");
+    assert!(state.filter().is_none(), "Esc gives the old one back");
     for c in ":record op=".chars() {
         press(&mut state, KeyCode::Char(c));
     }
@@ -267,7 +269,7 @@ fn only_ascii_characters_in_ascii_mode() {
 #[test]
 fn without_colours() {
     let source = support::finished();
-    let keys = [Action::Show(Screen::Variables), Action::Enter];
+    let keys = [Action::Show(Screen::Variables), Action::Down, Action::Enter];
     insta::assert_snapshot!(picture(&after(&source, SMALL, &keys), PLAIN));
     let keys = zoomed_history(Screen::VariableHistory);
     insta::assert_snapshot!(picture(&after(&source, SMALL, &keys), PLAIN));
@@ -279,10 +281,10 @@ fn without_colours() {
 fn help() {
     let mut state = after(&support::finished(), SMALL, &[Action::Help]);
     insta::assert_snapshot!(picture(&state, COLOUR));
-    state.handle(Action::Help);
-    insta::assert_snapshot!("help_commands", picture(&state, COLOUR));
     state.handle(Action::Back);
     assert!(state.help.is_none());
+    state.command("help");
+    insta::assert_snapshot!("help_commands", picture(&state, COLOUR));
 }
 
 #[test]

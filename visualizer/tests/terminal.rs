@@ -77,6 +77,11 @@ impl User {
         self.keys.send(Ok(Event::Key(key))).unwrap();
     }
 
+    fn enter(&self) {
+        let key = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        self.keys.send(Ok(Event::Key(key))).unwrap();
+    }
+
     /// Waits until the screen has `text` on it.
     async fn sees(&mut self, text: &str) {
         let seen = self.screen.wait_for(|s| s.contains(text));
@@ -126,9 +131,13 @@ async fn keys_change_the_screen_and_q_ends() {
         user.press('4');
         user.sees("waiting for lock").await;
         user.press('?');
-        user.sees("? commands").await;
-        user.press('?');
+        user.sees("This view: Variable history").await;
+        user.press('/');
+        user.press(':');
+        user.press('r');
+        user.press('e');
         user.sees(":record").await;
+        user.enter();
         user.press('?');
         user.press('p');
         user.sees("PAUSED").await;

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 use dosmos_client::{Scope, Target};
+
+use crate::complete;
 
 /// Options that choose the run to read.
 #[derive(Clone, Debug, Default, Args)]
@@ -43,11 +46,11 @@ pub enum Format {
 /// Options that choose records.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SelectArgs {
-    /// Only these variables; NAME[INDEX] is one object
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only these variables: names or patterns (`*`, `?`, or a regular expression after `re:`); NAME[INDEX] is one object
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = ArgValueCandidates::new(complete::variables))]
     pub(crate) var: Vec<String>,
-    /// Only accesses by these application processes
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only accesses by these application processes: names or patterns, as for --var
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = ArgValueCandidates::new(complete::processes))]
     pub(crate) ap: Vec<String>,
     /// Only these operations: read, write, acquire, release, barrier
     #[arg(long, value_name = "OPERATION", value_delimiter = ',')]

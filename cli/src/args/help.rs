@@ -51,9 +51,18 @@ Examples:
   dosmos query histogram --var grid --from +1s --to +2s --buckets 50
   dosmos query events --var 'grid[3]' --op write --limit 20 --format json
 
-Times in tables have their unit; in JSON and in columns named _ns they are nanoseconds.
-What an answer lacks is printed on standard error, and in JSON under the key completeness.
+Names of variables and processes may be patterns: * for any text, ? for one character, re: before a regular expression.
+Times in tables have their unit; in JSON, and in CSV in columns named _ns, they are nanoseconds.
+What is missing from an answer is printed on standard error, and in JSON under the key completeness.
 Exit status: 0, or 2 if the run cannot be read.";
+
+pub(crate) const RUNS: &str = "\
+Examples:
+  dosmos runs
+  dosmos runs --prune --keep 10 --older-than 7d
+  dosmos runs /shared/runs --format json
+
+Exit status: 0, 1 if the question of --prune was not answered with yes, or 2 if the folder cannot be read.";
 
 pub(crate) const CHECK: &str = "\
 Examples:
@@ -83,8 +92,9 @@ Example:
 Exit status: 0, or 2 if a run cannot be read.";
 
 pub(crate) const REPORT: &str = "\
-Example:
+Examples:
   dosmos report --run-dir dosmos-run/latest -o report.html
+  dosmos report --format markdown
 
 The page is one file without scripts, fonts or links to other hosts. Exit status: 0, or 2 if it cannot be written.";
 
@@ -94,7 +104,7 @@ Examples:
   dosmos export --format csv --var grid --accesses -o grid.csv
   dosmos export --format jsonl -o - | gzip > run.jsonl.gz
 
-A run that is still recorded cannot be exported. Exit status: 0, or 2 if the file cannot be written.";
+A run that is still being recorded cannot be exported. Exit status: 0, or 2 if the file cannot be written.";
 
 pub(crate) const IMPORT: &str = "\
 Example:
@@ -213,7 +223,14 @@ pub(crate) const COMPLETIONS: &str = "\
 Example:
   dosmos completions bash > ~/.local/share/bash-completion/completions/dosmos
 
+The names behind --var and --ap are those of the run that the command line names, or of the latest one.
 Exit status: 0, or 2 if the shell is not known.";
+
+pub(crate) const MAN: &str = "\
+Example:
+  dosmos man ~/.local/share/man/man1
+
+Exit status: 0, or 2 if the folder cannot be written.";
 
 pub(crate) const APP: &str = "\
 Examples:

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 
 use super::common::{Format, SourceArgs};
+use crate::complete;
 
 /// The models. All but `inputs` and `predict` read a JSON document and need no trace.
 #[derive(Debug, Subcommand)]
@@ -65,7 +67,7 @@ pub(crate) struct InputsArgs {
     #[arg(long = "for", value_enum, default_value = "all", value_name = "MODEL")]
     pub(crate) wanted: InputsFor,
     /// With --for fit: application process whose references to use [default: the first]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::processes))]
     pub(crate) process: Option<String>,
 }
 

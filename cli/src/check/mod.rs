@@ -14,6 +14,7 @@ mod show;
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use dosmos_client::{Analysed, Run, network_here, read_thresholds, time_range};
 
 use crate::args::{CheckArgs, Format};
@@ -26,6 +27,12 @@ pub(crate) use fail_on::FailOn;
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let thresholds = read_thresholds(args.thresholds.as_deref())?;
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    if args.network.is_some() && (args.from.is_some() || args.to.is_some()) {
+        bail!(
+            "--network has no effect with --from or --to: gains in a part of a run are estimated from the costs of its \
+             accesses; leave one of them out"
+        );
+    }
     let network = network_here(args.network.as_deref())?;
     let run = Run::open(&args.sources.target()).await?;
     let range = match (args.from.as_deref(), args.to.as_deref()) {

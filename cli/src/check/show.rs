@@ -1,13 +1,12 @@
 //! Findings as text: a table, then for each finding the advice, the evidence and the change of the cluster file.
 
 use dosmos_analysis::{Finding, GainFrom};
-use dosmos_client::Launch;
-use serde_json::Value;
+use dosmos_client::{Launch, evidence};
 
 use super::answer::{Answer, Judged};
 use super::baseline::Change;
 use crate::args::Format;
-use crate::output::Table;
+use crate::output::{Cell, Table};
 
 /// One row per finding.
 pub(super) fn table(answer: &Answer<'_>) -> Table {
@@ -20,15 +19,15 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
     for judged in &answer.findings {
         let f = judged.finding;
         let mut cells = vec![
-            percent(f.severity),
-            gain(f).unwrap_or("-".to_owned()),
-            f.kind.to_string(),
-            f.target(),
-            f.aps.join(" "),
-            percent(f.completeness),
+            Cell::share(f.severity),
+            gain(f).into(),
+            f.kind.name().into(),
+            f.target().into(),
+            f.aps.join(" ").into(),
+            Cell::share(f.completeness),
         ];
         if against_baseline {
-            cells.push(change(judged.change).to_owned());
+            cells.push(change(judged.change).into());
         }
         table.row(cells);
     }
@@ -89,10 +88,10 @@ fn in_words(judged: &Judged<'_>) -> String {
         }
         (None, _) => {}
     }
-    let full = |v: &Value| v.as_array().is_none_or(|items| !items.is_empty());
-    let evidence = f.evidence.iter().filter(|(_, v)| full(v));
-    let evidence: Vec<String> = evidence.map(|(k, v)| said(k, v)).collect();
-    text += &format!("  evidence  {}\n", evidence.join(", "));
+    for (i, (name, value)) in evidence(f).into_iter().enumerate() {
+        let head = if i == 0 { "evidence" } else { "" };
+        text += &format!("  {head:10}{name}: {value}\n");
+    }
     for (i, line) in f.patch.iter().flat_map(|p| p.lines()).enumerate() {
         let head = if i == 0 { "patch" } else { "" };
         text += &format!("  {head:10}{line}\n");
@@ -100,51 +99,12 @@ fn in_words(judged: &Judged<'_>) -> String {
     text
 }
 
-/// A number of the evidence; times in milliseconds.
-fn said(key: &str, value: &Value) -> String {
-    let name = |key: &str| key.replace('_', " ");
-    match (key.strip_suffix("_ns"), value) {
-        (Some(key), Value::Number(n)) => {
-            let ns = n.as_f64().unwrap_or(0.0);
-            format!("{} {:.3} ms", name(key), ns / 1e6)
-        }
-        (Some(key), Value::Object(map)) => {
-            let each: Vec<String> = map
-                .iter()
-                .map(|(k, v)| said(&format!("{k}_ns"), v))
-                .collect();
-            format!("{}: {}", name(key), each.join("; "))
-        }
-        (_, Value::Number(n)) if n.is_f64() => {
-            format!("{} {:.2}", name(key), n.as_f64().unwrap_or(0.0))
-        }
-        (_, Value::String(text)) => format!("{} {text}", name(key)),
-        (_, Value::Array(items)) => {
-            let each: Vec<String> = items.iter().map(plain).collect();
-            format!("{}: {}", name(key), each.join("; "))
-        }
-        (_, other) => format!("{} {other}", name(key)),
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(map) => {
-            let each: Vec<String> = map.values().map(plain).collect();
-            each.join(" ")
-        }
-        Value::Number(n) if n.is_f64() => format!("{:.3}", n.as_f64().unwrap_or(0.0)),
-        other => other.to_string(),
-    }
-}
-
 /// The projected gain; `~` marks an estimate without a model.
-fn gain(finding: &Finding) -> Option<String> {
-    let gain = percent(finding.predicted_gain?);
+fn gain(finding: &Finding) -> Option<Cell> {
+    let gain = finding.predicted_gain?;
     Some(match finding.gain_from {
-        Some(GainFrom::Model) => gain,
-        _ => format!("~{gain}"),
+        Some(GainFrom::Model) => Cell::share(gain),
+        _ => Cell::two(format!("~{}", percent(gain)), gain.to_string()),
     })
 }
 

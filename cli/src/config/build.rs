@@ -8,6 +8,7 @@ use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
+use dosmos_trace::pattern::Pattern;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
@@ -379,6 +380,11 @@ impl Builder {
         }
         if r.buffer_bytes.is_some_and(|b| b < 1 << 20) {
             self.error("recording: buffer_bytes is below 1 MiB (1048576)");
+        }
+        for text in r.variables.iter().chain(&r.processes) {
+            if let Err(e) = Pattern::parse(text) {
+                self.error(format!("recording: {e}"));
+            }
         }
         let default = Recording::default();
         Recording {

@@ -224,6 +224,8 @@ fn links_addresses_and_recording_are_checked() {
     );
     let e = with("[recording]\nsample_one_in = 0\n");
     assert!(e.contains("sample_one_in must be at least 1"), "{e}");
+    let e = with("[recording]\nvariables = [\"re:a(\"]\n");
+    assert!(e.contains("\"a(\" is not a regular expression"), "{e}");
     let e = with("[recording]\nmode = \"some\"\n");
     assert!(e.contains("some") && e.contains("off"), "{e}");
     let e = with("[[variable]]\nname = \"x\"\nowners = [\"mp9\"]\n");

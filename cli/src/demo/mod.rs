@@ -17,11 +17,11 @@ use dosmos_proto::Nanos;
 use dosmos_trace::query::{MetaQuery, TraceSource};
 use dosmos_visualizer::tui::{self, Options};
 
-use crate::args::{DemoArgs, Format, ScreenArgs};
+use crate::args::{DemoArgs, Format};
 use crate::config::Cluster;
 use crate::launch::{AppOutcome, RunDir, Running};
-use crate::output::{self, Table};
-use crate::query::totals;
+use crate::output::{self, Cell, Table};
+use crate::query::{share, totals};
 use crate::top;
 use crate::up::Signals;
 
@@ -52,6 +52,25 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     });
     // Invalid arguments are reported before anything starts.
     app.check(&args.args)?;
+    if args.headless
+        && let Some(option) = args.screen.given()
+    {
+        bail!(
+            "{option} has no effect with --headless, which shows no screen; leave one of them out"
+        );
+    }
+    if args.seconds.is_some() && !takes_seconds(app, &args.args) {
+        bail!(
+            "--seconds has no effect on {}: it takes no --seconds, or they are among its arguments; \
+             `dosmos app {} --help` lists them",
+            app.name,
+            app.name
+        );
+    }
+    let screen = match args.headless {
+        true => None,
+        false => Some(top::options(&args.screen)?),
+    };
     let run_dir = RunDir::create(args.run_dir, "demo")?;
     let file = run_dir.path().join("cluster.toml");
     std::fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -74,10 +93,8 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
             .map(|e| Arc::new(RemoteSource::named(e.name.clone(), running.book.clone())) as _)
             .collect(),
     ));
-    let ended = if args.headless {
-        headless(&mut running, &command, &*source, signals).await
-    } else {
-        let ended = in_terminal(&mut running, &command, source, app.name, &args.screen).await;
+    let ended = if let Some(screen) = screen {
+        let ended = in_terminal(&mut running, &command, source, app.name, screen).await;
         if let Ok(outcome) = &ended {
             outcome.incidents.iter().for_each(|i| output::note(i));
             if outcome.failures.is_empty() {
@@ -85,6 +102,8 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
             }
         }
         ended
+    } else {
+        headless(&mut running, &command, &*source, signals).await
     };
     running.stop().await;
     let failures = ended?.failures;
@@ -102,6 +121,13 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Whether the program takes a time beside these arguments.
+fn takes_seconds(app: &App, args: &[String]) -> bool {
+    let more = args.iter().cloned();
+    let more = more.chain(["--seconds".to_owned(), "1".to_owned()]);
+    app.accepts(&more.collect::<Vec<_>>())
 }
 
 /// The program's arguments, and a time and a picture if it knows these and nothing is said about them.
@@ -143,7 +169,7 @@ async fn in_terminal(
     command: &[String],
     source: Arc<Fused>,
     app: &str,
-    screen: &ScreenArgs,
+    screen: Options,
 ) -> anyhow::Result<AppOutcome> {
     let (tell, finished) = tokio::sync::oneshot::channel::<String>();
     let options = Options {
@@ -155,7 +181,8 @@ async fn in_terminal(
                 Err(_) => std::future::pending().await,
             }
         })),
-        ..top::options(screen)
+        ask_before: Some(format!("{app} and its cluster")),
+        ..screen
     };
     let terminal = tui::run(Run::of(source, ""), options);
     let program = async {
@@ -210,27 +237,33 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         t.event_managers().len(),
     );
     let mut table = Table::new(&[
-        "variable", "reads", "cached", "intra", "inter", "writes", "intra", "inter", "acquires",
-        "delayed",
+        "variable", "time", "share", "reads", "cached", "intra", "inter", "writes", "intra",
+        "inter", "acquires", "delayed",
     ]);
-    for v in &catalog.variables {
-        let Some(total) = totals.get(&v.id()) else {
-            continue;
-        };
+    let mut used: Vec<_> = catalog.variables.iter().collect();
+    used.retain(|v| totals.contains_key(&v.id()));
+    used.sort_by_key(|v| std::cmp::Reverse(totals[&v.id()].sums.times.total()));
+    for v in used {
+        let total = &totals[&v.id()];
         let (intra, inter) = (&total.by_origin.intra, &total.by_origin.inter);
         let numbers = [
             total.reads(),
-            total.on_copies,
+            total.sums.reads_on_copies,
             intra.reads,
             inter.reads,
-            total.counts.writes,
+            total.sums.counts.writes,
             intra.writes,
             inter.writes,
-            total.counts.acquires,
-            total.delayed,
+            total.sums.counts.acquires,
+            total.sums.delayed,
         ];
-        table
-            .row(std::iter::once(v.spec().name().to_owned()).chain(numbers.map(|n| n.to_string())));
+        let time = total.sums.times.total();
+        let first = [
+            Cell::from(v.spec().name()),
+            time.into(),
+            share(time, catalog.process_time()),
+        ];
+        table.row(first.into_iter().chain(numbers.map(Cell::from)));
     }
     text += &table.render(Format::Table);
     let stored: u64 = status.event_managers.iter().map(|e| e.records).sum();

@@ -16,10 +16,15 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
     let thresholds = read_thresholds(args.thresholds.as_deref())?;
     let (first, first_launch) = read(&args.first, &thresholds).await?;
     let (second, second_launch) = read(&args.second, &thresholds).await?;
-    let comparison: Comparison = compare(
+    let mut comparison: Comparison = compare(
         (first.phases, &first.analysed.analysis),
         (second.phases, &second.analysed.analysis),
     );
+    let programs = different_programs(&first_launch, &second_launch);
+    comparison.warnings.extend(programs);
+    for warning in &comparison.warnings {
+        output::note(&format!("warning: {warning}"));
+    }
     match args.format {
         Format::Json => {
             let mut json = serde_json::to_value(&comparison)?;
@@ -27,7 +32,9 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
             json["second"]["run"] = serde_json::to_value(second_launch.metadata())?;
             output::text(&(serde_json::to_string_pretty(&json)? + "\n"));
         }
-        Format::Csv => output::text(&show::totals(&comparison).render(Format::Csv)),
+        Format::Csv => {
+            output::text(&show::accesses(&comparison.matched).render(Format::Csv));
+        }
         Format::Table => {
             for (which, launch) in [("first", &first_launch), ("second", &second_launch)] {
                 output::text(&format!("{which:8}{}\n", launch.line()));
@@ -48,4 +55,10 @@ async fn read(name: &str, thresholds: &Thresholds) -> anyhow::Result<(Phased, La
         output::note(&format!("{name} is incomplete: {line}"));
     }
     Ok((phased, launch))
+}
+
+/// Says so if the two runs are known to be of different programs.
+fn different_programs(first: &Launch, second: &Launch) -> Option<String> {
+    let (a, b) = (first.program()?, second.program()?);
+    (a != b).then(|| format!("the runs are of different programs: {a} and {b}"))
 }

@@ -1,9 +1,11 @@
 //! The event managers of a run. One that ends is started again: its store has everything that it acknowledged, and
-//! its memory processes send the rest again. One that ends again and again is given up; then the run goes on without it,
-//! and is incomplete.
+//! its memory processes send the rest again. One that ends again and again is given up, and its memory processes are told;
+//! then the run goes on without it, and is incomplete.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use dosmos_proto::AddressBook;
 
 use super::child::Child;
 use super::run_dir::RunDir;
@@ -20,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct EventManagers {
     cluster_file: PathBuf,
     run_dir: RunDir,
+    book: AddressBook,
     all: Vec<EventManager>,
 }
 
@@ -39,10 +42,11 @@ enum State {
 }
 
 impl EventManagers {
-    pub(super) fn none(cluster_file: PathBuf, run_dir: RunDir) -> Self {
+    pub(super) fn none(cluster_file: PathBuf, run_dir: RunDir, book: AddressBook) -> Self {
         Self {
             cluster_file,
             run_dir,
+            book,
             all: Vec::new(),
         }
     }
@@ -99,6 +103,10 @@ impl EventManagers {
         let mut said = Vec::new();
         for emp in &mut self.all {
             said.extend(emp.look_after(&self.cluster_file, &self.run_dir)?);
+            if matches!(emp.state, State::GivenUp) && !self.book.is_given_up(&emp.name) {
+                // Who is not told waits longer.
+                let _ = self.book.give_up(&emp.name);
+            }
         }
         Ok(said)
     }

@@ -14,6 +14,7 @@
 
 mod child;
 mod event_managers;
+mod failures;
 mod metadata;
 mod run_dir;
 mod running;

@@ -133,14 +133,22 @@ impl RunDir {
             .join("\n")
     }
 
-    /// What a process said at its end: its last line that begins as an error does, else its last; none
-    /// if it printed nothing.
+    /// What a process said at its end: its last line that begins as an error does, without that beginning, else its last;
+    /// none if it printed nothing.
     pub fn last_words(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
-        let mut lines = text.lines().rev().map(str::trim).filter(|l| !l.is_empty());
+        // What a Rust program that panics prints behind its message.
+        let is_hint = |l: &&str| l.starts_with("note: run with `RUST_BACKTRACE");
+        let lines = text.lines().rev().map(str::trim);
+        let mut lines = lines.filter(|l| !l.is_empty() && !is_hint(l));
         let last = lines.clone().next()?;
-        let is_error = |l: &&str| l.starts_with("dosmos: ") || l.starts_with("error: ");
-        Some(lines.find(is_error).unwrap_or(last).to_owned())
+        // The last: what a Rust program prints whose `main` returns an error.
+        let error = |l| {
+            ["dosmos: ", "error: ", "Error: "]
+                .iter()
+                .find_map(|begin| str::strip_prefix(l, begin))
+        };
+        Some(lines.find_map(error).unwrap_or(last).to_owned())
     }
 }
 
@@ -186,6 +194,29 @@ mod tests {
         drop(second);
         let refused = create().unwrap_err().to_string();
         assert!(refused.contains("holds an earlier run"), "{refused}");
+    }
+
+    #[test]
+    fn the_last_words_of_a_process_are_its_error_or_its_last_line() {
+        let place = tempfile::tempdir().unwrap();
+        let run = RunDir::create(Some(place.path().join("run")), "test").unwrap();
+        let says = |name: &str, text: &str| {
+            std::fs::write(run.log_path(name), text).unwrap();
+            run.last_words(name)
+        };
+        for (log, words) in [
+            ("step 1\nError: x[0] is lost\n", Some("x[0] is lost")),
+            ("dosmos: no such program\nbye\n", Some("no such program")),
+            (
+                "thread 'main' panicked at src/main.rs:4:5:\nno luck\nnote: run with `RUST_BACKTRACE=1` environment \
+                 variable to display a backtrace\n",
+                Some("no luck"),
+            ),
+            ("step 1\n\nstep 2\n\n", Some("step 2")),
+            ("\n", None),
+        ] {
+            assert_eq!(says("ap0", log).as_deref(), words, "{log}");
+        }
     }
 
     #[test]

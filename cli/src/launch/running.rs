@@ -1,6 +1,6 @@
 //! A cluster that runs on this machine: starting it, running a program on it, ending it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -8,9 +8,11 @@ use anyhow::{Context, anyhow, bail};
 use dosmos_proto::wire::FlushRequest;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, transport};
+use futures::future::join_all;
 
 use super::child::Child;
 use super::event_managers::EventManagers;
+use super::failures::{self, Failure};
 use super::metadata::Metadata;
 use super::run_dir::RunDir;
 use crate::config::Cluster;
@@ -18,7 +20,8 @@ use crate::output;
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
-/// How long they may take to end before they are killed.
+/// How long they may say nothing while they end before they are killed: one that waits for its records to be stored says how
+/// far it is.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long the others may go on after one application process failed: they usually fail of that.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -42,7 +45,7 @@ pub struct Running {
 /// How a program's processes ended.
 #[derive(Debug)]
 pub struct AppOutcome {
-    /// What went wrong, one line per process that failed.
+    /// What went wrong: the processes that failed by themselves first, then those that failed because of them.
     pub failures: Vec<String>,
     /// What happened to event managers, none of which fails a program.
     pub incidents: Vec<String>,
@@ -60,9 +63,9 @@ impl Running {
     ) -> anyhow::Result<Self> {
         let book = cluster.address_book(Some(run_dir.path()));
         let mut running = Self {
-            book,
             metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
-            emps: EventManagers::none(cluster_file.to_owned(), run_dir.clone()),
+            emps: EventManagers::none(cluster_file.to_owned(), run_dir.clone(), book.clone()),
+            book,
             mps: Vec::new(),
             apps: Vec::new(),
             run_dir,
@@ -146,7 +149,7 @@ impl Running {
             return Err(e);
         }
         self.metadata.program_runs();
-        let (mut failures, mut incidents) = (Vec::new(), Vec::new());
+        let (mut failures, mut stopped, mut incidents) = (Vec::new(), Vec::new(), Vec::new());
         let mut failed_at: Option<tokio::time::Instant> = None;
         while !self.apps.is_empty() {
             for said in self.look_after()? {
@@ -167,18 +170,18 @@ impl Running {
                     Some(status) => {
                         app.finish().await;
                         let words = self.run_dir.last_words(&app.name);
-                        let words = words.as_deref().unwrap_or("it printed nothing");
-                        let words = words.strip_prefix("dosmos: ").unwrap_or(words);
-                        failures.push(format!("{} failed ({status}): {words}", app.name));
+                        failures.push(Failure {
+                            name: app.name.clone(),
+                            status: status.to_string(),
+                            words: words.unwrap_or_else(|| "it printed nothing".to_owned()),
+                        });
                         failed_at.get_or_insert_with(tokio::time::Instant::now);
                     }
                 }
             }
             self.apps = left;
             if failed_at.is_some_and(|t| t.elapsed() > AFTER_FAILURE) {
-                for app in &self.apps {
-                    failures.push(format!("{} was stopped", app.name));
-                }
+                stopped.extend(self.apps.iter().map(|app| app.name.clone()));
                 self.end_app().await;
                 break;
             }
@@ -186,7 +189,7 @@ impl Running {
         }
         self.metadata.ended();
         Ok(AppOutcome {
-            failures,
+            failures: failures::lines(&failures, &stopped),
             incidents,
         })
     }
@@ -216,7 +219,7 @@ impl Running {
 
     /// Ends what still runs of the program.
     async fn end_app(&mut self) {
-        let ended = end_all(&mut self.apps).await;
+        let ended = end_all(&mut self.apps, &self.run_dir).await;
         for (name, status) in ended {
             self.metadata.rank_ended(&name, status);
         }
@@ -231,7 +234,7 @@ impl Running {
         // Whoever does not come back in time has its loss counted by its memory processes.
         let _ = tokio::time::timeout(GRACE, self.wait_for_event_managers()).await;
         let emps = &mut self.emps;
-        let ending = end_all(&mut self.mps);
+        let ending = end_all(&mut self.mps, &self.run_dir);
         tokio::pin!(ending);
         loop {
             tokio::select! {
@@ -269,7 +272,7 @@ impl Running {
     /// Ends everything that still runs.
     pub async fn stop(mut self) {
         self.stop_memory().await;
-        end_all(&mut self.emps.into_children()).await;
+        end_all(&mut self.emps.into_children(), &self.run_dir).await;
     }
 }
 
@@ -301,18 +304,30 @@ async fn answers(book: &AddressBook, name: &str) -> bool {
     }
 }
 
+/// Waits until it has ended, or has said nothing for too long.
+async fn finish_unless_silent(child: &mut Child, log: PathBuf) {
+    let said = || log.metadata().map_or(0, |m| m.len());
+    let mut before = said();
+    while tokio::time::timeout(GRACE, child.finish()).await.is_err() {
+        let now = said();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+}
+
 /// Asks all to end, waits, and kills what has not ended. How those ended that did so in time.
-async fn end_all(children: &mut Vec<Child>) -> Vec<(String, ExitStatus)> {
+async fn end_all(children: &mut Vec<Child>, run_dir: &RunDir) -> Vec<(String, ExitStatus)> {
     for child in children.iter() {
         child.terminate();
     }
-    let all = async {
-        for child in children.iter_mut() {
-            child.finish().await;
-        }
-    };
-    // Whoever is still there is killed as its handle is dropped.
-    let _ = tokio::time::timeout(GRACE, all).await;
+    // Whoever is still there then is killed as its handle is dropped.
+    join_all(children.iter_mut().map(|child| {
+        let log = run_dir.log_path(&child.name);
+        finish_unless_silent(child, log)
+    }))
+    .await;
     let ended = children.iter_mut().filter_map(|child| {
         let status = child.ended().ok().flatten()?;
         Some((child.name.clone(), status))

@@ -7,18 +7,22 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use crate::args::QueryArgs;
-use crate::output::{self, Table};
+use crate::output::{self, Cell, Column, Table};
+
+/// Buckets of a histogram, and rows of lists, unless told otherwise.
+const BUCKETS: u32 = 20;
+const ROWS: u32 = 100;
 
 pub(super) async fn histogram(
     source: &dyn TraceSource,
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = args.select.scope().filter(catalog, args.all)?;
+    let filter = args.select.scope().filter(catalog, false)?;
     let h = source
         .histogram(&HistogramQuery {
             filter,
-            buckets: args.buckets,
+            buckets: args.buckets.unwrap_or(BUCKETS),
         })
         .await?;
     let mut total = OriginCounts::default();
@@ -35,9 +39,9 @@ pub(super) async fn histogram(
         h.range.from + Nanos(into as u64)
     };
     for (i, b) in h.buckets.iter().enumerate() {
-        let times = [edge(i), edge(i + 1)].map(|t| format!("{:.4}", (t - zero).as_secs_f64()));
+        let times = [edge(i), edge(i + 1)].map(|t| into_run(t, zero, 4));
         let counts = columns(b, split);
-        table.row(times.into_iter().chain(counts));
+        table.row(times.into_iter().chain(counts.into_iter().map(Cell::from)));
     }
     let sums = columns(&total, split);
     if args.format == crate::args::Format::Table {
@@ -62,17 +66,17 @@ pub(super) async fn history(
     catalog: &Catalog,
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
-    let filter = args.select.scope().filter(catalog, args.all)?;
+    let filter = args.select.scope().filter(catalog, false)?;
     let h = source
         .history(&HistoryQuery {
             filter,
-            max_points: args.limit,
+            max_points: args.limit.unwrap_or(ROWS),
         })
         .await?;
     let zero = catalog.extent.map_or(h.range.from, |e| e.from);
-    let mut table = Table::new(&[
-        "at (s)", "took", "waited", "op", "origin", "ap", "object", "version", "count",
-    ]);
+    let [at, took, waited] = times();
+    let rest = ["op", "origin", "ap", "object", "version", "count"].map(Column::plain);
+    let mut table = Table::of([at, took, waited].into_iter().chain(rest));
     let mut items = Vec::new();
     for p in &h.points {
         let origin = match (p.in_process, p.optimized) {
@@ -81,15 +85,15 @@ pub(super) async fn history(
             (false, false) => p.origin.name(),
         };
         table.row([
-            format!("{:.6}", (p.start - zero).as_secs_f64()),
-            p.duration.to_string(),
-            p.wait.to_string(),
-            p.op.to_string(),
-            origin.to_owned(),
-            catalog.topology.ap_name(p.ap),
-            object_name(catalog, p.object),
-            p.version.to_string(),
-            p.count.to_string(),
+            into_run(p.start, zero, 6),
+            p.duration.into(),
+            p.wait.into(),
+            p.op.name().into(),
+            origin.into(),
+            catalog.topology.ap_name(p.ap).into(),
+            object_name(catalog, p.object).into(),
+            p.version.into(),
+            p.count.into(),
         ]);
         items.push(json!({
             "start_ns": p.start, "duration_ns": p.duration, "wait_ns": p.wait, "op": p.op, "origin": p.origin,
@@ -99,6 +103,21 @@ pub(super) async fn history(
     }
     let json = json!({ "range": h.range, "matched": h.matched, "points": items });
     Ok(Answer::new(table, json, h.completeness).matching(h.matched))
+}
+
+/// The columns of when an access began and how long it took and waited.
+fn times() -> [Column; 3] {
+    [
+        Column::named("at (s)", "at_s"),
+        Column::time("took"),
+        Column::time("waited"),
+    ]
+}
+
+/// How far into the run, in seconds; exactly in CSV.
+fn into_run(at: Nanos, zero: Nanos, digits: usize) -> Cell {
+    let seconds = (at - zero).as_secs_f64();
+    Cell::two(format!("{seconds:.digits$}"), format!("{seconds:.9}"))
 }
 
 fn object_name(catalog: &Catalog, o: ObjectId) -> String {
@@ -111,7 +130,7 @@ pub(super) async fn events(
     args: &QueryArgs,
 ) -> anyhow::Result<Answer> {
     let filter = args.select.scope().filter(catalog, args.all)?;
-    let (records, next) = match args.limit {
+    let (records, next) = match args.limit.unwrap_or(ROWS) {
         0 => (source.records(&filter, 0).await?, None),
         limit => page::page(source, &filter, args.after, limit.into()).await?,
     };
@@ -133,10 +152,10 @@ pub(super) async fn events(
 pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value>) {
     let zero = catalog.extent.map_or(Nanos::ZERO, |e| e.from);
     let t = &catalog.topology;
-    let mut table = Table::new(&[
-        "at (s)", "took", "waited", "op", "origin", "ap", "mp", "owner", "object", "bytes",
-        "version", "side", "count", "flags",
-    ]);
+    let rest = [
+        "op", "origin", "ap", "mp", "owner", "object", "bytes", "version", "side", "count", "flags",
+    ];
+    let mut table = Table::of(times().into_iter().chain(rest.map(Column::plain)));
     let mut items = Vec::new();
     for r in records {
         let side = if r.side == Side::Owner {
@@ -145,19 +164,19 @@ pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value
             "requester"
         };
         table.row([
-            format!("{:.6}", (r.start - zero).as_secs_f64()),
-            r.duration.to_string(),
-            r.wait.to_string(),
-            r.op.to_string(),
-            r.origin.to_string(),
-            t.ap_name(r.ap),
-            t.mp_name(r.mp),
-            t.mp_name(r.peer),
-            object_name(catalog, r.object),
-            r.bytes.to_string(),
-            r.version.to_string(),
-            side.to_owned(),
-            r.count.to_string(),
+            into_run(r.start, zero, 6),
+            r.duration.into(),
+            r.wait.into(),
+            r.op.name().into(),
+            r.origin.name().into(),
+            t.ap_name(r.ap).into(),
+            t.mp_name(r.mp).into(),
+            t.mp_name(r.peer).into(),
+            object_name(catalog, r.object).into(),
+            r.bytes.into(),
+            r.version.into(),
+            side.into(),
+            u64::from(r.count).into(),
             flags(r),
         ]);
         items.push(json!({
@@ -172,7 +191,7 @@ pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value
     (table, items)
 }
 
-fn flags(r: &Record) -> String {
+fn flags(r: &Record) -> Cell {
     let f = r.flags;
     let all = [
         (f.optimized, "cached"),
@@ -184,9 +203,8 @@ fn flags(r: &Record) -> String {
         (f.waiting, "waiting"),
     ];
     let set: Vec<&str> = all.iter().filter(|(on, _)| *on).map(|(_, n)| *n).collect();
-    if set.is_empty() {
-        "-".to_owned()
-    } else {
-        set.join(" ")
+    match set.is_empty() {
+        true => Cell::none(),
+        false => set.join(" ").into(),
     }
 }

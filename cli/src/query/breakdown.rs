@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answer::Answer;
 use crate::args::QueryArgs;
-use crate::output::Table;
+use crate::output::{self, Cell, Column, Table};
 
 pub(super) async fn answer(
     source: &dyn TraceSource,
@@ -20,33 +20,33 @@ pub(super) async fn answer(
     } else {
         breakdown.by_process()
     };
-    let mut headers = vec!["process", "phase", "wall ms"];
-    headers.extend(Component::ALL.iter().map(|c| c.name()));
-    let mut table = Table::new(&headers);
+    let first = ["process", "phase"].map(Column::plain).into_iter();
+    // Shares for people, times for programs.
+    let components = Component::ALL.iter().map(|c| Column::time(c.name()));
+    let mut table = Table::of(first.chain([Column::time("wall")]).chain(components));
     let mut items = Vec::new();
+    if rows.is_empty() {
+        output::note(dosmos_client::NO_BREAKDOWN);
+    }
     for row in &rows {
         if !(wanted.is_empty() || wanted.contains(&row.ap)) {
             continue;
         }
         let name = catalog.topology.ap_name(row.ap);
-        let phase = if args.all {
-            row.phase.to_string()
-        } else {
-            "all".to_owned()
+        let phase = match args.all {
+            true => row.phase.into(),
+            false => Cell::from("all"),
         };
         let wall = row.wall.0.max(1) as f64;
-        let mut cells = vec![
-            name.clone(),
-            phase,
-            format!("{:.3}", row.wall.0 as f64 / 1e6),
-        ];
+        let mut cells: Vec<Cell> = vec![name.clone().into(), phase, row.wall.into()];
         let mut item = json!({
             "process": name, "phase": args.all.then_some(row.phase),
             "start_ns": row.start.0, "wall_ns": row.wall.0,
         });
         for of in Component::ALL {
             let time = row.spent.time(of).0;
-            cells.push(format!("{:.1}%", 100.0 * time as f64 / wall));
+            let share = format!("{:.1} %", 100.0 * time as f64 / wall);
+            cells.push(Cell::two(share, time.to_string()));
             item[of.name()] = json!({ "time_ns": time, "calls": row.spent.calls(of) });
         }
         table.row(cells);

@@ -8,7 +8,10 @@
 mod accesses;
 mod answer;
 mod breakdown;
+mod efficiency;
 mod objects;
+mod options;
+mod times;
 
 use dosmos_client::Run;
 use dosmos_trace::query::TraceSource;
@@ -19,8 +22,10 @@ use crate::output;
 pub(crate) use accesses::listed;
 use answer::Answer;
 pub(crate) use objects::totals;
+pub(crate) use times::share;
 
 pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
+    options::check(&args)?;
     let run = Run::open(&args.sources.target()).await?;
     let answer = answer(run.source(), &args).await?;
     let (launch, troubles) = run.launch_and_troubles().await?;
@@ -48,12 +53,14 @@ async fn answer(source: &dyn TraceSource, args: &QueryArgs) -> anyhow::Result<An
     let catalog = source.catalog().await?;
     match args.question {
         Question::Variables => objects::variables(source, &catalog, args).await,
+        Question::Times => times::answer(source, &catalog, args).await,
         Question::Processes => objects::processes(source, &catalog).await,
         Question::Groups => Ok(objects::groups(&catalog)),
         Question::Meta => objects::meta(source, &catalog, args).await,
         Question::Histogram => accesses::histogram(source, &catalog, args).await,
         Question::History => accesses::history(source, &catalog, args).await,
         Question::Breakdown => breakdown::answer(source, &catalog, args).await,
+        Question::Efficiency => efficiency::answer(source, &catalog, args).await,
         Question::Events => accesses::events(source, &catalog, args).await,
     }
 }

@@ -3,46 +3,30 @@
 use std::collections::BTreeMap;
 
 use dosmos_proto::{Nanos, ObjectId, VarId};
-use dosmos_trace::meta::{OpCounts, PrimaryMeta, Sketch};
-use dosmos_trace::query::table::TableQuery;
+use dosmos_trace::meta::{OpCounts, Sketch};
+use dosmos_trace::query::table::{Sums, TableQuery, sums_of};
 use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
 use dosmos_trace::record::PerOrigin;
 use serde_json::json;
 
 use super::answer::Answer;
+use super::times::share;
 use crate::args::QueryArgs;
-use crate::output::Table;
+use crate::output::{self, Cell, Column, Table};
 
 /// What the meta-objects of a variable say together.
 #[derive(Default)]
 pub(crate) struct VariableTotals {
-    pub(crate) counts: OpCounts,
+    pub(crate) sums: Sums,
+    /// Accesses to the main copies.
     pub(crate) by_origin: PerOrigin<OpCounts>,
-    /// Cached reads, handed over or not.
-    pub(crate) on_copies: u64,
-    pub(crate) copies: u64,
-    pub(crate) delayed: u64,
-    wait: Nanos,
-    hold: Nanos,
     wait_sketch: Sketch,
 }
 
 impl VariableTotals {
-    fn add(&mut self, p: &PrimaryMeta) {
-        self.counts.add(&p.counts);
-        for (origin, here) in p.by_origin.iter() {
-            self.by_origin[origin].add(here);
-        }
-        self.on_copies += p.reads_on_copies;
-        self.delayed += p.delayed;
-        self.wait += p.wait;
-        self.hold += p.hold;
-        self.wait_sketch.add(&p.wait_sketch);
-    }
-
     /// All reads, cached ones included.
     pub(crate) fn reads(&self) -> u64 {
-        self.counts.reads + self.on_copies
+        self.sums.counts.reads + self.sums.reads_on_copies
     }
 }
 
@@ -56,13 +40,15 @@ pub(crate) async fn totals(
 )> {
     let metas = source.meta_objects(query).await?;
     let mut totals: BTreeMap<VarId, VariableTotals> = BTreeMap::new();
-    for p in &metas.primaries {
-        totals.entry(p.object.var).or_default().add(p);
+    for (variable, sums) in sums_of(&metas) {
+        totals.entry(variable).or_default().sums = sums;
     }
-    for s in &metas.secondaries {
-        let total = totals.entry(s.object.var).or_default();
-        total.on_copies += s.reads;
-        total.copies += 1;
+    for p in &metas.primaries {
+        let total = totals.entry(p.object.var).or_default();
+        for (origin, here) in p.by_origin.iter() {
+            total.by_origin[origin].add(here);
+        }
+        total.wait_sketch.add(&p.wait_sketch);
     }
     Ok((totals, metas.completeness))
 }
@@ -74,14 +60,25 @@ pub(super) async fn variables(
 ) -> anyhow::Result<Answer> {
     let mut query = args.select.scope().meta_query(catalog)?;
     let ranked = ranked(source, &query, args).await?;
-    if let Some(ranked) = &ranked {
-        query.variables.clone_from(ranked);
+    if query.objects.is_empty() {
+        query.variables.clone_from(&ranked);
     }
     let (totals, completeness) = totals(source, &query).await?;
-    let mut table = Table::new(&[
-        "variable", "layout", "policy", "group", "owners", "copies", "reads", "cached", "writes",
-        "acquires", "delayed", "wait", "hold",
-    ]);
+    let described = ["variable", "layout", "policy", "group", "owners"].map(Column::plain);
+    let times = [
+        Column::time("time"),
+        Column::plain("share"),
+        Column::time("p50"),
+        Column::time("p99"),
+        Column::time("max"),
+    ];
+    let counted = ["copies", "reads", "cached", "writes", "acquires", "delayed"].map(Column::plain);
+    let mean = [
+        Column::named("wait", "mean_wait_ns"),
+        Column::named("hold", "mean_hold_ns"),
+    ];
+    let columns = described.into_iter().chain(times).chain(counted);
+    let mut table = Table::of(columns.chain(mean));
     let mut items = Vec::new();
     let none = VariableTotals::default();
     let wanted = |id| {
@@ -94,9 +91,8 @@ pub(super) async fn variables(
         .iter()
         .filter(|v| wanted(v.id()))
         .collect();
-    if let Some(ranked) = ranked {
-        shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id()));
-    }
+    shown.sort_by_key(|v| ranked.iter().position(|id| *id == v.id()));
+    let all = catalog.process_time();
     for v in shown {
         let t = totals.get(&v.id()).unwrap_or(&none);
         let mut owners: Vec<String> = v
@@ -107,48 +103,53 @@ pub(super) async fn variables(
         owners.dedup();
         let mean = |sum: Nanos, n: u64| Nanos(sum.0.checked_div(n).unwrap_or(0));
         let (wait, hold) = (
-            mean(t.wait, t.counts.acquires),
-            mean(t.hold, t.counts.releases),
+            mean(t.sums.wait, t.sums.counts.acquires),
+            mean(t.sums.hold, t.sums.counts.releases),
         );
+        let its = t.sums.times.all();
         let group = catalog.topology.group_name(v.group());
         table.row([
-            v.spec().name().to_owned(),
-            v.spec().layout().to_string(),
-            v.spec().policy().to_string(),
-            group.clone(),
-            owners.join(" "),
-            t.copies.to_string(),
-            t.reads().to_string(),
-            t.on_copies.to_string(),
-            t.counts.writes.to_string(),
-            t.counts.acquires.to_string(),
-            t.delayed.to_string(),
-            wait.to_string(),
-            hold.to_string(),
+            Cell::from(v.spec().name()),
+            v.spec().layout().to_string().into(),
+            v.spec().policy().to_string().into(),
+            group.clone().into(),
+            owners.join(" ").into(),
+            its.total.into(),
+            share(its.total, all),
+            its.quantile(0.5).into(),
+            its.quantile(0.99).into(),
+            its.longest.into(),
+            t.sums.copies.into(),
+            t.reads().into(),
+            t.sums.reads_on_copies.into(),
+            t.sums.counts.writes.into(),
+            t.sums.counts.acquires.into(),
+            t.sums.delayed.into(),
+            wait.into(),
+            hold.into(),
         ]);
         items.push(json!({
             "id": v.id(), "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
             "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
-            "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.copies,
-            "reads": t.reads(), "reads_on_copies": t.on_copies, "writes": t.counts.writes,
-            "acquires": t.counts.acquires, "releases": t.counts.releases, "delayed": t.delayed,
+            "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.sums.copies,
+            "reads": t.reads(), "reads_on_copies": t.sums.reads_on_copies, "writes": t.sums.counts.writes,
+            "acquires": t.sums.counts.acquires, "releases": t.sums.counts.releases, "delayed": t.sums.delayed,
             "main_copy_by_origin": by_origin(&t.by_origin),
-            "wait_ns": t.wait.0, "wait_p99_ns": t.wait_sketch.quantile(0.99).map(|n| n.0),
-            "hold_ns": t.hold.0,
+            "wait_ns": t.sums.wait.0, "wait_p99_ns": t.wait_sketch.quantile(0.99).map(|n| n.0),
+            "hold_ns": t.sums.hold.0,
+            "time_ns": its.total.0, "p50_ns": its.quantile(0.5).map(|n| n.0), "p99_ns": its.quantile(0.99).map(|n| n.0),
+            "max_ns": its.longest.0,
         }));
     }
     Ok(Answer::list(table, "variables", &items, completeness))
 }
 
-/// The variables asked for in the order asked for, the first ones; none if neither was said.
+/// The variables asked for in the order asked for, the first ones; what took most time first if none was said.
 async fn ranked(
     source: &dyn TraceSource,
     query: &MetaQuery,
     args: &QueryArgs,
-) -> anyhow::Result<Option<Vec<VarId>>> {
-    if args.sort.is_none() && args.top.is_none() {
-        return Ok(None);
-    }
+) -> anyhow::Result<Vec<VarId>> {
     let table = TableQuery {
         pattern: None,
         sort: args.sort.unwrap_or_default(),
@@ -164,7 +165,7 @@ async fn ranked(
     let chosen = rows.iter().map(|row| row.variable.id());
     let chosen = chosen.filter(|id| query.variables.is_empty() || query.variables.contains(id));
     let most = args.top.map_or(usize::MAX, |k| k as usize);
-    Ok(Some(chosen.take(most).collect()))
+    Ok(chosen.take(most).collect())
 }
 
 fn by_origin(counts: &PerOrigin<OpCounts>) -> serde_json::Value {
@@ -181,7 +182,7 @@ pub(super) async fn processes(
 ) -> anyhow::Result<Answer> {
     let status = source.status().await?;
     let topology = &catalog.topology;
-    let mut table = Table::new(&[
+    let columns = [
         "process",
         "kind",
         "group",
@@ -192,8 +193,9 @@ pub(super) async fn processes(
         "forwarded",
         "recorded",
         "dropped",
-        "cpu",
-    ]);
+    ];
+    let columns = columns.map(Column::plain).into_iter();
+    let mut table = Table::of(columns.chain([Column::time("cpu")]));
     let mut items = Vec::new();
     let known: BTreeMap<_, _> = status
         .event_managers
@@ -201,6 +203,9 @@ pub(super) async fn processes(
         .flat_map(|e| &e.processes)
         .map(|p| (p.mp, p))
         .collect();
+    if known.is_empty() {
+        output::note("what processes count is known while they run only, not from stores");
+    }
     for (id, mp) in (0u32..).zip(topology.memory_processes()) {
         let kind = if mp.link { "link" } else { "memory" };
         let (group, emp) = (
@@ -208,23 +213,22 @@ pub(super) async fn processes(
             topology.emp_name(mp.event_manager),
         );
         let state = known.get(&dosmos_proto::MpId(id));
-        let number = |of: fn(&dosmos_trace::query::ProcessStatus) -> u64| {
-            state.map_or_else(|| "-".to_owned(), |p| of(p).to_string())
-        };
+        let number =
+            |of: fn(&dosmos_trace::query::ProcessStatus) -> u64| Cell::from(state.map(|p| of(p)));
         table.row([
-            mp.name.clone(),
-            kind.to_owned(),
-            group.clone(),
-            emp.clone(),
+            mp.name.clone().into(),
+            kind.into(),
+            group.clone().into(),
+            emp.clone().into(),
             state
-                .map_or("-", |p| if p.connected { "up" } else { "gone" })
-                .to_owned(),
+                .map(|p| if p.connected { "up" } else { "gone" })
+                .into(),
             number(|p| p.counters.requests),
             number(|p| p.counters.served),
             number(|p| p.counters.forwarded),
             number(|p| p.counters.recorded),
             number(|p| p.counters.dropped),
-            state.map_or_else(|| "-".to_owned(), |p| p.counters.cpu.to_string()),
+            state.map(|p| p.counters.cpu).into(),
         ]);
         items.push(json!({ "name": mp.name, "kind": kind, "group": group, "event_manager": emp, "status": state }));
     }
@@ -233,13 +237,13 @@ pub(super) async fn processes(
         let group = topology
             .mp(ap.memory_process)
             .map(|m| topology.group_name(m.group));
-        let mut row = vec![
-            ap.name.clone(),
+        let mut row: Vec<Cell> = vec![
+            ap.name.clone().into(),
             "application".into(),
-            group.clone().unwrap_or_default(),
-            mp.clone(),
+            group.clone().into(),
+            mp.clone().into(),
         ];
-        row.resize(11, "-".to_owned());
+        row.resize(11, Cell::none());
         table.row(row);
         items.push(
             json!({ "name": ap.name, "kind": "application", "group": group, "memory_process": mp }),
@@ -330,24 +334,23 @@ pub(super) async fn meta(
             .take(4)
             .map(|a| t.ap_name(a.ap))
             .collect();
-        if last.is_empty() {
-            "-".to_owned()
-        } else {
-            last.join(" ")
+        match last.is_empty() {
+            true => Cell::none(),
+            false => last.join(" ").into(),
         }
     };
     for p in &metas.primaries {
         table.row([
-            name(p.object),
+            name(p.object).into(),
             "primary".into(),
-            t.mp_name(p.owner),
-            t.group_name(p.group),
-            p.copies_at.len().to_string(),
-            p.counts.reads.to_string(),
-            p.reads_on_copies.to_string(),
-            p.counts.writes.to_string(),
-            p.counts.acquires.to_string(),
-            p.counts.releases.to_string(),
+            t.mp_name(p.owner).into(),
+            t.group_name(p.group).into(),
+            (p.copies_at.len() as u64).into(),
+            p.counts.reads.into(),
+            p.reads_on_copies.into(),
+            p.counts.writes.into(),
+            p.counts.acquires.into(),
+            p.counts.releases.into(),
             list(&p.last_acquires),
             list(&p.last_writes),
         ]);
@@ -357,16 +360,16 @@ pub(super) async fn meta(
             .mp(s.copy_at)
             .map(|m| t.group_name(m.group))
             .unwrap_or_default();
-        let mut row = vec![
-            name(s.object),
+        let mut row: Vec<Cell> = vec![
+            name(s.object).into(),
             "secondary".into(),
-            t.mp_name(s.copy_at),
-            group,
-            "-".into(),
-            "-".into(),
-            s.reads.to_string(),
+            t.mp_name(s.copy_at).into(),
+            group.into(),
+            Cell::none(),
+            Cell::none(),
+            s.reads.into(),
         ];
-        row.resize(12, "-".to_owned());
+        row.resize(12, Cell::none());
         table.row(row);
     }
     let json = json!({ "primaries": metas.primaries, "secondaries": metas.secondaries });

@@ -175,6 +175,12 @@ impl<T: Element> Slot<T> {
         state.held.get().map(|(values, v)| (Arc::clone(values), v))
     }
 
+    /// Whether its content is here, or is being edited here.
+    pub(crate) fn is_held(&self) -> bool {
+        let state = lock(&self.state);
+        state.held.get().is_some() || state.held.is_exclusive()
+    }
+
     /// Whether to ask for all of the object when `bytes` of it are read.
     pub(crate) fn wants(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);

@@ -124,6 +124,30 @@ impl<T: Element> Object<T> {
         Call::done_or(self.here.read(&(0..self.len()), columns), send)
     }
 
+    /// Reads whole objects, with all requests under way at once: a message each, and together about the time of the
+    /// slowest.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), of the first object that cannot be read.
+    pub fn read_all<'a>(objects: impl IntoIterator<Item = &'a Self>) -> Result<Vec<View<T>>> {
+        let under_way: Vec<_> = objects.into_iter().map(Self::read_async).collect();
+        under_way.into_iter().map(Call::wait).collect()
+    }
+
+    /// Begins to fetch the object and does not wait for it: a read after it has arrived finds it near. With
+    /// [`Cache::Ap`] it comes into this process, unless it is there, and a later read sends nothing; otherwise a copy
+    /// comes to this process's memory process, unless that owns it. It is a message, and a read before the object has arrived is another. What
+    /// goes wrong is said by the read.
+    pub fn prefetch(&self) {
+        match self.here.slot() {
+            Some(slot) if slot.is_held() => {}
+            Some(_) => drop(self.requests.read_to_keep()),
+            None if self.is_local => {}
+            // A read of one element brings all of it to the memory process.
+            None => drop(self.requests.get(OUTSIDE, 0, None)),
+        }
+    }
+
     /// Reads elements `range` of the object.
     ///
     /// # Errors

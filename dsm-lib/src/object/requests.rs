@@ -138,6 +138,15 @@ impl<T: Element> Requests<T> {
         })
     }
 
+    /// Reads the whole object, for a copy of it to be kept when it arrives.
+    pub(super) fn read_to_keep(&self) -> Call<()> {
+        let request = self.read_request(OUTSIDE, None, Keep::Copy);
+        self.call(Op::Read, request, |reply| match reply {
+            Reply::Read(_) => Ok(()),
+            _ => Err(Malformed::new("reply", "not the end of a read")),
+        })
+    }
+
     /// Reads the whole object into `slot`, to have it to itself if that is possible. Nothing if this process had its
     /// content, which is void since.
     pub(super) fn read_to_have(&self, slot: &Arc<Slot<T>>) -> Call<Option<View<T>>> {

@@ -270,6 +270,22 @@ impl<T: Element> Section<T> {
         Ok(self.copy.values_mut())
     }
 
+    /// Changes the elements in place; returns what `change` gives: [`values_mut`](Self::values_mut) as one call.
+    ///
+    /// ```no_run
+    /// # fn f(bins: &dsm_lib::Object<u64>) -> dsm_lib::Result<()> {
+    /// let mut section = bins.acquire()?;
+    /// section.update(|bins| bins[3] += 1)?;
+    /// section.release()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); then nothing is changed.
+    pub fn update<R>(&mut self, change: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+        self.values_mut().map(change)
+    }
+
     /// In a section of lock words accesses are ordinary ones, which may be done in this process.
     fn here(&self) -> Option<&Here<T>> {
         match self.hold {
@@ -499,6 +515,23 @@ impl<T: Element> ScalarSection<T> {
     /// See [`write`](Self::write).
     pub fn write_async(&mut self, value: T) -> Call<()> {
         self.0.set_async(0, value)
+    }
+    /// Replaces the value by what `change` makes of it; returns the new value.
+    ///
+    /// ```no_run
+    /// # fn f(total: &dsm_lib::Scalar<f64>) -> dsm_lib::Result<()> {
+    /// let mut section = total.acquire()?;
+    /// section.update(|total| total + 1.0)?;
+    /// section.release()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Self::read) and [`write`](Self::write); then nothing is changed.
+    pub fn update(&mut self, change: impl FnOnce(T) -> T) -> Result<T> {
+        let value = change(self.read()?);
+        self.write(value)?;
+        Ok(value)
     }
     /// As [`Section::epoch`].
     pub fn epoch(&self) -> u64 {

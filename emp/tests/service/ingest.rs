@@ -126,6 +126,29 @@ async fn a_store_names_the_memory_processes_that_did_not_report_to_their_end() {
 }
 
 #[tokio::test]
+async fn a_start_that_did_not_report_to_its_end_is_not_forgotten_when_a_later_one_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("s");
+    let emp = Emp::start(dir.path(), 0, store.clone()).await;
+    // The first is killed.
+    let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
+    mp.batch(1, &records(0..10), &[]);
+    mp.durable(1).await;
+    drop(mp);
+    let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
+    mp.batch(1, &records(10..20), &[]);
+    mp.durable(1).await;
+    let bye = wire::IngestBye { last: 1 };
+    post(&mp.send, ingest_request::Body::Bye(bye));
+    while let Ok(Some(_)) = mp.replies.message().await {}
+    drop(mp);
+    emp.stop().await;
+    let lacking = StoreSource::open(&store).unwrap().completeness();
+    assert_eq!(lacking.silent, ["mp0"]);
+    assert!(!lacking.is_complete());
+}
+
+#[tokio::test]
 async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock() {
     let dir = tempfile::tempdir().unwrap();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
@@ -226,4 +249,23 @@ async fn batches_of_an_older_start_are_not_taken_for_those_of_the_newer() {
     mp.batch(1, &records(0..10), &[]);
     mp.durable(1).await;
     assert_eq!(stored(&emp).await, records(0..10));
+}
+
+/// Starts are counted.
+#[tokio::test]
+async fn a_start_that_ended_before_it_reported_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    for (start, silent) in [(1, &[][..]), (2, &["mp0"])] {
+        let store = dir.path().join(start.to_string());
+        let emp = Emp::start(dir.path(), 0, store.clone()).await;
+        let mp = Mp::connect(&emp, "mp0", start << 32 | 7).await.unwrap();
+        let mut replies = mp.replies;
+        let bye = wire::IngestBye { last: 0 };
+        post(&mp.send, ingest_request::Body::Bye(bye));
+        while let Ok(Some(_)) = replies.message().await {}
+        drop(mp.send);
+        emp.stop().await;
+        let lacking = StoreSource::open(&store).unwrap().completeness();
+        assert_eq!(lacking.silent, silent, "start {start}");
+    }
 }

@@ -51,6 +51,16 @@ async fn variables_are_ranked_paged_and_described() {
     let second = second.into_inner();
     assert_eq!((second.known, second.matched, second.more), (3, 2, false));
     assert_eq!(second.entries[0].name, "idle");
+    // Other event managers may know of the time of any variable.
+    let by_time = wire::RankRequest {
+        sort: wire::SortKey::Time.into(),
+        ..rank("", 0)
+    };
+    let by_time = client.rank_variables(by_time).await.unwrap().into_inner();
+    let most = &by_time.entries[0];
+    let total: u64 = records(0..3).iter().map(|r| r.duration.0).sum();
+    let costly = ("busy", total as f64, true);
+    assert_eq!((most.name.as_str(), most.key, most.split), costly);
     let refused = client.rank_variables(rank("a(", 0)).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     let ask = wire::DescribeRequest {
@@ -60,6 +70,8 @@ async fn variables_are_ranked_paged_and_described() {
     let rows = rows.into_inner().rows;
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0].counts.unwrap().writes, 3);
+    let writes = rows[0].times.clone().unwrap().writes.unwrap();
+    assert_eq!(writes.total_ns, total);
     emp.stop().await;
 }
 

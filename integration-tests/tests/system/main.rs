@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)] // a test may
 
 mod applications;
+mod blackbox;
 mod breakdown;
 mod check;
+mod commands;
 mod invariant;
 mod launching;
 mod metrics;

@@ -39,6 +39,26 @@ fn asked(lab: &Lab, args: &[&str]) -> String {
 }
 
 #[test]
+fn the_process_that_failed_is_named_first_and_those_that_waited_for_it_together() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(NESTED);
+    let binary = env!("CARGO_BIN_EXE_dosmos-under-test");
+    let script = format!(
+        "case $DOSMOS_AP in ap2) exec {binary} app is --buckets 1;; *) exec {binary} app is --keys 600;; esac"
+    );
+    let output = lab.dosmos(&up_args(&script));
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let at = |words: &str| {
+        said.find(words)
+            .unwrap_or_else(|| panic!("{words}: {said}"))
+    };
+    let cause = at("ap2 failed (exit status: 1): is: --buckets 1");
+    let others = at("ap0, ap1, ap3 failed because ap2 had left: ");
+    assert!(cause < others, "{said}");
+}
+
+#[test]
 fn a_run_that_failed_is_never_a_run_in_which_nothing_was_found() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     lab.cluster(NESTED);

@@ -208,6 +208,23 @@ fn diff_in_every_format_and_what_is_no_run() {
             said(&output)
         );
     }
+    // Only what both did is concluded upon.
+    assert_eq!(&diff["conclusion"]["phases"], first);
+    let verdict = diff["conclusion"]["verdict"].as_str().unwrap();
+    let shown = said(&lab.dosmos(&["diff", "one", "run"]));
+    assert!(
+        shown.contains(verdict) && verdict.contains(&format!("the {first} phases of both")),
+        "{verdict}\n{shown}"
+    );
+    assert_eq!(diff["warnings"], Value::Array(Vec::new()));
+    std::fs::rename(lab.path().join("run"), lab.path().join("sor")).unwrap();
+    lab.must_up(&["is", "--keys", "200", "--buckets", "8", "--iterations", "2"]);
+    let other = said(&lab.dosmos(&["diff", "sor", "run"]));
+    assert!(
+        other.contains("warning: the runs are of different programs: sor and is")
+            && other.contains("not comparable: the runs use different variables"),
+        "{other}"
+    );
     let output = lab.dosmos(&["diff", "one", "two"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }

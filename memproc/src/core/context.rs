@@ -1,7 +1,7 @@
 //! What a role works with during one step: the time, what it may look at, and the effects through
 //! which alone it reaches the other roles and the outside.
 
-use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, ErrorCode, Incarnation, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::{Op, Origin, Record, Side};
 
 use super::cluster::Cluster;
@@ -10,6 +10,9 @@ use super::effects::{Caller, Effect};
 use super::incarnations::Incarnations;
 use super::messages::{CallId, Item, Notice, Output, PeerRequest, Reply, Response};
 use super::router::Router;
+
+/// To the cluster, all threads of an application process are one.
+const TAKE_TURNS: &str = "threads of one process that take turns on an object need a mutex of the program around their sections";
 
 /// What every role may look at, and nobody but the engine changes.
 #[derive(Debug)]
@@ -93,6 +96,22 @@ impl<'a> Context<'a> {
 
     pub(crate) fn notice(&mut self, to: MpId, notice: Notice) {
         self.effect(Effect::Notice { to, notice });
+    }
+
+    /// The refusal of an acquire of what an application process holds.
+    pub(crate) fn held_already(&self, ap: ApId, object: &str, epoch: u64) -> Refusal {
+        let ap = self.cluster.ap_name(ap);
+        let why = format!(
+            "{ap} already holds {object} (epoch {epoch}); release it first, in whichever thread acquired it; {TAKE_TURNS}"
+        );
+        Refusal::new(ErrorCode::AlreadyHeld, why)
+    }
+
+    /// The refusal of an acquire of what an application process waits for.
+    pub(crate) fn awaited_already(&self, ap: ApId, object: &str) -> Refusal {
+        let ap = self.cluster.ap_name(ap);
+        let why = format!("{ap} already waits for {object}; one acquire at a time; {TAKE_TURNS}");
+        Refusal::new(ErrorCode::AlreadyHeld, why)
     }
 
     /// Something for the outside.

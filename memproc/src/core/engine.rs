@@ -153,7 +153,9 @@ impl Core {
             Input::Message { from, message } => self.message(now, from, message, out),
             Input::Tick => {
                 for operation in self.requester.due(now) {
-                    self.expire(now, operation);
+                    if !self.asks(now, operation) {
+                        self.expire(now, operation);
+                    }
                 }
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.renew_leases(cx);
@@ -218,6 +220,19 @@ impl Core {
                 cx.reply(ap, id, Reply::Farewell, false);
             }
         }
+    }
+
+    /// Whether an operation whose time is over asks another process for whom it waited.
+    fn asks(&mut self, now: Nanos, operation: u64) -> bool {
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        let asks = match self.requester.waits_at(operation) {
+            Some((barrier, waiter)) => self.barriers.ask(cx, barrier, waiter),
+            None => self.requester.ask_owner(cx, operation),
+        };
+        if asks {
+            self.requester.wait_for_answer(cx, operation);
+        }
+        asks
     }
 
     /// Ends an operation that nobody waits for any longer.

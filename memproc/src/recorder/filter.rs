@@ -2,7 +2,7 @@
 //! hot path looks up two bits.
 
 use dosmos_proto::{Nanos, Topology, VarId, Variable};
-use dosmos_trace::selection::{Mode, Selection, glob};
+use dosmos_trace::selection::{Mode, Selection, chosen};
 use dosmos_trace::{Op, Record};
 
 use rustc_hash::FxHashMap;
@@ -122,10 +122,6 @@ impl Filter {
         }
         kept > 0
     }
-}
-
-fn chosen(patterns: &[String], name: &str) -> bool {
-    patterns.is_empty() || patterns.iter().any(|p| glob(p, name))
 }
 
 #[cfg(test)]

@@ -22,10 +22,11 @@ use std::time::Duration;
 
 use dosmos_node::address::Published;
 use dosmos_node::backoff::{Backoff, Pauses};
+use dosmos_node::drain::{self, Drained, Work};
+use dosmos_node::incarnation;
 use dosmos_node::metrics::MetricsListener;
 use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::Serving;
-use dosmos_node::{drain, incarnation};
 use dosmos_proto::transport::Listener;
 use dosmos_proto::wire::memory_server::MemoryServer;
 use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Nanos, transport};
@@ -42,9 +43,11 @@ use shared::Shared;
 const DEFAULT_DEADLINE: Nanos = Nanos::from_millis(60_000);
 /// Deadlines are looked at this often.
 const TICK: Duration = Duration::from_millis(20);
-/// How long the end waits for the event manager to make the last records durable. One that is away may
-/// be on its way back, so it is waited for as long.
-const DRAIN: Duration = Duration::from_secs(8);
+/// The end waits for the event manager to make the last records durable, until it has made none durable for this long. One
+/// that is away may be on its way back, so it is waited for as long.
+const STALL: Duration = Duration::from_secs(8);
+/// While it waits and there is progress, it says so this often: whoever started it can tell that it does not hang.
+const SAY_SO: Duration = Duration::from_secs(2);
 /// The same if no event manager was ever there: one that starts with this process is about to be.
 const DRAIN_NEVER_THERE: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_millis(300);
@@ -120,10 +123,11 @@ pub async fn run(
     server.close(CLOSE).await;
     tasks.shutdown().await;
     let counters = shared.counters(&shared.lock());
-    if !drained {
-        warn!("{name} ends with records that no event manager has");
+    if let Err(why) = &drained {
+        warn!("{name} ends with records that no event manager has: {why}");
     }
     info!("{name} ends");
+    let drained = drained.is_ok();
     Ok(Summary { counters, drained })
 }
 
@@ -160,21 +164,52 @@ async fn tick(shared: Arc<Shared>) {
     }
 }
 
-/// Ends the work: who waits is told, the last records become durable if they can.
-async fn finish(shared: &Shared) -> bool {
+/// Ends the work: who waits is told, the last records become durable if they can; else why not.
+async fn finish(shared: &Shared) -> Result<(), String> {
     shared.feed(Input::Shutdown);
     shared.lock().recorder.set_aside();
     // After a short run the event manager may not have been reached yet, and would never hear that this process ended well.
-    let was_there = drain::until(DRAIN_NEVER_THERE, || shared.was_recording_up()).await;
+    let emp = shared.emp_name();
+    let known = || shared.was_recording_up() || shared.book.is_given_up(&emp);
+    drain::until(DRAIN_NEVER_THERE, known).await;
+    let was_there = shared.was_recording_up();
     if !shared.pack(false) && was_there {
         // How much was left out is known only now.
         shared.pack_counters();
     }
     shared.packed.notify_one();
-    let grace = if was_there { DRAIN } else { Duration::ZERO };
-    let drained = drain::until(grace, || shared.lock().recorder.is_drained()).await;
+    let stall = if was_there { STALL } else { Duration::ZERO };
+    let drained = match drain(shared, &emp, stall).await {
+        Drained::All => Ok(()),
+        Drained::Hopeless => Err(format!("{emp} has ended and is not started again")),
+        Drained::Stalled if was_there => Err(format!("{emp} stored none of them for {STALL:?}")),
+        Drained::Stalled => Err(format!("{emp} was never reached")),
+    };
     shared.farewell.notify_one();
     // An event manager that does not hear it sees the stream end.
     drain::until(FAREWELL, || !shared.is_recording_up()).await;
     drained
+}
+
+/// Waits for the last records to become durable.
+async fn drain(shared: &Shared, emp: &str, stall: Duration) -> Drained {
+    let mut said = (tokio::time::Instant::now(), None);
+    drain::while_progress(stall, || {
+        let (drained, waiting) = {
+            let state = shared.lock();
+            (state.recorder.is_drained(), state.recorder.unacknowledged())
+        };
+        if drained {
+            return Work::Done;
+        }
+        if !shared.is_recording_up() && shared.book.is_given_up(emp) {
+            return Work::Hopeless;
+        }
+        if said.0.elapsed() >= SAY_SO && said.1 != Some(waiting) {
+            warn!("waiting for {emp} to store {waiting} batches of records");
+            said = (tokio::time::Instant::now(), Some(waiting));
+        }
+        Work::Left(waiting)
+    })
+    .await
 }

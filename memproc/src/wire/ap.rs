@@ -22,7 +22,7 @@ pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malforme
 }
 
 /// Any later message: its timeout and the request.
-pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request), Malformed> {
+pub fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request), Malformed> {
     let timeout = request.timeout_ms.map(|ms| Nanos::from_millis(ms.into()));
     let body = match request.body.ok_or(Malformed::missing("request"))? {
         In::Hello(_) => return Err(Malformed::new("session", "a second `hello`")),
@@ -46,7 +46,7 @@ pub(crate) fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request),
 }
 
 /// Accesses that an application process served itself.
-pub(crate) fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
+pub fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
     let of = |a: w::LocalAccesses| LocalAccesses {
         object: ObjectId::from_wire(a.object),
         kind: match a.kind() {
@@ -65,7 +65,7 @@ pub(crate) fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
 }
 
 /// What an application process made of objects that are delegated to it.
-pub(crate) fn returns(returns: Vec<w::Return>) -> Vec<Return> {
+pub fn returns(returns: Vec<w::Return>) -> Vec<Return> {
     let of = |r: w::Return| Return {
         object: ObjectId::from_wire(r.object),
         delegation: r.delegation,
@@ -119,7 +119,7 @@ pub(crate) fn update(object: ObjectId, version: u64, data: Bytes) -> w::ApReply 
 }
 
 /// A reply.
-pub(crate) fn reply(id: u64, reply: Reply) -> w::ApReply {
+pub fn reply(id: u64, reply: Reply) -> w::ApReply {
     let body = match reply {
         Reply::Variable(v) => Out::Variable(w::Variable::from((*v).clone())),
         Reply::Read {

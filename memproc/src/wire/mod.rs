@@ -1,5 +1,5 @@
 //! The only place where generated types become domain types and back.
 
 mod access;
-pub(crate) mod ap;
-pub(crate) mod peer;
+pub mod ap;
+pub mod peer;

@@ -37,7 +37,7 @@ fn call_to_wire(call: CallId) -> u64 {
 }
 
 /// A message that came in.
-pub(crate) fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
+pub fn message(m: w::PeerMessage) -> Result<Message, Malformed> {
     let cost = Cost {
         service: Nanos(m.service_ns),
         wait: Nanos(m.wait_ns),
@@ -183,7 +183,7 @@ fn notice(body: W) -> Result<Result<Notice, W>, Malformed> {
 }
 
 /// A message on its way out.
-pub(crate) fn to_wire(m: Message) -> w::PeerMessage {
+pub fn to_wire(m: Message) -> w::PeerMessage {
     let (call, cost, body) = match m.body {
         Body::Request { call, request } => {
             (call_to_wire(call), Cost::default(), request_out(request))

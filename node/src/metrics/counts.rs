@@ -68,18 +68,14 @@ impl AccessCounts {
 
     fn waits(&self) -> Value {
         let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(EDGES.len() + 1);
-        let mut from = 0;
-        // A sketch's bucket i holds what is below 2^(i+1) ns.
-        let between = |from: usize, to: usize| {
-            let counts = self.waits.0.iter().skip(from).take(to - from);
-            counts.sum::<u64>()
-        };
+        let mut below = 0;
         for edge in EDGES {
-            let to = edge as usize;
-            buckets.push(((1u64 << edge) as f64 / 1e9, between(from, to)));
-            from = to;
+            let edge = 1u64 << edge;
+            let more = self.waits.below(Nanos(edge)) - below;
+            buckets.push((edge as f64 / 1e9, more));
+            below += more;
         }
-        buckets.push((f64::INFINITY, between(from, usize::MAX)));
+        buckets.push((f64::INFINITY, self.waits.total() - below));
         Value::Histogram {
             sum: self.waited.as_secs_f64(),
             count: self.waits.total(),

@@ -17,6 +17,9 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
+/// Views in a choice.
+pub const CHOICES: usize = 6;
+
 /// One thing on a page.
 #[derive(Clone, Debug)]
 pub enum Block {
@@ -43,6 +46,15 @@ pub enum Block {
         /// What it says.
         blocks: Vec<Block>,
     },
+    /// One of several views of the same thing, the first until the reader chooses another.
+    Choice {
+        /// What is chosen.
+        name: String,
+        /// The views: a label, and what is shown. At most [`CHOICES`].
+        views: Vec<(String, Vec<Block>)>,
+    },
+    /// Blocks side by side where there is room, below each other where there is not.
+    Columns(Vec<Vec<Block>>),
     /// Blocks that are shown when asked for.
     Details {
         /// What is always shown.

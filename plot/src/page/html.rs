@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::content::{Block, Cell, Page, Table};
+use super::content::{Block, CHOICES, Cell, Page, Table};
 use crate::{Chart, theme};
 
 const STYLE: &str = include_str!("page.css");
@@ -15,6 +15,7 @@ impl Page {
 }
 
 fn document(page: &Page) -> Markup {
+    let mut writer = Writer { choices: 0 };
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -41,7 +42,7 @@ fn document(page: &Page) -> Markup {
                     @for (i, section) in page.sections.iter().enumerate() {
                         section id={ "s" (i) } {
                             h2 { (section.heading) }
-                            (blocks(&section.blocks))
+                            (writer.blocks(&section.blocks))
                         }
                     }
                 }
@@ -50,41 +51,68 @@ fn document(page: &Page) -> Markup {
     }
 }
 
-fn blocks(all: &[Block]) -> Markup {
-    html! { @for block in all { (one(block)) } }
+struct Writer {
+    /// Choices so far, for their names.
+    choices: usize,
 }
 
-fn one(block: &Block) -> Markup {
-    match block {
-        Block::Text(text) => html! { p { (text) } },
-        Block::Warning(text) => html! { p.warning role="note" { (text) } },
-        Block::Verbatim(text) => html! { pre { (text) } },
-        Block::Tiles(tiles) => html! {
-            dl.tiles {
-                @for (name, value, of) in tiles {
-                    div { dt { (name) } dd { (value) } dd.of { (of) } }
+impl Writer {
+    fn blocks(&mut self, all: &[Block]) -> Markup {
+        html! { @for block in all { (self.one(block)) } }
+    }
+
+    fn one(&mut self, block: &Block) -> Markup {
+        match block {
+            Block::Text(text) => html! { p { (text) } },
+            Block::Warning(text) => html! { p.warning role="note" { (text) } },
+            Block::Verbatim(text) => html! { pre { (text) } },
+            Block::Tiles(tiles) => html! {
+                dl.tiles {
+                    @for (name, value, of) in tiles {
+                        div { dt { (name) } dd { (value) } dd.of { (of) } }
+                    }
                 }
+            },
+            Block::Chart(chart, caption) => picture(chart, caption),
+            Block::Table(table) => rows(table),
+            Block::Card {
+                heading,
+                badge,
+                color,
+                blocks: inside,
+            } => html! {
+                article style={ "border-left-color:" (color.variable()) } {
+                    h3 { (heading) @if !badge.is_empty() { span.badge { (badge) } } }
+                    (self.blocks(inside))
+                }
+            },
+            Block::Columns(columns) => html! {
+                div.columns { @for blocks in columns { div { (self.blocks(blocks)) } } }
+            },
+            Block::Choice { name, views } => self.choice(name, views),
+            Block::Details {
+                summary,
+                blocks: inside,
+            } => html! {
+                details { summary { (summary) } (self.blocks(inside)) }
+            },
+        }
+    }
+
+    /// Radio buttons that show a view each: no script.
+    fn choice(&mut self, name: &str, views: &[(String, Vec<Block>)]) -> Markup {
+        let views = &views[..views.len().min(CHOICES)];
+        self.choices += 1;
+        let group = format!("c{}", self.choices);
+        html! {
+            div.choice role="group" aria-label=(name) {
+                @for (i, (label, _)) in views.iter().enumerate() {
+                    input type="radio" name=(group) id={ (group) "-" (i) } checked[i == 0];
+                    label for={ (group) "-" (i) } { (label) }
+                }
+                @for (_, inside) in views { div.view { (self.blocks(inside)) } }
             }
-        },
-        Block::Chart(chart, caption) => picture(chart, caption),
-        Block::Table(table) => rows(table),
-        Block::Card {
-            heading,
-            badge,
-            color,
-            blocks: inside,
-        } => html! {
-            article style={ "border-left-color:" (color.variable()) } {
-                h3 { (heading) @if !badge.is_empty() { span.badge { (badge) } } }
-                (blocks(inside))
-            }
-        },
-        Block::Details {
-            summary,
-            blocks: inside,
-        } => html! {
-            details { summary { (summary) } (blocks(inside)) }
-        },
+        }
     }
 }
 

@@ -85,6 +85,13 @@ impl Writer<'_> {
                 self.paragraph(&format!("### {heading}{beside}"));
                 self.blocks(blocks);
             }
+            Block::Choice { views, .. } => {
+                for (label, blocks) in views {
+                    self.paragraph(&format!("**{label}**"));
+                    self.blocks(blocks);
+                }
+            }
+            Block::Columns(columns) => columns.iter().for_each(|blocks| self.blocks(blocks)),
             Block::Details { summary, blocks } => {
                 self.paragraph(&format!("{summary}:"));
                 self.blocks(blocks);

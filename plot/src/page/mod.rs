@@ -9,4 +9,4 @@ mod content;
 mod html;
 mod markdown;
 
-pub use content::{Block, Cell, Page, Table};
+pub use content::{Block, CHOICES, Cell, Page, Table};

@@ -2082,6 +2082,53 @@ pub struct VariableFigures {
     pub last_acquires: ::prost::alloc::vec::Vec<Access>,
     #[prost(message, repeated, tag = "13")]
     pub last_writes: ::prost::alloc::vec::Vec<Access>,
+    /// of accesses by the application processes here, whoever owns the variable
+    #[prost(message, optional, tag = "14")]
+    pub times: ::core::option::Option<OperationTimes>,
+}
+/// How long operations took, as their application processes saw it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperationTimes {
+    /// that went to the owner
+    #[prost(message, optional, tag = "1")]
+    pub reads: ::core::option::Option<Times>,
+    /// served from a copy at the memory process
+    #[prost(message, optional, tag = "2")]
+    pub cached: ::core::option::Option<Times>,
+    #[prost(message, optional, tag = "3")]
+    pub writes: ::core::option::Option<Times>,
+    #[prost(message, optional, tag = "4")]
+    pub acquires: ::core::option::Option<Times>,
+    #[prost(message, optional, tag = "5")]
+    pub releases: ::core::option::Option<Times>,
+    #[prost(message, optional, tag = "6")]
+    pub barriers: ::core::option::Option<Times>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Times {
+    #[prost(uint64, tag = "1")]
+    pub total_ns: u64,
+    #[prost(uint64, tag = "2")]
+    pub longest_ns: u64,
+    #[prost(message, optional, tag = "3")]
+    pub sketch: ::core::option::Option<Sketch>,
+}
+/// Distribution of a time: counts by quarter of a power of two of nanoseconds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Sketch {
+    /// bucket of the first count
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(uint64, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VariableTimes {
+    /// or barrier
+    #[prost(uint32, tag = "1")]
+    pub variable: u32,
+    #[prost(message, optional, tag = "2")]
+    pub times: ::core::option::Option<OperationTimes>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MetaRequest {
@@ -2100,6 +2147,8 @@ pub struct MetaObjects {
     pub secondaries: ::prost::alloc::vec::Vec<Secondary>,
     #[prost(message, optional, tag = "3")]
     pub completeness: ::core::option::Option<Completeness>,
+    #[prost(message, repeated, tag = "4")]
+    pub times: ::prost::alloc::vec::Vec<VariableTimes>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Access {
@@ -2159,11 +2208,10 @@ pub struct Primary {
     pub wait_ns: u64,
     #[prost(uint64, tag = "15")]
     pub hold_ns: u64,
-    /// counts by power of two of nanoseconds
-    #[prost(uint64, repeated, tag = "16")]
-    pub wait_sketch: ::prost::alloc::vec::Vec<u64>,
-    #[prost(uint64, repeated, tag = "17")]
-    pub hold_sketch: ::prost::alloc::vec::Vec<u64>,
+    #[prost(message, optional, tag = "16")]
+    pub wait_sketch: ::core::option::Option<Sketch>,
+    #[prost(message, optional, tag = "17")]
+    pub hold_sketch: ::core::option::Option<Sketch>,
     #[prost(uint64, tag = "18")]
     pub version: u64,
     /// acquires that had to wait, in all
@@ -2298,6 +2346,15 @@ pub struct HistoryPoint {
     pub count: u64,
     #[prost(bool, tag = "12")]
     pub in_process: bool,
+    /// of several operations: op is that of the first
+    #[prost(bool, tag = "13")]
+    pub several_ops: bool,
+    /// of several application processes: ap is that of the first
+    #[prost(bool, tag = "14")]
+    pub several_aps: bool,
+    /// of several objects: variable and object are those of the first
+    #[prost(bool, tag = "15")]
+    pub several_objects: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordsRequest {
@@ -2501,6 +2558,8 @@ pub enum SortKey {
     Hold = 10,
     /// share of the accesses
     Inter = 11,
+    /// of all accesses together
+    Time = 12,
 }
 impl SortKey {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2521,6 +2580,7 @@ impl SortKey {
             Self::Wait => "SORT_KEY_WAIT",
             Self::Hold => "SORT_KEY_HOLD",
             Self::Inter => "SORT_KEY_INTER",
+            Self::Time => "SORT_KEY_TIME",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2538,6 +2598,7 @@ impl SortKey {
             "SORT_KEY_WAIT" => Some(Self::Wait),
             "SORT_KEY_HOLD" => Some(Self::Hold),
             "SORT_KEY_INTER" => Some(Self::Inter),
+            "SORT_KEY_TIME" => Some(Self::Time),
             _ => None,
         }
     }

@@ -10,9 +10,11 @@ mod sketch;
 mod state;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use objects::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta,
 };
 pub use sketch::Sketch;
 pub use state::MetaState;
+pub use times::{OperationTimes, Times};

@@ -11,6 +11,7 @@ use super::objects::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta,
 };
 use super::sketch::Sketch;
+use super::times::OperationTimes;
 use crate::query::table::Sums;
 use crate::query::{Completeness, MetaObjects, MetaQuery};
 use crate::record::{Op, Origin, PerOrigin, Record, Side};
@@ -31,6 +32,8 @@ pub struct MetaState {
     received: HashMap<EmpId, u64>,
     by_mp: BTreeMap<MpId, PerOrigin<OpCounts>>,
     by_ap: BTreeMap<ApId, PerOrigin<OpCounts>>,
+    /// Of the operations of our application processes, whoever owns the variable; of barriers by their number.
+    times: BTreeMap<VarId, OperationTimes>,
 }
 
 /// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
@@ -81,6 +84,7 @@ impl MetaState {
             received: HashMap::new(),
             by_mp: BTreeMap::new(),
             by_ap: BTreeMap::new(),
+            times: BTreeMap::new(),
         }
     }
 
@@ -110,6 +114,10 @@ impl MetaState {
             at_mp[record.origin].count(record.op, record.accesses());
             let by_ap = self.by_ap.entry(record.ap).or_default();
             by_ap[record.origin].count(record.op, record.accesses());
+        }
+        if OperationTimes::measures(record) {
+            let times = self.times.entry(record.object.var).or_default();
+            times.count(record);
         }
         if record.flags.failed || record.op == Op::Barrier {
             return;
@@ -299,7 +307,12 @@ impl MetaState {
         self.by_ap.get(&ap).copied().unwrap_or_default()
     }
 
-    /// Figures summed by variable, of those named; none named: of all.
+    /// How long the operations of our application processes took, by variable or barrier.
+    pub fn times(&self) -> &BTreeMap<VarId, OperationTimes> {
+        &self.times
+    }
+
+    /// Figures summed by variable, of those named; none named: of all, with the total of the times only.
     pub fn sums(&self, wanted: Option<&HashSet<VarId>>) -> HashMap<VarId, Sums> {
         let mut sums: HashMap<VarId, Sums> = HashMap::new();
         let Some(wanted) = wanted else {
@@ -310,6 +323,9 @@ impl MetaState {
             for secondary in self.secondaries.values() {
                 let its = sums.entry(secondary.meta.object.var).or_default();
                 its.secondary(&secondary.meta);
+            }
+            for (&variable, times) in &self.times {
+                sums.entry(variable).or_default().times.add_totals(times);
             }
             return sums;
         };
@@ -322,6 +338,9 @@ impl MetaState {
             let (first, last) = ((first, MpId(0)), (last, MpId(u32::MAX)));
             let secondaries = self.secondaries.range(first..=last);
             secondaries.for_each(|(_, secondary)| its.secondary(&secondary.meta));
+            if let Some(times) = self.times.get(&variable) {
+                its.times.add(times);
+            }
             sums.insert(variable, its);
         }
         sums
@@ -333,7 +352,20 @@ impl MetaState {
             (query.variables.is_empty() || query.variables.contains(&object.var))
                 && (query.objects.is_empty() || query.objects.contains(object))
         };
+        let objects_of = |v: &VarId| {
+            let mut its = query.objects.iter().filter(|o| o.var == *v);
+            query.objects.is_empty() || its.next().is_some()
+        };
+        let timed = |v: &VarId| {
+            (query.variables.is_empty() || query.variables.contains(v)) && objects_of(v)
+        };
         MetaObjects {
+            times: self
+                .times
+                .iter()
+                .filter(|(id, _)| timed(id))
+                .map(|(id, times)| (*id, times.clone()))
+                .collect(),
             primaries: self
                 .primaries
                 .iter()

@@ -132,6 +132,49 @@ fn an_invalidated_copy_hands_its_reads_over_once() {
 }
 
 #[test]
+fn times_are_those_of_the_requester_by_operation() {
+    let mut owner = MetaState::new(topology(), EmpId(0));
+    let mut reader = MetaState::new(topology(), EmpId(1));
+    owner.apply(&record(Op::Read, 1, Side::Owner));
+    assert!(all(&owner).times.is_empty());
+    let with = |change: fn(&mut Record)| {
+        let mut record = record(Op::Read, 1, Side::Requester);
+        change(&mut record);
+        record
+    };
+    for record in [
+        with(|r| r.duration = Nanos(1_000)),
+        with(|r| r.duration = Nanos(3_000)),
+        // Three in one record: what they waited and were served, not the time from the first to the last.
+        with(|r| (r.op, r.count, r.wait, r.service) = (Op::Write, 3, Nanos(50), Nanos(10))),
+        optimized(1),
+        with(|r| r.flags.failed = true),
+        with(|r| (r.op, r.flags.waiting) = (Op::Acquire, true)),
+        with(|r| (r.flags.in_process, r.count) = (true, 9)),
+        with(|r| (r.op, r.object.var) = (Op::Barrier, VarId(8))),
+    ] {
+        reader.apply(&record);
+    }
+    let times = all(&reader).times;
+    let of = |var: u32| {
+        let operations = times[&VarId(var)].by_operation().into_iter();
+        let measured = operations.filter(|(_, t)| t.number() > 0);
+        let figures =
+            |(name, t): (_, &crate::meta::Times)| (name, t.number(), t.total.0, t.longest.0);
+        measured.map(figures).collect::<Vec<_>>()
+    };
+    let expected = [
+        ("read", 2, 4_000, 3_000),
+        ("cached read", 1, 10, 10),
+        ("write", 3, 60, 20),
+    ];
+    assert_eq!(of(7), expected);
+    assert_eq!(of(8), [("barrier", 1, 10, 10)]);
+    assert_eq!(times[&VarId(7)].total(), Nanos(4_070));
+    assert_eq!(times[&VarId(7)].all().quantile(1.0), Some(Nanos(3_000)));
+}
+
+#[test]
 fn an_updated_copy_keeps_its_secondary() {
     let mut reader = MetaState::new(topology(), EmpId(1));
     reader.apply(&record(Op::Read, 1, Side::Requester));

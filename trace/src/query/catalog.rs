@@ -1,11 +1,13 @@
 //! What a trace is about: processes, variables, barriers, meta-objects.
 
-use dosmos_proto::{GroupId, MpId, ObjectId, Topology, VarId, Variable};
+use std::collections::BTreeMap;
+
+use dosmos_proto::{GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
 use serde::{Deserialize, Serialize};
 
 use super::{Completeness, TimeRange};
 use crate::clock::{self, Apart, ProcessClock};
-use crate::meta::{PrimaryMeta, SecondaryMeta};
+use crate::meta::{OperationTimes, PrimaryMeta, SecondaryMeta};
 use crate::run::RunId;
 
 /// A barrier's entry in the dictionary.
@@ -50,6 +52,16 @@ impl Catalog {
         self.variables.iter().find(|v| v.spec().name() == name)
     }
 
+    /// Time of all application processes together, from the begin of the trace to its end.
+    pub fn process_time(&self) -> Nanos {
+        let length = self.extent.map_or(Nanos::ZERO, |extent| extent.length());
+        Nanos(
+            length
+                .0
+                .saturating_mul(self.topology.application_processes().len() as u64),
+        )
+    }
+
     /// How far the times of two memory processes can be apart.
     pub fn apart(&self, a: MpId, b: MpId) -> Apart {
         clock::apart(&self.clocks, &self.topology, a, b)
@@ -84,6 +96,8 @@ pub struct MetaObjects {
     pub primaries: Vec<PrimaryMeta>,
     /// One a copy.
     pub secondaries: Vec<SecondaryMeta>,
+    /// How long operations took, by variable or barrier (not by object, also if only some of its objects were asked for).
+    pub times: BTreeMap<VarId, OperationTimes>,
     /// What is missing.
     pub completeness: Completeness,
 }

@@ -65,6 +65,7 @@ pub fn respect_sections(points: &mut [HistoryPoint]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Several;
     use crate::record::Origin;
     use dosmos_proto::VarId;
 
@@ -81,6 +82,7 @@ mod tests {
             object: ObjectId::new(VarId(1), 0),
             version,
             count: 1,
+            several: Several::default(),
         }
     }
 

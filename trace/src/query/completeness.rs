@@ -168,21 +168,26 @@ impl Completeness {
                 }
             }
         }
-        self.recorded += other.recorded;
-        self.dropped += other.dropped;
-        self.removed += other.removed;
-        self.damaged += other.damaged;
-        self.extra_accesses += other.extra_accesses;
-        self.extra_lost += other.extra_lost;
+        count(&mut self.recorded, other.recorded);
+        count(&mut self.dropped, other.dropped);
+        count(&mut self.removed, other.removed);
+        count(&mut self.damaged, other.damaged);
+        count(&mut self.extra_accesses, other.extra_accesses);
+        count(&mut self.extra_lost, other.extra_lost);
         self.sampling = self.sampling.min(other.sampling);
-        self.unselected += other.unselected;
-        self.corrupt_chunks += other.corrupt_chunks;
+        count(&mut self.unselected, other.unselected);
+        count(&mut self.corrupt_chunks, other.corrupt_chunks);
         add(&mut self.selections, &other.selections);
         add(&mut self.missing, &other.missing);
         add(&mut self.missing_stores, &other.missing_stores);
         add(&mut self.silent, &other.silent);
         add(&mut self.notes, &other.notes);
     }
+}
+
+/// What others say may be any number.
+fn count(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 #[cfg(test)]

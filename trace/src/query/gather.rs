@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{HistoryPoint, TimeRange};
+use super::{HistoryPoint, Several, TimeRange};
 use crate::record::{Op, Origin};
 use dosmos_proto::{Nanos, ObjectId};
 
@@ -161,6 +161,11 @@ fn join(first: &mut HistoryPoint, next: &HistoryPoint) {
     first.duration = end - first.start;
     first.wait += next.wait;
     first.count += next.count;
+    first.several = Several {
+        ops: first.several.ops || next.several.ops || first.op != next.op,
+        aps: first.several.aps || next.several.aps || first.ap != next.ap,
+        objects: first.several.objects || next.several.objects || first.object != next.object,
+    };
     first.version = first.version.max(next.version);
     first.optimized &= next.optimized;
     first.in_process &= next.in_process;
@@ -197,6 +202,7 @@ mod tests {
                     object: ObjectId::new(VarId(1), object),
                     version: start,
                     count,
+                    several: Several::default(),
                 },
             )
     }
@@ -219,6 +225,12 @@ mod tests {
             prop_assert_eq!(counts(&gathered), counts(&points));
             prop_assert_eq!(waits(&gathered), waits(&points));
             prop_assert_eq!(end(&gathered), end(&points));
+            // What a point says of its accesses holds for each of them.
+            for g in gathered.iter().filter(|g| !g.several.aps) {
+                let within = |p: &&HistoryPoint| p.ap == g.ap && p.start >= g.start;
+                let its: u64 = points.iter().filter(within).map(|p| p.count).sum();
+                prop_assert!(its >= g.count, "{g:?}");
+            }
         }
     }
 

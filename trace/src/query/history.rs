@@ -60,6 +60,27 @@ pub struct HistoryPoint {
     pub version: u64,
     /// How many accesses.
     pub count: u64,
+    /// What was lost when they were gathered.
+    #[serde(default, skip_serializing_if = "Several::none")]
+    pub several: Several,
+}
+
+/// In what the accesses behind a point differ; the point has that of the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Several {
+    /// Operations.
+    pub ops: bool,
+    /// Application processes.
+    pub aps: bool,
+    /// Objects.
+    pub objects: bool,
+}
+
+impl Several {
+    /// They do not differ.
+    pub fn none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl HistoryPoint {
@@ -77,6 +98,7 @@ impl HistoryPoint {
             object: record.object,
             version: record.version,
             count: record.accesses(),
+            several: Several::default(),
         }
     }
 }

@@ -22,7 +22,7 @@ pub use completeness::Completeness;
 pub use error::{BadCursor, BadPattern, QueryError, UnknownColumn};
 pub use filter::{Filter, TimeRange};
 pub use histogram::{Histogram, HistogramQuery, MAX_BUCKETS, OriginCounts};
-pub use history::{History, HistoryPoint, HistoryQuery, MAX_POINTS, Records};
+pub use history::{History, HistoryPoint, HistoryQuery, MAX_POINTS, Records, Several};
 pub use status::{ApOrigins, EmpStatus, ProcessStatus, Status};
 
 use async_trait::async_trait;

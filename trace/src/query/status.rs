@@ -1,5 +1,7 @@
 //! How the processes that record are doing.
 
+use std::collections::BTreeMap;
+
 use dosmos_proto::{ApId, MpId, Nanos, ProcessCounters};
 
 use serde::{Deserialize, Serialize};
@@ -78,4 +80,12 @@ pub struct Status {
     pub event_managers: Vec<EmpStatus>,
     /// What is missing.
     pub completeness: Completeness,
+}
+
+impl Status {
+    /// Processor time that memory and link processes spent on recording.
+    pub fn monitor(&self) -> BTreeMap<MpId, Nanos> {
+        let processes = self.event_managers.iter().flat_map(|e| &e.processes);
+        processes.map(|p| (p.mp, p.counters.monitor)).collect()
+    }
 }

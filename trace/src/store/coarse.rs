@@ -3,7 +3,7 @@
 //! Where a question matches more records than can be decoded while somebody waits, a point stands for
 //! what happened in a slice of time at least a chunk long, by operation and origin. Its number of
 //! accesses and its waiting time are exact; it spans the chunks it comes from. Which process and object it
-//! names is that of the first, as with all gathered points. If so few records match that each may be a point of its own, it is.
+//! names is that of the first, and it says so (`several`), unless the filter names only one. If so few records match that each may be a point of its own, it is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use dosmos_proto::{Nanos, ObjectId};
 
 use super::index::ChunkRef;
 use crate::chunk::{Summary, Tally};
-use crate::query::{HistoryPoint, TimeRange, gather};
+use crate::query::{Filter, HistoryPoint, Several, TimeRange, gather};
 use crate::record::{Op, Origin};
 
 /// Records up to which every one is looked at.
@@ -71,8 +71,9 @@ impl Coarse {
         self
     }
 
-    /// Adds what is found in a chunk of this summary, all of which is in the range.
-    pub(super) fn tally(&mut self, summary: &Summary, object: u32, t: &Tally) {
+    /// Adds what a filter finds in a chunk of this summary, all of which is in the range.
+    pub(super) fn tally(&mut self, summary: &Summary, filter: &Filter, t: &Tally) {
+        let object = filter.object.unwrap_or(0);
         self.count(&HistoryPoint {
             start: summary.starts.from,
             duration: summary.end - summary.starts.from,
@@ -85,6 +86,11 @@ impl Coarse {
             object: ObjectId::new(t.variable, object),
             version: 0,
             count: t.count,
+            several: Several {
+                ops: false,
+                aps: filter.aps.len() != 1,
+                objects: filter.variables.len() != 1 || filter.object.is_none(),
+            },
         });
     }
 
@@ -120,6 +126,8 @@ impl Coarse {
             wait: Nanos::ZERO,
             ..*point
         });
+        sum.several.aps |= point.several.aps || sum.ap != point.ap;
+        sum.several.objects |= point.several.objects || sum.object != point.object;
         let end = (sum.start + sum.duration).max(point.start + point.duration);
         sum.start = sum.start.min(point.start);
         sum.duration = end - sum.start;

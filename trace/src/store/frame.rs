@@ -15,6 +15,8 @@ const MAGIC: &[u8; 4] = b"DSF1";
 const WINDOW: usize = 1 << 20;
 /// Longest body: no allocation follows a longer claim.
 pub(super) const MOST_BODY: usize = 256 << 20;
+/// More than a log can have of anything. Sums of such numbers fit into 64 bits.
+pub(super) const MOST_COUNT: u64 = 1 << 60;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +106,14 @@ impl Header {
             records: small(56),
             events: small(60),
         };
-        Some((header, small(8), small(12)))
+        let numbers = [
+            header.last,
+            header.commit,
+            header.records_before,
+            header.events_before,
+        ];
+        let possible = header.first <= header.last && numbers.iter().all(|n| *n <= MOST_COUNT);
+        possible.then(|| (header, small(8), small(12)))
     }
 }
 

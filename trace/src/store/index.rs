@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
+use dosmos_proto::{ApId, EmpId, Incarnation, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
 
 use super::entry::{Event, RecordingCounters};
 use super::error::StoreError;
@@ -182,14 +182,20 @@ impl Index {
         clocks.into_values().collect()
     }
 
-    /// Memory processes of this event manager that did not report to their end; none where nobody says who reports.
+    /// Memory processes of this event manager of which a start did not report to its end; none where nobody says who reports.
     pub(super) fn silent(&self, topology: &Topology, emp: EmpId) -> Vec<String> {
         if self.reports.is_empty() {
             return Vec::new();
         }
+        // Each start of it: what one that was killed still had is not in what a later one reports. Starts are counted: one
+        // that was killed before it could report is missing among them.
         let ended = |mp: MpId| {
-            let mut its = self.reports.range((mp, 0)..=(mp, u64::MAX));
-            its.next_back().is_some_and(|(_, ended)| *ended)
+            let its = self.reports.range((mp, 1)..=(mp, u64::MAX));
+            let starts = its.clone().count();
+            let last = its.clone().next_back();
+            let last = last.map(|((_, start), _)| Incarnation::from_wire(*start).start());
+            let all_reported = last.is_some_and(|last| last as usize <= starts);
+            all_reported && its.into_iter().all(|(_, ended)| *ended)
         };
         let processes = (0u32..).map(MpId).zip(topology.memory_processes());
         processes
@@ -283,10 +289,10 @@ impl Index {
             ..Completeness::default()
         };
         for counters in self.counters.values() {
-            c.dropped += counters.dropped;
-            c.extra_lost += counters.extra_dropped;
-            c.extra_accesses += counters.extra_dropped;
-            c.unselected += counters.unselected;
+            add(&mut c.dropped, counters.dropped);
+            add(&mut c.extra_lost, counters.extra_dropped);
+            add(&mut c.extra_accesses, counters.extra_dropped);
+            add(&mut c.unselected, counters.unselected);
             if counters.sampling > 0.0 {
                 c.sampling = c.sampling.min(counters.sampling);
             }
@@ -296,11 +302,11 @@ impl Index {
                 c.selections.push(selection.clone());
             }
         }
-        c.dropped += self.unaccounted();
+        add(&mut c.dropped, self.unaccounted());
         c.removed = self.removed.records;
-        c.extra_lost += self.removed.extra;
-        c.extra_accesses += self.removed.extra;
-        c.recorded += c.dropped + c.removed;
+        add(&mut c.extra_lost, self.removed.extra);
+        add(&mut c.extra_accesses, self.removed.extra);
+        add(&mut c.recorded, c.dropped.saturating_add(c.removed));
         if let Some(imported) = &self.imported {
             c.merge(&imported.lacking);
         }
@@ -316,9 +322,9 @@ impl Index {
         }
         let made = self.counters.iter();
         let made = made.filter(|(start, _)| self.reports.contains_key(start));
-        let made: u64 = made
+        let made = made
             .map(|(_, c)| c.recorded.saturating_sub(c.dropped))
-            .sum();
+            .fold(0, u64::saturating_add);
         let kept = self.records() + self.missing_records + self.removed.records;
         made.saturating_sub(kept)
     }
@@ -398,7 +404,7 @@ impl Index {
                 to - 1,
                 extent.records,
                 to - from,
-                extent.records - self.removed.records
+                extent.records.saturating_sub(self.removed.records)
             ));
         }
     }
@@ -438,4 +444,9 @@ impl Index {
             (records, note)
         });
     }
+}
+
+/// What others say may be any number.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::DiskFile;
 use super::error::StoreError;
+use super::frame::MOST_COUNT;
 
 const FILE: &str = "ledger";
 const MAGIC: &[u8; 4] = b"DSL1";
@@ -32,6 +33,12 @@ pub(super) struct Extent {
 }
 
 impl Extent {
+    /// Whether a log may go that far.
+    pub(super) fn is_possible(&self) -> bool {
+        let numbers = [self.commit, self.next, self.records, self.events];
+        numbers.iter().all(|n| *n <= MOST_COUNT)
+    }
+
     /// The later of the two.
     pub(super) fn or_later(self, other: Self) -> Self {
         if other.commit > self.commit {
@@ -61,12 +68,14 @@ impl Extent {
             u64::from_le_bytes(word)
         };
         let checksum = crc32fast::hash(&bytes[..LENGTH - 4]).to_le_bytes();
-        (bytes[..4] == *MAGIC && bytes[LENGTH - 4..] == checksum).then(|| Self {
+        let extent = Self {
             commit: number(0),
             next: number(1),
             records: number(2),
             events: number(3),
-        })
+        };
+        let whole = bytes[..4] == *MAGIC && bytes[LENGTH - 4..] == checksum;
+        Some(extent).filter(|e| whole && e.is_possible())
     }
 }
 

@@ -58,7 +58,7 @@ fn manifest_in_log(dir: &Path) -> Option<Manifest> {
     let mut files = entries(dir).ok()?;
     files.sort();
     // The newest counts: what its beginning says of the others is the latest.
-    let manifests = files.iter().filter_map(|path| {
+    let manifests = files.iter().filter_map(|path| -> Option<Manifest> {
         let file = File::open(path).ok()?;
         let mut frames = Frames::of(&file).ok()?;
         let Found::Frame(header, _, body) = frames.next().ok()?? else {
@@ -66,7 +66,8 @@ fn manifest_in_log(dir: &Path) -> Option<Manifest> {
         };
         (header.kind == Kind::Manifest).then(|| serde_json::from_slice(&body).ok())?
     });
-    manifests.max_by_key(|m: &Manifest| (m.generation, m.first))
+    let manifests = manifests.filter(Manifest::is_possible);
+    manifests.max_by_key(|m| (m.generation, m.first))
 }
 
 /// What the log files hold.
@@ -282,6 +283,10 @@ impl Loading {
         let (length, rest) = body.split_first_chunk()?;
         let length = u32::from_le_bytes(*length);
         let summary: Summary = postcard::from_bytes(rest.get(..length as usize)?).ok()?;
+        let most_extra = u64::from(header.records) * u64::from(u32::MAX);
+        if summary.records != header.records || summary.extra > most_extra {
+            return None;
+        }
         let before = 4 + length;
         let place = Place {
             at: place.at + u64::from(before),

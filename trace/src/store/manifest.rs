@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checked_json;
 use super::error::StoreError;
+use super::frame::MOST_COUNT;
 use super::ledger::Extent;
 use crate::run::RunId;
 
@@ -111,7 +112,20 @@ impl Manifest {
                 manifest.format
             )));
         }
+        if !manifest.is_possible() {
+            return Err(damaged("it counts more than a log can have".to_owned()));
+        }
         Ok(manifest)
+    }
+
+    /// Whether a log may have what it says.
+    pub(super) fn is_possible(&self) -> bool {
+        let Removed { records, extra, .. } = self.removed;
+        let kept = self.closed.is_none_or(|extent| {
+            let all = extent.records;
+            extent.is_possible() && records <= all
+        });
+        kept && records <= MOST_COUNT && extra <= MOST_COUNT
     }
 
     /// Whether there is one in the directory `dir`, whatever it says.

@@ -3,7 +3,7 @@
 use dosmos_proto::{ApId, Nanos, ObjectId};
 
 use crate::chunk::{Chunk, ChunkError, Kind, Symbols, Tally};
-use crate::query::{Filter, HistoryPoint};
+use crate::query::{self, Filter, HistoryPoint};
 use crate::record::{Op, Origin, Record, Side};
 use crate::spread::Spread;
 
@@ -272,6 +272,7 @@ pub(super) fn points(
             object: objects.at(i),
             version: versions[i],
             count: selected.spread(i).count(),
+            several: query::Several::default(),
         });
     }
     Ok(())

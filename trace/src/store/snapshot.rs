@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::manifest::Manifest;
 use crate::meta::{MetaState, SecondaryContent};
 
-const MAGIC: &[u8; 4] = b"DSS1";
+const MAGIC: &[u8; 4] = b"DSS2";
 const HEADER: usize = 8;
 
 /// What the log up to some place comes to.

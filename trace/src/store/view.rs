@@ -249,7 +249,6 @@ impl StoreView {
     /// More than can be decoded while somebody waits: from summaries, from the columns that tell how often, and from whole
     /// records only where a chunk lies across an edge of the range.
     fn coarsely(&self, plan: &Coarse, candidates: &[Arc<ChunkRef>], filter: &Filter) -> Coarse {
-        let object = filter.object.unwrap_or(0);
         let look = |chunks: &[Arc<ChunkRef>]| {
             let mut found = plan.empty();
             for chunk in chunks {
@@ -257,7 +256,7 @@ impl StoreView {
                 if filter.range.is_some_and(|r| !chunk.summary.is_within(r)) {
                     self.each_point(chunk, filter, |point| found.point(&point));
                 } else {
-                    self.each_tally(chunk, filter, |t| found.tally(&chunk.summary, object, &t));
+                    self.each_tally(chunk, filter, |t| found.tally(&chunk.summary, filter, &t));
                 }
                 if found.matched() > before {
                     found.hit(chunk);

@@ -3,7 +3,8 @@
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, wire};
 
 use crate::meta::{
-    Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
+    Access, HandOver, OpCounts, OperationTimes, PrimaryMeta, SecondaryContent, SecondaryMeta,
+    Sketch, Times,
 };
 use crate::query::{MetaObjects, MetaQuery};
 use crate::record::PerOrigin;
@@ -73,6 +74,69 @@ impl From<wire::Access> for Access {
     }
 }
 
+impl From<Sketch> for wire::Sketch {
+    fn from(sketch: Sketch) -> Self {
+        let (first, counts) = sketch.parts();
+        Self {
+            first,
+            counts: counts.to_vec(),
+        }
+    }
+}
+
+impl From<wire::Sketch> for Sketch {
+    fn from(sketch: wire::Sketch) -> Self {
+        Self::from_parts(sketch.first, sketch.counts)
+    }
+}
+
+impl From<Times> for wire::Times {
+    fn from(t: Times) -> Self {
+        Self {
+            total_ns: t.total.0,
+            longest_ns: t.longest.0,
+            sketch: Some(t.sketch.into()),
+        }
+    }
+}
+
+impl From<wire::Times> for Times {
+    fn from(t: wire::Times) -> Self {
+        Self {
+            total: Nanos(t.total_ns),
+            longest: Nanos(t.longest_ns),
+            sketch: t.sketch.unwrap_or_default().into(),
+        }
+    }
+}
+
+impl From<OperationTimes> for wire::OperationTimes {
+    fn from(t: OperationTimes) -> Self {
+        Self {
+            reads: Some(t.reads.into()),
+            cached: Some(t.cached.into()),
+            writes: Some(t.writes.into()),
+            acquires: Some(t.acquires.into()),
+            releases: Some(t.releases.into()),
+            barriers: Some(t.barriers.into()),
+        }
+    }
+}
+
+impl From<wire::OperationTimes> for OperationTimes {
+    fn from(t: wire::OperationTimes) -> Self {
+        let times = |t: Option<wire::Times>| t.unwrap_or_default().into();
+        Self {
+            reads: times(t.reads),
+            cached: times(t.cached),
+            writes: times(t.writes),
+            acquires: times(t.acquires),
+            releases: times(t.releases),
+            barriers: times(t.barriers),
+        }
+    }
+}
+
 impl From<PrimaryMeta> for wire::Primary {
     fn from(p: PrimaryMeta) -> Self {
         let accesses = |list: Vec<Access>| list.into_iter().map(Into::into).collect();
@@ -100,8 +164,8 @@ impl From<PrimaryMeta> for wire::Primary {
                 .collect(),
             wait_ns: p.wait.0,
             hold_ns: p.hold.0,
-            wait_sketch: p.wait_sketch.0,
-            hold_sketch: p.hold_sketch.0,
+            wait_sketch: Some(p.wait_sketch.into()),
+            hold_sketch: Some(p.hold_sketch.into()),
             version: p.version,
             delayed: p.delayed,
         }
@@ -130,8 +194,8 @@ impl From<wire::Primary> for PrimaryMeta {
                 .collect(),
             wait: Nanos(p.wait_ns),
             hold: Nanos(p.hold_ns),
-            wait_sketch: Sketch(p.wait_sketch),
-            hold_sketch: Sketch(p.hold_sketch),
+            wait_sketch: p.wait_sketch.unwrap_or_default().into(),
+            hold_sketch: p.hold_sketch.unwrap_or_default().into(),
             version: p.version,
         }
     }
@@ -239,6 +303,14 @@ impl From<MetaObjects> for wire::MetaObjects {
         Self {
             primaries: m.primaries.into_iter().map(Into::into).collect(),
             secondaries: m.secondaries.into_iter().map(Into::into).collect(),
+            times: m
+                .times
+                .into_iter()
+                .map(|(variable, times)| wire::VariableTimes {
+                    variable: variable.0,
+                    times: Some(times.into()),
+                })
+                .collect(),
             completeness: Some(m.completeness.into()),
         }
     }
@@ -249,6 +321,11 @@ impl From<wire::MetaObjects> for MetaObjects {
         Self {
             primaries: m.primaries.into_iter().map(Into::into).collect(),
             secondaries: m.secondaries.into_iter().map(Into::into).collect(),
+            times: m
+                .times
+                .into_iter()
+                .map(|t| (VarId(t.variable), t.times.unwrap_or_default().into()))
+                .collect(),
             completeness: m.completeness.unwrap_or_default().into(),
         }
     }

@@ -5,7 +5,7 @@ use dosmos_proto::{ApId, GroupId, Malformed, MpId, Nanos, ObjectId, Topology, Va
 use crate::clock::ProcessClock;
 use crate::query::{
     BarrierName, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
-    HistoryQuery, OriginCounts, TimeRange,
+    HistoryQuery, OriginCounts, Several, TimeRange,
 };
 use crate::record::{Op, Origin};
 use crate::run::RunId;
@@ -360,6 +360,9 @@ impl From<HistoryPoint> for wire::HistoryPoint {
             object: p.object.index,
             version: p.version,
             count: p.count,
+            several_ops: p.several.ops,
+            several_aps: p.several.aps,
+            several_objects: p.several.objects,
         }
     }
 }
@@ -379,6 +382,11 @@ impl TryFrom<wire::HistoryPoint> for HistoryPoint {
             object: ObjectId::new(VarId(p.variable), p.object),
             version: p.version,
             count: p.count,
+            several: Several {
+                ops: p.several_ops,
+                aps: p.several_aps,
+                objects: p.several_objects,
+            },
         })
     }
 }

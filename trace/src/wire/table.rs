@@ -22,6 +22,7 @@ impl From<SortKey> for wire::SortKey {
             SortKey::Wait => Self::Wait,
             SortKey::Hold => Self::Hold,
             SortKey::Inter => Self::Inter,
+            SortKey::Time => Self::Time,
         }
     }
 }
@@ -39,6 +40,7 @@ fn sort_key(key: wire::SortKey) -> SortKey {
         wire::SortKey::Wait => SortKey::Wait,
         wire::SortKey::Hold => SortKey::Hold,
         wire::SortKey::Inter => SortKey::Inter,
+        wire::SortKey::Time => SortKey::Time,
     }
 }
 
@@ -131,6 +133,7 @@ impl From<VariableFigures> for wire::VariableFigures {
             inter,
             last_acquires: s.last_acquires.into_iter().map(Into::into).collect(),
             last_writes: s.last_writes.into_iter().map(Into::into).collect(),
+            times: Some(s.times.into()),
         }
     }
 }
@@ -156,6 +159,7 @@ impl TryFrom<wire::VariableFigures> for VariableFigures {
                 },
                 last_acquires: f.last_acquires.into_iter().map(Into::into).collect(),
                 last_writes: f.last_writes.into_iter().map(Into::into).collect(),
+                times: f.times.unwrap_or_default().into(),
             },
         })
     }

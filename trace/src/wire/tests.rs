@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::ProcessClock;
 use crate::meta::{
-    Access, HandOver, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta, Sketch,
+    Access, HandOver, OpCounts, OperationTimes, PrimaryMeta, SecondaryContent, SecondaryMeta,
+    Sketch, Times,
 };
 use crate::query::*;
 use crate::record::{Op, Origin, PerOrigin};
@@ -123,13 +124,39 @@ fn access() -> impl Strategy<Value = Access> {
     })
 }
 
+fn sketch() -> impl Strategy<Value = Sketch> {
+    list(any::<(u64, u16)>()).prop_map(|values| {
+        let mut sketch = Sketch::default();
+        let values = values.into_iter();
+        values.for_each(|(value, n)| sketch.count(Nanos(value), n.into()));
+        sketch
+    })
+}
+
+fn times() -> impl Strategy<Value = BTreeMap<VarId, OperationTimes>> {
+    let each = (any::<[u64; 2]>(), sketch()).prop_map(|([total, longest], sketch)| Times {
+        total: Nanos(total),
+        longest: Nanos(longest),
+        sketch,
+    });
+    let of_variable = prop::collection::vec(each, 6).prop_map(|mut kinds| OperationTimes {
+        reads: kinds.remove(0),
+        cached: kinds.remove(0),
+        writes: kinds.remove(0),
+        acquires: kinds.remove(0),
+        releases: kinds.remove(0),
+        barriers: kinds.remove(0),
+    });
+    prop::collection::btree_map(any::<u32>().prop_map(VarId), of_variable, 0..4)
+}
+
 fn primary() -> impl Strategy<Value = PrimaryMeta> {
     let lists = (list(access()), list(access()), list(access()));
     let by = (
         per_origin(),
         prop::collection::btree_map(any::<u32>().prop_map(ApId), counts(), 0..4),
     );
-    let sketches = (list(any::<u64>()), list(any::<u64>()));
+    let sketches = (sketch(), sketch());
     (
         object(),
         any::<[u32; 2]>(),
@@ -156,8 +183,8 @@ fn primary() -> impl Strategy<Value = PrimaryMeta> {
                 by_ap: by.1,
                 wait: Nanos(n[2]),
                 hold: Nanos(n[3]),
-                wait_sketch: Sketch(sketches.0),
-                hold_sketch: Sketch(sketches.1),
+                wait_sketch: sketches.0,
+                hold_sketch: sketches.1,
                 version: n[4],
             },
         )
@@ -260,6 +287,11 @@ fn point() -> impl Strategy<Value = HistoryPoint> {
                 object,
                 version: n[3],
                 count: n[4],
+                several: Several {
+                    ops: n[0] % 2 == 1,
+                    aps: n[1] % 2 == 1,
+                    objects: n[2] % 2 == 1,
+                },
             },
         )
 }
@@ -367,8 +399,8 @@ proptest! {
     }
 
     #[test]
-    fn metas_survive(primaries in list(primary()), secondaries in list(secondary()), completeness in completeness()) {
-        survives!(MetaObjects { primaries, secondaries, completeness }, MetaObjects, wire::MetaObjects);
+    fn metas_survive(primaries in list(primary()), secondaries in list(secondary()), times in times(), completeness in completeness()) {
+        survives!(MetaObjects { primaries, secondaries, times, completeness }, MetaObjects, wire::MetaObjects);
     }
 
     #[test]

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use dosmos_proto::Nanos;
 use dosmos_trace::Op;
-use dosmos_trace::query::{Catalog, Completeness, Filter, Histogram, History};
+use dosmos_trace::query::{
+    Catalog, Completeness, Filter, Histogram, History, HistoryPoint, TimeRange,
+};
 
+use super::event::{self, EventDetail, EventQuery};
 use super::lanes::{self, Lane, LaneKey};
 use super::list::{List, Rows};
 use super::question::Charted;
@@ -20,6 +24,10 @@ pub struct Charts {
     lanes: Rows<Lane>,
     /// Lanes seen so far of the place shown.
     known: BTreeSet<LaneKey>,
+    /// The event that was stepped to.
+    chosen: Option<HistoryPoint>,
+    /// What is known of the event that was looked at last.
+    detail: Option<(EventQuery, EventDetail)>,
 }
 
 impl Charts {
@@ -75,8 +83,66 @@ impl Charts {
         match self.lanes.selected()?.key {
             LaneKey::Ap(ap) => Some(here.process_history(ap)),
             LaneKey::Object(object) => Some(here.variable_history(object.var, Some(object.index))),
-            LaneKey::Barrier(_) => None,
+            LaneKey::Barrier(_) | LaneKey::SeveralAps | LaneKey::SeveralObjects => None,
         }
+    }
+
+    /// The points of the selected lane, in order of their start.
+    fn points(&self, by_process: bool) -> impl Iterator<Item = &HistoryPoint> {
+        let lane = self.lanes.selected().map(|lane| lane.key);
+        let points = self.history.iter().flat_map(|h| &h.answer.points);
+        points.filter(move |p| Some(lanes::lane_of(p, by_process)) == lane)
+    }
+
+    /// The event of the selected lane at the cursor.
+    pub(super) fn event(&self, cursor: Nanos, by_process: bool) -> Option<&HistoryPoint> {
+        let mut points = self.points(by_process);
+        if let Some(chosen) = self.chosen.filter(|c| c.start == cursor)
+            && let Some(point) = points.find(|p| **p == chosen)
+        {
+            return Some(point);
+        }
+        let scale = self.history.as_ref()?.scale;
+        let (from, to) = scale.bounds(scale.column(cursor))?;
+        let column = TimeRange { from, to };
+        event::at_cursor(self.points(by_process), cursor, column)
+    }
+
+    /// Chooses the event of the selected lane `by` (1 or -1) from the one at the cursor: when it begins. Without a
+    /// cursor the first or the last one.
+    pub(super) fn step_event(
+        &mut self,
+        cursor: Option<Nanos>,
+        by: isize,
+        by_process: bool,
+    ) -> Option<Nanos> {
+        let points: Vec<HistoryPoint> = self.points(by_process).copied().collect();
+        let at = cursor.and_then(|cursor| self.event(cursor, by_process).copied());
+        let at = at.and_then(|event| points.iter().position(|p| *p == event));
+        let next = match (at, cursor) {
+            (Some(at), _) => at.checked_add_signed(by),
+            (None, Some(cursor)) => {
+                let after = points.partition_point(|p| p.start <= cursor);
+                if by > 0 {
+                    Some(after)
+                } else {
+                    after.checked_sub(1)
+                }
+            }
+            (None, None) if by > 0 => Some(0),
+            (None, None) => points.len().checked_sub(1),
+        };
+        self.chosen = next.and_then(|at| points.get(at).copied());
+        self.chosen.map(|p| p.start)
+    }
+
+    /// What is known of the event looked at last.
+    pub fn detail(&self) -> Option<&(EventQuery, EventDetail)> {
+        self.detail.as_ref()
+    }
+
+    pub(super) fn take_detail(&mut self, query: EventQuery, detail: EventDetail) {
+        self.detail = Some((query, detail));
     }
 
     /// The selection among the lanes, and their number.

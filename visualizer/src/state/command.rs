@@ -5,7 +5,6 @@ use dosmos_trace::query::UnknownColumn;
 use dosmos_trace::query::table::SortKey;
 use dosmos_trace::selection::{Mode, Selection};
 
-use super::look::Palette;
 use super::screen::Screen;
 
 /// A command as it is typed.
@@ -28,7 +27,7 @@ pub enum Command {
     /// None: say what is recorded now.
     Record(Option<Selection>),
     Save(String),
-    Palette(Palette),
+    Palette(String),
     Ascii(bool),
 }
 
@@ -126,9 +125,9 @@ pub const COMMANDS: &[Entry] = &[
     },
     Entry {
         name: "palette",
-        takes: "classic|safe|mono",
-        does: "colours; safe: for colour-blind people",
-        parse: |rest| Ok(Command::Palette(rest.parse()?)),
+        takes: "NAME",
+        does: "colours: classic, safe (colour-blind people), light (light background), mono, or your own",
+        parse: |rest| Ok(Command::Palette(required(rest, "the name of a palette")?)),
     },
     Entry {
         name: "ascii",

@@ -5,6 +5,7 @@ use dosmos_trace::Op;
 use dosmos_trace::query::table::SortKey;
 
 use super::command::{COMMANDS, Entry};
+use super::look::Palettes;
 use super::screen::Screen;
 use super::variables::VariableRow;
 
@@ -12,6 +13,7 @@ use super::variables::VariableRow;
 pub(super) struct Names<'a> {
     pub(super) variables: &'a [VariableRow],
     pub(super) topology: &'a Topology,
+    pub(super) palettes: &'a Palettes,
 }
 
 /// The whole lines that `text` may go on to.
@@ -55,7 +57,7 @@ fn arguments(command: &str, kept: &str, names: &Names<'_>) -> Vec<String> {
         "variable" | "filter" => variables(),
         "process" => processes(),
         "only" => [ops(), fixed(&["all"])].concat(),
-        "palette" => fixed(&["classic", "safe", "mono"]),
+        "palette" => names.palettes.names().map(str::to_owned).collect(),
         "ascii" => fixed(&["on", "off"]),
         "save" => fixed(&["dosmos.svg", "dosmos.csv"]),
         "record" => {
@@ -80,6 +82,7 @@ mod tests {
         let names = Names {
             variables: &[],
             topology: &Topology::default(),
+            palettes: &Palettes::default(),
         };
         assert_eq!(completions("re", &names), ["record "]);
         assert_eq!(completions("sort w", &names), ["sort wait", "sort writes"]);

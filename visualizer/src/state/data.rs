@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dosmos_client::Launch;
-use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes, Topology, VarId, Variable};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId, Variable};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, ProcessStatus, ProcessTimes, Status, TimeRange,
 };
 
+use super::lanes;
+use super::pace::{Paced, Paces};
 use super::question::ApFigures;
 
 /// Where the time of one application process went.
@@ -80,9 +82,16 @@ pub struct Data {
     /// A round has brought something.
     pub answered: bool,
     samples: VecDeque<Sample>,
+    /// How the rates of the processes went.
+    pub paces: Paces,
 }
 
 impl Data {
+    /// `variable[index]`; of a variable with one object without the index.
+    pub fn object_name(&self, object: ObjectId) -> String {
+        lanes::object_name(object, &self.catalog)
+    }
+
     /// First start and last end; an empty range if there is no record.
     pub fn extent(&self) -> TimeRange {
         self.catalog.extent.unwrap_or(TimeRange {
@@ -174,6 +183,7 @@ impl Data {
         }
         self.samples.push_back(sample);
         self.forget_old_samples();
+        self.keep_rates();
     }
 
     /// Takes accesses of application processes, where no status tells them.
@@ -234,6 +244,26 @@ impl Data {
         // Where the clock stands still (no event manager running) samples say nothing anyway.
         while self.samples.len() > 64 {
             self.samples.pop_front();
+        }
+    }
+
+    /// Keeps the rates of now, of what runs.
+    fn keep_rates(&mut self) {
+        let Some(newest) = self.samples.back().filter(|_| self.catalog.live) else {
+            return;
+        };
+        let mps = newest.processes.keys().map(|mp| Paced::Mp(*mp));
+        let processes: Vec<Paced> = mps
+            .chain(newest.aps.keys().map(|ap| Paced::Ap(*ap)))
+            .collect();
+        for process in processes {
+            let rate = match process {
+                Paced::Mp(mp) => self.rate_of_mp(mp),
+                Paced::Ap(ap) => self.rate_of_ap(ap),
+            };
+            if let Some(rate) = rate {
+                self.paces.take(process, rate);
+            }
         }
     }
 

@@ -6,17 +6,18 @@ use dosmos_trace::Op;
 use dosmos_trace::query::table::SortKey;
 
 use super::complete::Names;
-use super::keys::{self, Action};
+use super::help::{Handled, Help};
+use super::keys::Action;
 use super::list::{List, cycle};
 use super::navigation::Navigation;
 use super::prompt::{Asked, Prompt, Typed};
 use super::screen::{Place, Screen};
-use super::terminal::{Page, State};
+use super::terminal::State;
 
 /// What lies under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Hit {
-    /// A tab.
+    /// A tab, or the number of findings.
     Screen(Screen),
     /// An entry of the list shown.
     Row(usize),
@@ -35,18 +36,37 @@ impl State {
         self.output.clear_message();
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if control && key.code == KeyCode::Char('c') {
-            self.quit = true;
+            self.leaving.at_once();
+        } else if self
+            .leaving
+            .answer(matches!(key.code, KeyCode::Char('y' | 'Y')))
+        {
         } else if let Some(prompt) = self.prompt.take() {
             self.type_key(prompt, key.code, control);
-        } else if let Some(action) = keys::action(key) {
+        } else if let Some(help) = self.help.as_mut().filter(|help| help.search().1) {
+            help.type_key(key.code, control);
+        } else if let Some(action) = self.keymap.action(key) {
             self.handle(action);
         }
+    }
+
+    /// What a key asks of the help above the screen. Whether it means something there: the rest is for the screen.
+    fn handle_help(&mut self, action: Action) -> bool {
+        let Some(help) = &mut self.help else {
+            return false;
+        };
+        let done = help.handle(action, self.navigation.screen(), &self.keymap, self.size);
+        if matches!(done, Handled::Closed | Handled::Passed) {
+            self.help = None;
+        }
+        matches!(done, Handled::Here | Handled::Closed)
     }
 
     fn type_key(&mut self, mut prompt: Prompt, code: KeyCode, control: bool) {
         let names = Names {
             variables: self.variables.rows(),
             topology: &self.data.catalog.topology,
+            palettes: &self.palettes,
         };
         match prompt.key(code, control, &names) {
             Typed::More => self.prompt = Some(prompt),
@@ -78,12 +98,31 @@ impl State {
                     lanes.select(lane);
                 }
                 self.timeline.point_at(at, self.data.extent());
+                self.timeline.press(at);
             }
         }
     }
 
+    /// The pointer was drawn to it with the button down.
+    pub fn drag(&mut self, hit: Hit) {
+        if let Hit::Time(at, _) = hit {
+            self.timeline.drag_to(at);
+        }
+    }
+
+    /// The button was let go: charts show what the pointer was drawn over, if that is more than two columns.
+    pub fn release(&mut self) {
+        let least = Nanos(self.scale().per_column.0.saturating_mul(2));
+        self.timeline.release(least);
+        self.refresh();
+    }
+
     /// The wheel turned on it: lists scroll, charts zoom to the pointer.
     pub fn wheel(&mut self, up: bool, hit: Option<Hit>) {
+        let by = if up { Action::Up } else { Action::Down };
+        if self.handle_help(by) {
+            return;
+        }
         if let Some(Hit::Time(at, _)) = hit {
             let (extent, live) = (self.data.extent(), self.data.catalog.live);
             self.timeline.zoom_at(at, up, extent, live);
@@ -96,20 +135,19 @@ impl State {
     pub fn handle(&mut self, action: Action) {
         let screen = self.navigation.screen();
         let page = screen.page(self.size.1);
+        if self.handle_help(action) {
+            return;
+        }
         match action {
-            Action::Quit => self.quit = true,
-            Action::Help => {
-                self.help = match self.help {
-                    None => Some(Page::Keys),
-                    Some(Page::Keys) => Some(Page::Commands),
-                    Some(Page::Commands) => None,
-                }
+            Action::Quit => self.leaving.wants(),
+            Action::Help => self.help = Some(Help::default()),
+            Action::CopyPatch if screen == Screen::Findings => {
+                self.analysis.copy_patch(&mut self.output);
             }
-            Action::Back | Action::Enter if self.help.is_some() => self.help = None,
+            Action::CopyPatch => {}
             Action::Back => self.go_back(),
             Action::Enter => self.enter(),
             Action::Show(screen) => {
-                self.help = None;
                 self.go(|navigation| navigation.show(screen));
             }
             Action::NextScreen => self.handle(Action::Show(screen.step(1))),
@@ -144,10 +182,14 @@ impl State {
                     _ => Asked::Command,
                 };
                 self.help = None;
-                self.prompt = Some(Prompt::new(asked, self.filter.as_ref()));
+                self.prompt = Some(Prompt::new(asked, self.filter()));
             }
+            Action::NextEvent => self.step_event(1),
+            Action::PreviousEvent => self.step_event(-1),
             Action::Earlier if screen == Screen::Groups => self.analysis.scroll(-1),
             Action::Later if screen == Screen::Groups => self.analysis.scroll(1),
+            Action::Earlier if screen.columns() > 0 => self.scrolled.by(screen, -1),
+            Action::Later if screen.columns() > 0 => self.scrolled.by(screen, 1),
             Action::Cursor
             | Action::CursorLeft
             | Action::CursorRight
@@ -167,12 +209,14 @@ impl State {
     }
 
     /// Goes elsewhere; what charts show of another place is forgotten.
-    pub(super) fn go(&mut self, way: impl FnOnce(&mut Navigation)) {
+    pub(super) fn go<T>(&mut self, way: impl FnOnce(&mut Navigation) -> T) -> T {
         let before = self.navigation.place();
-        way(&mut self.navigation);
+        let done = way(&mut self.navigation);
         if self.navigation.place() != before {
             self.charts.clear();
+            self.refresh();
         }
+        done
     }
 
     /// Takes away what lies above: the cursor first, then the way here.
@@ -181,8 +225,11 @@ impl State {
             return;
         }
         if self.navigation.can_go_back() {
-            self.go(Navigation::go_back);
-        } else if self.filter.is_some() {
+            if let Some(window) = self.go(Navigation::go_back) {
+                self.timeline.set_window(window);
+                self.refresh();
+            }
+        } else if self.filter().is_some() {
             self.filter_by(None);
         }
     }
@@ -190,6 +237,7 @@ impl State {
     /// Opens what is selected.
     fn enter(&mut self) {
         let here = self.navigation.place();
+        let window = self.timeline.window();
         let to = match here.screen {
             Screen::Overview => {
                 if self.tree.toggle() {
@@ -201,10 +249,14 @@ impl State {
             Screen::Histogram => Some(here.on(Screen::VariableHistory)),
             Screen::VariableHistory | Screen::ProcessHistory => self.charts.opens(here),
             Screen::Findings => {
-                if let Some(range) = self.analysis.range(self.data.extent()) {
+                let to = self.analysis.opens(here, &self.data.catalog);
+                if to.is_some_and(|to| to.screen == Screen::Groups) {
+                    // The matrix is that of the same part of the run.
+                    self.analysis.point_at_evidence();
+                } else if let Some(range) = self.analysis.range(self.data.extent()) {
                     self.timeline.show(range);
                 }
-                self.analysis.opens(here, &self.data.catalog)
+                to
             }
             Screen::Groups => {
                 self.analysis.toggle_proposed();
@@ -212,8 +264,11 @@ impl State {
             }
             Screen::Health => None,
         };
-        if let Some(to) = to {
+        let Some(to) = to else { return };
+        if self.timeline.window() == window {
             self.go(|navigation| navigation.drill(to));
+        } else {
+            self.go(|navigation| navigation.drill_in_time(to, window));
         }
     }
 
@@ -264,6 +319,28 @@ impl State {
             _ => return self.step(by),
         };
         self.go(|navigation| navigation.replace(to));
+    }
+
+    /// Puts the cursor on the next event of the selected lane.
+    fn step_event(&mut self, by: isize) {
+        let screen = self.navigation.screen();
+        if !matches!(screen, Screen::VariableHistory | Screen::ProcessHistory) {
+            return;
+        }
+        let by_process = screen == Screen::VariableHistory;
+        let cursor = self.timeline.cursor();
+        match self.charts.step_event(cursor, by, by_process) {
+            Some(start) => self.timeline.point_at(start, self.data.extent()),
+            None => {
+                let (which, key) = if by > 0 {
+                    ("later", "→")
+                } else {
+                    ("earlier", "←")
+                };
+                let text = format!("no {which} event of this lane on the screen; {key} moves it");
+                self.output.say(text);
+            }
+        }
     }
 
     /// Shows the next object of the variable.

@@ -1,6 +1,7 @@
-//! Keys to actions. The one table behind both what a key does and what the help says it does.
+//! Every key there is: the one table behind what a key does, what the help and the footer say of it, and the table of the
+//! guide.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::KeyCode;
 
 use super::Screen;
 
@@ -42,222 +43,197 @@ pub enum Action {
     CursorRight,
     CursorFarLeft,
     CursorFarRight,
+    NextEvent,
+    PreviousEvent,
+    CopyPatch,
     Help,
     Quit,
 }
 
-/// A group of keys that belong together, as the help shows them.
+/// One action with its name in the settings and the keys it has if the settings do not say otherwise.
 #[derive(Debug)]
-pub struct Binding {
-    /// How the keys are called.
-    pub keys: &'static str,
-    /// What they do.
-    pub does: &'static str,
-    /// Each key with its action.
-    actions: &'static [(KeyCode, Action)],
+pub struct Bound {
+    /// What it does.
+    pub action: Action,
+    /// What the settings call it.
+    pub name: &'static str,
+    /// Its keys.
+    pub keys: &'static [KeyCode],
 }
 
-impl Binding {
-    /// Each of the keys.
-    pub fn codes(&self) -> impl Iterator<Item = KeyCode> {
-        self.actions.iter().map(|(code, _)| *code)
-    }
+/// Actions that belong together.
+#[derive(Debug)]
+pub struct Binding {
+    /// What they do.
+    pub does: &'static str,
+    /// Each of them.
+    pub actions: &'static [Bound],
 }
 
 const fn c(key: char) -> KeyCode {
     KeyCode::Char(key)
 }
 
+const fn bound(action: Action, name: &'static str, keys: &'static [KeyCode]) -> Bound {
+    Bound { action, name, keys }
+}
+
 /// Every key there is.
 pub const BINDINGS: &[Binding] = &[
     Binding {
-        keys: "1 … 8, Tab",
-        does: "open a view; the next view",
+        does: "open a view",
         actions: &[
-            (c('1'), Action::Show(Screen::Overview)),
-            (c('2'), Action::Show(Screen::Variables)),
-            (c('3'), Action::Show(Screen::Histogram)),
-            (c('4'), Action::Show(Screen::VariableHistory)),
-            (c('5'), Action::Show(Screen::ProcessHistory)),
-            (c('6'), Action::Show(Screen::Findings)),
-            (c('7'), Action::Show(Screen::Groups)),
-            (c('8'), Action::Show(Screen::Health)),
-            (KeyCode::Tab, Action::NextScreen),
-            (KeyCode::BackTab, Action::PreviousScreen),
+            bound(Action::Show(Screen::Overview), "overview", &[c('1')]),
+            bound(Action::Show(Screen::Variables), "variables", &[c('2')]),
+            bound(Action::Show(Screen::Histogram), "histogram", &[c('3')]),
+            bound(
+                Action::Show(Screen::VariableHistory),
+                "variable-history",
+                &[c('4')],
+            ),
+            bound(
+                Action::Show(Screen::ProcessHistory),
+                "process-history",
+                &[c('5')],
+            ),
+            bound(Action::Show(Screen::Findings), "findings", &[c('6')]),
+            bound(Action::Show(Screen::Groups), "groups", &[c('7')]),
+            bound(Action::Show(Screen::Health), "health", &[c('8')]),
         ],
     },
     Binding {
-        keys: "↑ ↓ (k j), PgUp PgDn",
+        does: "next, previous view",
+        actions: &[
+            bound(Action::NextScreen, "next-view", &[KeyCode::Tab]),
+            bound(Action::PreviousScreen, "previous-view", &[KeyCode::BackTab]),
+        ],
+    },
+    Binding {
         does: "select, scroll",
         actions: &[
-            (KeyCode::Up, Action::Up),
-            (c('k'), Action::Up),
-            (KeyCode::Down, Action::Down),
-            (c('j'), Action::Down),
-            (KeyCode::PageUp, Action::PageUp),
-            (KeyCode::PageDown, Action::PageDown),
+            bound(Action::Up, "up", &[KeyCode::Up, c('k')]),
+            bound(Action::Down, "down", &[KeyCode::Down, c('j')]),
+            bound(Action::PageUp, "page-up", &[KeyCode::PageUp]),
+            bound(Action::PageDown, "page-down", &[KeyCode::PageDown]),
         ],
     },
     Binding {
-        keys: "g G (Home End)",
         does: "first, last entry",
         actions: &[
-            (c('g'), Action::Top),
-            (KeyCode::Home, Action::Top),
-            (c('G'), Action::Bottom),
-            (KeyCode::End, Action::Bottom),
+            bound(Action::Top, "first", &[c('g'), KeyCode::Home]),
+            bound(Action::Bottom, "last", &[c('G'), KeyCode::End]),
         ],
     },
     Binding {
-        keys: "Enter",
-        does: "details; fold a group; 7: proposed groups",
-        actions: &[(KeyCode::Enter, Action::Enter)],
+        does: "details: variable, histogram, history, process, object; 1: fold a group; 6: the evidence; 7: proposed groups",
+        actions: &[bound(Action::Enter, "details", &[KeyCode::Enter])],
     },
     Binding {
-        keys: "Esc",
-        does: "back; remove cursor or filter",
-        actions: &[
-            (KeyCode::Esc, Action::Back),
-            (KeyCode::Backspace, Action::Back),
-        ],
+        does: "remove the cursor, go back, remove the filter",
+        actions: &[bound(
+            Action::Back,
+            "back",
+            &[KeyCode::Esc, KeyCode::Backspace],
+        )],
     },
     Binding {
-        keys: "+ -",
         does: "zoom in, out (in time); at the cursor if there is one",
         actions: &[
-            (c('+'), Action::ZoomIn),
-            (c('='), Action::ZoomIn),
-            (c('-'), Action::ZoomOut),
-            (c('_'), Action::ZoomOut),
+            bound(Action::ZoomIn, "zoom-in", &[c('+'), c('=')]),
+            bound(Action::ZoomOut, "zoom-out", &[c('-'), c('_')]),
         ],
     },
     Binding {
-        keys: "← → (h l)",
-        does: "earlier, later (live: f returns to the end); 7: columns",
+        does: "charts: earlier, later (a live run is rewound on the screen); tables: other columns",
         actions: &[
-            (KeyCode::Left, Action::Earlier),
-            (c('h'), Action::Earlier),
-            (KeyCode::Right, Action::Later),
-            (c('l'), Action::Later),
+            bound(Action::Earlier, "earlier", &[KeyCode::Left, c('h')]),
+            bound(Action::Later, "later", &[KeyCode::Right, c('l')]),
         ],
     },
     Binding {
-        keys: "0",
-        does: "the whole run",
-        actions: &[(c('0'), Action::Whole)],
+        does: "show the whole run",
+        actions: &[bound(Action::Whole, "whole", &[c('0')])],
     },
     Binding {
-        keys: "f",
-        does: "follow the end of a running program",
-        actions: &[(c('f'), Action::Follow)],
+        does: "follow the end of a running program again",
+        actions: &[bound(Action::Follow, "follow", &[c('f')])],
     },
     Binding {
-        keys: "p, Space",
-        does: "pause the display; again: continue",
-        actions: &[(c('p'), Action::Pause), (c(' '), Action::Pause)],
+        does: "pause the display (keys still work); again: continue",
+        actions: &[bound(Action::Pause, "pause", &[c('p'), c(' ')])],
     },
     Binding {
-        keys: "v V",
-        does: "next, previous variable (5: process)",
+        does: "next, previous variable (5: process), in the order of the table",
         actions: &[
-            (c('v'), Action::NextTarget),
-            (c('V'), Action::PreviousTarget),
+            bound(Action::NextTarget, "next-target", &[c('v')]),
+            bound(Action::PreviousTarget, "previous-target", &[c('V')]),
         ],
     },
     Binding {
-        keys: "o O",
         does: "next, previous object of the variable (3, 4)",
         actions: &[
-            (c('o'), Action::NextObject),
-            (c('O'), Action::PreviousObject),
+            bound(Action::NextObject, "next-object", &[c('o')]),
+            bound(Action::PreviousObject, "previous-object", &[c('O')]),
         ],
     },
     Binding {
-        keys: "r w a",
-        does: "only reads, writes, acquires; again: all (3 to 5)",
+        does: "show only reads, writes, acquires; again: all (3 to 5)",
         actions: &[
-            (c('r'), Action::Reads),
-            (c('w'), Action::Writes),
-            (c('a'), Action::Acquires),
+            bound(Action::Reads, "reads", &[c('r')]),
+            bound(Action::Writes, "writes", &[c('w')]),
+            bound(Action::Acquires, "acquires", &[c('a')]),
         ],
     },
     Binding {
-        keys: "s S",
         does: "sort by the next column, reverse (2)",
-        actions: &[(c('s'), Action::Sort), (c('S'), Action::Reverse)],
-    },
-    Binding {
-        keys: "c, < > { }",
-        does: "time cursor; move it by one column, by ten",
         actions: &[
-            (c('c'), Action::Cursor),
-            (c('<'), Action::CursorLeft),
-            (c(','), Action::CursorLeft),
-            (c('>'), Action::CursorRight),
-            (c('.'), Action::CursorRight),
-            (c('{'), Action::CursorFarLeft),
-            (c('}'), Action::CursorFarRight),
+            bound(Action::Sort, "sort", &[c('s')]),
+            bound(Action::Reverse, "reverse", &[c('S')]),
         ],
     },
     Binding {
-        keys: "/",
-        does: "filter names by a regular expression; ! negates it",
-        actions: &[(c('/'), Action::Filter)],
+        does: "time cursor",
+        actions: &[bound(Action::Cursor, "cursor", &[c('c')])],
     },
     Binding {
-        keys: ":",
-        does: "command; Tab completes, :help lists all",
-        actions: &[(c(':'), Action::Command)],
+        does: "move the cursor by one column, by ten",
+        actions: &[
+            bound(Action::CursorLeft, "cursor-left", &[c('<'), c(',')]),
+            bound(Action::CursorRight, "cursor-right", &[c('>'), c('.')]),
+            bound(Action::CursorFarLeft, "cursor-far-left", &[c('{')]),
+            bound(Action::CursorFarRight, "cursor-far-right", &[c('}')]),
+        ],
     },
     Binding {
-        keys: "?",
-        does: "this help",
-        actions: &[(c('?'), Action::Help)],
+        does: "next, previous event of the lane (4, 5); what it was stands below",
+        actions: &[
+            bound(Action::NextEvent, "next-event", &[c('n')]),
+            bound(Action::PreviousEvent, "previous-event", &[c('N')]),
+        ],
     },
     Binding {
-        keys: "q, Ctrl-C",
-        does: "quit",
-        actions: &[(c('q'), Action::Quit)],
+        does: "copy the patch of the finding to the clipboard of the terminal (6)",
+        actions: &[bound(Action::CopyPatch, "copy-patch", &[c('y')])],
+    },
+    Binding {
+        does: "filter this view by name; applies while you type, Enter keeps it, Esc restores the old one",
+        actions: &[bound(Action::Filter, "filter", &[c('/')])],
+    },
+    Binding {
+        does: "command; Tab completes",
+        actions: &[bound(Action::Command, "command", &[c(':')])],
+    },
+    Binding {
+        does: "help: scroll with the arrows, search with the key of the filter",
+        actions: &[bound(Action::Help, "help", &[c('?')])],
+    },
+    Binding {
+        does: "quit; so does Ctrl-C, always",
+        actions: &[bound(Action::Quit, "quit", &[c('q')])],
     },
 ];
 
-/// What `key` asks for; nothing if it is released or means nothing.
-pub fn action(key: KeyEvent) -> Option<Action> {
-    if key.kind == KeyEventKind::Release {
-        return None;
-    }
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return (key.code == c('c')).then_some(Action::Quit);
-    }
-    let bound = BINDINGS.iter().flat_map(|b| b.actions);
-    bound
-        .into_iter()
-        .find_map(|(code, action)| (*code == key.code).then_some(*action))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_key_means_two_things() {
-        let all: Vec<KeyCode> = BINDINGS
-            .iter()
-            .flat_map(|b| b.actions.iter().map(|(code, _)| *code))
-            .collect();
-        for (i, code) in all.iter().enumerate() {
-            assert!(!all[..i].contains(code), "{code:?} is bound twice");
-        }
-    }
-
-    #[test]
-    fn control_c_quits_and_a_released_key_does_nothing() {
-        let key = KeyEvent::new(c('c'), KeyModifiers::CONTROL);
-        assert_eq!(action(key), Some(Action::Quit));
-        let mut key = KeyEvent::new(c('q'), KeyModifiers::NONE);
-        assert_eq!(action(key), Some(Action::Quit));
-        key.kind = KeyEventKind::Release;
-        assert_eq!(action(key), None);
-        assert_eq!(action(KeyEvent::new(c('q'), KeyModifiers::CONTROL)), None);
-    }
+/// Every action with its name and keys.
+pub fn all() -> impl Iterator<Item = &'static Bound> {
+    BINDINGS.iter().flat_map(|binding| binding.actions)
 }

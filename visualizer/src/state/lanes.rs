@@ -18,6 +18,21 @@ pub enum LaneKey {
     Object(ObjectId),
     /// The process's arrivals at this barrier.
     Barrier(VarId),
+    /// What several processes did: too much to tell them apart.
+    SeveralAps,
+    /// What was done to several objects: too much to tell them apart.
+    SeveralObjects,
+}
+
+/// The lane that a point is on.
+pub(super) fn lane_of(point: &HistoryPoint, by_process: bool) -> LaneKey {
+    match (by_process, point.op) {
+        (true, _) if point.several.aps => LaneKey::SeveralAps,
+        (true, _) => LaneKey::Ap(point.ap),
+        (false, Op::Barrier) => LaneKey::Barrier(point.object.var),
+        (false, _) if point.several.objects => LaneKey::SeveralObjects,
+        (false, _) => LaneKey::Object(point.object),
+    }
 }
 
 /// Reads or writes of one column.
@@ -25,10 +40,17 @@ pub enum LaneKey {
 pub struct Mark {
     /// The farthest of them.
     pub origin: Origin,
+    /// How many.
+    pub count: u64,
+    /// How many of them were reads served from a copy.
+    pub cached: u64,
+}
+
+impl Mark {
     /// All of them were served from a copy.
-    pub optimized: bool,
-    /// More than one.
-    pub several: bool,
+    pub fn all_cached(&self) -> bool {
+        self.cached == self.count
+    }
 }
 
 /// One column of a lane. Shares are of the column's time.
@@ -93,15 +115,11 @@ pub fn lanes(
     by_process: bool,
     known: impl IntoIterator<Item = LaneKey>,
 ) -> Vec<Lane> {
-    let key = |p: &HistoryPoint| match (by_process, p.op) {
-        (true, _) => LaneKey::Ap(p.ap),
-        (false, Op::Barrier) => LaneKey::Barrier(p.object.var),
-        (false, _) => LaneKey::Object(p.object),
-    };
     let mut points: BTreeMap<LaneKey, Vec<&HistoryPoint>> =
         known.into_iter().map(|k| (k, Vec::new())).collect();
     for point in &history.points {
-        points.entry(key(point)).or_default().push(point);
+        let key = lane_of(point, by_process);
+        points.entry(key).or_default().push(point);
     }
     points
         .into_iter()
@@ -114,14 +132,19 @@ fn label(key: LaneKey, catalog: &Catalog) -> String {
     match key {
         LaneKey::Ap(ap) => catalog.topology.ap_name(ap),
         LaneKey::Barrier(id) => catalog.name_of(id),
-        LaneKey::Object(object) => {
-            let name = catalog.name_of(object.var);
-            let variable = catalog.variables.iter().find(|v| v.id() == object.var);
-            match variable {
-                Some(v) if v.spec().layout().objects() == 1 => name,
-                _ => format!("{name}[{}]", object.index),
-            }
-        }
+        LaneKey::Object(object) => object_name(object, catalog),
+        LaneKey::SeveralAps => "all processes".to_owned(),
+        LaneKey::SeveralObjects => "all objects".to_owned(),
+    }
+}
+
+/// `variable[index]`; of a variable with one object without the index.
+pub(super) fn object_name(object: ObjectId, catalog: &Catalog) -> String {
+    let name = catalog.name_of(object.var);
+    let variable = catalog.variables.iter().find(|v| v.id() == object.var);
+    match variable {
+        Some(v) if v.spec().layout().objects() == 1 => name,
+        _ => format!("{name}[{}]", object.index),
     }
 }
 
@@ -176,6 +199,7 @@ fn count(totals: &mut Totals, point: &HistoryPoint) {
 
 /// A read or write stands where it started; gathered ones are spread over the columns they span.
 fn access(cells: &mut [Cell], point: &HistoryPoint, scale: Scale) {
+    let is_cached = point.op == Op::Read && cached(point);
     let first = scale.column(point.start);
     let last = if point.count > 1 {
         scale.column(point.start + point.duration)
@@ -184,7 +208,6 @@ fn access(cells: &mut [Cell], point: &HistoryPoint, scale: Scale) {
     };
     let columns = (last - first).unsigned_abs() + 1;
     let marks = point.count.clamp(1, columns);
-    let per_mark = point.count / marks;
     for i in 0..marks.min(cells.len() as u64) {
         let at = first + (u128::from(i) * u128::from(columns) / u128::from(marks)) as i64;
         let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) else {
@@ -194,17 +217,16 @@ fn access(cells: &mut [Cell], point: &HistoryPoint, scale: Scale) {
             Op::Read => &mut cell.read,
             _ => &mut cell.write,
         };
-        *mark = Some(match *mark {
-            None => Mark {
-                origin: point.origin,
-                optimized: cached(point),
-                several: per_mark > 1,
-            },
-            Some(other) => Mark {
-                origin: other.origin.max(point.origin),
-                optimized: other.optimized && cached(point),
-                several: true,
-            },
+        let count = point.count / marks + u64::from(i < point.count % marks);
+        let old = mark.unwrap_or(Mark {
+            origin: point.origin,
+            count: 0,
+            cached: 0,
+        });
+        *mark = Some(Mark {
+            origin: old.origin.max(point.origin),
+            count: old.count + count,
+            cached: old.cached + if is_cached { count } else { 0 },
         });
     }
 }
@@ -299,7 +321,7 @@ fn spread(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_trace::query::TimeRange;
+    use dosmos_trace::query::{Several, TimeRange};
 
     fn point(op: Op, start: u64, duration: u64, wait: u64) -> HistoryPoint {
         HistoryPoint {
@@ -314,6 +336,7 @@ mod tests {
             object: ObjectId::new(VarId(1), 0),
             version: 0,
             count: 1,
+            several: Several::default(),
         }
     }
 
@@ -360,9 +383,9 @@ mod tests {
         far.origin = Origin::Inter;
         let mark = drawn(vec![near, far]).cells[0].read.unwrap();
         assert_eq!(mark.origin, Origin::Inter);
-        assert!(mark.several && !mark.optimized);
+        assert!(mark.count == 2 && mark.cached == 1);
         let mark = drawn(vec![near]).cells[0].read.unwrap();
-        assert!(mark.optimized && !mark.several);
+        assert!(mark.all_cached() && mark.count == 1);
     }
 
     #[test]
@@ -374,6 +397,32 @@ mod tests {
         assert_eq!(marked, 5);
         many.count = 500;
         let cells = drawn(vec![many]).cells;
-        assert!(cells.iter().all(|c| c.read.is_some_and(|m| m.several)));
+        let counts = cells.iter().filter_map(|c| c.read).map(|m| m.count);
+        assert!(counts.clone().all(|n| n > 1));
+        assert_eq!(counts.sum::<u64>(), 500);
+    }
+
+    #[test]
+    fn points_of_several_processes_are_on_a_lane_of_their_own() {
+        let one = point(Op::Read, 10, 1, 0);
+        let mut merged = point(Op::Read, 20, 500, 0);
+        (merged.count, merged.several.aps) = (40, true);
+        let range = TimeRange {
+            from: Nanos(0),
+            to: Nanos(1_000),
+        };
+        let history = History {
+            range,
+            matched: 41,
+            points: vec![one, merged],
+            completeness: Default::default(),
+        };
+        let scale = Scale::new(range, Nanos(0), 10);
+        let lanes = lanes(&history, &Catalog::default(), scale, true, []);
+        let reads: Vec<_> = lanes.iter().map(|l| (l.key, l.totals.reads)).collect();
+        assert_eq!(
+            reads,
+            [(LaneKey::Ap(ApId(0)), 1), (LaneKey::SeveralAps, 40)]
+        );
     }
 }

@@ -1,12 +1,14 @@
 //! The way from place to place, and back.
 
 use super::screen::{Place, Screen};
+use super::window::Window;
 
 /// The place shown, and those that Esc goes back to.
 #[derive(Clone, Debug, Default)]
 pub struct Navigation {
     place: Place,
-    back: Vec<Place>,
+    /// The way here; with the time shown there, if it is to be shown again.
+    back: Vec<(Place, Option<Window>)>,
 }
 
 impl Navigation {
@@ -39,15 +41,28 @@ impl Navigation {
     /// Goes to `place`, from where Esc comes back.
     pub(super) fn drill(&mut self, place: Place) {
         if self.place != place {
-            self.back.push(self.place);
+            self.back.push((self.place, None));
             self.place = place;
         }
     }
 
-    /// Goes back to the place before.
-    pub(super) fn go_back(&mut self) {
-        if let Some(place) = self.back.pop() {
-            self.place = place;
+    /// The same for a place that shows another time: `window` is what was shown before.
+    pub(super) fn drill_in_time(&mut self, place: Place, window: Window) {
+        self.drill(place);
+        if let Some((_, before)) = self.back.last_mut() {
+            *before = Some(window);
         }
+    }
+
+    /// Goes back to the place before; the time to show there, if it was another.
+    pub(super) fn go_back(&mut self) -> Option<Window> {
+        let (place, window) = self.back.pop()?;
+        self.place = place;
+        window
+    }
+
+    /// The places that lead here, the first one first.
+    pub fn trail(&self) -> impl Iterator<Item = Place> + '_ {
+        self.back.iter().map(|(place, _)| *place)
     }
 }

@@ -5,9 +5,10 @@ use dosmos_trace::query::table::NamePattern;
 
 use super::command::{self, Command};
 use super::health::recorded;
+use super::help::Help;
 use super::keys::Action;
 use super::screen::Screen;
-use super::terminal::{Page, State};
+use super::terminal::State;
 
 impl State {
     /// Does what a typed command says, or says what is wrong with it.
@@ -25,7 +26,10 @@ impl State {
         let extent = self.data.extent();
         match command {
             Command::Quit => self.handle(Action::Quit),
-            Command::Help => self.help = Some(Page::Commands),
+            Command::Help => {
+                let screen = self.navigation.screen();
+                self.help = Some(Help::at_commands(screen, &self.keymap, self.size));
+            }
             Command::View(screen) => self.handle(Action::Show(screen)),
             Command::Filter(text) => match NamePattern::parse(&text) {
                 Ok(filter) => self.filter_by(filter),
@@ -53,7 +57,10 @@ impl State {
                 .complain("this run has ended: nothing is being recorded"),
             Command::Record(Some(selection)) => self.output.record(selection),
             Command::Save(file) => self.output.save(&file),
-            Command::Palette(palette) => self.look.palette = palette,
+            Command::Palette(name) => match self.palettes.find(&name) {
+                Ok(palette) => self.look.palette = palette,
+                Err(why) => self.output.complain(why),
+            },
             Command::Ascii(ascii) => self.look.ascii = ascii,
         }
     }

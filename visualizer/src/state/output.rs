@@ -11,6 +11,8 @@ use super::command::typed;
 pub enum Effect {
     /// Tell all event managers what to record from now on.
     Record(Selection),
+    /// Put this text on the clipboard of the terminal.
+    Copy(String),
     /// Write what is shown to this file; the name's end says in which format.
     Save(PathBuf),
 }
@@ -63,6 +65,15 @@ impl Output {
     pub(super) fn record(&mut self, selection: Selection) {
         self.say(format!("changing the selection to: {}", typed(&selection)));
         self.effects.push(Effect::Record(selection));
+    }
+
+    /// Asks for a text on the clipboard.
+    pub(super) fn copy(&mut self, text: String) {
+        let lines = text.lines().count();
+        self.say(format!(
+            "copied the patch ({lines} lines) to the clipboard, if this terminal allows it (OSC 52)"
+        ));
+        self.effects.push(Effect::Copy(text));
     }
 
     /// Asks for a file with what is shown.

@@ -10,6 +10,7 @@ use dosmos_trace::query::{
     Breakdown, Catalog, Filter, Histogram, HistogramQuery, History, HistoryQuery, Status, TimeRange,
 };
 
+use super::event::{EventDetail, EventQuery};
 use super::window::Scale;
 
 /// What a screen needs beside catalog, status and table.
@@ -23,8 +24,6 @@ pub enum Question {
     Histogram(HistogramQuery),
     /// Points enough for the columns.
     History(HistoryQuery),
-    /// What is wrong in this range; none: the recent part of a live run, all of a finished one.
-    Analysis(Option<TimeRange>),
 }
 
 /// What the terminal wants to know now.
@@ -32,10 +31,16 @@ pub enum Question {
 pub struct Request {
     /// For the screen shown.
     pub question: Question,
+    /// What is to be searched for findings; none: the recent part of a live run, all of a finished one.
+    pub analysis: Option<TimeRange>,
+    /// The findings are looked at: ask for them more often.
+    pub findings_shown: bool,
     /// The rows of the table of variables that are seen, or that the next keys choose from.
     pub page: Option<TableQuery>,
     /// A variable to be found by its name.
     pub find: Option<String>,
+    /// The access that is looked at closer.
+    pub event: Option<EventQuery>,
     /// How its times fall onto columns (histogram and history).
     pub scale: Scale,
     /// The window moves with the end of the run.
@@ -52,6 +57,8 @@ impl Request {
         self.moving
             && shape(self) == shape(old)
             && (&self.page, &self.find) == (&old.page, &old.find)
+            && self.event == old.event
+            && (self.analysis, self.findings_shown) == (old.analysis, old.findings_shown)
             && same_target(&self.question, &old.question)
     }
 }
@@ -91,8 +98,17 @@ pub enum Answer {
     Histogram(Histogram),
     /// To [`Question::History`].
     History(History),
-    /// To [`Question::Analysis`].
-    Analysis(Box<Part>),
+}
+
+/// What was found in a part of the run.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What had been asked for: [`Request::analysis`].
+    pub scope: Option<TimeRange>,
+    /// What was found, or why nothing could be.
+    pub result: Result<Box<Part>, String>,
+    /// The variables that findings name.
+    pub variables: Vec<Variable>,
 }
 
 /// What one round of asking brought.
@@ -110,6 +126,8 @@ pub struct Reply {
     pub variables: Vec<Variable>,
     /// The variable to be found; none if there is none of that name.
     pub found: Option<Variable>,
+    /// What is known of the access that is looked at closer.
+    pub event: Option<EventDetail>,
     /// Where the processes' time went, if it was asked for.
     pub breakdown: Option<Breakdown>,
     /// How the run was started and how it ended.

@@ -1,7 +1,8 @@
 //! What the screen shown needs to know.
 
-use dosmos_trace::query::{HistogramQuery, HistoryQuery};
+use dosmos_trace::query::{HistogramQuery, HistoryPoint, HistoryQuery, TimeRange};
 
+use super::event::EventQuery;
 use super::question::{Question, Request};
 use super::screen::Screen;
 use super::terminal::State;
@@ -24,15 +25,10 @@ impl State {
         let window = self.timeline.window();
         let question = match shown.screen {
             Screen::Overview => Question::Overview,
-            Screen::Variables | Screen::Health => Question::Nothing,
+            Screen::Variables | Screen::Health | Screen::Findings | Screen::Groups => {
+                Question::Nothing
+            }
             _ if self.data.catalog.extent.is_none() => Question::Nothing,
-            Screen::Findings | Screen::Groups => Question::Analysis(match window {
-                Window::Fixed(range) => Some(range),
-                Window::Latest(_) if !self.data.catalog.live => {
-                    Some(window.resolve(self.data.extent()))
-                }
-                _ => None,
-            }),
             Screen::Histogram => Question::Histogram(HistogramQuery {
                 filter: self.charts.filter(shown, scale),
                 buckets: u32::from(scale.columns),
@@ -44,15 +40,43 @@ impl State {
                 max_points: POINTS_PER_COLUMN * u32::from(scale.columns),
             }),
         };
+        let findings_shown = matches!(shown.screen, Screen::Findings | Screen::Groups);
         Request {
             question,
-            page: self
-                .variables
-                .query(shown.screen, self.size.1, self.filter.as_ref()),
+            analysis: self.analysed().filter(|_| findings_shown),
+            findings_shown,
+            page: self.variables.query(
+                shown.screen,
+                self.size.1,
+                self.filters.of(Screen::Variables),
+            ),
+            event: self.event().and_then(EventQuery::of),
             find: self.find.as_ref().map(|(name, _)| name.clone()),
             scale,
             moving: window.follows(),
             repeat: !self.paused,
+        }
+    }
+
+    /// The event of the selected lane at the cursor.
+    pub fn event(&self) -> Option<&HistoryPoint> {
+        let by_process = match self.navigation.screen() {
+            Screen::VariableHistory => true,
+            Screen::ProcessHistory => false,
+            _ => return None,
+        };
+        self.charts.event(self.timeline.cursor()?, by_process)
+    }
+
+    /// The part of the run whose findings are shown; none: the usual one.
+    pub(super) fn analysed(&self) -> Option<TimeRange> {
+        let window = self.timeline.window();
+        match window {
+            Window::Fixed(range) => Some(range),
+            Window::Latest(_) if !self.data.catalog.live => {
+                Some(window.resolve(self.data.extent()))
+            }
+            _ => None,
         }
     }
 

@@ -2,6 +2,11 @@
 
 use dosmos_proto::{ApId, VarId};
 
+/// Columns of the table of variables beside the name.
+pub(crate) const VARIABLE_COLUMNS: usize = 17;
+/// Columns of the overview beside the name.
+const OVERVIEW_COLUMNS: usize = 11;
+
 /// The screens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Screen {
@@ -67,6 +72,15 @@ impl Screen {
             self,
             Self::Histogram | Self::VariableHistory | Self::ProcessHistory
         )
+    }
+
+    /// Columns that its table can be scrolled over.
+    pub(super) fn columns(self) -> usize {
+        match self {
+            Self::Overview => OVERVIEW_COLUMNS,
+            Self::Variables => VARIABLE_COLUMNS,
+            _ => 0,
+        }
     }
 
     /// Entries that a page key moves by on a terminal of this height: what fits, less one.

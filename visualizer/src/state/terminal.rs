@@ -7,26 +7,21 @@ use dosmos_trace::query::table::NamePattern;
 use super::analysis::Analysis;
 use super::charts::Charts;
 use super::data::Data;
+use super::filters::{Filters, Scrolled};
 use super::health;
+use super::help::Help;
+use super::keymap::Keymap;
+use super::leaving::Leaving;
 use super::list::Rows;
-use super::look::Look;
+use super::look::{Look, Palettes};
 use super::navigation::Navigation;
 use super::output::Output;
 use super::prompt::Prompt;
-use super::question::{Answer, Update, same_target};
+use super::question::{Answer, Found, Update, same_target};
 use super::screen::{Place, Screen};
 use super::table::VariableTable;
 use super::timeline::Timeline;
 use super::tree::Tree;
-
-/// A page of the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
-    /// Every key.
-    Keys,
-    /// Every command.
-    Commands,
-}
 
 /// Everything that decides what is drawn.
 #[derive(Clone, Debug, Default)]
@@ -38,19 +33,25 @@ pub struct State {
     /// Colours and characters.
     pub look: Look,
     /// The help lies above the screen.
-    pub help: Option<Page>,
+    pub help: Option<Help>,
+    /// All palettes by name.
+    pub palettes: Palettes,
+    /// Which key does what.
+    pub keymap: Keymap,
     /// A filter or a command is being typed.
     pub prompt: Option<Prompt>,
     /// What is said to the user and asked of the loop.
     pub output: Output,
     /// Answers are held back.
     pub paused: bool,
-    /// The user wants to leave.
-    pub quit: bool,
+    /// Whether the user wants to leave.
+    pub leaving: Leaving,
     /// What was run has ended; how.
     pub finished: Option<String>,
-    /// Only names that this lets through, in every list.
-    pub filter: Option<NamePattern>,
+    /// The filters of the views.
+    pub filters: Filters,
+    /// Columns scrolled over in the tables.
+    pub scrolled: Scrolled,
     /// The view, and the way back.
     pub navigation: Navigation,
     /// The part of the run shown, and the cursor.
@@ -100,10 +101,9 @@ impl State {
         self.data.completeness(shown)
     }
 
-    /// What the filter lets through.
-    pub(crate) fn passes(&self) -> impl Fn(&str) -> bool + use<> {
-        let matcher = self.filter.as_ref().map(NamePattern::matcher);
-        move |name| matcher.as_ref().is_none_or(|m| m(name))
+    /// The filter of the view shown.
+    pub fn filter(&self) -> Option<&NamePattern> {
+        self.filters.of(self.navigation.screen())
     }
 
     /// Takes what a round of asking brought.
@@ -146,6 +146,9 @@ impl State {
             self.data.meet(reply.found.iter().cloned().collect());
             self.open(&name, object, reply.found.as_ref());
         }
+        if let (Some(query), Some(detail)) = (update.request.event, reply.event) {
+            self.charts.take_detail(query, detail);
+        }
         let scale = update.request.scale;
         let still_wanted = same_target(&update.request.question, &wanted.question);
         match reply.answer {
@@ -155,37 +158,49 @@ impl State {
             // of an old target, or held back: but what was asked for while paused is shown.
             Answer::Histogram(answer) if still_wanted => self.charts.take_histogram(answer, scale),
             Answer::History(answer) if still_wanted => self.charts.take_history(answer, scale),
-            Answer::Analysis(part) if !self.paused || self.analysis.part().is_none() => {
-                self.analysis.take(part);
-            }
             _ => {}
         }
+        self.refresh();
+    }
+
+    /// Takes what a search for findings brought.
+    pub fn take_found(&mut self, found: Found) {
+        let first = self.analysis.part().is_none();
+        if self.paused && !first && self.analysed() == found.scope {
+            return;
+        }
+        self.data.meet(found.variables);
+        self.analysis.take(found.scope, found.result);
         self.refresh();
     }
 
     /// The run has ended.
     pub fn finish(&mut self, message: impl Into<String>) {
         self.finished = Some(message.into());
+        self.leaving.ends(None);
     }
 
-    /// The terminal has another size.
-    pub fn resize(&mut self, size: (u16, u16)) {
-        self.size = size;
-    }
-
-    /// Shows only names that this lets through.
+    /// Shows only names that this lets through, in the view shown.
     pub(super) fn filter_by(&mut self, filter: Option<NamePattern>) {
-        self.filter = filter;
+        let screen = self.navigation.screen();
+        self.filters.set(screen, filter);
         self.refresh();
     }
 
     /// Works out rows and lanes again; what is selected stays selected.
     pub(super) fn refresh(&mut self) {
-        let passes = self.passes();
-        let by_process = self.navigation.screen() == Screen::VariableHistory;
-        self.tree.refresh(&self.data, &passes);
-        self.analysis.refresh(&passes);
-        self.health.replace(health::rows(&self.data, &passes));
-        self.charts.refresh(&self.data.catalog, by_process, &passes);
+        let screen = self.navigation.screen();
+        let by_process = screen == Screen::VariableHistory;
+        let of_tree = self.filters.passes(Screen::Overview);
+        self.tree.refresh(&self.data, &of_tree);
+        let scope = self.analysed();
+        let of_findings = self.filters.passes(Screen::Findings);
+        self.analysis.refresh(scope, &of_findings);
+        let of_health = self.filters.passes(Screen::Health);
+        let rows = health::rows(&self.data, &of_health);
+        self.health.replace(rows);
+        let of_lanes = self.filters.passes(screen);
+        self.charts
+            .refresh(&self.data.catalog, by_process, &of_lanes);
     }
 }

@@ -12,6 +12,8 @@ use super::window::Window;
 pub struct Timeline {
     window: Window,
     cursor: Option<Nanos>,
+    /// The ends of what the pointer is drawn over.
+    drag: Option<(Nanos, Nanos)>,
 }
 
 impl Timeline {
@@ -50,12 +52,15 @@ impl Timeline {
         }
     }
 
-    /// Zooms to an instant other than the cursor.
+    /// Zooms to an instant other than the cursor, in small steps.
     pub(super) fn zoom_at(&mut self, at: Nanos, closer: bool, extent: TimeRange, live: bool) {
-        self.window = match closer {
-            true => self.window.zoomed_in(extent, live, Some(at)),
-            false => self.window.zoomed_out(extent, Some(at)),
-        };
+        let step = if closer { (4, 5) } else { (5, 4) };
+        self.window = self.window.zoomed(step, extent, live, Some(at));
+    }
+
+    /// Shows this window.
+    pub(super) fn set_window(&mut self, window: Window) {
+        self.window = window;
     }
 
     /// Shows this part of the run.
@@ -100,6 +105,37 @@ impl Timeline {
     pub(super) fn go_to(&mut self, at: Nanos, extent: TimeRange) {
         let last = (extent.to - Nanos(1)).max(extent.from);
         self.point_at(at.clamp(extent.from, last), extent);
+    }
+
+    /// What the pointer is drawn over, from its earlier to its later end.
+    pub fn dragged(&self) -> Option<TimeRange> {
+        let (a, b) = self.drag.filter(|(a, b)| a != b)?;
+        Some(TimeRange {
+            from: a.min(b),
+            to: a.max(b),
+        })
+    }
+
+    /// The button went down at an instant.
+    pub(super) fn press(&mut self, at: Nanos) {
+        self.drag = Some((at, at));
+    }
+
+    /// The pointer was drawn to an instant.
+    pub(super) fn drag_to(&mut self, at: Nanos) {
+        if let Some((_, end)) = &mut self.drag {
+            *end = at;
+        }
+    }
+
+    /// The button was let go: what the pointer was drawn over is shown, if that is at least `least`.
+    pub(super) fn release(&mut self, least: Nanos) {
+        let dragged = self.dragged().filter(|range| range.length() >= least);
+        self.drag = None;
+        if let Some(range) = dragged {
+            self.cursor = None;
+            self.show(range);
+        }
     }
 
     /// Points at an instant, and shows it.

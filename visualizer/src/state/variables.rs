@@ -2,7 +2,7 @@
 //! is here.
 
 use dosmos_proto::{MpId, Nanos, Topology, VarId, Variable};
-use dosmos_trace::meta::Access;
+use dosmos_trace::meta::{Access, OperationTimes};
 use dosmos_trace::query::table::{Table, VariableFigures};
 
 /// A variable's figures.
@@ -42,6 +42,8 @@ pub struct VariableRow {
     pub hold: Option<Nanos>,
     /// Accesses by origin; cached reads are local.
     pub origins: [u64; 3],
+    /// How long its accesses took, by operation.
+    pub times: OperationTimes,
     /// The newest acquires, newest first.
     pub last_acquires: Vec<Access>,
     /// The newest writes, newest first.
@@ -85,6 +87,7 @@ fn row(topology: &Topology, position: usize, figures: &VariableFigures) -> Varia
         wait: sums.mean_wait(),
         hold: sums.mean_hold(),
         origins,
+        times: sums.times.clone(),
         last_acquires: sums.last_acquires.clone(),
         last_writes: sums.last_writes.clone(),
     }

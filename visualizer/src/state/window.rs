@@ -35,44 +35,44 @@ impl Window {
     /// `live` run does, elsewhere the middle.
     #[must_use]
     pub fn zoomed_in(self, extent: TimeRange, live: bool, about: Option<Nanos>) -> Self {
-        let shown = self.resolve(extent);
-        let span = Nanos(shown.length().0 / 2);
-        if span < SHORTEST {
-            return self;
-        }
-        if let Some(about) = about.filter(|at| shown.contains(*at)) {
-            let from = about - Nanos((about - shown.from).0 / 2);
-            return Self::fixed(from, span, extent);
-        }
-        match self {
-            Self::Latest(_) => Self::Latest(span),
-            Self::Whole if live => Self::Latest(span),
-            _ => {
-                let from = shown.from + Nanos(span.0 / 2);
-                let to = from + span;
-                Self::Fixed(TimeRange { from, to })
-            }
-        }
+        self.zoomed((1, 2), extent, live, about)
     }
 
     /// Twice as much, until all is shown.
     #[must_use]
     pub fn zoomed_out(self, extent: TimeRange, about: Option<Nanos>) -> Self {
+        self.zoomed((2, 1), extent, false, about)
+    }
+
+    /// As much as this fraction says.
+    #[must_use]
+    pub fn zoomed(
+        self,
+        (part, whole): (u64, u64),
+        extent: TimeRange,
+        live: bool,
+        about: Option<Nanos>,
+    ) -> Self {
         let shown = self.resolve(extent);
-        let span = Nanos(shown.length().0.saturating_mul(2));
+        let scaled = |n: Nanos| {
+            let scaled = u128::from(n.0) * u128::from(part) / u128::from(whole.max(1));
+            Nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+        };
+        let span = scaled(shown.length());
+        if span < SHORTEST && part < whole {
+            return self;
+        }
         if span >= extent.length() {
             return Self::Whole;
         }
         match (self, about.filter(|at| shown.contains(*at))) {
-            (_, Some(about)) => {
-                let before = (about - shown.from).0.saturating_mul(2);
-                Self::fixed(about - Nanos(before), span, extent)
+            (_, Some(about)) => Self::fixed(about - scaled(about - shown.from), span, extent),
+            (Self::Latest(_), None) => Self::Latest(span),
+            (Self::Whole, None) if live => Self::Latest(span),
+            _ => {
+                let middle = shown.from + Nanos(shown.length().0 / 2);
+                Self::fixed(middle - Nanos(span.0 / 2), span, extent)
             }
-            (Self::Fixed(_), None) => {
-                let from = shown.from - Nanos(span.0 / 4);
-                Self::fixed(from, span, extent)
-            }
-            _ => Self::Latest(span),
         }
     }
 
@@ -179,6 +179,15 @@ impl Scale {
         let per = i128::from(self.per_column.0.max(1));
         let into = i128::from(at.0) - i128::from(self.from.0);
         i64::try_from(into.div_euclid(per)).unwrap_or(i64::MAX)
+    }
+
+    /// Start and end of a column; none if it is outside.
+    pub fn bounds(&self, column: i64) -> Option<(Nanos, Nanos)> {
+        let column = u64::try_from(column).ok()?;
+        (column < u64::from(self.columns)).then(|| {
+            let from = self.from + Nanos(self.per_column.0.saturating_mul(column));
+            (from, from + self.per_column)
+        })
     }
 
     /// The fraction of each column, from the first to the last one touched, that `[from, to)` covers.

@@ -1,21 +1,21 @@
 //! One round of asking: what does not change is asked once, what grows without bound only in part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dosmos_analysis::Thresholds;
-use dosmos_client::{Error, Launch, Part, Run, Variables};
+use dosmos_client::{Error, Launch, Run, Variables};
 use dosmos_proto::{ApId, Topology, Variable};
 use dosmos_trace::Op;
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::table::{NamePattern, TableQuery};
 use dosmos_trace::query::{
     Breakdown, Catalog, Filter, Histogram, HistogramQuery, MetaQuery, OriginCounts, QueryError,
-    TimeRange, TraceSource,
+    TraceSource,
 };
 use futures::future::join_all;
 use tokio::time::Instant;
 
+use super::event::Inspector;
 use crate::state::{Answer, ApFigures, Question, Reply, Request, Update};
 
 /// Processes whose accesses are counted from the records, where no status tells them.
@@ -33,13 +33,9 @@ pub(super) struct Asker {
     /// Accesses of a finished run by process, counted once.
     aps: Option<BTreeMap<ApId, ApFigures>>,
     breakdown: Option<(Instant, bool)>,
-    /// What the last analysis knew of it.
-    times: Option<(Instant, Breakdown)>,
-    thresholds: Thresholds,
+    inspector: Inspector,
     /// How the run was started, and whether it was live when that was read.
     launch: Option<(Launch, bool)>,
-    /// The last analysis of a finished run, and of which range.
-    analysed: Option<(Option<TimeRange>, Part)>,
 }
 
 impl Asker {
@@ -51,10 +47,8 @@ impl Asker {
             known: Variables::default(),
             aps: None,
             breakdown: None,
-            times: None,
-            thresholds: Thresholds::default(),
+            inspector: Inspector::default(),
             launch: None,
-            analysed: None,
         }
     }
 
@@ -87,14 +81,8 @@ impl Asker {
         self.complete(&mut catalog);
         let live = catalog.live;
         let (mut answer, table) = (answer?, table?);
-        match question {
-            Question::Overview if status.event_managers.is_empty() => {
-                answer = Answer::Overview(self.count_accesses(&catalog).await?);
-            }
-            Question::Analysis(range) => {
-                answer = Answer::Analysis(Box::new(self.analyse(&catalog, *range).await?));
-            }
-            _ => {}
+        if *question == Question::Overview && status.event_managers.is_empty() {
+            answer = Answer::Overview(self.count_accesses(&catalog).await?);
         }
         if let Some(table) = &table {
             let rows = table.rows.iter();
@@ -105,6 +93,10 @@ impl Asker {
             Some(name) => self.find(name).await?,
             None => None,
         };
+        let event = match &request.event {
+            Some(query) => Some(self.inspector.look(run.source(), query).await?),
+            None => None,
+        };
         let breakdown = self.breakdown(request, &catalog).await?;
         Ok(Reply {
             catalog,
@@ -113,6 +105,7 @@ impl Asker {
             table,
             variables,
             found,
+            event,
             breakdown,
             launch: self.launch(live),
             received: self.run.source().received_bytes(),
@@ -152,12 +145,6 @@ impl Asker {
             Answer::History(history) => {
                 let ids = history.points.iter().map(|p| p.object.var).collect();
                 self.known.get(self.run.source(), &ids).await
-            }
-            Answer::Analysis(analysed) => {
-                let findings = analysed.analysis.findings.iter();
-                let named: BTreeSet<&str> =
-                    findings.filter_map(|f| f.variable.as_deref()).collect();
-                Ok(self.known.named(&named))
             }
             _ => Ok(Vec::new()),
         }
@@ -240,39 +227,6 @@ impl Asker {
         }
         Ok(counted)
     }
-
-    /// Findings and groups of `range`. Those of a finished run stay what they are.
-    async fn analyse(
-        &mut self,
-        catalog: &Catalog,
-        range: Option<TimeRange>,
-    ) -> Result<Part, Error> {
-        if let Some((of, part)) = &self.analysed
-            && !catalog.live
-            && *of == range
-        {
-            return Ok(part.clone());
-        }
-        let times = self.times().await?;
-        let (variables, thresholds) = (&mut self.known, &self.thresholds);
-        let run = &self.run;
-        let part = run.analyse_end(catalog.clone(), variables, times, range, thresholds);
-        let part = part.await?;
-        self.analysed = (!catalog.live).then(|| (range, part.clone()));
-        Ok(part)
-    }
-
-    /// Where the time went, at most two seconds ago.
-    async fn times(&mut self) -> Result<Breakdown, QueryError> {
-        if let Some((at, known)) = &self.times
-            && at.elapsed() < BREAKDOWNS
-        {
-            return Ok(known.clone());
-        }
-        let times = self.run.source().breakdown().await?;
-        self.times = Some((Instant::now(), times.clone()));
-        Ok(times)
-    }
 }
 
 fn total(histogram: &Histogram) -> OriginCounts {
@@ -284,7 +238,7 @@ fn total(histogram: &Histogram) -> OriginCounts {
 async fn answer(source: &dyn TraceSource, question: &Question) -> Result<Answer, QueryError> {
     Ok(match question {
         // What these need besides is known only with the catalog.
-        Question::Nothing | Question::Overview | Question::Analysis(_) => Answer::None,
+        Question::Nothing | Question::Overview => Answer::None,
         Question::Histogram(query) => Answer::Histogram(source.histogram(query).await?),
         Question::History(query) => Answer::History(source.history(query).await?),
     })

@@ -133,16 +133,19 @@ fn history(table: &mut Table, state: &State) {
     let catalog = &state.data.catalog;
     let start = state.data.extent().from;
     for p in &charted.answer.points {
+        // What the accesses of a gathered point differ in is left out.
+        let one = |several: bool, name: String| if several { String::new() } else { name };
+        let objects = p.several.objects;
         table.row([
             (p.start - start).0.to_string(),
             p.duration.0.to_string(),
             p.wait.0.to_string(),
-            p.op.to_string(),
+            one(p.several.ops, p.op.to_string()),
             p.origin.to_string(),
             p.optimized.to_string(),
-            catalog.topology.ap_name(p.ap),
-            catalog.name_of(p.object.var),
-            p.object.index.to_string(),
+            one(p.several.aps, catalog.topology.ap_name(p.ap)),
+            one(objects, catalog.name_of(p.object.var)),
+            one(objects, p.object.index.to_string()),
             p.count.to_string(),
         ]);
     }

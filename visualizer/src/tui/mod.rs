@@ -3,9 +3,12 @@
 //! Guarantees: the terminal is restored at the end, on an error, on a panic, and on SIGINT, SIGTERM
 //! and SIGHUP; the source is asked on a thread of its own, so a slow one never makes the keys slow.
 
+mod analyst;
 mod ask;
+mod event;
 mod figures;
 mod headless;
+mod news;
 mod options;
 mod poll;
 mod run;
@@ -13,6 +16,7 @@ mod save;
 
 use std::io::{self, IsTerminal};
 
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture, EventStream};
 use crossterm::execute;
 use dosmos_client::Run;
@@ -23,8 +27,9 @@ use tokio::signal::unix::{SignalKind, signal};
 pub use crossterm::event::KeyCode;
 pub use figures::csv;
 pub use headless::{headless, keys};
-pub use options::{Drawn, Error, Event, FASTEST, Options};
-pub use poll::{TRAFFIC, answer_once};
+pub use news::TRAFFIC;
+pub use options::{Copy, Drawn, Error, Event, FASTEST, Options};
+pub use poll::answer_once;
 pub use run::drive;
 pub use save::svg;
 
@@ -44,6 +49,7 @@ pub async fn run(run: Run, mut options: Options) -> Result<(), Error> {
     let asked = asked.unwrap_or_else(|| Box::pin(std::future::pending()));
     let both = select_all([signals, asked]).map(|_| ());
     options.cancel = Some(Box::pin(both));
+    options.copy.get_or_insert_with(|| Box::new(copy));
     // Restores the terminal on a panic as well.
     let terminal = ratatui::try_init()?;
     let restore = Restore {
@@ -55,6 +61,11 @@ pub async fn run(run: Run, mut options: Options) -> Result<(), Error> {
     let result = drive(terminal, EventStream::new(), run, options).await;
     drop(restore);
     result
+}
+
+/// Has the terminal put `text` on its clipboard (OSC 52).
+fn copy(text: &str) -> io::Result<()> {
+    execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
 /// Restores the terminal however the loop ends, also when its future is dropped.

@@ -5,7 +5,8 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::state::{Look, Palette};
+use crate::state::settings::{Settings, plain_locale};
+use crate::state::{Keymap, Look, Palette, Palettes};
 
 /// What drawing a screen took.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,9 @@ pub const FASTEST: Duration = Duration::from_millis(100);
 /// Something that happens once.
 pub type Event<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// Puts a text on a clipboard.
+pub type Copy = Box<dyn FnMut(&str) -> io::Result<()> + Send>;
+
 /// How to show it.
 pub struct Options {
     /// Time between two rounds of asking; [`FASTEST`] at least.
@@ -40,13 +44,21 @@ pub struct Options {
     pub finished: Option<Event<String>>,
     /// The terminal is to be left.
     pub cancel: Option<Event<()>>,
+    /// All palettes by name.
+    pub palettes: Palettes,
+    /// What quitting would end, if that is to be asked about: `the program`.
+    pub ask_before: Option<String>,
+    /// Which key does what.
+    pub keymap: Keymap,
+    /// Puts a text on the clipboard; the terminal has it done by itself.
+    pub copy: Option<Copy>,
     /// Told of every screen drawn.
     pub drawn: Option<Box<dyn FnMut(Drawn) + Send>>,
 }
 
 impl Default for Options {
     /// Four rounds per second; no colours if the environment has a non-empty `NO_COLOR`
-    /// (<https://no-color.org>).
+    /// (<https://no-color.org>); only ASCII if the locale knows no more.
     fn default() -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Self {
@@ -56,8 +68,12 @@ impl Default for Options {
                     true => Palette::Mono,
                     false => Palette::Classic,
                 },
-                ascii: false,
+                ascii: plain_locale(|name| std::env::var(name).ok()),
             },
+            palettes: Palettes::default(),
+            ask_before: None,
+            keymap: Keymap::default(),
+            copy: None,
             mouse: true,
             title: String::new(),
             started_by: "dosmos top".into(),
@@ -65,6 +81,21 @@ impl Default for Options {
             cancel: None,
             drawn: None,
         }
+    }
+}
+
+impl Options {
+    /// With these settings; what the environment says of colours and characters goes first.
+    #[must_use]
+    pub fn with(mut self, settings: Settings) -> Self {
+        if self.look.palette == Palette::default() {
+            self.look.palette = settings.palette.unwrap_or_default();
+        }
+        self.look.ascii = settings.ascii.unwrap_or(self.look.ascii);
+        self.mouse = settings.mouse.unwrap_or(self.mouse);
+        self.keymap = settings.keymap;
+        self.palettes = settings.palettes;
+        self
     }
 }
 

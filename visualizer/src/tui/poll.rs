@@ -1,4 +1,4 @@
-//! Asking the source, on a thread of its own: at once when something else is wanted, otherwise
+//! Asking the source, on a thread of its own (findings are searched for on another, `analyst`): at once when something else is wanted, otherwise
 //! periodically while the run is live. One round at a time; a slow source is asked less often, and so is one
 //! whose answers are large: traffic stays below [`TRAFFIC`].
 
@@ -11,27 +11,16 @@ use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
+use super::analyst::{self, Analyst};
 use super::ask::Asker;
+use super::news::{News, TRAFFIC};
 use super::options::{Error, FASTEST};
-use crate::state::{Question, Request, Update};
+use crate::state::{Found, Request, Update};
 
 /// Time between two rounds where nothing is expected to change: a finished run, or no answer.
 const SELDOM: Duration = Duration::from_secs(2);
-/// Time between two analyses of the same.
-const ANALYSES: Duration = Duration::from_secs(3);
 /// A source is left alone at least as long as its last round took.
 const RESPITE: u32 = 1;
-/// Bytes per second that answers may take on average.
-pub const TRAFFIC: f64 = 1e6;
-
-/// What the thread reports.
-#[derive(Debug)]
-pub(super) enum News {
-    /// The end of a round.
-    Update(Box<Update>),
-    /// How many memory processes were told what to record, or why not all.
-    Told(Result<u32, String>),
-}
 
 /// The thread that asks, seen from the loop. It ends when this is dropped, at the latest when the
 /// call it is in returns.
@@ -52,6 +41,15 @@ impl Poller {
             .enable_all()
             .build()
             .map_err(Error::Thread)?;
+        let found = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Error::Thread)?;
+        let mut analyst = analyst::Thread {
+            analyst: Analyst::new(run.clone()),
+            wanted: wanted_there.clone(),
+            news: news_there.clone(),
+        };
         let mut thread = Thread {
             asker: Asker::new(run),
             wanted: wanted_there,
@@ -60,7 +58,8 @@ impl Poller {
             news: news_there,
             refresh: refresh.max(FASTEST),
         };
-        spawn(move || runtime.block_on(thread.run())).map_err(Error::Thread)?;
+        spawn("ask", move || runtime.block_on(thread.run())).map_err(Error::Thread)?;
+        spawn("findings", move || found.block_on(analyst.run())).map_err(Error::Thread)?;
         Ok(Self {
             wanted,
             orders,
@@ -89,8 +88,8 @@ impl Poller {
     }
 }
 
-fn spawn(f: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let builder = std::thread::Builder::new().name("ask".into());
+fn spawn(name: &str, f: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let builder = std::thread::Builder::new().name(name.into());
     builder.spawn(f).map(drop)
 }
 
@@ -113,7 +112,6 @@ impl Thread {
             }
             let request = self.wanted.borrow_and_update().clone();
             let repeat = request.repeat;
-            let analysis = matches!(request.question, Question::Analysis(_));
             let begun = Instant::now();
             let before = self.asker.source().received_bytes();
             let update = tokio::select! {
@@ -136,7 +134,6 @@ impl Thread {
             } else {
                 SELDOM.max(self.refresh)
             };
-            let beat = if analysis { beat.max(ANALYSES) } else { beat };
             let paid = Duration::from_secs_f64(bytes as f64 / TRAFFIC);
             // From the beginning of one round to that of the next.
             let until = begun + beat.max(took + took * RESPITE).max(paid);
@@ -184,7 +181,9 @@ impl Thread {
     }
 }
 
-/// Answers one request: a round of asking, as the thread does it.
-pub async fn answer_once(run: Run, request: Request) -> Update {
-    Asker::new(run).round(request).await
+/// Answers one request: a round of asking and a search for findings, as the threads do them.
+pub async fn answer_once(run: Run, request: Request) -> (Update, Found) {
+    let scope = request.analysis;
+    let found = Analyst::new(run.clone()).round(scope).await;
+    (Asker::new(run).round(request).await, found)
 }

@@ -13,8 +13,9 @@ use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 
+use super::news::News;
 use super::options::{Drawn, Error, Event, Options};
-use super::poll::{News, Poller};
+use super::poll::Poller;
 use super::{figures, save};
 use crate::state::{Effect, State};
 use crate::view::{self, Theme};
@@ -38,13 +39,17 @@ where
     let size = terminal.size().map_err(failed)?;
     let mut state = State::new(options.title, (size.width, size.height));
     state.look = options.look;
+    state.keymap = options.keymap;
+    state.palettes = options.palettes;
+    state.leaving.ends(options.ask_before);
     let mut poller = Poller::start(run.clone(), state.request(), options.refresh)?;
     let mut finished = options.finished.unwrap_or_else(never);
     let mut running = true;
     let mut cancel = options.cancel.unwrap_or_else(never);
     let mut drawn = options.drawn;
+    let mut copy = options.copy;
     let mut answers = 0;
-    while !state.quit {
+    while !state.leaving.is_done() {
         poller.want(state.request());
         let begun = Instant::now();
         let theme = Theme::from(state.look);
@@ -69,6 +74,7 @@ where
                     answers += 1;
                     state.apply(*update);
                 }
+                News::Found(found) => state.take_found(found),
                 News::Told(told) => tell(&mut state, told),
             },
             message = &mut finished, if running => {
@@ -81,6 +87,13 @@ where
             match effect {
                 Effect::Record(selection) => poller.order(selection),
                 Effect::Save(file) => write(&mut state, &file),
+                Effect::Copy(text) => {
+                    if let Some(copy) = &mut copy
+                        && let Err(e) = copy(&text)
+                    {
+                        state.output.complain(format!("cannot copy: {e}"));
+                    }
+                }
             }
         }
     }
@@ -126,7 +139,7 @@ fn take_input(state: &mut State, event: &Input) {
     match event {
         Input::Key(key) => state.key(*key),
         Input::Mouse(mouse) => take_mouse(state, *mouse),
-        Input::Resize(width, height) => state.resize((*width, *height)),
+        Input::Resize(width, height) => state.size = (*width, *height),
         _ => {}
     }
 }
@@ -139,6 +152,12 @@ fn take_mouse(state: &mut State, mouse: MouseEvent) {
                 state.click(hit);
             }
         }
+        MouseEventKind::Drag(MouseButton::Left) => {
+            if let Some(hit) = hit() {
+                state.drag(hit);
+            }
+        }
+        MouseEventKind::Up(MouseButton::Left) => state.release(),
         MouseEventKind::ScrollUp => {
             let hit = hit();
             state.wheel(true, hit);

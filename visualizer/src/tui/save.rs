@@ -7,14 +7,34 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-use crate::state::State;
+use crate::state::{Palette, Rgb, State, contrast, parts};
 use crate::view::{self, Theme};
 
 /// Size of a character in the picture.
 const WIDTH: f64 = 8.4;
 const HEIGHT: f64 = 17.0;
-const BACKGROUND: &str = "#14171c";
-const FOREGROUND: &str = "#d5d8de";
+
+/// The colours of a terminal that the palette is made for: background, text.
+#[derive(Clone)]
+struct Grounds {
+    back: String,
+    text: String,
+}
+
+impl Grounds {
+    fn of(palette: Palette) -> Self {
+        let back = palette.colours().map_or((0, 0, 0), |c| c.background);
+        let [light, dark] = [(213, 216, 222), (28, 28, 28)];
+        let text = match contrast(light, back) >= contrast(dark, back) {
+            true => light,
+            false => dark,
+        };
+        Self {
+            back: hex(back),
+            text: hex(text),
+        }
+    }
+}
 
 /// The screen as a self-contained SVG, without the line of keys.
 pub fn svg(state: &State) -> String {
@@ -29,10 +49,12 @@ pub fn svg(state: &State) -> String {
     });
     // A backend in memory does not fail.
     let buffer = drawn.unwrap_or_default();
-    picture(&buffer, height.saturating_sub(1))
+    let grounds = Grounds::of(state.look.palette);
+    picture(&buffer, height.saturating_sub(1), &grounds)
 }
 
-fn picture(buffer: &Buffer, rows: u16) -> String {
+fn picture(buffer: &Buffer, rows: u16, grounds: &Grounds) -> String {
+    let back = &grounds.back;
     let columns = buffer.area.width;
     let (w, h) = (
         f64::from(columns) * WIDTH + 16.0,
@@ -41,12 +63,12 @@ fn picture(buffer: &Buffer, rows: u16) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w:.0}\" height=\"{h:.0}\" \
          viewBox=\"0 0 {w:.0} {h:.0}\" font-family=\"ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace\" \
-         font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{BACKGROUND}\"/>\n"
+         font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{back}\"/>\n"
     );
     for y in 0..rows.min(buffer.area.height) {
         let mut x = 0;
         while x < columns {
-            x = run(&mut out, buffer, x, y);
+            x = run(&mut out, buffer, (x, y), grounds);
         }
     }
     out.push_str("</svg>\n");
@@ -54,7 +76,7 @@ fn picture(buffer: &Buffer, rows: u16) -> String {
 }
 
 /// One run of characters of one look from `x` on; where the next begins.
-fn run(out: &mut String, buffer: &Buffer, x: u16, y: u16) -> u16 {
+fn run(out: &mut String, buffer: &Buffer, (x, y): (u16, u16), grounds: &Grounds) -> u16 {
     let first = &buffer[(x, y)];
     let mut end = x + 1;
     let mut text = first.symbol().to_owned();
@@ -70,9 +92,16 @@ fn run(out: &mut String, buffer: &Buffer, x: u16, y: u16) -> u16 {
     }
     let (left, top) = (8.0 + f64::from(x) * WIDTH, 8.0 + f64::from(y) * HEIGHT);
     let width = f64::from(end - x) * WIDTH;
-    let (mut fg, mut bg) = (colour(first.fg, FOREGROUND), colour(first.bg, ""));
+    let (mut fg, mut bg) = (colour(first.fg, &grounds.text), colour(first.bg, ""));
     if first.modifier.contains(Modifier::REVERSED) {
-        bg = std::mem::replace(&mut fg, if bg.is_empty() { BACKGROUND.into() } else { bg });
+        bg = std::mem::replace(
+            &mut fg,
+            if bg.is_empty() {
+                grounds.back.clone()
+            } else {
+                bg
+            },
+        );
     }
     // Writing to a string does not fail.
     if !bg.is_empty() {
@@ -116,22 +145,11 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A terminal's colour as the picture shows it.
+/// A colour as the picture shows it.
 fn colour(colour: Color, reset: &str) -> String {
-    let named = match colour {
-        Color::Reset => return reset.to_owned(),
-        Color::Black => "#14171c",
-        Color::Red => "#e5534b",
-        Color::Green => "#4fb06a",
-        Color::Yellow => "#e0b640",
-        Color::Magenta => "#c678dd",
-        Color::Cyan => "#56b6c2",
-        Color::DarkGray => "#7a818e",
-        Color::Indexed(39) => "#00afff",
-        Color::Indexed(227) => "#ffff5f",
-        Color::Indexed(202) => "#ff5f00",
-        Color::Indexed(238) => "#343a46",
-        _ => FOREGROUND,
-    };
-    named.to_owned()
+    parts(colour).map_or_else(|| reset.to_owned(), hex)
+}
+
+fn hex((r, g, b): Rgb) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
 }

@@ -1,6 +1,7 @@
 //! The time axis below a chart: a line with ticks, and times since the start of the run.
 
 use dosmos_proto::Nanos;
+use dosmos_trace::query::TimeRange;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -87,6 +88,25 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, scale: Scale, style: Style) 
 pub(super) fn column_of(scale: Scale, at: Option<Nanos>) -> Option<usize> {
     let column = usize::try_from(scale.column(at?)).ok()?;
     (column < usize::from(scale.columns)).then_some(column)
+}
+
+/// Marks what the pointer is drawn over on the axis in `area`.
+pub(super) fn dragged(
+    buffer: &mut Buffer,
+    area: Rect,
+    scale: Scale,
+    range: Option<TimeRange>,
+    theme: Theme,
+) {
+    let Some(range) = range else { return };
+    let last = i64::from(scale.columns.min(area.width)) - 1;
+    let (from, to) = (scale.column(range.from).max(0), scale.column(range.to));
+    for column in from..=to.min(last) {
+        let x = area.x.saturating_add(column as u16);
+        if let Some(cell) = buffer.cell_mut((x, area.y)) {
+            cell.set_style(theme.active());
+        }
+    }
 }
 
 /// Marks the column of the time cursor in `area`; column 0 is at `left`.

@@ -1,13 +1,12 @@
 //! The findings: a table sorted by the time lost, and below it the selected one with its advice, its
 //! change of the cluster file, and its evidence.
 
-use dosmos_analysis::Finding;
+use dosmos_analysis::{Finding, Level};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
-use serde_json::Value;
 
 use super::message::message;
 use super::table::{self, Column};
@@ -16,9 +15,11 @@ use crate::state::State;
 use crate::state::analysis::time_lost;
 use dosmos_client::{Part, text};
 
-/// Heading, table, detail.
-pub(super) fn layout(area: Rect) -> [Rect; 3] {
-    let table = (area.height / 2).saturating_sub(1).clamp(3, 20);
+/// Heading, table, detail: the table takes no more than it needs.
+pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
+    let needed = u16::try_from(state.analysis.findings().len()).unwrap_or(u16::MAX);
+    let most = (area.height / 2).saturating_sub(1).clamp(3, 20);
+    let table = needed.saturating_add(1).clamp(3, most);
     let rows = [
         Constraint::Length(1),
         Constraint::Length(table),
@@ -29,13 +30,9 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let Some(analysed) = state.analysis.part() else {
-        let text = match state.data.catalog.extent {
-            None => "No access has been recorded yet.",
-            Some(_) => "Reading the records …",
-        };
-        return message(frame, area, text);
+        return message(frame, area, &none_yet(state));
     };
-    let [top, list, below] = layout(area);
+    let [top, list, below] = layout(state, area);
     frame.render_widget(Paragraph::new(heading(state, analysed, theme)), top);
     if state.analysis.findings().is_empty() {
         let text = match analysed.analysis.findings.len() {
@@ -48,6 +45,15 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     }
     frame.render_widget(Paragraph::new(rows(state, analysed, theme, list)), list);
     frame.render_widget(Paragraph::new(detail(state, theme, below)), below);
+}
+
+/// Why there are no findings to show yet.
+pub(super) fn none_yet(state: &State) -> String {
+    match (state.data.catalog.extent, state.analysis.error()) {
+        (None, _) => "No access has been recorded yet.".to_owned(),
+        (Some(_), None) => "Reading the records …".to_owned(),
+        (Some(_), Some(why)) => format!("The records cannot be read: {why}"),
+    }
 }
 
 /// What was analysed: number of findings, time range, number of records.
@@ -94,10 +100,9 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
         let (marker, base) = table::selection(selected, theme);
         let lost = time_lost(finding, analysed, processes);
         let gain = finding.predicted_gain.map_or_else(|| "–".to_owned(), share);
-        let severe = if finding.severity >= 0.1 {
-            theme.bad()
-        } else {
-            Style::new()
+        let severe = match finding.level() {
+            Level::High => theme.bad(),
+            _ => Style::new(),
         };
         let cells = [
             (share(finding.severity), severe),
@@ -128,6 +133,18 @@ fn who(finding: &Finding) -> String {
     }
 }
 
+/// All processes and groups, where the table names only some.
+fn everybody(finding: &Finding) -> String {
+    let processes = finding.aps.join(" ");
+    let groups = finding.groups.join(" ");
+    match (finding.aps.len() > 4, finding.groups.len() > 1) {
+        (false, false) => String::new(),
+        (true, false) => format!("processes: {processes}"),
+        (false, true) => format!("groups: {groups}"),
+        (true, true) => format!("processes: {processes} · groups: {groups}"),
+    }
+}
+
 /// Everything about the selected finding.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let Some(finding) = state.analysis.selected_finding() else {
@@ -137,6 +154,9 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let mut lines = vec![Line::raw("")];
     let title = format!(" {} · {}", finding.kind, finding.target());
     lines.push(Line::styled(text::fit(&title, width), theme.title()));
+    for line in text::wrap(&everybody(finding), width) {
+        lines.push(Line::styled(format!(" {line}"), theme.faint()));
+    }
     for line in text::wrap(&finding.advice, width) {
         lines.push(Line::raw(format!(" {line}")));
     }
@@ -158,30 +178,19 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             style,
         ));
     }
-    let evidence: Vec<String> = finding
-        .evidence
-        .iter()
-        .map(|(name, value)| format!("{} {}", name.replace('_', " "), figure(name, value)))
+    let evidence = dosmos_client::evidence(finding).into_iter();
+    let evidence: Vec<String> = evidence
+        .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     for line in text::wrap(&evidence.join(" · "), width) {
         lines.push(Line::styled(format!(" {line}"), theme.section()));
     }
-    lines
-}
-
-/// A number of the evidence; one whose name ends in `_ns` is a time.
-fn figure(name: &str, value: &Value) -> String {
-    match (value, value.as_f64()) {
-        (_, Some(n)) if name.ends_with("_ns") && n >= 0.0 => {
-            text::time(dosmos_proto::Nanos(n as u64))
-        }
-        (_, Some(n)) if n.fract() == 0.0 && n >= 0.0 => text::count(n as u64),
-        (_, Some(n)) => format!("{n:.3}"),
-        (Value::String(text), _) => text.clone(),
-        (Value::Array(items), _) => {
-            let items: Vec<String> = items.iter().map(|v| figure(name, v)).collect();
-            items.join(", ")
-        }
-        (other, _) => other.to_string(),
+    let room = usize::from(area.height);
+    if lines.len() > room {
+        let hidden = lines.len() + 1 - room;
+        lines.truncate(room.saturating_sub(1));
+        let more = format!(" … {hidden} more lines on a higher terminal, or `dosmos check`");
+        lines.push(Line::styled(more, theme.faint()));
     }
+    lines
 }

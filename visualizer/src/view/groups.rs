@@ -9,17 +9,42 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::findings;
 use super::message::message;
 use super::table;
 use super::theme::Theme;
-use crate::state::State;
+use crate::state::{Screen, State};
 use dosmos_client::text;
 
-/// Columns of a variable, with its gap.
-const CELL: usize = 9;
-/// Columns of names of processes, and of their groups.
-const NAME: usize = 12;
-const GROUP: usize = 14;
+/// Columns of names of processes, of their groups, and of a variable with its gap: what the names need, within limits.
+#[derive(Clone, Copy)]
+struct Widths {
+    name: usize,
+    group: usize,
+    cell: usize,
+}
+
+impl Widths {
+    fn of(matrix: &GroupMatrix, columns: &[usize], width: usize) -> Self {
+        let longest = |names: &mut dyn Iterator<Item = &str>, least, most| {
+            names.map(text::width).max().unwrap_or(0).clamp(least, most)
+        };
+        let name = longest(&mut matrix.aps.iter().map(|a| a.name.as_str()), 7, 24);
+        // A sign before a group says that it is another one.
+        let group = 1 + longest(&mut matrix.groups.iter().map(String::as_str), 5, 24);
+        let mut names = columns.iter().map(|&v| matrix.variables[v].name.as_str());
+        let cell = 1 + longest(&mut names, 8, 30);
+        let room = width.saturating_sub(name + group + 3);
+        let even = room.checked_div(columns.len()).unwrap_or(room);
+        let cell = cell.min(even.max(12));
+        Self { name, group, cell }
+    }
+
+    /// Columns before the first variable.
+    fn before(self) -> usize {
+        self.name + self.group + 3
+    }
+}
 
 /// Heading, matrix, what the selected row says.
 pub(super) fn layout(area: Rect) -> [Rect; 3] {
@@ -36,11 +61,7 @@ pub(super) const TITLES: usize = 2;
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let Some(analysed) = state.analysis.part() else {
-        let text = match state.data.catalog.extent {
-            None => "No access has been recorded yet.",
-            Some(_) => "Reading the records …",
-        };
-        return message(frame, area, text);
+        return message(frame, area, &findings::none_yet(state));
     };
     let matrix = &analysed.analysis.groups;
     if matrix.aps.is_empty() || matrix.variables.is_empty() {
@@ -63,39 +84,18 @@ fn heading(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> V
     let time = |ns: f64| text::time(dosmos_proto::Nanos(ns.max(0.0) as u64));
     let saved = if matrix.proposes_a_change() && today > 0.0 {
         format!(
-            ", {} with the proposed groups ({:.0}% less)",
+            "; with the proposed groups {} ({:.0}% less)",
             time(proposed),
             100.0 * (1.0 - proposed / today)
         )
     } else {
         String::new()
     };
-    let costs = format!(
-        " accesses cost {} with the current groups{saved}",
-        time(today)
-    );
+    let costs = format!(" accesses cost {}{saved}", time(today));
     vec![
         Line::styled(text::fit(&format!(" {shown}"), width), theme.title()),
         Line::raw(text::fit(&costs, width)),
     ]
-}
-
-/// Positions of the variables, most accessed first.
-pub(super) fn columns(matrix: &GroupMatrix) -> Vec<usize> {
-    let uses = |v: usize| -> u64 {
-        let rows = matrix.accesses.iter();
-        rows.filter_map(|row| row.get(v)).sum()
-    };
-    let mut all: Vec<(u64, usize)> = (0..matrix.variables.len()).map(|v| (uses(v), v)).collect();
-    all.sort_by_key(|(uses, v)| (std::cmp::Reverse(*uses), *v));
-    all.into_iter().map(|(_, v)| v).collect()
-}
-
-/// Positions of the processes, by group and then in their own order.
-pub(super) fn order(matrix: &GroupMatrix, proposed: bool) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..matrix.aps.len()).collect();
-    all.sort_by_key(|&a| (of_ap(&matrix.aps[a], proposed), a));
-    all
 }
 
 fn of_ap(ap: &MatrixAp, proposed: bool) -> usize {
@@ -115,22 +115,30 @@ fn group_name(matrix: &GroupMatrix, group: usize) -> String {
 
 fn rows(state: &State, matrix: &GroupMatrix, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
-    let fits = width.saturating_sub(NAME + GROUP + 3) / CELL;
-    let passes = state.passes();
-    let columns: Vec<usize> = columns(matrix)
+    let passes = state.filters.passes(Screen::Groups);
+    let mut columns: Vec<usize> = matrix
+        .by_use()
         .into_iter()
         .filter(|&v| passes(&matrix.variables[v].name))
         .skip(state.analysis.column())
-        .take(fits)
         .collect();
+    let widths = Widths::of(matrix, &columns, width);
+    columns.truncate(width.saturating_sub(widths.before()) / widths.cell);
     let proposed = state.analysis.proposed();
-    let mut lines = titles(proposed, matrix, &columns, theme);
-    let order = order(matrix, proposed);
+    let mut lines = titles(proposed, matrix, (&columns, widths), theme);
+    let order = matrix.order(proposed);
     let seen = usize::from(area.height).saturating_sub(TITLES);
     for i in state.analysis.processes().visible(order.len(), seen) {
         let ap = order[i];
         let selected = i == state.analysis.processes().selected();
-        lines.push(row(proposed, matrix, &columns, ap, selected, theme));
+        lines.push(row(
+            proposed,
+            matrix,
+            (&columns, widths),
+            ap,
+            selected,
+            theme,
+        ));
     }
     lines
 }
@@ -138,20 +146,21 @@ fn rows(state: &State, matrix: &GroupMatrix, theme: Theme, area: Rect) -> Vec<Li
 fn titles(
     proposed: bool,
     matrix: &GroupMatrix,
-    columns: &[usize],
+    (columns, widths): (&[usize], Widths),
     theme: Theme,
 ) -> Vec<Line<'static>> {
     let head = format!(
         " {} {} ",
-        text::left("PROCESS", NAME),
-        text::left("GROUP", GROUP)
+        text::left("PROCESS", widths.name),
+        text::left("GROUP", widths.group)
     );
     let mut names = vec![Span::styled(head, theme.title())];
-    let blank = " ".repeat(NAME + GROUP + 3);
+    let blank = " ".repeat(widths.before());
     let mut owners = vec![Span::raw(blank)];
+    let cell = widths.cell;
     for &v in columns {
         let variable = &matrix.variables[v];
-        let name = text::right(&variable.name, CELL - 1);
+        let name = text::right(&text::fit_name(&variable.name, cell - 1), cell - 1);
         names.push(Span::styled(format!("{name} "), theme.title()));
         let groups = of_variable(variable, proposed);
         let moved = variable.today != variable.proposed;
@@ -161,7 +170,7 @@ fn titles(
             several => format!("{} groups", several.len()),
         };
         let mark = if moved && proposed { "→" } else { "" };
-        let its = text::right(&format!("{mark}{its}"), CELL - 1);
+        let its = text::right(&format!("{mark}{its}"), cell - 1);
         let style = if moved { theme.wait() } else { theme.faint() };
         owners.push(Span::styled(format!("{its} "), style));
     }
@@ -176,7 +185,7 @@ fn last_part(path: &str) -> String {
 fn row(
     proposed: bool,
     matrix: &GroupMatrix,
-    columns: &[usize],
+    (columns, widths): (&[usize], Widths),
     ap: usize,
     selected: bool,
     theme: Theme,
@@ -190,36 +199,39 @@ fn row(
     let place_style = if moved { theme.wait() } else { theme.faint() };
     let mut spans = vec![
         Span::raw(marker.to_string()),
-        Span::styled(text::left(&its.name, NAME), theme.title()),
+        Span::styled(
+            text::left(&text::fit_name(&its.name, widths.name), widths.name),
+            theme.title(),
+        ),
         Span::raw(" "),
-        Span::styled(text::left(&place, GROUP), place_style),
+        Span::styled(
+            text::left(&text::fit_name(&place, widths.group), widths.group),
+            place_style,
+        ),
         Span::raw(" "),
     ];
     for &v in columns {
         let n = matrix.accesses.get(ap).and_then(|row| row.get(v));
         let n = n.copied().unwrap_or(0);
         let owners = of_variable(&matrix.variables[v], proposed);
-        spans.push(cell(n, owners.contains(&group), theme));
+        spans.push(cell(n, owners.contains(&group), widths.cell, theme));
     }
     Line::from(spans).style(base)
 }
 
-fn cell(n: u64, near: bool, theme: Theme) -> Span<'static> {
+fn cell(n: u64, near: bool, width: usize, theme: Theme) -> Span<'static> {
     if n == 0 {
-        return Span::styled(format!("{} ", text::right("·", CELL - 1)), theme.faint());
+        return Span::styled(format!("{} ", text::right("·", width - 1)), theme.faint());
     }
     let origin = if near { Origin::Local } else { Origin::Inter };
-    let mark = match (theme.letters(), near) {
-        (true, false) => "X",
-        _ => "",
-    };
-    let words = text::right(&format!("{mark}{}", text::count(n)), CELL - 1);
+    let mark = if near { "" } else { "X" };
+    let words = text::right(&format!("{mark}{}", text::count(n)), width - 1);
     Span::styled(format!("{words} "), theme.origin(origin))
 }
 
 /// The current and the proposed group of the selected process, and the legend.
 fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Vec<Line<'static>> {
-    let order = order(matrix, state.analysis.proposed());
+    let order = matrix.order(state.analysis.proposed());
     let selected = order.get(state.analysis.processes().selected());
     let words = selected.map_or_else(String::new, |&ap| {
         let its = &matrix.aps[ap];
@@ -237,7 +249,7 @@ fn detail(state: &State, matrix: &GroupMatrix, theme: Theme, width: usize) -> Ve
         Span::styled("owner in the same group", theme.origin(Origin::Local)),
         Span::raw("  "),
         Span::styled(
-            "all owners in other groups",
+            "X all owners in other groups",
             theme.origin(Origin::Inter).patch(Style::new()),
         ),
         Span::raw("   ← → others"),

@@ -1,10 +1,12 @@
-//! The header (what is shown, which time, what is missing) and the footer (the keys that matter here).
+//! The header: what is shown, how many findings there are, which view, what is missing.
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::footer;
 use super::theme::Theme;
-use crate::state::command::COMMANDS;
-use crate::state::{Asked, Prompt, Screen, State};
+use crate::state::{Place, Screen, State};
+use dosmos_analysis::Level;
 use dosmos_client::text;
 
 /// Lines that warnings may take.
@@ -14,9 +16,10 @@ const WARNING_LINES: usize = 3;
 pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let mut lines = vec![title(state, theme, width), tabs(state, theme, width)];
+    lines.extend(trail(state, theme, width));
     if let Some(error) = &state.data.error {
-        let error = format!(" No response: {error}");
-        lines.push(Line::styled(text::left(&error, width), theme.bad()));
+        let error = format!("No response: {error}");
+        lines.extend(footer::wrapped(&error, width, WARNING_LINES, theme.bad()));
     }
     let lacking = lacking(state);
     for warning in wrapped(&lacking, width.saturating_sub(1)) {
@@ -51,13 +54,17 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
         format!(" {phase} ")
     };
     let paused = held_back(state);
-    let taken = text::width(&facts) + text::width(&phase) + text::width(&paused);
     let run = match data.catalog.topology.name() {
         "" => state.title.clone(),
         name if state.title.is_empty() => name.to_owned(),
         name => format!("{name} · {}", state.title),
     };
     let name = format!(" dosmos  {run}");
+    let others = [&facts, &phase, &paused, &name];
+    let others: usize = others.into_iter().map(|t| text::width(t)).sum();
+    let (badge, worst) = badge(state, theme, width.saturating_sub(others));
+    let words = [&facts, &phase, &paused, &badge];
+    let taken: usize = words.into_iter().map(|t| text::width(t)).sum();
     let live = data.catalog.live && state.finished.is_none();
     Line::from(vec![
         Span::styled(
@@ -65,9 +72,82 @@ fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
             theme.title(),
         ),
         Span::styled(paused, theme.active()),
+        Span::styled(badge, worst),
         Span::styled(phase, if live { theme.good() } else { theme.faint() }),
         Span::raw(facts),
     ])
+}
+
+/// Position of the number of findings among the parts of the title.
+const BADGE: usize = 2;
+
+/// The number of findings by level, the worst first, in words if there is room for them, and its style; nothing as long as
+/// nothing was searched.
+fn badge(state: &State, theme: Theme, room: usize) -> (String, Style) {
+    let Some(levels) = state.analysis.levels() else {
+        return (String::new(), Style::new());
+    };
+    let there = levels.iter().filter(|(_, n)| *n > 0);
+    let style = match there.clone().next() {
+        Some((Level::High, _)) => theme.bad().patch(theme.active()),
+        Some((Level::Medium, _)) => theme.warning(),
+        _ => Style::new(),
+    };
+    let counted: Vec<String> = there.map(|(l, n)| format!("{n} {}", l.name())).collect();
+    let counted = counted.join(", ");
+    let all: usize = levels.iter().map(|(_, n)| n).sum();
+    let words = match all {
+        0 => " no findings ".to_owned(),
+        _ => format!(" {}: {counted} ", text::plural(all as u64, "finding")),
+    };
+    match text::width(&words) <= room {
+        true => (words, style),
+        false => (format!(" 6: {counted} "), style),
+    }
+}
+
+/// Whether the number of findings is at a column of the title.
+pub(super) fn badge_at(state: &State, width: u16, x: u16) -> bool {
+    let title = title(state, Theme::from(state.look), usize::from(width));
+    let mut spans = title.spans.iter();
+    let from: usize = spans.by_ref().take(BADGE).map(Span::width).sum();
+    let to = from + spans.next().map_or(0, Span::width);
+    (from..to).contains(&usize::from(x))
+}
+
+/// The way here from where it began; none if a view was opened by its key.
+fn trail(state: &State, theme: Theme, width: usize) -> Option<Line<'static>> {
+    if !state.navigation.can_go_back() {
+        return None;
+    }
+    let places = state.navigation.trail().chain([state.target()]);
+    let mut names: Vec<String> = places.map(|place| place_name(state, place)).collect();
+    let here = names.pop().unwrap_or_default();
+    let before = names.join(" › ");
+    let room = width.saturating_sub(text::width(&here) + 4);
+    Some(Line::from(vec![
+        Span::styled(format!(" {}", text::fit_end(&before, room)), theme.faint()),
+        Span::styled(" › ", theme.faint()),
+        Span::styled(text::fit(&here, width.saturating_sub(4)), theme.title()),
+    ]))
+}
+
+/// A place in a few words.
+fn place_name(state: &State, place: Place) -> String {
+    let catalog = &state.data.catalog;
+    let variable = || match (place.variable, place.object) {
+        (None, _) => "all variables".to_owned(),
+        (Some(v), None) => catalog.name_of(v),
+        (Some(v), Some(o)) => format!("{}[{o}]", catalog.name_of(v)),
+    };
+    match (place.screen, place.process) {
+        (Screen::Histogram, _) => format!("Histogram of {}", variable()),
+        (Screen::VariableHistory, _) => format!("History of {}", variable()),
+        (Screen::ProcessHistory, Some(ap)) => {
+            format!("History of {}", catalog.topology.ap_name(ap))
+        }
+        (screen, _) => screen.name().to_owned(),
+    }
 }
 
 /// Says so if what is shown is not the present.
@@ -214,155 +294,4 @@ fn wrapped(items: &[String], width: usize) -> Vec<String> {
         lines.push(rest.join(" · "));
     }
     lines.iter().map(|line| text::fit(line, width)).collect()
-}
-
-/// What is being typed; else what was just said; else the keys that matter here.
-pub(super) fn footer(state: &State, theme: Theme, width: u16) -> Line<'static> {
-    let width = usize::from(width);
-    if let Some(prompt) = &state.prompt {
-        return typed(prompt, theme, width);
-    }
-    if let Some(message) = state.output.message() {
-        let style = if message.bad {
-            theme.bad()
-        } else {
-            theme.active()
-        };
-        let words = text::fit(&format!(" {} ", message.text), width);
-        return Line::styled(words, style);
-    }
-    keys(state, theme, width)
-}
-
-/// The line being typed, with the ways to go on or what is wrong with it.
-fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
-    let sign = match prompt.asked() {
-        Asked::Filter => '/',
-        Asked::Command => ':',
-    };
-    let mut spans = vec![
-        Span::styled(format!("{sign}{}", prompt.text()), theme.title()),
-        Span::styled(" ", theme.active()),
-    ];
-    let used: usize = spans.iter().map(Span::width).sum();
-    let room = width.saturating_sub(used + 2);
-    if let Some(wrong) = prompt.wrong() {
-        spans.push(Span::styled(
-            format!("  {}", text::fit(wrong, room)),
-            theme.bad(),
-        ));
-    } else if let Some((all, at)) = prompt.completions() {
-        let mut left = room;
-        let around = at.saturating_sub(3)..all.len();
-        for i in around {
-            let word = all[i].trim_end();
-            let word = word.rsplit([' ', ',']).next().unwrap_or_default();
-            let word = format!(" {word}");
-            if text::width(&word) > left {
-                break;
-            }
-            left -= text::width(&word);
-            let style = if i == at {
-                theme.section()
-            } else {
-                theme.faint()
-            };
-            spans.push(Span::styled(word, style));
-        }
-    } else {
-        let hint = match prompt.asked() {
-            Asked::Filter => {
-                "  regular expression; ! in front: names that do not match · Enter: keep"
-            }
-            Asked::Command => hint(prompt.text()),
-        };
-        spans.push(Span::styled(text::fit(hint, room), theme.faint()));
-    }
-    Line::from(spans)
-}
-
-/// What a command takes, as soon as its name is known.
-fn hint(typed: &str) -> &'static str {
-    let name = typed.split_whitespace().next().unwrap_or_default();
-    let entry = COMMANDS.iter().find(|e| e.name == name);
-    entry.map_or("  Tab: complete", |e| e.takes)
-}
-
-fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
-    let keys: &[(&str, &str)] = match state.navigation.screen() {
-        Screen::Overview => &[("↑↓", "select"), ("Enter", "details")],
-        Screen::Variables => &[
-            ("↑↓", "select"),
-            ("Enter", "details"),
-            ("s", "sort"),
-            ("/", "filter"),
-        ],
-        Screen::Histogram => &[
-            ("+-", "zoom"),
-            ("←→", "move"),
-            ("v", "variable"),
-            ("o", "object"),
-            ("rwa", "operation"),
-            ("c", "cursor"),
-        ],
-        Screen::VariableHistory => &[
-            ("+-", "zoom"),
-            ("←→", "move"),
-            ("v", "variable"),
-            ("o", "object"),
-            ("rwa", "op"),
-            ("Enter", "details"),
-            ("c", "cursor"),
-        ],
-        Screen::ProcessHistory => &[
-            ("+-", "zoom"),
-            ("←→", "move"),
-            ("v", "process"),
-            ("rwa", "operation"),
-            ("Enter", "details"),
-            ("c", "cursor"),
-        ],
-        Screen::Findings => &[("↑↓", "select"), ("Enter", "history"), ("7", "groups")],
-        Screen::Groups => &[
-            ("Enter", "current/proposed"),
-            ("←→", "variables"),
-            ("6", "findings"),
-        ],
-        Screen::Health => &[("↑↓", "select"), (":record", "what is recorded")],
-    };
-    let mut spans = Vec::new();
-    if let Some(message) = &state.finished {
-        let message = format!(" {message} — q quits ");
-        let message = text::fit(&message, width);
-        spans.push(Span::styled(message, theme.active()));
-    }
-    if let Some(filter) = &state.filter {
-        let filter = text::fit(&format!(" /{} ", filter.typed()), 24);
-        spans.push(Span::styled(filter, theme.warning()));
-    }
-    let mut always = vec![
-        ("p", "pause"),
-        (":", "command"),
-        ("?", "help"),
-        ("q", "quit"),
-    ];
-    if state.navigation.can_go_back() || state.filter.is_some() {
-        always.insert(0, ("Esc", "back"));
-    }
-    let taken = |(key, does): &(&str, &str)| text::width(key) + text::width(does) + 3;
-    let used: usize = spans.iter().map(Span::width).sum();
-    let room = width.saturating_sub(used + always.iter().map(taken).sum::<usize>());
-    // What does not fit is in the help.
-    let mut room_left = room;
-    let fits = |hint: &&(&str, &str)| {
-        let enough = taken(hint) <= room_left;
-        room_left -= if enough { taken(hint) } else { room_left };
-        enough
-    };
-    let hints: Vec<_> = keys.iter().filter(fits).copied().collect();
-    for (key, does) in hints.into_iter().chain(always) {
-        spans.push(Span::styled(format!(" {key}"), theme.title()));
-        spans.push(Span::styled(format!(" {does} "), theme.faint()));
-    }
-    Line::from(spans)
 }

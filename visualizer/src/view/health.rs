@@ -27,7 +27,7 @@ pub(super) fn layout(area: Rect) -> [Rect; 3] {
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.health.is_empty() {
-        let text = match state.filter {
+        let text = match state.filter() {
             Some(_) => "No process matches the filter.".to_owned(),
             None => finished(state),
         };

@@ -1,4 +1,4 @@
-//! The help: every key and every command.
+//! The help, over the middle of the screen.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -6,48 +6,44 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::theme::Theme;
-use crate::state::Page;
-use crate::state::command::COMMANDS;
-use crate::state::keys::BINDINGS;
+use crate::state::{Help, HelpLine, State};
 use dosmos_client::text;
 
-/// Draws the help over the middle of `area`: on its first page the keys, on its second the commands.
-pub(super) fn render(frame: &mut Frame<'_>, area: Rect, page: Page, theme: Theme) {
-    let entry = |name: &str, width: usize, does: &str| {
-        Line::from(vec![
-            Span::styled(text::left(name, width), theme.title()),
-            Span::raw(format!(" {does}")),
-        ])
+/// Columns of names.
+const NAME: usize = 22;
+
+pub(super) fn render(frame: &mut Frame<'_>, area: Rect, help: &Help, state: &State, theme: Theme) {
+    let all = help.lines(state.navigation.screen(), &state.keymap, state.size);
+    let (width, rows) = Help::room((area.width, area.height));
+    let first = help.first(all.len(), (area.width, area.height));
+    let seen = all.iter().skip(first).take(usize::from(rows));
+    let lines: Vec<Line<'_>> = seen.map(|line| entry(line, theme)).collect();
+    let last = first + lines.len();
+    let title = format!(" Help: lines {}–{last} of {} ", first + 1, all.len());
+    let below = match help.search() {
+        (words, true) => format!(" search: {words}▏"),
+        ("", false) => Help::keys(&state.keymap),
+        (words, false) => format!(" with {words:?} ·{}", Help::keys(&state.keymap)),
     };
-    let mut lines: Vec<Line<'_>> = match page {
-        Page::Keys => BINDINGS.iter().map(|b| entry(b.keys, 21, b.does)).collect(),
-        Page::Commands => COMMANDS
-            .iter()
-            .map(|c| entry(&format!(":{} {}", c.name, c.takes), 27, c.does))
-            .collect(),
-    };
-    let more: &[&str] = match page {
-        Page::Keys => &[
-            "",
-            "Origins: local = the process's own memory process; intra = another",
-            "one of the group; inter = outside the group, through link processes.",
-        ],
-        Page::Commands => &[
-            "",
-            ":record [all|counters|off] [op=read,…] [var=grid*,…] [ap=ap0,…] [every=N]",
-        ],
-    };
-    if area.height as usize >= lines.len() + more.len() + 2 {
-        lines.extend(more.iter().map(|line| Line::raw(*line)));
-    }
-    let (title, next) = match page {
-        Page::Keys => (" Keys ", " ? commands · Esc closes "),
-        Page::Commands => (" Commands ", " ? or Esc closes "),
-    };
-    let inside = middle(area, 80, lines.len() as u16 + 2);
-    let block = Block::bordered().title(title).title_bottom(next);
+    let inside = middle(area, width + 4, lines.len() as u16 + 2);
+    let block = Block::bordered().title(title).title_bottom(below);
+    let block = block.padding(ratatui::widgets::Padding::horizontal(1));
     frame.render_widget(Clear, inside);
     frame.render_widget(Paragraph::new(lines).block(block), inside);
+}
+
+fn entry(line: &HelpLine, theme: Theme) -> Line<'static> {
+    match line {
+        HelpLine::Title(title) => Line::styled(title.clone(), theme.section().patch(theme.title())),
+        HelpLine::Entry(name, does) => Line::from(vec![
+            Span::styled(format!("{name}{}", pad(name)), theme.title()),
+            Span::raw(format!(" {does}")),
+        ]),
+    }
+}
+
+fn pad(name: &str) -> String {
+    " ".repeat(NAME.saturating_sub(text::width(name)))
 }
 
 fn middle(area: Rect, width: u16, height: u16) -> Rect {

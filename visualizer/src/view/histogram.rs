@@ -44,6 +44,8 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         ..times
     };
     axis::draw(frame.buffer_mut(), times, scale, theme.faint());
+    let dragged = state.timeline.dragged();
+    axis::dragged(frame.buffer_mut(), times, scale, dragged, theme);
     let left = area.x + HISTOGRAM_LABEL;
     let cursor = state.timeline.cursor();
     axis::cursor(frame.buffer_mut(), chart, left, (scale, cursor), theme);

@@ -1,19 +1,20 @@
 //! Histories (DOSMOS-Trace, figures 10 and 11): lanes of three rows. `x` read and `+` cached read above the
-//! line, `*` write below it; on the line, full bars for waiting for a lock, half bars for waiting for
+//! line, `*` write below it, blocks where many share a column (`density`); on the line, full bars for waiting for a lock, half bars for waiting for
 //! a release, and the sections between, lightly.
 
 use dosmos_trace::Origin;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::axis;
+use super::density::Most;
 use super::histogram::title_line;
 use super::message::message;
 use super::theme::Theme;
+use super::{axis, density, event};
 use crate::state::lanes::{Cell, Lane};
 use crate::state::window::Scale;
 use crate::state::{Screen, State, lane_label};
@@ -24,14 +25,19 @@ const LANE: u16 = 3;
 /// A wait is shown where it takes at least this share of a column.
 const SHOWN: f64 = 0.25;
 
-/// Heading, lanes, time axis, detail, legend.
-pub(super) fn layout(area: Rect) -> [Rect; 5] {
+/// From this height on, legend and event inspector have lines of their own.
+const BOTH: u16 = 26;
+
+/// Heading, lanes, time axis, detail, legend, event inspector: on a low terminal the last two share their lines.
+pub(super) fn layout(area: Rect) -> [Rect; 6] {
+    let inspector = if area.height >= BOTH { 2 } else { 0 };
     let rows = [
         Constraint::Length(1),
         Constraint::Min(LANE),
         Constraint::Length(2),
         Constraint::Length(1),
         Constraint::Length(2),
+        Constraint::Length(inspector),
     ];
     Layout::vertical(rows).areas(area)
 }
@@ -45,7 +51,7 @@ pub(super) fn lane_at(state: &State, lanes: Rect, y: u16) -> Option<usize> {
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let [top, body, times, detail, legend] = layout(area);
+    let [top, body, times, detail, legend, inspector] = layout(area);
     let scale = state.charts.history().map(|h| h.scale);
     let heading = title_line(&target(state), state, scale, theme);
     frame.render_widget(Paragraph::new(heading), top);
@@ -56,6 +62,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     let seen = usize::from(body.height / LANE).max(1);
     let visible = lanes.visible(seen);
     let below = lanes.len() - visible.end;
+    let most = Most::of(lanes);
     for (i, at) in visible.clone().enumerate() {
         let area = Rect {
             y: body.y + LANE * i as u16,
@@ -63,13 +70,44 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
             ..body
         };
         let selected = at == lanes.position();
-        draw_lane(frame.buffer_mut(), area, &lanes[at], selected, theme);
+        draw_lane(
+            frame.buffer_mut(),
+            area,
+            &lanes[at],
+            (selected, most),
+            theme,
+        );
     }
     let left = body.x + lane_label(body.width);
     axis::cursor(frame.buffer_mut(), body, left, (scale, cursor), theme);
     times_and_scroll(frame, times, scale, (visible.start, below), theme);
+    let chart = Rect {
+        x: left,
+        width: times.width.saturating_sub(left - times.x),
+        ..times
+    };
+    axis::dragged(
+        frame.buffer_mut(),
+        chart,
+        scale,
+        state.timeline.dragged(),
+        theme,
+    );
     frame.render_widget(Paragraph::new(detail_line(state, theme, detail)), detail);
-    frame.render_widget(Paragraph::new(legend_lines(theme)), legend);
+    if cursor.is_none() || inspector.height > 0 {
+        frame.render_widget(Paragraph::new(legend_lines(most, theme)), legend);
+    }
+    if cursor.is_some() {
+        let area = if inspector.height > 0 {
+            inspector
+        } else {
+            legend
+        };
+        let width = usize::from(area.width).saturating_sub(1);
+        let line = |l: String| Line::raw(format!(" {}", text::fit(&l, width)));
+        let lines: Vec<Line<'_>> = event::lines(state).into_iter().map(line).collect();
+        frame.render_widget(Paragraph::new(lines), area);
+    }
 }
 
 /// Whose history is shown.
@@ -135,11 +173,20 @@ fn times_and_scroll(
     }
 }
 
-fn draw_lane(buffer: &mut Buffer, area: Rect, lane: &Lane, selected: bool, theme: Theme) {
+fn draw_lane(
+    buffer: &mut Buffer,
+    area: Rect,
+    lane: &Lane,
+    (selected, most): (bool, Most),
+    theme: Theme,
+) {
     let middle = area.y + area.height / 2;
     let marker = if selected { '▶' } else { ' ' };
     let width = usize::from(lane_label(area.width)) - 2;
-    let label = format!("{marker}{} ", text::right(&lane.label, width));
+    let label = format!(
+        "{marker}{} ",
+        text::right(&text::fit_name(&lane.label, width), width)
+    );
     let style = if selected {
         theme.title()
     } else {
@@ -149,20 +196,15 @@ fn draw_lane(buffer: &mut Buffer, area: Rect, lane: &Lane, selected: bool, theme
     let left = area.x + lane_label(area.width);
     for (x, cell) in (left..area.right()).zip(&lane.cells) {
         if let Some(read) = cell.read {
-            let sign = if read.optimized { '+' } else { 'x' };
-            put(
-                buffer,
-                x,
-                area.y,
-                sign,
-                theme.mark(read.origin, read.several),
-            );
+            let sign = if read.all_cached() { '+' } else { 'x' };
+            let (sign, style) = density::mark(&read, sign, most.reads, theme);
+            put(buffer, x, area.y, sign, style);
         }
         let (sign, style) = on_the_line(cell, theme);
         put(buffer, x, middle, sign, style);
         if let (Some(write), true) = (cell.write, area.height > 2) {
-            let style = theme.mark(write.origin, write.several);
-            put(buffer, x, area.y + 2, '*', style);
+            let (sign, style) = density::mark(&write, '*', most.writes, theme);
+            put(buffer, x, area.y + 2, sign, style);
         }
     }
 }
@@ -192,39 +234,80 @@ fn on_the_line(cell: &Cell, theme: Theme) -> (char, Style) {
     }
 }
 
-/// The sums of the selected lane.
+/// The selected lane at the cursor; without a cursor, its sums over the time shown.
 fn detail_line(state: &State, theme: Theme, area: Rect) -> Line<'static> {
     let Some(lane) = state.charts.lanes().selected() else {
         return Line::default();
     };
-    let t = lane.totals;
-    let mut parts = Vec::new();
-    if t.barriers > 0 {
-        parts.push(text::plural(t.barriers, "barrier"));
-    } else {
-        parts.push(format!(
-            "{} ({} cached)",
-            text::plural(t.reads, "read"),
-            text::count(t.optimized)
-        ));
-        parts.push(text::plural(t.writes, "write"));
-        parts.push(text::plural(t.acquires, "acquire"));
-    }
-    parts.push(format!("waited {}", text::time(t.wait)));
-    let pointed = state.timeline.cursor().map_or_else(String::new, |at| {
-        let at = at - state.data.extent().from;
-        format!("at {:.6} s · ", at.as_secs_f64())
+    let cell = state.timeline.cursor().and_then(|at| {
+        let column = axis::column_of(state.charts.history()?.scale, Some(at))?;
+        Some((at, lane.cells.get(column)?))
     });
-    let words = format!("{pointed}{}: {}", lane.label, parts.join(" · "));
+    let words = match cell {
+        Some((at, cell)) => {
+            let at = at - state.data.extent().from;
+            let here = at_cursor(cell).join(" · ");
+            format!("at {:.4} s · {}: {here}", at.as_secs_f64(), lane.label)
+        }
+        None => format!("{}: {} (time shown)", lane.label, totals(lane).join(" · ")),
+    };
     let words = text::fit(&words, usize::from(area.width).saturating_sub(1));
     Line::styled(format!(" {words}"), theme.section())
 }
 
-fn legend_lines(theme: Theme) -> Vec<Line<'static>> {
-    let bold = Style::new().add_modifier(Modifier::BOLD);
+/// What a column of a lane shows, in words.
+fn at_cursor(cell: &Cell) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(read) = cell.read {
+        let origin = read.origin;
+        let cached = text::count(read.cached);
+        let reads = text::plural(read.count, "read");
+        parts.push(format!("{reads} ({cached} cached) {origin}"));
+    }
+    if let Some(write) = cell.write {
+        let writes = text::plural(write.count, "write");
+        parts.push(format!("{writes} {}", write.origin));
+    }
+    for (n, one) in [(cell.granted, "grant"), (cell.released, "release")] {
+        if n > 0 {
+            parts.push(text::plural(u64::from(n), one));
+        }
+    }
+    let shares = [
+        (cell.acquiring, "lock wait"),
+        (cell.holding, "holding"),
+        (cell.releasing, "releasing"),
+        (cell.at_barrier, "at barrier"),
+    ];
+    for (share, what) in shares {
+        if share > 0.0 {
+            parts.push(format!("{what} {:.0}%", 100.0 * share.min(1.0)));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
+    }
+    parts
+}
+
+fn totals(lane: &Lane) -> Vec<String> {
+    let t = lane.totals;
+    let mut parts = vec![format!("waited {}", text::time(t.wait))];
+    if t.barriers > 0 {
+        parts.push(text::plural(t.barriers, "barrier"));
+    } else {
+        let reads = text::plural(t.reads, "read");
+        parts.push(format!("{reads} ({} cached)", text::count(t.optimized)));
+        parts.push(text::plural(t.writes, "write"));
+        parts.push(text::plural(t.acquires, "acquire"));
+    }
+    parts
+}
+
+fn legend_lines(most: Most, theme: Theme) -> Vec<Line<'static>> {
     let marks = vec![
         Span::raw(" x read  "),
-        Span::styled("+", theme.mark(Origin::Local, false)),
+        Span::styled("+", theme.mark(Origin::Local)),
         Span::raw(" cached read  * write  "),
         Span::styled("█", theme.wait()),
         Span::raw(" waiting for lock  "),
@@ -238,14 +321,12 @@ fn legend_lines(theme: Theme) -> Vec<Line<'static>> {
         Span::raw(" holding  "),
         Span::styled("=", theme.section()),
         Span::raw(" short sections  "),
-        Span::styled("local", theme.mark(Origin::Local, false)),
+        Span::styled("local", theme.mark(Origin::Local)),
         Span::raw(" "),
-        Span::styled("intra-group", theme.mark(Origin::Intra, false)),
+        Span::styled("intra-group", theme.mark(Origin::Intra)),
         Span::raw(" "),
-        Span::styled("inter-group", theme.mark(Origin::Inter, false)),
-        Span::raw("  "),
-        Span::styled("bold", bold),
-        Span::raw(": several"),
+        Span::styled("inter-group", theme.mark(Origin::Inter)),
+        Span::raw(format!("  {}", density::legend(most, theme))),
     ];
     vec![Line::from(marks), Line::from(meanings)]
 }

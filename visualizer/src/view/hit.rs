@@ -16,6 +16,9 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     if y == header::TABS {
         return header::tab_at(area.width, state.navigation.screen(), x).map(Hit::Screen);
     }
+    if y == 0 && header::badge_at(state, area.width, x) {
+        return Some(Hit::Screen(Screen::Findings));
+    }
     let body = body_of(state, area)?;
     if !body.contains((x, y).into()) {
         return None;
@@ -28,7 +31,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
         Screen::Variables => {
             let [list, _] = variables::layout(body);
             if y == list.y {
-                return variables::column_at(list.width, x).map(Hit::Column);
+                return variables::column_at(state, list.width, x).map(Hit::Column);
             }
             row(list, 1, |seen| state.variables.visible(seen), y)
         }
@@ -48,7 +51,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
             }
         }
         Screen::Findings => {
-            let [_, list, _] = findings::layout(body);
+            let [_, list, _] = findings::layout(state, body);
             row(list, 1, |seen| state.analysis.findings().visible(seen), y)
         }
         Screen::Groups => {

@@ -6,7 +6,10 @@
 mod areas;
 mod ascii;
 mod axis;
+mod density;
+mod event;
 mod findings;
+mod footer;
 mod groups;
 mod header;
 mod health;
@@ -23,7 +26,7 @@ mod variables;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::widgets::{Paragraph, Wrap};
+use ratatui::widgets::{Clear, Paragraph, Wrap};
 
 use crate::state::{Screen, State};
 pub use areas::SMALLEST;
@@ -46,10 +49,10 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         return too_small(frame, area);
     }
     let head = header::lines(state, theme, area.width);
-    let [top, body, bottom] = parts(head.len(), area);
+    let foot = footer::lines(state, theme, area.width);
+    let [top, body, bottom] = parts(head.len(), foot.len(), area);
     frame.render_widget(Paragraph::new(head), top);
-    let last = header::footer(state, theme, area.width);
-    frame.render_widget(Paragraph::new(last), bottom);
+    frame.render_widget(Paragraph::new(foot), bottom);
     match state.navigation.screen() {
         _ if !state.data.answered => waiting(frame, body, state),
         Screen::Overview => overview::render(frame, body, state, theme),
@@ -62,9 +65,23 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         Screen::Groups => groups::render(frame, body, state, theme),
         Screen::Health => health::render(frame, body, state, theme),
     }
-    if let Some(page) = state.help {
-        help::render(frame, area, page, theme);
+    said(frame, body, state, theme);
+    if let Some(help) = &state.help {
+        help::render(frame, area, help, state, theme);
     }
+}
+
+/// What was just said, over the end of `body`.
+fn said(frame: &mut Frame<'_>, body: Rect, state: &State, theme: Theme) {
+    let lines = footer::said(state, theme, body.width);
+    let height = (lines.len() as u16).min(body.height);
+    let area = Rect {
+        y: body.bottom() - height,
+        height,
+        ..body
+    };
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines), area);
 }
 
 fn too_small(frame: &mut Frame<'_>, area: Rect) {

@@ -13,8 +13,9 @@ use super::message::message;
 use super::stacked;
 use super::table::{self, Column};
 use super::theme::Theme;
-use crate::state::State;
+use crate::state::pace::Paced;
 use crate::state::tree::{Node, Row};
+use crate::state::{Screen, State};
 use dosmos_analysis::{Efficiency, Thresholds};
 use dosmos_client::text;
 
@@ -22,12 +23,12 @@ use dosmos_client::text;
 pub(super) fn layout(state: &State, area: Rect) -> [Rect; 4] {
     let details = detail(state, Theme::default(), area).len();
     let managers = managers(state, Theme::default(), area).len();
-    parts(state, details, managers, area)
+    parts(details, managers, area)
 }
 
-fn parts(state: &State, details: usize, managers: usize, area: Rect) -> [Rect; 4] {
+fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 4] {
     let rows = [
-        Constraint::Length(u16::from(!state.data.times.is_empty())),
+        Constraint::Length(1),
         Constraint::Min(3),
         Constraint::Length(details as u16),
         Constraint::Length(managers as u16),
@@ -41,7 +42,7 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     }
     let managers = managers(state, theme, area);
     let details = detail(state, theme, area);
-    let [top, tree, middle, bottom] = parts(state, details.len(), managers.len(), area);
+    let [top, tree, middle, bottom] = parts(details.len(), managers.len(), area);
     frame.render_widget(Paragraph::new(efficiency(state, theme)), top);
     frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
     frame.render_widget(Paragraph::new(details), middle);
@@ -52,14 +53,18 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 fn efficiency(state: &State, theme: Theme) -> Line<'static> {
     let times = state.data.times.values();
     let Some(efficiency) = Efficiency::of(times.map(|t| &t.whole)) else {
-        return Line::default();
+        let why = match state.data.catalog.live {
+            true => " efficiency: not measured yet",
+            false => " efficiency unknown: recorded without times (recording was off, or imported)",
+        };
+        return Line::styled(why, theme.faint());
     };
     let good = efficiency.parallel >= Thresholds::default().efficiency;
     let style = if good { theme.good() } else { theme.bad() };
     Line::styled(format!(" {}", efficiency.line()), style)
 }
 
-/// A terminal with at least this many columns shows where the processes' time went.
+/// A terminal with at least this many columns shows where the processes' time went; on others these columns are scrolled to.
 const WITH_TIMES: usize = 120;
 /// Columns of time by title. The rest of the time went into local accesses, declarations and waiting for a processor.
 const TIMES: [(&str, &[Component]); 4] = [
@@ -73,7 +78,7 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width);
     let times = width >= WITH_TIMES;
     // Accesses, rate, three shares, records dropped, where the time went, with gaps and marker.
-    let figures = 8 + 7 + 3 * 5 + 7 + 7 + if times { TIMES.len() * 6 } else { 0 };
+    let figures = 8 + 7 + 3 * 5 + 7 + 7 + if times { TIMES.len() * 6 } else { 1 };
     let flexible = width.saturating_sub(figures + 1);
     let bar = (flexible * 2 / 5).clamp(4, 40);
     let name = flexible.saturating_sub(bar + 1);
@@ -92,20 +97,25 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         Column::figures("INTER", 5),
         Column::figures("DROPPED", 7),
     ];
-    if times {
-        let titled = TIMES.iter();
-        columns.extend(titled.map(|(title, _)| Column::figures(title, 5)));
-    }
-    let mut titles = table::titles(&columns, theme.title());
+    let titled = TIMES.iter();
+    columns.extend(titled.map(|(title, _)| Column::figures(title, 5)));
+    let first = state.scrolled.of(Screen::Overview);
+    let shown = table::shown(&columns, first, width);
+    let seen: Vec<Column> = shown.iter().map(|at| columns[*at].clone()).collect();
+    let mut titles = table::titles(&seen, theme.title());
     for (origin, column) in Origin::ALL.into_iter().zip(4..) {
-        table::patch(&mut titles, column, theme.origin(origin));
+        if let Some(at) = shown.iter().position(|at| *at == column) {
+            table::patch(&mut titles, at, theme.origin(origin));
+        }
     }
+    let hidden = shown.last().is_some_and(|last| last + 1 < columns.len());
+    table::mark_hidden(&mut titles, first > 0, hidden, theme);
     let mut lines = vec![titles];
-    let seen = usize::from(area.height).saturating_sub(1);
+    let room = usize::from(area.height).saturating_sub(1);
     let rows = state.tree.rows();
-    for i in rows.visible(seen) {
+    for i in rows.visible(room) {
         let selected = i == rows.position();
-        lines.push(tree_line(state, &rows[i], &columns, selected, theme));
+        lines.push(tree_line(state, &rows[i], (&seen, &shown), selected, theme));
     }
     lines
 }
@@ -113,7 +123,7 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
 fn tree_line(
     state: &State,
     row: &Row,
-    columns: &[Column],
+    (columns, shown): (&[Column], &[usize]),
     selected: bool,
     theme: Theme,
 ) -> Line<'static> {
@@ -174,8 +184,11 @@ fn tree_line(
         let shares = TIMES.iter().map(|(_, parts)| time_share(state, ap, parts));
         cells.extend(shares.map(|share| (share, Style::new())));
     }
-    let mut line = table::row(columns, cells, marker, base);
-    if let Some(origins) = figures.origins {
+    cells.resize(8 + TIMES.len(), (String::new(), Style::new()));
+    let seen = shown.iter().filter_map(|at| cells.get(*at).cloned());
+    let mut line = table::row(columns, seen, marker, base);
+    let bar_column = shown.iter().position(|at| *at == bar_column);
+    if let (Some(origins), Some(bar_column)) = (figures.origins, bar_column) {
         put_bar(
             &mut line,
             bar_column,
@@ -221,16 +234,22 @@ fn put_bar(line: &mut Line<'static>, column: usize, origins: [u64; 3], width: us
     line.spans.splice(at..=at, spans);
 }
 
+/// Lines about the selected row.
+const DETAIL: usize = 3;
+
 /// More about the selected row; of an application process, where its time went, in all and in its longest
 /// phase.
 fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let Some(row) = state.tree.rows().selected() else {
-        return vec![Line::default()];
+        return vec![Line::default(); DETAIL];
     };
     let mut lines = vec![about(state, row)];
+    lines.extend(efficiency_of(state, row));
+    lines.extend(pace(state, row));
     if let Node::Ap(ap) = row.node
         && let Some(times) = state.data.times.get(&ap)
     {
+        lines.truncate(1);
         lines.push(format!("time: {}", shares(&times.whole)));
         if times.phases > 1 {
             lines.push(format!(
@@ -242,13 +261,48 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             ));
         }
     }
-    if !state.data.times.is_empty() {
-        // The same number of lines for every row, so that nothing jumps.
-        lines.resize(3, String::new());
-    }
+    // The same number of lines for every row and at any time, so that nothing jumps.
+    lines.resize(DETAIL, String::new());
     let width = usize::from(area.width).saturating_sub(1);
     let line = |l: String| Line::styled(format!(" {}", text::fit(&l, width)), theme.section());
     lines.into_iter().map(line).collect()
+}
+
+/// The efficiency of the application processes of a group or a memory process.
+fn efficiency_of(state: &State, row: &Row) -> Option<String> {
+    let topology = &state.data.catalog.topology;
+    let inside = |ap: ApId| match row.node {
+        Node::Group(group) => {
+            let its = topology.group_of_ap(ap);
+            its.is_some_and(|its| topology.within(its, group))
+        }
+        Node::Mp(mp) => topology.ap(ap).is_some_and(|ap| ap.memory_process == mp),
+        Node::Ap(_) => false,
+    };
+    let times = state.data.times.iter();
+    let its = times.filter(|(ap, _)| inside(**ap));
+    Efficiency::of(its.map(|(_, t)| &t.whole)).map(|e| e.line())
+}
+
+/// How the rate of the selected row went recently.
+fn pace(state: &State, row: &Row) -> Option<String> {
+    let topology = &state.data.catalog.topology;
+    let rates = match row.node {
+        Node::Group(group) => {
+            let owners = topology.owners_in(Some(group)).map(Paced::Mp);
+            state.data.paces.sum(owners)
+        }
+        Node::Mp(mp) => state.data.paces.sum([Paced::Mp(mp)]),
+        Node::Ap(ap) => state.data.paces.sum([Paced::Ap(ap)]),
+    };
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let line = stacked::sparkline(&rates);
+    (rates.len() > 1 && most > 0.0).then(|| {
+        format!(
+            "accesses/s recently: {line} up to {}",
+            text::rate(Some(most))
+        )
+    })
 }
 
 fn about(state: &State, row: &Row) -> String {

@@ -75,10 +75,19 @@ fn character(inside: [u64; 3], bottom: bool, theme: Theme) -> (char, Style) {
         // Two colours and an empty part do not go into one character.
         return (BLOCKS[filled.min(8) as usize], theme.origin(main));
     }
-    let style = theme
-        .origin(Origin::ALL[lowest])
-        .bg(theme.colour_of(Origin::ALL[highest]));
+    let style = theme.origin(Origin::ALL[lowest]);
+    let style = theme.on_origin(style, Origin::ALL[highest]);
     (BLOCKS[inside[lowest].min(8) as usize], style)
+}
+
+/// One character per value, as high as its share of the largest one.
+pub(super) fn sparkline(values: &[f64]) -> String {
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let block = |value: &f64| match most > 0.0 && *value > 0.0 {
+        true => BLOCKS[((value / most * 8.0).ceil() as usize).clamp(1, 8)],
+        false => BLOCKS[0],
+    };
+    values.iter().map(block).collect()
 }
 
 /// A horizontal bar of `width` characters: the shares of the origins.
@@ -139,9 +148,16 @@ mod tests {
     fn two_origins_share_a_character() {
         let drawn = bar(&counts(4, 0, 12), 16, 2, COLOUR);
         assert_eq!(drawn[0].0, '▄');
-        assert_eq!(drawn[0].1.fg, Some(ratatui::style::Color::Green));
-        assert_eq!(drawn[0].1.bg, Some(ratatui::style::Color::Red));
+        assert_eq!(drawn[0].1.fg, COLOUR.origin(Origin::Local).fg);
+        assert_eq!(drawn[0].1.bg, COLOUR.origin(Origin::Inter).fg);
         assert_eq!(drawn[1].0, '█');
+    }
+
+    #[test]
+    fn a_sparkline_is_as_high_as_its_values() {
+        assert_eq!(sparkline(&[0.0, 1.0, 4.0, 8.0]), " ▁▄█");
+        assert_eq!(sparkline(&[0.0, 0.0]), "  ");
+        assert_eq!(sparkline(&[]), "");
     }
 
     #[test]

@@ -39,8 +39,33 @@ impl Column {
         if self.right {
             text::right(content, self.width)
         } else {
-            text::left(content, self.width)
+            text::left(&text::fit_name(content, self.width), self.width)
         }
+    }
+}
+
+/// The columns seen on a terminal that is too narrow for all: the first one, then from the one after `first` others on as
+/// many as fit.
+pub(super) fn shown(columns: &[Column], first: usize, width: usize) -> Vec<usize> {
+    let mut shown = vec![0];
+    let mut taken = 1 + columns.first().map_or(0, |c| c.width);
+    for (at, column) in columns.iter().enumerate().skip(1 + first) {
+        taken += 1 + column.width;
+        if taken > width {
+            break;
+        }
+        shown.push(at);
+    }
+    shown
+}
+
+/// Signs at the ends of the titles for columns that are not seen.
+pub(super) fn mark_hidden(line: &mut Line<'static>, left: bool, right: bool, theme: Theme) {
+    if left && let Some(span) = line.spans.get_mut(2) {
+        *span = Span::styled("‹", theme.section());
+    }
+    if right {
+        line.spans.push(Span::styled("›", theme.section()));
     }
 }
 

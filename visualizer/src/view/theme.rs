@@ -1,11 +1,11 @@
 //! Colours and what stands for them where there are none: DOSMOS-Trace (docs/bibliography.md#dosmos-trace) draws local accesses green,
-//! intra-group ones yellow, inter-group ones red. Without colours the three are `l`, `i` and `X` in
-//! bars, and plain, underlined and reversed marks in histories.
+//! intra-group ones yellow, inter-group ones red. Marks in histories are plain, underlined and reversed besides; in
+//! bars without colours the three are `l`, `i` and `X`.
 
 use dosmos_trace::Origin;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 
-use crate::state::{Look, Palette};
+use crate::state::{Colours, Look, Palette, Rgb, drawn};
 
 /// How things look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,28 +37,27 @@ impl Theme {
         self.ascii || !self.colour()
     }
 
-    fn fg(self, colour: Color) -> Style {
-        if self.colour() {
-            Style::new().fg(colour)
-        } else {
-            Style::new()
+    fn fg(self, of: fn(&Colours) -> Rgb) -> Style {
+        match self.palette.colours() {
+            Some(colours) => Style::new().fg(drawn(of(&colours))),
+            None => Style::new(),
         }
     }
 
     /// Bars and figures of an origin.
     pub fn origin(self, origin: Origin) -> Style {
-        self.fg(self.colour_of(origin))
+        self.fg(match origin {
+            Origin::Local => |c| c.local,
+            Origin::Intra => |c| c.intra,
+            Origin::Inter => |c| c.inter,
+        })
     }
 
-    /// The colour that stands for an origin.
-    pub fn colour_of(self, origin: Origin) -> Color {
-        match (self.palette, origin) {
-            (Palette::Safe, Origin::Local) => Color::Indexed(39),
-            (Palette::Safe, Origin::Intra) => Color::Indexed(227),
-            (Palette::Safe, Origin::Inter) => Color::Indexed(202),
-            (_, Origin::Local) => Color::Green,
-            (_, Origin::Intra) => Color::Yellow,
-            (_, Origin::Inter) => Color::Red,
+    /// The part of a character that a bar of this origin leaves to another.
+    pub fn on_origin(self, style: Style, origin: Origin) -> Style {
+        match self.origin(origin).fg {
+            Some(colour) => style.bg(colour),
+            None => style,
         }
     }
 
@@ -71,34 +70,29 @@ impl Theme {
         }
     }
 
-    /// A mark in a history.
-    pub fn mark(self, origin: Origin, several: bool) -> Style {
-        let style = match (self.colour(), origin) {
-            (true, _) => self.origin(origin),
-            (false, Origin::Local) => Style::new(),
-            (false, Origin::Intra) => Style::new().add_modifier(Modifier::UNDERLINED),
-            (false, Origin::Inter) => Style::new().add_modifier(Modifier::REVERSED),
-        };
-        if several {
-            style.add_modifier(Modifier::BOLD)
-        } else {
-            style
+    /// A mark in a history: its origin is told by an attribute, too.
+    pub fn mark(self, origin: Origin) -> Style {
+        let style = self.origin(origin);
+        match origin {
+            Origin::Local => style,
+            Origin::Intra => style.add_modifier(Modifier::UNDERLINED),
+            Origin::Inter => style.add_modifier(Modifier::REVERSED),
         }
     }
 
     /// Waiting.
     pub fn wait(self) -> Style {
-        self.fg(Color::Magenta)
+        self.fg(|c| c.wait)
     }
 
     /// An exclusive section.
     pub fn section(self) -> Style {
-        self.fg(Color::Cyan)
+        self.fg(|c| c.section)
     }
 
     /// What gives way to the rest.
     pub fn faint(self) -> Style {
-        self.fg(Color::DarkGray)
+        self.fg(|c| c.faint)
     }
 
     /// Titles of columns.
@@ -108,10 +102,9 @@ impl Theme {
 
     /// The selected entry.
     pub fn selected(self) -> Style {
-        if self.colour() {
-            Style::new().bg(Color::Indexed(238))
-        } else {
-            Style::new().add_modifier(Modifier::BOLD)
+        match self.palette.colours() {
+            Some(colours) => Style::new().bg(drawn(colours.selected)),
+            None => Style::new().add_modifier(Modifier::BOLD),
         }
     }
 
@@ -122,28 +115,21 @@ impl Theme {
 
     /// What must not be overlooked.
     pub fn warning(self) -> Style {
-        if self.colour() {
-            Style::new().fg(Color::Black).bg(Color::Yellow)
-        } else {
-            Style::new().add_modifier(Modifier::REVERSED)
+        match self.palette.colours() {
+            Some(colours) => Style::new()
+                .fg(drawn(colours.background))
+                .bg(drawn(colours.intra)),
+            None => Style::new().add_modifier(Modifier::REVERSED),
         }
     }
 
     /// What is wrong.
     pub fn bad(self) -> Style {
-        let red = match self.palette {
-            Palette::Safe => Color::Indexed(202),
-            _ => Color::Red,
-        };
-        self.fg(red).add_modifier(Modifier::BOLD)
+        self.fg(|c| c.bad).add_modifier(Modifier::BOLD)
     }
 
     /// What is well.
     pub fn good(self) -> Style {
-        let green = match self.palette {
-            Palette::Safe => Color::Indexed(39),
-            _ => Color::Green,
-        };
-        self.fg(green)
+        self.fg(|c| c.good)
     }
 }

@@ -1,5 +1,5 @@
-//! The table of variables. On a narrow terminal the columns that matter least give way; the line of
-//! the selected variable below the table has them all.
+//! The table of variables. On a narrow terminal the columns that do not fit are scrolled to; the lines of the selected
+//! variable below the table have them all.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use dosmos_proto::Nanos;
 use dosmos_trace::Origin;
 use dosmos_trace::meta::Access;
 use dosmos_trace::query::table::SortKey;
@@ -14,8 +15,8 @@ use dosmos_trace::query::table::SortKey;
 use super::message::message;
 use super::table::{self, Column};
 use super::theme::Theme;
-use crate::state::State;
 use crate::state::variables::VariableRow;
+use crate::state::{Screen, State, VARIABLE_COLUMNS};
 use dosmos_client::text;
 
 /// A column of the table.
@@ -25,24 +26,35 @@ struct Field {
     right: bool,
     /// Sorts by this column.
     key: Option<SortKey>,
-    /// Columns give way from the highest number on; 0 never does.
-    yields: u8,
-    content: fn(&VariableRow) -> String,
+    content: fn(&VariableRow, Nanos) -> String,
 }
 
 const fn figure(
     title: &'static str,
     width: usize,
     key: SortKey,
-    yields: u8,
-    content: fn(&VariableRow) -> String,
+    content: fn(&VariableRow, Nanos) -> String,
 ) -> Field {
     Field {
         title,
         width,
         right: true,
         key: Some(key),
-        yields,
+        content,
+    }
+}
+
+/// A figure that the table is not sorted by.
+const fn unsorted(
+    title: &'static str,
+    width: usize,
+    content: fn(&VariableRow, Nanos) -> String,
+) -> Field {
+    Field {
+        title,
+        width,
+        right: true,
+        key: None,
         content,
     }
 }
@@ -50,57 +62,61 @@ const fn figure(
 const fn words(
     title: &'static str,
     width: usize,
-    yields: u8,
-    content: fn(&VariableRow) -> String,
+    content: fn(&VariableRow, Nanos) -> String,
 ) -> Field {
     Field {
         title,
         width,
         right: false,
         key: None,
-        yields,
         content,
     }
 }
 
-/// The name comes before these and takes what they leave.
-static FIELDS: [Field; 13] = [
-    words("TYPE", 14, 6, |r| r.layout.clone()),
-    words("GROUP", 12, 7, |r| r.group.clone()),
-    words("OWNER", 12, 8, |r| r.owners.clone()),
-    figure("OBJ", 5, SortKey::Objects, 4, |r| text::count(r.objects)),
-    figure("COPIES", 6, SortKey::Copies, 5, |r| text::count(r.copies)),
-    figure("READS", 6, SortKey::ReadsMain, 0, |r| {
+/// The name comes before these and takes what they leave. What matters most comes first: the rest is scrolled to.
+static FIELDS: [Field; VARIABLE_COLUMNS] = [
+    figure("TIME", 7, SortKey::Time, |r, _| text::time(r.times.total())),
+    unsorted("SHARE", 6, |r, all| text::percent(r.times.total().0, all.0)),
+    figure("READS", 6, SortKey::ReadsMain, |r, _| {
         text::count(r.reads_main)
     }),
-    figure("CACHED", 6, SortKey::ReadsCopies, 0, |r| {
+    figure("CACHED", 6, SortKey::ReadsCopies, |r, _| {
         text::count(r.reads_copies)
     }),
-    figure("WRITES", 6, SortKey::Writes, 0, |r| text::count(r.writes)),
-    figure("ACQ", 6, SortKey::Acquires, 0, |r| text::count(r.acquires)),
-    figure("DELAY", 6, SortKey::Delayed, 1, |r| text::count(r.delayed)),
-    figure("WAIT", 7, SortKey::Wait, 2, |r| text::time_or_dash(r.wait)),
-    figure("HOLD", 7, SortKey::Hold, 3, |r| text::time_or_dash(r.hold)),
-    figure("INTER", 6, SortKey::Inter, 0, |r| {
+    figure("WRITES", 6, SortKey::Writes, |r, _| text::count(r.writes)),
+    figure("ACQ", 6, SortKey::Acquires, |r, _| text::count(r.acquires)),
+    figure("INTER", 6, SortKey::Inter, |r, _| {
         text::percent(r.origins[2], r.accesses())
     }),
+    figure("DELAY", 6, SortKey::Delayed, |r, _| text::count(r.delayed)),
+    figure("WAIT", 7, SortKey::Wait, |r, _| text::time_or_dash(r.wait)),
+    figure("HOLD", 7, SortKey::Hold, |r, _| text::time_or_dash(r.hold)),
+    unsorted("P99", 7, |r, _| {
+        text::time_or_dash(r.times.all().quantile(0.99))
+    }),
+    unsorted("MAX", 7, |r, _| text::time(r.times.all().longest)),
+    figure("OBJ", 5, SortKey::Objects, |r, _| text::count(r.objects)),
+    figure("COPIES", 6, SortKey::Copies, |r, _| text::count(r.copies)),
+    words("TYPE", 14, |r, _| r.layout.clone()),
+    words("GROUP", 14, |r, _| r.group.clone()),
+    words("OWNER", 12, |r, _| r.owners.clone()),
 ];
 
 /// The name has at least this many columns.
-const NAME: usize = 10;
+const NAME: usize = 16;
 /// Beyond this many, the other names get their part.
 const NAME_ENOUGH: usize = 24;
 
 /// Table, detail of the selected variable.
 pub(super) fn layout(area: Rect) -> [Rect; 2] {
-    let rows = [Constraint::Min(3), Constraint::Length(6)];
+    let rows = [Constraint::Min(3), Constraint::Length(7)];
     Layout::vertical(rows).areas(area)
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let table = state.variables.page();
     if table.matched == 0 {
-        let text = match (&state.filter, table.known) {
+        let text = match (state.filter(), table.known) {
             (Some(_), 1..) => "No variable matches the filter.",
             _ => "No variable has been declared yet.",
         };
@@ -112,39 +128,40 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
 }
 
 /// The key of the column whose title is at `x`.
-pub(super) fn column_at(width: u16, x: u16) -> Option<SortKey> {
-    let (fields, name, more) = fitting(usize::from(width));
+pub(super) fn column_at(state: &State, width: u16, x: u16) -> Option<SortKey> {
+    let (fields, name, more) = fitting(state, usize::from(width));
     let mut end = 1 + name;
     if usize::from(x) <= end {
         return Some(SortKey::Name);
     }
-    let field = fields.into_iter().find(|field| {
+    let field = fields.iter().find(|field| {
         end += 1 + field.width + if field.right { 0 } else { more };
         usize::from(x) <= end
     });
     field?.key
 }
 
-/// The fields that fit, the width left for the name, and what each field of words gets beyond its
-/// own width.
-fn fitting(width: usize) -> (Vec<&'static Field>, usize, usize) {
-    let mut fields: Vec<&Field> = FIELDS.iter().collect();
-    loop {
-        let taken: usize = fields.iter().map(|f| f.width + 1).sum();
-        let left = width.saturating_sub(taken + 1);
-        let next = fields.iter().map(|f| f.yields).max().unwrap_or(0);
-        if left >= NAME || next == 0 {
-            let words = fields.iter().filter(|f| !f.right).count();
-            let spare = left.saturating_sub(NAME_ENOUGH);
-            let more = (spare / (words + 1)).min(30);
-            return (fields, (left - more * words).min(60), more);
-        }
-        fields.retain(|f| f.yields != next);
-    }
+/// The fields seen, the width left for the name, and what each field of words gets beyond its own width.
+fn fitting(state: &State, width: usize) -> (&'static [Field], usize, usize) {
+    let first = state.scrolled.of(Screen::Variables).min(FIELDS.len() - 1);
+    let mut taken = 1 + NAME;
+    let fits = FIELDS[first..].iter().take_while(|field| {
+        taken += 1 + field.width;
+        // The last column but one is left for the sign that there are more.
+        taken < width
+    });
+    let fields = &FIELDS[first..first + fits.count()];
+    let taken: usize = fields.iter().map(|f| f.width + 1).sum();
+    let left = width.saturating_sub(taken + 2);
+    let words = fields.iter().filter(|f| !f.right).count();
+    let spare = left.saturating_sub(NAME_ENOUGH);
+    let more = (spare / (words + 1)).min(30);
+    (fields, (left - more * words).min(60), more)
 }
 
 fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
-    let (fields, name, more) = fitting(usize::from(area.width));
+    let (fields, name, more) = fitting(state, usize::from(area.width));
+    let all = state.data.catalog.process_time();
     // Names ascend, figures descend; reversed, the other way round.
     let arrow = |key: SortKey| match (key == SortKey::Name) != state.variables.reverse() {
         true => "▴",
@@ -155,7 +172,7 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         _ => title.to_owned(),
     };
     let mut columns = vec![Column::names(&title("VARIABLE", Some(SortKey::Name)), name)];
-    for field in &fields {
+    for field in fields {
         let title = title(field.title, field.key);
         columns.push(if field.right {
             Column::figures(&title, field.width)
@@ -163,7 +180,11 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             Column::names(&title, field.width + more)
         });
     }
-    let mut lines = vec![table::titles(&columns, theme.title())];
+    let mut titles = table::titles(&columns, theme.title());
+    let first = state.scrolled.of(Screen::Variables);
+    let hidden = first + fields.len() < FIELDS.len();
+    table::mark_hidden(&mut titles, first > 0, hidden, theme);
+    let mut lines = vec![titles];
     let seen = usize::from(area.height).saturating_sub(1);
     for i in state.variables.visible(seen) {
         let selected = i == state.variables.position();
@@ -178,7 +199,7 @@ fn rows_of(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             _ => Style::new(),
         };
         let first = (row.name.clone(), theme.title());
-        let cells = fields.iter().map(|f| ((f.content)(row), style(f)));
+        let cells = fields.iter().map(|f| ((f.content)(row, all), style(f)));
         let cells = std::iter::once(first).chain(cells);
         lines.push(table::row(&columns, cells, marker, base));
     }
@@ -229,6 +250,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             text::time_or_dash(row.wait),
             text::time_or_dash(row.hold),
         ),
+        times(row),
         last(state, &row.last_acquires, "acquired"),
         last(state, &row.last_writes, "written"),
     ];
@@ -236,6 +258,28 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let mut all = vec![counted];
     all.extend(lines.iter().map(line));
     all
+}
+
+/// How long the accesses took, the operation that took most first.
+fn times(row: &VariableRow) -> String {
+    let mut operations = row.times.by_operation();
+    operations.sort_by_key(|(_, t)| std::cmp::Reverse(t.total));
+    let operations = operations.iter().filter(|(_, t)| t.number() > 0);
+    let operations: Vec<String> = operations
+        .map(|(name, t)| {
+            format!(
+                "{name} {} (p50 {}, p99 {}, max {})",
+                text::time(t.total),
+                text::time_or_dash(t.quantile(0.5)),
+                text::time_or_dash(t.quantile(0.99)),
+                text::time(t.longest),
+            )
+        })
+        .collect();
+    match operations.is_empty() {
+        true => "no time measured".into(),
+        false => operations.join(" · "),
+    }
 }
 
 /// Who did it last, newest first, with times since the start of the run.

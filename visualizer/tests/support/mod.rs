@@ -18,8 +18,9 @@ pub use run::*;
 /// Answers what `state` wants, as the polling thread does.
 pub fn answer(state: &mut State, source: &Memory) {
     let run = Run::of(Arc::new(source.clone()), "");
-    let update = futures::executor::block_on(answer_once(run, state.request()));
+    let (update, found) = futures::executor::block_on(answer_once(run, state.request()));
     state.apply(update);
+    state.take_found(found);
 }
 
 /// The state after `keys`, everything wanted having been answered.

@@ -8,7 +8,7 @@
 
 mod what_if;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dosmos_client::{Run, read_network};
 use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord, Prediction};
 use serde_json::{Value, json};
@@ -18,6 +18,14 @@ use crate::output::{self, Table};
 
 /// `dosmos model inputs`.
 pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
+    if args.process.is_some() && args.wanted != InputsFor::Fit {
+        bail!(
+            "--process has no effect without --for fit; the other documents are of all processes"
+        );
+    }
+    if args.run.no_delays && !matches!(args.wanted, InputsFor::All | InputsFor::Dvsm) {
+        bail!("--no-delays has no effect on this document; only --for dvsm has delays");
+    }
     let run = measured(&args.run).await?;
     // What is handed to a model as it is has no place for it.
     if args.wanted != InputsFor::All {

@@ -61,6 +61,12 @@ fn a_run_goes_on_without_an_event_manager_that_cannot_be_started_again() {
         said.lock().unwrap()
     );
     assert!(!lab.done().is_empty(), "the program has done its work");
+    // Nobody waits for what will not come back.
+    for mp in ["mp0", "mp3"] {
+        let log = std::fs::read_to_string(lab.path().join(format!("run/log/{mp}.log"))).unwrap();
+        let why = "no event manager has: emp0 has ended and is not started again";
+        assert!(log.contains(why), "{log}");
+    }
 
     // Its store, which looks whole, does not have all: every memory process that reported to it is named, and nobody
     // is told that nothing was found.

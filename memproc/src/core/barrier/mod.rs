@@ -6,10 +6,13 @@
 //! is void. A participant that left fails the barrier for everyone.
 //!
 //! An arrival counts while its application process waits. If it stops waiting (its timeout is over, it
-//! cancels), the arrival is withdrawn, also from the coordinator. The barrier may have opened just
-//! before: then the others have passed, and the next call waits for the next opening.
+//! cancels), the arrival is withdrawn, also from the coordinator, which answers with who is missing. The barrier may have
+//! opened just before: then the others have passed, and the next call waits for the next opening.
 
+mod gone;
 pub(crate) mod group;
+mod late;
 mod role;
 
-pub(crate) use role::{Barriers, Gone};
+pub(crate) use gone::Gone;
+pub(crate) use role::Barriers;

@@ -1,14 +1,15 @@
 //! The state of barriers: at the members, and at the coordinator.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use dosmos_proto::names::check_name;
-use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Refusal, VarId};
+use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Refusal, VarId, blame};
 use dosmos_trace::query::BarrierName;
 use rustc_hash::FxHashMap;
 
+use super::gone::{Absent, Gone};
 use super::group::{group_of, members, number};
-use crate::core::cluster::list;
+use super::late::{Late, did_not_open};
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
 use crate::core::messages::{Item, Notice, Scope};
@@ -34,6 +35,9 @@ struct Barrier {
     void: Option<u64>,
     /// At the coordinator: the members that said so.
     here: BTreeSet<MpId>,
+    /// What the coordinator said when it failed it the last time, if it blamed a participant.
+    blamed: Option<Refusal>,
+    late: Late,
 }
 
 impl Barrier {
@@ -67,8 +71,21 @@ impl Barrier {
     /// Forgets the arrivals of ours; those that wait.
     fn reset(&mut self) -> Vec<Waiter> {
         self.arrived.clear();
+        self.late.is_over();
         self.take_back();
         std::mem::take(&mut self.waiting)
+    }
+
+    /// Who has not arrived, as far as it is known here, for a message.
+    fn missing_text(&self, cx: &Context) -> String {
+        let mut missing = self.late.missing(cx, &self.own, &self.arrived);
+        let coordinator = self.coordinator().unwrap_or(cx.me());
+        if coordinator == cx.me() {
+            let members = (&self.members[..], &self.here);
+            let others = self.late.missing_elsewhere(cx, self.group, members);
+            missing.extend(others);
+        }
+        did_not_open(cx.cluster, &self.name, &missing, coordinator)
     }
 
     fn release(&self, generation: u64, failed: Option<Refusal>) -> Notice {
@@ -81,20 +98,11 @@ impl Barrier {
     }
 }
 
-/// Why an application process does not take part any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// It left.
-    Left,
-    /// Its memory process is lost.
-    Cut,
-}
-
 /// All barriers known here, and who is missing.
 #[derive(Debug, Default)]
 pub(crate) struct Barriers {
     table: FxHashMap<VarId, Barrier>,
-    gone: BTreeMap<ApId, Gone>,
+    absent: Absent,
 }
 
 impl Barriers {
@@ -180,39 +188,22 @@ impl Barriers {
             sent: false,
             void: None,
             here: BTreeSet::new(),
+            blamed: None,
+            late: Late::default(),
         }))
-    }
-
-    /// The first participant known to be missing.
-    fn missing_of(&self, cx: &Context, group: Option<GroupId>) -> Option<Refusal> {
-        let t = &cx.cluster.topology;
-        let (ap, cause) = self.gone.iter().find(|(ap, _)| {
-            let its = t.group_of_ap(**ap);
-            group.is_none_or(|g| its.is_some_and(|its| t.within(its, g)))
-        })?;
-        let name = cx.cluster.ap_name(*ap);
-        let why = match (cause, cx.cluster.mp_of(*ap)) {
-            (Gone::Cut, Some(mp)) => format!("{name} is lost with {}", cx.cluster.mp_name(mp)),
-            _ => format!("{name} has left"),
-        };
-        Some(Refusal::new(
-            ErrorCode::ProcessLost,
-            format!("the barrier cannot open: {why}, and it is one of its participants"),
-        ))
     }
 
     /// An application process of ours arrived, its writes published.
     pub(crate) fn arrive(&mut self, cx: &mut Context, barrier: VarId, waiter: Waiter) {
-        let group = self.table.get(&barrier).and_then(|b| b.group);
-        let missing = self.missing_of(cx, group);
         let Some(b) = self.table.get_mut(&barrier) else {
             return;
         };
-        if let Some(refusal) = missing {
-            let outcome = Err(refusal);
+        if let Some(refusal) = self.absent.refusal(cx, b.group) {
+            let outcome = Err(b.blamed.clone().unwrap_or(refusal));
             return cx.effect(Effect::Opened { waiter, outcome });
         }
         b.arrived.insert(waiter.ap);
+        b.late.arrives(waiter.ap);
         b.waiting.push(waiter);
         if b.arrived.len() < b.own.len() || b.sent {
             return;
@@ -238,15 +229,37 @@ impl Barriers {
         let Some(b) = self.table.get_mut(&barrier) else {
             return;
         };
+        b.late.forget(waiter);
         let Some(at) = b.waiting.iter().position(|w| *w == waiter) else {
             return;
         };
         b.waiting.remove(at);
         b.arrived.remove(&waiter.ap);
+        b.late.gives_up(cx.now, waiter.ap);
         if b.take_back() {
             b.here.remove(&cx.me());
             b.say_void(cx);
         }
+    }
+
+    /// The time of an operation is over: its arrival is withdrawn, and the coordinator, if that is another process which
+    /// knows of it, says who is missing. Whether it does.
+    pub(crate) fn ask(&mut self, cx: &mut Context, barrier: VarId, waiter: Waiter) -> bool {
+        let me = cx.me();
+        let asked = |b: &&mut Barrier| {
+            let to = b.coordinator().filter(|to| *to != me);
+            let reachable = |to| cx.missing(to).is_none() && cx.check_reachable(to).is_ok();
+            let answers = to.is_some_and(reachable);
+            answers && b.waiting.contains(&waiter) && (b.sent || b.late.is_asking())
+        };
+        if self.table.get_mut(&barrier).filter(asked).is_none() {
+            return false;
+        }
+        self.withdraw(cx, barrier, waiter);
+        if let Some(b) = self.table.get_mut(&barrier) {
+            b.late.asks(waiter);
+        }
+        true
     }
 
     /// At the coordinator: not all participants of a memory process wait any more.
@@ -259,8 +272,12 @@ impl Barriers {
     ) {
         if let Ok(b) = self.known(cx, group, name)
             && b.generation == generation
+            && b.here.contains(&from)
         {
+            let missing = Refusal::new(ErrorCode::Deadline, b.missing_text(cx));
             b.here.remove(&from);
+            b.late.member_gives_up(cx.now, from);
+            cx.notice(from, b.release(generation, Some(missing)));
         }
     }
 
@@ -287,11 +304,10 @@ impl Barriers {
     }
 
     fn member_arrived(&mut self, cx: &mut Context, from: MpId, barrier: VarId, generation: u64) {
-        let group = self.table.get(&barrier).and_then(|b| b.group);
-        let missing = self.missing_of(cx, group);
         let Some(b) = self.table.get_mut(&barrier) else {
             return;
         };
+        let missing = self.absent.refusal(cx, b.group);
         if b.coordinator() != Some(cx.me()) || !b.members.contains(&from) {
             return;
         }
@@ -323,6 +339,7 @@ impl Barriers {
             }
         }
         b.here.insert(from);
+        b.late.member_arrives(from);
         if missing.is_some() || b.here.len() == b.members.len() {
             self.open(cx, barrier, missing);
         }
@@ -348,8 +365,18 @@ impl Barriers {
         generation: u64,
         failed: Option<Refusal>,
     ) {
-        if self.known(cx, group, name).is_ok() {
-            self.opened(cx, number(group, name), generation, failed);
+        let Ok(b) = self.known(cx, group, name) else {
+            return;
+        };
+        let Some(missing) = failed.as_ref().filter(|f| f.code == ErrorCode::Deadline) else {
+            return self.opened(cx, number(group, name), generation, failed);
+        };
+        // It is still closed: the answer to a withdrawal.
+        if b.generation == generation {
+            for waiter in b.late.take_asking() {
+                let outcome = Err(missing.clone());
+                cx.effect(Effect::Opened { waiter, outcome });
+            }
         }
     }
 
@@ -367,8 +394,17 @@ impl Barriers {
             return;
         }
         b.here.clear();
+        let late = b.late.take_asking();
         let waiting = b.reset();
         (b.generation, b.void) = (generation + 1, None);
+        b.blamed = failed
+            .clone()
+            .filter(|f| blame::blamed(&f.message).is_some());
+        let too_late = || Refusal::new(ErrorCode::Deadline, "it opened when the time was over");
+        for waiter in late {
+            let outcome = Err(failed.clone().unwrap_or_else(too_late));
+            cx.effect(Effect::Opened { waiter, outcome });
+        }
         let outcome = failed.map_or(Ok(generation), Err);
         for waiter in waiting {
             let outcome = outcome.clone();
@@ -378,10 +414,7 @@ impl Barriers {
 
     /// A participant is missing from now on: what waits for it fails.
     pub(crate) fn lose_participant(&mut self, cx: &mut Context, ap: ApId, cause: Gone) {
-        let known = self.gone.entry(ap).or_insert(cause);
-        if cause == Gone::Left {
-            *known = cause;
-        }
+        self.absent.add(ap, cause);
         let t = &cx.cluster.topology;
         let Some(its) = t.group_of_ap(ap) else { return };
         for barrier in self.select(|b| b.group.is_none_or(|g| t.within(its, g))) {
@@ -400,7 +433,7 @@ impl Barriers {
                 b.take_back();
                 b.say_void(cx);
             }
-            let refusal = self.missing_of(cx, group);
+            let refusal = self.absent.refusal(cx, group);
             if coordinates {
                 self.open(cx, barrier, refusal);
             } else if let Some(refusal) = refusal {
@@ -419,9 +452,7 @@ impl Barriers {
 
     /// A participant is back.
     pub(crate) fn regain_participant(&mut self, ap: ApId, cause: Gone) {
-        if self.gone.get(&ap) == Some(&cause) || cause == Gone::Left {
-            self.gone.remove(&ap);
-        }
+        self.absent.remove(ap, cause);
     }
 
     /// A coordinator is lost: our arrivals with it are void.
@@ -452,28 +483,8 @@ impl Barriers {
         list
     }
 
-    /// Who has not arrived of ours, for a message.
+    /// Who has not arrived, as far as it is known here, for a message.
     pub(crate) fn missing_text(&self, cx: &Context, barrier: VarId) -> Option<String> {
-        let b = self.table.get(&barrier)?;
-        let missing: Vec<String> = b
-            .own
-            .iter()
-            .filter(|ap| !b.arrived.contains(ap))
-            .map(|ap| cx.cluster.ap_name(*ap))
-            .collect();
-        Some(if missing.is_empty() {
-            format!(
-                "barrier {:?} did not open: all of {} arrived, others did not (its coordinator is {})",
-                b.name,
-                cx.cluster.mp_name(cx.me()),
-                cx.cluster.mp_name(b.coordinator().unwrap_or(cx.me()))
-            )
-        } else {
-            format!(
-                "barrier {:?} did not open: {} did not arrive",
-                b.name,
-                list(missing.iter().map(String::as_str))
-            )
-        })
+        self.table.get(&barrier).map(|b| b.missing_text(cx))
     }
 }

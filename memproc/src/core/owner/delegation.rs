@@ -131,7 +131,8 @@ impl Owner {
             o.write(place.bytes_of(*range).start, data, false);
         }
         o.version = o.version.max(back.version);
-        o.lock.resume(back.epoch, back.in_section.then_some(ap));
+        o.lock
+            .resume(cx.now, back.epoch, back.in_section.then_some(ap));
         let waiting = self.delegations.waiting.remove(&object);
         let waiting = waiting.unwrap_or_default();
         if back.kept {

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::accessor::Accessor;
 use super::acks::Then;
 use crate::core::context::Context;
+use crate::core::effects::Caller;
 use crate::core::messages::{Access, AccessKind, Output, Wanted};
 
 /// Most ranges of elements that are published of one object; asked for more, it is recalled.
@@ -127,6 +128,14 @@ impl Delegations {
         self.tidy();
     }
 
+    /// Whose acquire of an object, made for `ap`, waits for its return.
+    pub(super) fn acquirer(&self, ap: ApId, object: ObjectId) -> Option<Caller> {
+        let acquires =
+            |d: &&Deferred| d.who.ap == ap && matches!(d.access.kind, AccessKind::Acquire { .. });
+        let waiting = self.waiting.get(&object)?;
+        waiting.iter().find(acquires).map(|d| d.who.caller)
+    }
+
     /// Nobody waits any more for what a memory process asked.
     pub(super) fn lose(&mut self, mp: MpId) {
         let stays = |w: &Deferred| w.who.caller.mp != mp || w.is_write();
@@ -143,11 +152,6 @@ impl Delegations {
     pub(super) fn delays(&self, ap: ApId) -> bool {
         let mut waiting = self.waiting.values().flatten();
         waiting.any(|w| w.who.ap == ap && w.is_write())
-    }
-
-    /// Who has an object, if it is delegated.
-    pub(super) fn holder(&self, object: ObjectId) -> Option<ApId> {
-        self.by_object.get(&object).map(|d| d.ap)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use dosmos_proto::ApId;
+use dosmos_proto::{ApId, Nanos};
 
 use crate::core::effects::Caller;
 
@@ -25,6 +25,8 @@ pub(super) struct Lock {
     /// Number of grants so far; of the current one, while there is a holder.
     epoch: u64,
     holder: Option<ApId>,
+    /// Since when there is this holder.
+    since: Nanos,
     /// The holder's release waits for acknowledgements of copies.
     releasing: bool,
     queue: VecDeque<Acquirer>,
@@ -45,33 +47,34 @@ pub(super) enum Acquired {
 
 impl Lock {
     /// Takes the lock for the acquirer, or queues it.
-    pub(super) fn acquire(&mut self, acquirer: Acquirer) -> Acquired {
+    pub(super) fn acquire(&mut self, now: Nanos, acquirer: Acquirer) -> Acquired {
         // One whose release is still being acknowledged may line up again behind the others.
         if self.holder == Some(acquirer.ap) && !self.releasing {
             return Acquired::Holds(self.epoch);
         }
-        if self.queue.iter().any(|w| w.ap == acquirer.ap) {
+        if self.is_awaited_by(acquirer.ap) {
             return Acquired::WaitsAlready;
         }
         if self.holder.is_some() {
             self.queue.push_back(acquirer);
             return Acquired::Waits;
         }
-        Acquired::Now(self.grant(acquirer.ap))
+        Acquired::Now(self.grant(now, acquirer.ap))
     }
 
-    fn grant(&mut self, ap: ApId) -> u64 {
+    fn grant(&mut self, now: Nanos, ap: ApId) -> u64 {
         self.epoch += 1;
         self.holder = Some(ap);
+        self.since = now;
         self.releasing = false;
         self.epoch
     }
 
     /// The object was delegated, and its last section there was number `epoch`; `holder` is in it.
-    pub(super) fn resume(&mut self, epoch: u64, holder: Option<ApId>) {
+    pub(super) fn resume(&mut self, now: Nanos, epoch: u64, holder: Option<ApId>) {
         self.epoch = self.epoch.max(epoch);
         if holder.is_some() {
-            self.holder = holder;
+            (self.holder, self.since) = (holder, now);
         }
     }
 
@@ -97,22 +100,28 @@ impl Lock {
     }
 
     /// Frees the lock and grants it to the next in the queue: who, and its epoch.
-    pub(super) fn pass_on(&mut self) -> Option<(Acquirer, u64)> {
+    pub(super) fn pass_on(&mut self, now: Nanos) -> Option<(Acquirer, u64)> {
         self.holder = None;
         self.releasing = false;
         let next = self.queue.pop_front()?;
-        let epoch = self.grant(next.ap);
+        let epoch = self.grant(now, next.ap);
         Some((next, epoch))
     }
 
-    /// Takes `ap` out of the queue.
-    pub(super) fn withdraw(&mut self, ap: ApId) {
-        self.queue.retain(|w| w.ap != ap);
+    /// Takes `ap` out of the queue, if it is in it.
+    pub(super) fn withdraw(&mut self, ap: ApId) -> Option<Acquirer> {
+        let at = self.queue.iter().position(|w| w.ap == ap)?;
+        self.queue.remove(at)
+    }
+
+    /// Whether `ap` waits for it.
+    pub(super) fn is_awaited_by(&self, ap: ApId) -> bool {
+        self.queue.iter().any(|w| w.ap == ap)
     }
 
     /// Whether `ap` holds it or waits for it.
     pub(super) fn concerns(&self, ap: ApId) -> bool {
-        self.holder == Some(ap) || self.queue.iter().any(|w| w.ap == ap)
+        self.holder == Some(ap) || self.is_awaited_by(ap)
     }
 
     /// Whether nobody holds it or waits for it.
@@ -125,6 +134,11 @@ impl Lock {
         self.holder
     }
 
+    /// Since when the holder holds it.
+    pub(super) fn since(&self) -> Nanos {
+        self.since
+    }
+
     /// Number of the current or last section.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
@@ -135,7 +149,9 @@ impl Lock {
 mod tests {
     use super::*;
     use crate::core::messages::{CallId, Role};
-    use dosmos_proto::{MpId, Nanos};
+    use dosmos_proto::MpId;
+
+    const NOW: Nanos = Nanos(7);
 
     fn by(ap: u32) -> Acquirer {
         let call = CallId {
@@ -158,27 +174,28 @@ mod tests {
     #[test]
     fn grants_in_order_of_arrival_with_rising_epochs() {
         let mut lock = Lock::default();
-        assert_eq!(lock.acquire(by(1)), Acquired::Now(1));
-        assert_eq!(lock.acquire(by(2)), Acquired::Waits);
-        assert_eq!(lock.acquire(by(3)), Acquired::Waits);
-        assert_eq!(lock.acquire(by(1)), Acquired::Holds(1));
-        assert_eq!(lock.acquire(by(3)), Acquired::WaitsAlready);
+        assert_eq!(lock.acquire(NOW, by(1)), Acquired::Now(1));
+        assert_eq!(lock.acquire(NOW, by(2)), Acquired::Waits);
+        assert_eq!(lock.acquire(NOW, by(3)), Acquired::Waits);
+        assert_eq!(lock.acquire(NOW, by(1)), Acquired::Holds(1));
+        assert_eq!(lock.acquire(NOW, by(3)), Acquired::WaitsAlready);
         lock.withdraw(ApId(2));
-        let (next, epoch) = lock.pass_on().unwrap();
+        let (next, epoch) = lock.pass_on(NOW).unwrap();
         assert_eq!((next.ap, epoch), (ApId(3), 2));
+        assert_eq!(lock.since(), NOW);
         assert!(!lock.is_section(ApId(3), 1));
-        assert!(lock.pass_on().is_none());
-        assert_eq!(lock.acquire(by(1)), Acquired::Now(3));
+        assert!(lock.pass_on(NOW).is_none());
+        assert_eq!(lock.acquire(NOW, by(1)), Acquired::Now(3));
     }
 
     #[test]
     fn a_releasing_holder_lines_up_behind_the_others() {
         let mut lock = Lock::default();
-        lock.acquire(by(1));
-        lock.acquire(by(2));
+        lock.acquire(NOW, by(1));
+        lock.acquire(NOW, by(2));
         lock.begin_release();
         assert!(!lock.is_section(ApId(1), 1));
-        assert_eq!(lock.acquire(by(1)), Acquired::Waits);
-        assert_eq!(lock.pass_on().unwrap().0.ap, ApId(2));
+        assert_eq!(lock.acquire(NOW, by(1)), Acquired::Waits);
+        assert_eq!(lock.pass_on(NOW).unwrap().0.ap, ApId(2));
     }
 }

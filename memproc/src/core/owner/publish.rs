@@ -141,7 +141,8 @@ impl Owner {
     }
 
     fn pass_on(&mut self, cx: &mut Context, object: ObjectId) {
-        let next = self.objects.get_mut(&object).and_then(|o| o.lock.pass_on());
+        let o = self.objects.get_mut(&object);
+        let next = o.and_then(|o| o.lock.pass_on(cx.now));
         if let Some((next, epoch)) = next {
             self.granted(cx, next, object, epoch);
         }
@@ -150,6 +151,9 @@ impl Owner {
     /// Takes back what an application process holds or waits for: one object, or everything, its
     /// unpublished writes then being told to the copies.
     pub(crate) fn abandon(&mut self, cx: &mut Context, ap: ApId, object: Option<ObjectId>) {
+        if let Some(object) = object {
+            self.tell_holder(cx, ap, object);
+        }
         self.delegations.abandon(ap, object);
         match object {
             Some(object) => self.abandon_one(cx, ap, object),
@@ -157,6 +161,18 @@ impl Owner {
                 let locks = self.objects.locks_of(&[ap]);
                 self.abandon_all(cx, ap, &locks);
             }
+        }
+    }
+
+    /// Tells the memory process of one that does not wait any more for whom it waited.
+    fn tell_holder(&mut self, cx: &mut Context, ap: ApId, object: ObjectId) {
+        let holder = self.holder_text(cx, object);
+        let o = self.objects.get_mut(&object);
+        let queued = o.and_then(|o| o.lock.withdraw(ap)).map(|w| w.caller);
+        let waiting = queued.or_else(|| self.delegations.acquirer(ap, object));
+        let far = waiting.filter(|caller| caller.mp != cx.me());
+        if let (Some(caller), Some(holder)) = (far, holder) {
+            refuse(cx, caller, Refusal::new(ErrorCode::Deadline, holder));
         }
     }
 
@@ -172,7 +188,7 @@ impl Owner {
         let Some(o) = self.objects.get_mut(&object) else {
             return;
         };
-        o.lock.withdraw(ap);
+        let _ = o.lock.withdraw(ap);
         if !o.lock.is_held_by(ap) {
             return;
         }

@@ -1,6 +1,6 @@
 //! The owner's part in accesses.
 
-use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::{Op, Record, Side};
 
 use super::accessor::{Accessor, Done, Served};
@@ -121,10 +121,8 @@ impl Owner {
             caller,
             want_value,
         };
-        let acquired = o.lock.acquire(acquirer);
+        let acquired = o.lock.acquire(cx.now, acquirer);
         let version = o.version;
-        let name = cx.cluster.ap_name(ap);
-        let twice = |how: String| Refusal::new(ErrorCode::AlreadyHeld, how);
         match acquired {
             Acquired::Now(epoch) => self.granted(cx, acquirer, place.object, epoch),
             Acquired::Waits => {
@@ -134,18 +132,10 @@ impl Owner {
                 cx.trace(Item::Record(record));
             }
             Acquired::Holds(epoch) => {
-                let how = format!(
-                    "{name} already holds {} (epoch {epoch}); release it first",
-                    place.name()
-                );
-                refuse(cx, caller, twice(how));
+                refuse(cx, caller, cx.held_already(ap, &place.name(), epoch));
             }
             Acquired::WaitsAlready => {
-                let how = format!(
-                    "{name} already waits for {}; one acquire at a time",
-                    place.name()
-                );
-                refuse(cx, caller, twice(how));
+                refuse(cx, caller, cx.awaited_already(ap, &place.name()));
             }
         }
     }
@@ -166,17 +156,38 @@ impl Owner {
         cx.respond(caller, granted, wait);
     }
 
-    /// Who holds an object of ours, for a message.
+    /// Who holds an object of ours, since when, and what of ours it waits for itself: for a message.
     pub(crate) fn holder_text(&self, cx: &Context, object: ObjectId) -> Option<String> {
-        if let Some(ap) = self.delegations.holder(object) {
-            let holder = cx.cluster.ap_name(ap);
+        if let Some(d) = self.delegations.by_object.get(&object) {
+            let (holder, asked) = (cx.cluster.ap_name(d.ap), cx.now - d.since);
             return Some(format!(
-                "{holder}, which has it to itself, did not give it back"
+                "{holder}, which has it to itself, did not give it back (asked {asked} ago)"
             ));
         }
         let lock = &self.objects.get(&object)?.lock;
-        let holder = cx.cluster.ap_name(lock.holder()?);
-        Some(format!("{holder} holds it (epoch {})", lock.epoch()))
+        let ap = lock.holder()?;
+        let holder = cx.cluster.ap_name(ap);
+        let mut text = format!(
+            "{holder} holds it (for {}, epoch {})",
+            cx.now - lock.since(),
+            lock.epoch()
+        );
+        if let Some((other, its_holder)) = self.awaited_by(ap) {
+            let its_holder = cx.cluster.ap_name(its_holder);
+            let other = cx.variables.object_name(other);
+            text += &format!(", and waits for {other}, which {its_holder} holds");
+        }
+        Some(text)
+    }
+
+    /// An object of ours that an application process waits for, and who holds that.
+    fn awaited_by(&self, ap: ApId) -> Option<(ObjectId, ApId)> {
+        let locks = self.objects.locks_of(&[ap]);
+        locks.into_iter().find_map(|(_, object)| {
+            let lock = &self.objects.get(&object)?.lock;
+            let holder = lock.holder().filter(|_| lock.is_awaited_by(ap))?;
+            Some((object, holder))
+        })
     }
 }
 

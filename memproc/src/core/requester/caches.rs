@@ -63,7 +63,7 @@ impl Caches {
                 self.holders.add(object, ticket.ap, until);
             }
             let (to, kind) = (owner, Kind::Read(read));
-            if let Some(mut record) = operation_record(cx, &Operation { ticket, to, kind }) {
+            if let Some(mut record) = operation_record(cx, &Operation::new(ticket, to, kind)) {
                 record.flags.optimized = true;
                 record.origin = Origin::Local;
                 record.version = version;

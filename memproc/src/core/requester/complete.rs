@@ -4,7 +4,8 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
 use dosmos_trace::Op;
 
-use super::pending::{Kind, Read};
+use super::leave::overdue;
+use super::pending::{Kind, Operation, Read};
 use super::records::{hand_over, local_records, report, report_write};
 use super::role::Requester;
 use crate::core::context::Context;
@@ -40,6 +41,7 @@ impl Requester {
             self.caches.copies.renew(from, operation.ticket.start);
         }
         let mut not_kept = None;
+        let overdue = operation.is_overdue().then(|| operation.clone());
         let outcome = match response {
             Response::Read {
                 version,
@@ -87,6 +89,10 @@ impl Requester {
                 ErrorCode::Invalid,
                 "the owner responded to another request; are all processes of one version?",
             )),
+        };
+        let outcome = match overdue {
+            Some(operation) => Err(too_late(cx, &operation, outcome)),
+            None => outcome,
         };
         self.complete(cx, number, outcome, cost);
         // After the record, so that the copy's monitoring starts with this read behind it.
@@ -180,6 +186,25 @@ impl Requester {
         report(cx, &operation, outcome, cost);
         if advance {
             self.advance(cx, ap);
+        }
+    }
+}
+
+/// Why an operation whose time was over before its response came failed: others say for whom it waited, or it was granted too late.
+pub(super) fn too_late(
+    cx: &Context,
+    operation: &Operation,
+    outcome: Result<Reply, Refusal>,
+) -> Refusal {
+    match outcome {
+        Err(refusal) if refusal.code == ErrorCode::Deadline => {
+            overdue(cx, operation, Some(refusal.message))
+        }
+        Err(refusal) => refusal,
+        Ok(_) => {
+            let owner = cx.cluster.mp_name(operation.to);
+            let late = format!("{owner}, its owner, granted it too late");
+            overdue(cx, operation, Some(late))
         }
     }
 }

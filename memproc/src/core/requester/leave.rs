@@ -1,14 +1,17 @@
 //! Operations that end early: timeouts, cancelled requests, application processes that leave, lost
 //! owners, and the end of this process.
 
-use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId};
 
 use super::pending::{Acquire, Kind, Operation, Read, WaitsFor, call};
 use super::records::operation_record;
 use super::role::Requester;
 use crate::core::context::Context;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Waiter};
 use crate::core::messages::{Cost, Item, Notice};
+
+/// How long an operation whose time is over waits for another process to say for whom it waited. The library waits longer.
+const ANSWER: Nanos = Nanos::from_millis(1000);
 
 impl Requester {
     /// Operations whose timeout is over, oldest first.
@@ -31,12 +34,42 @@ impl Requester {
         }
     }
 
-    /// Ends an operation that takes too long. `detail` says what it waits for, if others know.
-    pub(crate) fn expire(&mut self, cx: &mut Context, number: u64, detail: Option<String>) {
+    /// An acquire whose time is over is taken back; its owner, if that is another process, says who holds the object. Whether
+    /// it does.
+    pub(crate) fn ask_owner(&mut self, cx: &mut Context, number: u64) -> bool {
         let Some(operation) = self.pending.get(number).cloned() else {
-            return;
+            return false;
         };
-        self.unsettled.note(cx, &operation);
+        let to = operation.to;
+        let reachable = cx.missing(to).is_none() && cx.check_reachable(to).is_ok();
+        let sent = matches!(operation.kind, Kind::Acquire(Acquire { sent: true, .. }));
+        let asks = sent && to != cx.me() && reachable && !operation.is_overdue();
+        if asks {
+            self.take_back(cx, number, &operation);
+        }
+        asks
+    }
+
+    /// The barrier that an operation waits at, and as whom, if it was not asked who is missing.
+    pub(crate) fn waits_at(&self, number: u64) -> Option<(VarId, Waiter)> {
+        let operation = self.pending.get(number).filter(|o| !o.is_overdue())?;
+        let Kind::Barrier(wait) = operation.kind else {
+            return None;
+        };
+        let waiter = Waiter {
+            ap: operation.ticket.ap,
+            operation: number,
+        };
+        Some((wait.barrier, waiter))
+    }
+
+    /// An operation whose time is over ends when another process has said for whom it waited, or has not for too long.
+    pub(crate) fn wait_for_answer(&mut self, cx: &Context, number: u64) {
+        self.pending.wait_for_answer(number, cx.now + ANSWER);
+    }
+
+    fn take_back(&mut self, cx: &mut Context, number: u64, operation: &Operation) {
+        self.unsettled.note(cx, operation);
         let otherwise = match operation.kind {
             // Sent behind the acquire, so that a grant on its way is taken back too.
             Kind::Acquire(Acquire {
@@ -52,6 +85,16 @@ impl Requester {
             call: call(number),
             otherwise,
         });
+    }
+
+    /// Ends an operation that takes too long. `detail` says what it waits for, if others know.
+    pub(crate) fn expire(&mut self, cx: &mut Context, number: u64, detail: Option<String>) {
+        let Some(operation) = self.pending.get(number).cloned() else {
+            return;
+        };
+        if !operation.is_overdue() {
+            self.take_back(cx, number, &operation);
+        }
         let refusal = overdue(cx, &operation, detail);
         self.complete(cx, number, Err(refusal), Cost::default());
     }
@@ -142,7 +185,8 @@ impl Requester {
     }
 }
 
-fn overdue(cx: &Context, operation: &Operation, detail: Option<String>) -> Refusal {
+/// The refusal of an operation whose time is over; `detail` says what it waits for, if others know.
+pub(super) fn overdue(cx: &Context, operation: &Operation, detail: Option<String>) -> Refusal {
     let timeout = operation.ticket.timeout;
     let what = describe(cx, operation);
     if let Some(missing) = cx.missing(operation.to) {

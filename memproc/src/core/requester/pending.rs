@@ -26,12 +26,33 @@ pub(super) struct Operation {
     /// The process that serves it: owner, home or coordinator.
     pub(super) to: MpId,
     pub(super) kind: Kind,
+    /// Its time is over, and until then the process that serves it may say for whom it waits.
+    pub(super) answer_by: Option<Nanos>,
 }
 
 impl Operation {
+    pub(super) fn new(ticket: Ticket, to: MpId, kind: Kind) -> Self {
+        Self {
+            ticket,
+            to,
+            kind,
+            answer_by: None,
+        }
+    }
+
     /// Whether it came with a release, and gets no reply.
     pub(super) fn is_silent(&self) -> bool {
         matches!(self.kind, Kind::Write(Write { silent: true, .. }))
+    }
+
+    /// Whether its time is over, and it was asked for whom it waited.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.answer_by.is_some()
+    }
+
+    fn due(&self) -> Nanos {
+        let timeout = self.ticket.start + self.ticket.timeout;
+        self.answer_by.unwrap_or(timeout)
     }
 }
 
@@ -270,11 +291,18 @@ impl Pending {
         if now < self.next_due {
             return Vec::new();
         }
-        let due = |o: &Operation| o.ticket.start + o.ticket.timeout;
-        let list = self.select(|o| due(o) <= now);
-        let later = self.operations.values().map(due).filter(|d| *d > now);
-        self.next_due = later.min().unwrap_or(Nanos::MAX);
+        let list = self.select(|o| o.due() <= now);
+        let later = self.operations.values().map(Operation::due);
+        self.next_due = later.filter(|d| *d > now).min().unwrap_or(Nanos::MAX);
         list
+    }
+
+    /// An operation whose time is over waits until then to hear for whom it waited.
+    pub(super) fn wait_for_answer(&mut self, number: u64, until: Nanos) {
+        if let Some(operation) = self.operations.get_mut(&number) {
+            operation.answer_by = Some(until);
+            self.next_due = self.next_due.min(until);
+        }
     }
 
     /// Operations for which `is`, oldest first.

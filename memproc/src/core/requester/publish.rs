@@ -2,6 +2,7 @@
 
 use dosmos_proto::{ApId, MpId, ObjectId, Refusal};
 
+use super::complete::too_late;
 use super::line::Step;
 use super::pending::{Barrier, Kind};
 use super::role::{Requester, send_access};
@@ -99,7 +100,13 @@ impl Requester {
         else {
             return;
         };
-        let outcome = outcome.map(|generation| Reply::Passed { generation });
+        let outcome = match (operation, outcome) {
+            (_, Ok(generation)) => Ok(Reply::Passed { generation }),
+            (Some(operation), Err(refusal)) if operation.is_overdue() => {
+                Err(too_late(cx, operation, Err(refusal)))
+            }
+            (_, Err(refusal)) => Err(refusal),
+        };
         self.complete(cx, waiter.operation, outcome, Cost::waited(cx.now - at));
     }
 

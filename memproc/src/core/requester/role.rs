@@ -318,7 +318,7 @@ impl Requester {
 
 /// The refusal of a request that does not become an operation.
 fn refuse(cx: &mut Context, ticket: Ticket, (to, kind): (MpId, Kind), refusal: Refusal) {
-    let operation = Operation { ticket, to, kind };
+    let operation = Operation::new(ticket, to, kind);
     report(cx, &operation, Err(refusal), Cost::default());
 }
 

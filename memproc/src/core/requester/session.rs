@@ -234,7 +234,7 @@ impl Sessions {
         let session = self.get_mut(ticket.ap);
         session.outstanding += 1;
         let lines_up = kind.lines_up();
-        let number = pending.open(Operation { ticket, to, kind });
+        let number = pending.open(Operation::new(ticket, to, kind));
         if lines_up {
             session.line.push(number);
         }
@@ -321,27 +321,14 @@ impl Sessions {
         ap: ApId,
         object: ObjectId,
     ) -> Result<(), Refusal> {
-        let twice = |how: String| {
-            let who = cx.cluster.ap_name(ap);
-            Err(Refusal::new(
-                ErrorCode::AlreadyHeld,
-                format!("{who} already {how}"),
-            ))
-        };
         let session = self.get(ap);
         let section = session.and_then(|s| s.sections.get(&object));
         if let Some(section) = section.filter(|s| !s.lost) {
-            return twice(format!(
-                "holds {} (epoch {}); release it first",
-                cx.variables.object_name(object),
-                section.epoch
-            ));
+            let name = cx.variables.object_name(object);
+            return Err(cx.held_already(ap, &name, section.epoch));
         }
         if session.is_some_and(|s| s.acquiring.contains(&object)) {
-            return twice(format!(
-                "waits for {}; one acquire at a time",
-                cx.variables.object_name(object)
-            ));
+            return Err(cx.awaited_already(ap, &cx.variables.object_name(object)));
         }
         Ok(())
     }

@@ -27,8 +27,8 @@ impl Sim {
             }
         }
         self.settle();
-        // Leases end, and whoever waits for somebody who is lost gives up.
-        for time in [5_000, 120_000] {
+        // Leases end, and whoever waits for somebody who is lost gives up, a second later if nobody says for whom it waited.
+        for time in [5_000, 120_000, 5_000] {
             if self.disturbed {
                 self.c.pass(Nanos::from_millis(time));
                 self.settle();

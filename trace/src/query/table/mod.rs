@@ -133,6 +133,8 @@ pub struct Share {
     /// Of each group: whether all its memory processes are.
     group_mine: Vec<bool>,
     group_of: Vec<GroupId>,
+    /// Whether all event managers are among them.
+    complete: bool,
 }
 
 impl Share {
@@ -150,6 +152,7 @@ impl Share {
             }
         }
         Self {
+            complete: mine.iter().all(|mine| *mine),
             mine,
             group_mine,
             group_of: processes.iter().map(|p| p.group).collect(),
@@ -162,6 +165,7 @@ impl Share {
             mine: Vec::new(),
             group_mine: Vec::new(),
             group_of: Vec::new(),
+            complete: true,
         }
     }
 
@@ -171,8 +175,12 @@ impl Share {
         first.is_none_or(|mp| self.mine.get(mp.index()).is_none_or(|mine| *mine))
     }
 
-    /// Whether all of its figures are here: copies live in their owner's group only.
-    fn has_whole(&self, variable: &Variable) -> bool {
+    /// Whether all that its key is made of is here: copies live in their owner's group only, but whoever accesses
+    /// it may report to any event manager.
+    fn has_whole(&self, variable: &Variable, key: SortKey) -> bool {
+        if key == SortKey::Time {
+            return self.complete;
+        }
         variable.owners().iter().all(|mp| {
             let group = self.group_of.get(mp.index());
             group.is_none_or(|g| self.group_mine.get(g.index()).is_none_or(|mine| *mine))
@@ -208,10 +216,14 @@ pub fn rank_over<'a>(
         }
         ranking.matched += u64::from(counted);
         let its = sums.get(&variable.id());
-        if counted || its.is_some() {
+        let ranked = match query.sort {
+            SortKey::Time => its.is_some(),
+            _ => its.is_some_and(Sums::knows_objects),
+        };
+        if counted || ranked {
             let objects = variable.spec().layout().objects();
             let key = its.unwrap_or(&nothing).key(query.sort, objects);
-            rows.push((key, variable, !share.has_whole(variable)));
+            rows.push((key, variable, !share.has_whole(variable, query.sort)));
         }
     }
     let by = |a: &(f64, &Variable, bool), b: &(f64, &Variable, bool)| {
@@ -258,6 +270,9 @@ pub fn sums_of(metas: &MetaObjects) -> HashMap<VarId, Sums> {
         sums.entry(secondary.object.var)
             .or_default()
             .secondary(secondary);
+    }
+    for (&variable, times) in &metas.times {
+        sums.entry(variable).or_default().times.add(times);
     }
     sums
 }

@@ -3,21 +3,21 @@
 use std::cmp::Ordering;
 
 use dosmos_proto::VarId;
-use regex_lite::{Regex, RegexBuilder};
+use regex_lite::Regex;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pattern;
 use crate::query::{BadPattern, UnknownColumn};
-
-/// Memory a compiled pattern may take, in bytes.
-const PATTERN_BYTES: usize = 1 << 20;
 
 /// What the table is sorted by. Names ascend, figures descend; reversed, the other way round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)] // the columns' names
 pub enum SortKey {
-    #[default]
     Name,
+    /// Time of all accesses together: what costs most comes first.
+    #[default]
+    Time,
     Objects,
     Copies,
     ReadsMain,
@@ -35,8 +35,9 @@ pub enum SortKey {
 
 impl SortKey {
     /// All of them, in the order of the columns.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Name,
+        Self::Time,
         Self::Objects,
         Self::Copies,
         Self::ReadsMain,
@@ -53,6 +54,7 @@ impl SortKey {
     pub fn name(self) -> &'static str {
         match self {
             Self::Name => "name",
+            Self::Time => "time",
             Self::Objects => "objects",
             Self::Copies => "copies",
             Self::ReadsMain => "reads",
@@ -145,13 +147,7 @@ impl NamePattern {
     }
 
     pub(super) fn compile(&self) -> Result<Regex, BadPattern> {
-        let built = RegexBuilder::new(&self.text)
-            .size_limit(PATTERN_BYTES)
-            .build();
-        built.map_err(|source| BadPattern {
-            text: self.text.clone(),
-            source,
-        })
+        pattern::compile(&self.text)
     }
 }
 

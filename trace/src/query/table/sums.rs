@@ -3,7 +3,7 @@
 use dosmos_proto::Nanos;
 
 use super::SortKey;
-use crate::meta::{Access, OpCounts, PrimaryMeta, SecondaryMeta};
+use crate::meta::{Access, OpCounts, OperationTimes, PrimaryMeta, SecondaryMeta};
 use crate::record::PerOrigin;
 
 /// Entries of a list of last accesses that [`Sums`] keeps.
@@ -32,6 +32,8 @@ pub struct Sums {
     pub last_acquires: Vec<Access>,
     /// The newest writes, newest first.
     pub last_writes: Vec<Access>,
+    /// How long the accesses took.
+    pub times: OperationTimes,
 }
 
 impl Sums {
@@ -66,6 +68,7 @@ impl Sums {
         self.add_origins(&other.origins);
         keep_newest(&mut self.last_acquires, &other.last_acquires);
         keep_newest(&mut self.last_writes, &other.last_writes);
+        self.times.add(&other.times);
     }
 
     fn add_origins(&mut self, more: &PerOrigin<u64>) {
@@ -77,6 +80,11 @@ impl Sums {
     /// All accesses, cached reads included.
     pub fn accesses(&self) -> u64 {
         self.origins.total() + self.reads_on_copies
+    }
+
+    /// Whether anything is known here of the variable's objects and copies.
+    pub(super) fn knows_objects(&self) -> bool {
+        self.copies_now() + self.accesses() + self.delayed > 0
     }
 
     /// Copies there are now.
@@ -100,6 +108,7 @@ impl Sums {
         let mean = |t: Option<Nanos>| t.map_or(-1.0, |t| t.0 as f64);
         match sort {
             SortKey::Name => 0.0,
+            SortKey::Time => self.times.total().0 as f64,
             SortKey::Objects => f64::from(objects),
             SortKey::Copies => self.copies_now() as f64,
             SortKey::ReadsMain => self.counts.reads as f64,

@@ -242,6 +242,17 @@ fn histories_of_very_many_records_are_exact_in_what_they_count() {
                 *sum = (sum.0 + p.count, sum.1 + p.wait);
             }
             assert_eq!(sums, expected, "{filter:?}");
+            // A point that names one process stands for accesses of no other one.
+            let mut named = std::collections::BTreeMap::<ApId, u64>::new();
+            for p in history.points.iter().filter(|p| !p.several.aps) {
+                *named.entry(p.ap).or_default() += p.count;
+            }
+            for (ap, count) in named {
+                let its = found.clone().filter(|r| r.ap == ap);
+                let its = its.filter_map(|r| r.within(range));
+                let its: u64 = its.map(|r| r.accesses()).sum();
+                assert!(count <= its, "{ap:?}: {count} of {its}, {filter:?}");
+            }
             if matched <= u64::from(max_points) {
                 // So few that each is shown.
                 assert_eq!(history.points.len(), found.clone().count(), "{filter:?}");

@@ -3,6 +3,8 @@
 use super::*;
 use crate::chunk::MOST_RECORDS;
 use crate::query::HistogramQuery;
+use crate::store::frame::{Header, Kind};
+use crate::store::manifest::Manifest;
 
 const FULL: u64 = MOST_RECORDS as u64;
 /// Records of [`store`].
@@ -176,6 +178,77 @@ fn what_is_written_behind_a_frame_that_was_cut_is_found() {
             "cut at {at}"
         );
     }
+}
+
+/// Sums of such numbers would not fit.
+#[test]
+fn numbers_that_no_log_has_are_damage_although_their_checksum_holds() {
+    let numbers: [fn(&mut Header); 4] = [
+        |h| h.records_before = u64::MAX - 1,
+        |h| h.events_before = u64::MAX - 1,
+        |h| h.last = u64::MAX,
+        |h| h.commit = u64::MAX,
+    ];
+    for wrong in numbers {
+        let dir = tempfile::tempdir().unwrap();
+        store(dir.path(), true);
+        let mut header = Header {
+            kind: Kind::Events,
+            first: 5,
+            last: 5,
+            commit: 5,
+            records_before: ALL,
+            events_before: 0,
+            records: 9,
+            events: 9,
+        };
+        wrong(&mut header);
+        let log = dir.path().join("log.000");
+        let mut bytes = std::fs::read(&log).unwrap();
+        header.put(b"", &mut bytes);
+        std::fs::write(&log, bytes).unwrap();
+        let source = StoreSource::open(dir.path()).unwrap();
+        assert_eq!(all_of(&source), records(0..ALL), "{header:?}");
+    }
+}
+
+#[test]
+fn counters_of_any_size_are_added_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
+    let counters = RecordingCounters {
+        recorded: u64::MAX,
+        dropped: u64::MAX - 1,
+        extra_dropped: u64::MAX,
+        unselected: u64::MAX,
+        sampling: 1.0,
+    };
+    let of = |incarnation| Event::Counters {
+        mp: MpId(0),
+        incarnation,
+        counters,
+    };
+    let mut all = commit(1, records(0..10));
+    all.events = vec![(0, of(1)), (0, of(2))];
+    writer.commit(&all).unwrap();
+    writer.close().unwrap();
+    let mut lacking = StoreSource::open(dir.path()).unwrap().completeness();
+    lacking.merge(&lacking.clone());
+    assert_eq!((lacking.dropped, lacking.recorded), (u64::MAX, u64::MAX));
+}
+
+/// The same of what the store is said to have.
+#[test]
+fn an_extent_that_no_log_has_is_not_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path(), true);
+    let mut manifest = Manifest::read(dir.path()).unwrap();
+    manifest.removed.records = u64::MAX;
+    manifest.write(dir.path()).unwrap();
+    let source = StoreSource::open(dir.path()).unwrap();
+    let lacking = source.completeness();
+    assert!(lacking.notes.join("; ").contains("manifest"), "{lacking:?}");
+    assert_eq!(all_of(&source), records(0..ALL));
 }
 
 #[test]

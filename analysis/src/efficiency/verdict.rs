@@ -1,9 +1,4 @@
-//! How much of the processes' time was computing, and where the rest went: the efficiency of a run, in the terms of the POP
-//! project (<https://pop-coe.eu/node/69>).
-//!
-//! *Parallel efficiency* is the mean time that the processes computed, as a fraction of the time from the first start to
-//! the last end. It is the product of *load balance* (mean over longest computing time) and *communication efficiency* (longest
-//! computing time over the whole). What is missing is told by what the processes did instead.
+//! Parallel efficiency, what was lost to what, and the sentence that says it.
 
 use std::collections::BTreeMap;
 
@@ -34,6 +29,17 @@ pub enum Instead {
 }
 
 impl Instead {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::RemoteAccess,
+        Self::LocalAccess,
+        Self::Locks,
+        Self::Barriers,
+        Self::NoProcessor,
+        Self::Other,
+        Self::Absent,
+    ];
+
     fn of(component: Component) -> Option<Self> {
         Some(match component {
             Component::Busy => return None,
@@ -145,6 +151,22 @@ impl Efficiency {
             communication: (longest / span).min(1.0),
             lost,
         })
+    }
+
+    /// Time of all its processes together, nanoseconds.
+    pub fn time_ns(&self) -> f64 {
+        self.span_ns as f64 * self.processes as f64
+    }
+
+    /// What of it was not computing, nanoseconds.
+    pub fn lost_ns(&self) -> f64 {
+        self.time_ns() * (1.0 - self.parallel)
+    }
+
+    /// The part of its time that was lost to something, 0 to 1.
+    pub fn lost_to(&self, to: Instead) -> f64 {
+        let lost = self.lost.iter().find(|l| l.to == to);
+        lost.map_or(0.0, |l| l.share)
     }
 
     /// It and the largest losses, in one line of at most 80 characters.
