@@ -34,14 +34,20 @@ pub struct Latency {
     /// Elements (of 8 bytes) of the object.
     #[arg(long, default_value_t = 1)]
     elements: usize,
+    /// Only objects here, seen from process 0; may be given several times [default: all that there are]
+    #[arg(long, value_name = "PLACE", value_parser = ["own", "local", "remote", "far"])]
+    at: Vec<String>,
 }
 
 impl Program for Latency {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         let mut lines = Vec::new();
         if dsm.rank() == 0 {
-            self.measure_own(dsm, &mut lines)?;
-            for (place, owner) in places(dsm) {
+            let wanted = |place: &str| self.at.is_empty() || self.at.iter().any(|at| at == place);
+            if wanted("own") {
+                self.measure_own(dsm, &mut lines)?;
+            }
+            for (place, owner) in places(dsm).into_iter().filter(|(place, _)| wanted(place)) {
                 let object = dsm
                     .vector::<f64>(&format!("latency.{place}"), self.elements)
                     .owner(&owner)

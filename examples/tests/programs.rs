@@ -333,6 +333,15 @@ fn latency_says_a_line_for_each_operation() {
         );
     }
     assert!(said[1..].iter().all(String::is_empty));
+
+    let said = demo().run("latency", "--ops 20 --warm-up 5 --at far");
+    let lines: Vec<&str> = said[0].lines().collect();
+    assert_eq!(lines.len(), 4, "{}", said[0]);
+    assert!(
+        lines.iter().all(|line| line.contains("far_")),
+        "{}",
+        said[0]
+    );
 }
 
 #[test]

@@ -137,7 +137,15 @@ async fn hop_run(args: &NetworkArgs) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for elements in ELEMENTS {
         let elements = elements.to_string();
-        let app = ["latency", "--ops", &ops, "--elements", &elements];
+        let app = [
+            "latency",
+            "--at",
+            "local",
+            "--ops",
+            &ops,
+            "--elements",
+            &elements,
+        ];
         lines.extend(json_lines::<Line>(&run_on(&cluster, &app).await?)?);
     }
     Ok(lines)
