@@ -120,6 +120,27 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
     }
     assert!(us(&said["gain"]) > 0.0, "{said}");
 
+    // The same as CSV, in nanoseconds.
+    let args = [
+        "model",
+        "predict",
+        "--format",
+        "csv",
+        "--what-if",
+        "speed=8",
+    ];
+    let output = lab.dosmos(&[&args[..], &from].concat());
+    let csv = String::from_utf8(output.stdout).unwrap();
+    let mut rows = csv.lines();
+    let heading = "component,measured_ns,modelled_ns,changed_ns";
+    assert_eq!(rows.next(), Some(heading), "{csv}");
+    let run: Vec<&str> = rows.next_back().unwrap().split(',').collect();
+    let measured: f64 = run[1].parse().unwrap();
+    assert!(
+        (measured - 1e3 * us(&said["measured"]["run_us"])).abs() < 1.0,
+        "{csv}"
+    );
+
     // All in one group: nothing crosses groups any more.
     let one_group = NESTED
         .replace("group = \"north\"", "group = \"ocean\"")

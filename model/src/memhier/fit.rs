@@ -40,6 +40,10 @@ pub struct FitOutput {
     pub max_error: f64,
     /// Points used.
     pub points: usize,
+    /// The largest size of the data, in the unit of x: what the law says of larger ones is extrapolated.
+    pub largest_x: f64,
+    /// What the data do not determine, and what that means; null if they determine α and β.
+    pub note: Option<String>,
     /// References of the trace that had been made before, and so have a distance; 0 without a trace.
     pub reuses: u64,
     /// First references of the trace, left out as cold misses; 0 without a trace.
@@ -160,6 +164,8 @@ pub fn fit_trace(
     let mut output = fit_points("trace", &points, Some(distinct as f64))?;
     output.beta *= item_bytes;
     output.x_max = output.x_max.map(|x| x * item_bytes);
+    output.largest_x *= item_bytes;
+    output.note = undetermined(output.beta, output.largest_x);
     output.reuses = histogram.counts.iter().sum();
     output.cold = histogram.cold;
     Ok(output)
@@ -201,6 +207,7 @@ fn fit_points(
         .collect();
     let squares: f64 = errors.iter().map(|e| e * e).sum();
     finite_result("the sum of squares", squares)?;
+    let largest_x = points.iter().map(|(x, _)| *x).fold(0.0, f64::max);
     Ok(FitOutput {
         alpha: locality.alpha,
         beta: locality.beta,
@@ -208,8 +215,20 @@ fn fit_points(
         rms_error: (squares / errors.len() as f64).sqrt(),
         max_error: errors.into_iter().fold(0.0, f64::max),
         points: points.len(),
+        largest_x,
+        note: undetermined(locality.beta, largest_x),
         reuses: 0,
         cold: 0,
+    })
+}
+
+/// Far below β the law is a straight line: (α−1)·x/β. Data that end there determine the quotient only.
+fn undetermined(beta: f64, largest_x: f64) -> Option<String> {
+    (beta > 10.0 * largest_x).then(|| {
+        format!(
+            "extrapolated: beta {beta:.3e} is far beyond the largest size of the data ({largest_x:.3e}), where only \
+             (alpha-1)/beta is determined; do not use alpha and beta for larger sizes"
+        )
     })
 }
 

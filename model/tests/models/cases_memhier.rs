@@ -378,6 +378,35 @@ fn a_cut_is_not_taken_for_locality() {
     assert_close(aware.beta, 103.26, 1e-6, "beta");
 }
 
+/// Hit rates in proportion to the size say nothing of where locality ends.
+#[test]
+fn a_fit_that_the_data_do_not_determine_says_so() {
+    let points: Vec<(f64, f64)> = (1..=20).map(f64::from).map(|x| (x, x / 1e6)).collect();
+    let straight = fit(&FitInput {
+        points,
+        ..FitInput::default()
+    })
+    .unwrap();
+    assert!(straight.beta > 10.0 * straight.largest_x, "{straight:?}");
+    assert_eq!(straight.largest_x, 20.0);
+    let note = straight.note.unwrap();
+    assert!(note.contains("only (alpha-1)/beta is determined"), "{note}");
+
+    let law = Locality {
+        alpha: 1.21,
+        beta: 103.26,
+    };
+    let points = (0..10)
+        .map(|i| f64::powi(3.0, i))
+        .map(|x| (x, law.cdf(x, 1.0)));
+    let bent = fit(&FitInput {
+        points: points.collect(),
+        ..FitInput::default()
+    })
+    .unwrap();
+    assert_eq!(bent.note, None);
+}
+
 #[test]
 fn too_little_to_fit_is_said() {
     let shape = fit(&FitInput {

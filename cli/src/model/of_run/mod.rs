@@ -14,7 +14,7 @@ use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord, Prediction};
 use serde_json::{Value, json};
 
 use crate::args::{Format, InputsArgs, InputsFor, PredictArgs, RunArgs};
-use crate::output::{self, Table};
+use crate::output::{self, Cell, Column, Table};
 
 /// `dosmos model inputs`.
 pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
@@ -126,16 +126,20 @@ fn dvsm(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
 }
 
 fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
-    let mut headers = vec!["mean of a process (ms)", "measured", "modelled"];
+    let mut columns = vec![
+        Column::named("mean of a process", "component"),
+        Column::time("measured"),
+        Column::time("modelled"),
+    ];
     if prediction.changed.is_some() {
-        headers.push("changed");
+        columns.push(Column::time("changed"));
     }
-    let mut table = Table::new(&headers);
+    let mut table = Table::of(columns);
     let modelled = prediction.modelled.rows();
     let changed = prediction.changed.map(|c| c.rows());
     for (i, (name, measured)) in prediction.measured.rows().iter().enumerate() {
-        let mut cells = vec![(*name).to_owned(), millis(*measured), millis(modelled[i].1)];
-        cells.extend(changed.map(|c| millis(c[i].1)));
+        let mut cells = vec![(*name).into(), time(*measured), time(modelled[i].1)];
+        cells.extend(changed.map(|c| time(c[i].1)));
         table.row(cells);
     }
     let mut text = table.render(format);
@@ -155,8 +159,9 @@ fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
             true => (-100.0 * gain, "costs"),
             false => (100.0 * gain, "saves"),
         };
-        let expected = millis(expected);
-        text += &format!("the change {verb} {percent:.1} %: expect {expected} ms\n");
+        let expected = time(expected);
+        let expected = expected.shown();
+        text += &format!("the change {verb} {percent:.1} %: expect {expected}\n");
     }
     for note in about.notes {
         text += &format!("note: {note}\n");
@@ -164,6 +169,7 @@ fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
     text
 }
 
-fn millis(us: f64) -> String {
-    format!("{:.3}", us / 1e3)
+/// A length of time in microseconds, as the models have it; milliseconds for people.
+fn time(us: f64) -> Cell {
+    Cell::two(format!("{:.3} ms", us / 1e3), format!("{:.0}", 1e3 * us))
 }
