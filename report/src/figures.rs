@@ -1,7 +1,5 @@
 //! Accesses over time by origin (DOSMOS-Trace, figures 8 and 9), and the table of variables.
 
-use std::collections::BTreeMap;
-
 use dosmos_plot::{Axis, Block, Chart, Color, Layer, Table};
 use dosmos_proto::{Nanos, VarId};
 use dosmos_trace::Op;

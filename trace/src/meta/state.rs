@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_proto::{ApId, EmpId, GroupId, MpId, Nanos, ObjectId, Topology, VarId, Variable};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::objects::{
@@ -33,7 +34,7 @@ pub struct MetaState {
     by_mp: BTreeMap<MpId, PerOrigin<OpCounts>>,
     by_ap: BTreeMap<ApId, PerOrigin<OpCounts>>,
     /// Of the operations of our application processes, whoever owns the variable; of barriers by their number.
-    times: BTreeMap<VarId, OperationTimes>,
+    times: FxHashMap<VarId, OperationTimes>,
 }
 
 /// A primary meta-object and what is needed to keep it. Its `copies_at` is filled in when it is asked for.
@@ -84,7 +85,7 @@ impl MetaState {
             received: HashMap::new(),
             by_mp: BTreeMap::new(),
             by_ap: BTreeMap::new(),
-            times: BTreeMap::new(),
+            times: FxHashMap::default(),
         }
     }
 
@@ -305,11 +306,6 @@ impl MetaState {
     /// Accesses of an application process of one of our memory processes, by origin.
     pub fn accesses_of(&self, ap: ApId) -> PerOrigin<OpCounts> {
         self.by_ap.get(&ap).copied().unwrap_or_default()
-    }
-
-    /// How long the operations of our application processes took, by variable or barrier.
-    pub fn times(&self) -> &BTreeMap<VarId, OperationTimes> {
-        &self.times
     }
 
     /// Figures summed by variable, of those named; none named: of all, with the total of the times only.

@@ -29,32 +29,18 @@ struct Field {
     content: fn(&VariableRow, Nanos) -> String,
 }
 
+/// A figure; with a key, the table can be sorted by it.
 const fn figure(
     title: &'static str,
     width: usize,
-    key: SortKey,
+    key: Option<SortKey>,
     content: fn(&VariableRow, Nanos) -> String,
 ) -> Field {
     Field {
         title,
         width,
         right: true,
-        key: Some(key),
-        content,
-    }
-}
-
-/// A figure that the table is not sorted by.
-const fn unsorted(
-    title: &'static str,
-    width: usize,
-    content: fn(&VariableRow, Nanos) -> String,
-) -> Field {
-    Field {
-        title,
-        width,
-        right: true,
-        key: None,
+        key,
         content,
     }
 }
@@ -75,28 +61,46 @@ const fn words(
 
 /// The name comes before these and takes what they leave. What matters most comes first: the rest is scrolled to.
 static FIELDS: [Field; VARIABLE_COLUMNS] = [
-    figure("TIME", 7, SortKey::Time, |r, _| text::time(r.times.total())),
-    unsorted("SHARE", 6, |r, all| text::percent(r.times.total().0, all.0)),
-    figure("READS", 6, SortKey::ReadsMain, |r, _| {
+    figure("TIME", 7, Some(SortKey::Time), |r, _| {
+        text::time(r.times.total())
+    }),
+    figure("SHARE", 6, None, |r, all| {
+        text::percent(r.times.total().0, all.0)
+    }),
+    figure("READS", 6, Some(SortKey::ReadsMain), |r, _| {
         text::count(r.reads_main)
     }),
-    figure("CACHED", 6, SortKey::ReadsCopies, |r, _| {
+    figure("CACHED", 6, Some(SortKey::ReadsCopies), |r, _| {
         text::count(r.reads_copies)
     }),
-    figure("WRITES", 6, SortKey::Writes, |r, _| text::count(r.writes)),
-    figure("ACQ", 6, SortKey::Acquires, |r, _| text::count(r.acquires)),
-    figure("INTER", 6, SortKey::Inter, |r, _| {
+    figure("WRITES", 6, Some(SortKey::Writes), |r, _| {
+        text::count(r.writes)
+    }),
+    figure("ACQ", 6, Some(SortKey::Acquires), |r, _| {
+        text::count(r.acquires)
+    }),
+    figure("INTER", 6, Some(SortKey::Inter), |r, _| {
         text::percent(r.origins[2], r.accesses())
     }),
-    figure("DELAY", 6, SortKey::Delayed, |r, _| text::count(r.delayed)),
-    figure("WAIT", 7, SortKey::Wait, |r, _| text::time_or_dash(r.wait)),
-    figure("HOLD", 7, SortKey::Hold, |r, _| text::time_or_dash(r.hold)),
-    unsorted("P99", 7, |r, _| {
+    figure("DELAY", 6, Some(SortKey::Delayed), |r, _| {
+        text::count(r.delayed)
+    }),
+    figure("WAIT", 7, Some(SortKey::Wait), |r, _| {
+        text::time_or_dash(r.wait)
+    }),
+    figure("HOLD", 7, Some(SortKey::Hold), |r, _| {
+        text::time_or_dash(r.hold)
+    }),
+    figure("P99", 7, None, |r, _| {
         text::time_or_dash(r.times.all().quantile(0.99))
     }),
-    unsorted("MAX", 7, |r, _| text::time(r.times.all().longest)),
-    figure("OBJ", 5, SortKey::Objects, |r, _| text::count(r.objects)),
-    figure("COPIES", 6, SortKey::Copies, |r, _| text::count(r.copies)),
+    figure("MAX", 7, None, |r, _| text::time(r.times.all().longest)),
+    figure("OBJ", 5, Some(SortKey::Objects), |r, _| {
+        text::count(r.objects)
+    }),
+    figure("COPIES", 6, Some(SortKey::Copies), |r, _| {
+        text::count(r.copies)
+    }),
     words("TYPE", 14, |r, _| r.layout.clone()),
     words("GROUP", 14, |r, _| r.group.clone()),
     words("OWNER", 12, |r, _| r.owners.clone()),
