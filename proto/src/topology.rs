@@ -1,12 +1,13 @@
 //! The processes of a cluster and the tree of groups they belong to. Built once from the cluster
 //! file; the same in every process, so that a number means the same everywhere.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use crate::{ApId, EmpId, GroupId, Malformed, MpId, wire};
+use crate::{ApId, EmpId, GroupId, Malformed, MpId, Variable, wire};
 
 /// Where a group stands in the tree of groups: `/ocean/north`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -257,6 +258,18 @@ impl Topology {
         self.ap(id)
             .map_or_else(|| id.to_string(), |p| p.name.clone())
     }
+    /// The memory processes that own objects of `variable`, for people: each once, with its group where that is not the
+    /// variable's.
+    pub fn owner_names(&self, variable: &Variable) -> Vec<String> {
+        let owners: BTreeSet<MpId> = variable.owners().iter().copied().collect();
+        let named = owners.into_iter().map(|id| match self.mp(id) {
+            Some(mp) if mp.group != variable.group() => {
+                format!("{} (in {})", mp.name, self.group_name(mp.group))
+            }
+            _ => self.mp_name(id),
+        });
+        named.collect()
+    }
     /// Path of a group, or its number if there is none.
     pub fn group_name(&self, id: GroupId) -> String {
         self.groups
@@ -444,6 +457,7 @@ impl TryFrom<wire::Topology> for Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ElementType, Layout, VarId, VariableSpec};
 
     fn two_groups() -> TopologyBuilder {
         let groups = ["north", "south"].map(|name| Group {
@@ -468,6 +482,16 @@ mod tests {
                 name: "emp0".into(),
             }],
         }
+    }
+
+    #[test]
+    fn an_owner_in_another_group_than_its_variable_is_said_to_be_there() {
+        let topology = two_groups().build().unwrap();
+        let spec =
+            VariableSpec::new("t", Layout::new(ElementType::F64, (1, 8), (1, 2)).unwrap()).unwrap();
+        let owners = vec![MpId(1), MpId(0), MpId(1)];
+        let variable = Variable::new(VarId(1), spec, owners, GroupId(0)).unwrap();
+        assert_eq!(topology.owner_names(&variable), ["mp0", "mp1 (in /south)"]);
     }
 
     /// The value is that of the specified algorithm: a change of it is a change of the protocol.

@@ -8,7 +8,7 @@ use crate::query::BadPattern;
 const REGEX: &str = "re:";
 
 /// Memory a compiled pattern may take, in bytes.
-pub(crate) const BYTES: usize = 1 << 20;
+const BYTES: usize = 1 << 20;
 
 /// Names of variables or processes, as a user writes them: a glob for whole names (`*` for any text, `?` for any one character,
 /// everything else for itself), or `re:` and a regular expression that matches somewhere in the name.
@@ -50,7 +50,7 @@ impl Pattern {
 }
 
 /// A regular expression of limited size.
-pub(crate) fn compile(text: &str) -> Result<Regex, BadPattern> {
+fn compile(text: &str) -> Result<Regex, BadPattern> {
     let built = RegexBuilder::new(text).size_limit(BYTES).build();
     built.map_err(|source| BadPattern {
         text: text.to_owned(),

@@ -180,7 +180,7 @@ fn at_the_cost_of_each(rows: &[Row]) -> (u64, u64) {
     let both = rows
         .iter()
         .filter_map(|r| Some((r.first.as_ref()?, r.second.as_ref()?)));
-    let times = both.map(|(a, b)| (a.time_ns as f64, a.count as f64 * b.each()));
+    let times = both.map(|(a, b)| (a.times.total.0 as f64, a.count as f64 * b.each()));
     let sums = times.fold((0.0, 0.0), |s, t| (s.0 + t.0, s.1 + t.1));
     (sums.0 as u64, sums.1 as u64)
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, Nanos, PhaseTimes, VarId};
+use dosmos_trace::meta::Times;
 use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Origin, Record};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::efficiency::Efficiency;
 
@@ -13,12 +14,13 @@ use crate::efficiency::Efficiency;
 pub const MOST: usize = 4096;
 
 /// Sums over the accesses to one variable by one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sums {
     /// Accesses.
     pub count: u64,
-    /// Time spent in them, nanoseconds.
-    pub time_ns: u64,
+    /// Time spent in them, and its distribution: `time_ns`, `p50_ns`, `p99_ns`, `max_ns`.
+    #[serde(flatten, serialize_with = "in_figures")]
+    pub times: Times,
     /// Of that, waiting, nanoseconds.
     pub wait_ns: u64,
     /// Of the accesses, local ones.
@@ -33,11 +35,30 @@ pub struct Sums {
     pub in_process: u64,
 }
 
+/// Nanoseconds.
+#[derive(Serialize)]
+struct Figures {
+    time_ns: Nanos,
+    p50_ns: Option<Nanos>,
+    p99_ns: Option<Nanos>,
+    max_ns: Nanos,
+}
+
+fn in_figures<S: Serializer>(times: &Times, serializer: S) -> Result<S::Ok, S::Error> {
+    let figures = Figures {
+        time_ns: times.total,
+        p50_ns: times.quantile(0.5),
+        p99_ns: times.quantile(0.99),
+        max_ns: times.longest,
+    };
+    figures.serialize(serializer)
+}
+
 impl Sums {
     fn count(&mut self, record: &Record) {
         let n = record.accesses();
         self.count += n;
-        self.time_ns += record.spent().0;
+        self.times.count(record.spent(), n);
         self.wait_ns += record.wait.0;
         match record.origin {
             Origin::Local => self.local += n,
@@ -57,7 +78,7 @@ impl Sums {
     }
 
     pub(super) fn each(&self) -> f64 {
-        self.time_ns as f64 / self.count.max(1) as f64
+        self.times.total.0 as f64 / self.count.max(1) as f64
     }
 
     /// The fraction of inter-group ones.
@@ -67,7 +88,7 @@ impl Sums {
 
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
-        self.time_ns += other.time_ns;
+        self.times.add(&other.times);
         self.wait_ns += other.wait_ns;
         self.local += other.local;
         self.intra += other.intra;

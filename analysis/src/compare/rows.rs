@@ -23,7 +23,7 @@ pub struct Row {
 impl Row {
     /// The time in the first run and in the second one, nanoseconds.
     pub fn time_ns(&self) -> (u64, u64) {
-        let time = |s: &Option<Sums>| s.as_ref().map_or(0, |s| s.time_ns);
+        let time = |s: &Option<Sums>| s.as_ref().map_or(0, |s| s.times.total.0);
         (time(&self.first), time(&self.second))
     }
 }
@@ -35,8 +35,8 @@ pub(super) fn rows(first: &Table, second: &Table) -> Vec<Row> {
         .map(|key| Row {
             variable: key.0.clone(),
             op: key.1,
-            first: first.get(key).copied(),
-            second: second.get(key).copied(),
+            first: first.get(key).cloned(),
+            second: second.get(key).cloned(),
         })
         .collect()
 }

@@ -178,7 +178,28 @@ fn only_phases_of_both_runs_are_compared() {
     assert_eq!(reads.first, reads.second);
     // The rest of the longer run is in the totals only.
     let total = diff.totals.iter().find(|r| r.op == Op::Read).unwrap();
-    assert_eq!(total.first.unwrap().count, 9 * 20);
+    assert_eq!(total.first.as_ref().unwrap().count, 9 * 20);
+}
+
+#[test]
+fn the_distribution_of_a_time_is_compared_too() {
+    let like = with_barriers();
+    let steady = program(&like, 4, 10_000);
+    let mut rarely_slow = steady.clone();
+    let reads = rarely_slow.iter_mut().filter(|r| r.op == Op::Read);
+    reads
+        .step_by(40)
+        .for_each(|r| r.duration = Nanos(1_000_000));
+    let diff = compared(&like, &steady, &rarely_slow);
+    let row = diff.totals.iter().find(|r| r.op == Op::Read).unwrap();
+    let figures = |s: &Option<Sums>| {
+        let json = serde_json::to_value(s).unwrap();
+        ["p50_ns", "p99_ns", "max_ns"].map(|key| json[key].as_u64().unwrap())
+    };
+    assert_eq!(figures(&row.first), [10_000; 3]);
+    let [p50, p99, max] = figures(&row.second);
+    assert!((10_000..12_500).contains(&p50), "{p50}");
+    assert_eq!([p99, max], [1_000_000; 2]);
 }
 
 #[test]

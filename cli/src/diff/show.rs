@@ -124,6 +124,7 @@ pub(super) fn accesses(rows: &[Row]) -> Table {
     columns.extend(twice(Column::plain, "count"));
     columns.extend(twice(Column::time, "each"));
     columns.push(Column::named("change", "change_of_each"));
+    columns.extend(twice(Column::time, "p99"));
     columns.extend(twice(Column::time, "together"));
     columns.extend(twice(Column::time, "wait"));
     columns.extend(twice(Column::plain, "inter"));
@@ -146,7 +147,8 @@ fn cells(row: &Row) -> Vec<Cell> {
         (_, None) => Cell::two("gone", ""),
     });
     let mut add = |pair: [Option<Cell>; 2]| cells.extend(pair.map(Cell::from));
-    add(both(|s| Nanos(s.time_ns).into()));
+    add(both(|s| s.times.quantile(0.99).into()));
+    add(both(|s| s.times.total.into()));
     add(both(|s| Nanos(s.wait_ns).into()));
     add(both(|s| s.inter.into()));
     cells

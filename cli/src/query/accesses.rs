@@ -88,10 +88,10 @@ pub(super) async fn history(
             into_run(p.start, zero, 6),
             p.duration.into(),
             p.wait.into(),
-            p.op.name().into(),
+            one_of(p.several.ops, p.op.name()),
             origin.into(),
-            catalog.topology.ap_name(p.ap).into(),
-            object_name(catalog, p.object).into(),
+            one_of(p.several.aps, &catalog.topology.ap_name(p.ap)),
+            one_of(p.several.objects, &object_name(catalog, p.object)),
             p.version.into(),
             p.count.into(),
         ]);
@@ -99,10 +99,19 @@ pub(super) async fn history(
             "start_ns": p.start, "duration_ns": p.duration, "wait_ns": p.wait, "op": p.op, "origin": p.origin,
             "optimized": p.optimized, "in_process": p.in_process, "ap": catalog.topology.ap_name(p.ap),
             "variable": catalog.name_of(p.object.var), "object": p.object.index, "version": p.version, "count": p.count,
+            "several": p.several,
         }));
     }
     let json = json!({ "range": h.range, "matched": h.matched, "points": items });
     Ok(Answer::new(table, json, h.completeness).matching(h.matched))
+}
+
+/// What all accesses of a point have, or that they differ in it.
+fn one_of(several: bool, name: &str) -> Cell {
+    match several {
+        true => "several".into(),
+        false => name.into(),
+    }
 }
 
 /// The columns of when an access began and how long it took and waited.

@@ -1,8 +1,8 @@
 //! Variables, processes, groups and meta-objects with their counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{Nanos, ObjectId, VarId};
+use dosmos_proto::{Nanos, ObjectId, Topology, VarId, Variable};
 use dosmos_trace::meta::{OpCounts, Sketch};
 use dosmos_trace::query::table::{Sums, TableQuery, sums_of};
 use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
@@ -95,12 +95,11 @@ pub(super) async fn variables(
     let all = catalog.process_time();
     for v in shown {
         let t = totals.get(&v.id()).unwrap_or(&none);
-        let mut owners: Vec<String> = v
-            .owners()
-            .iter()
-            .map(|&m| catalog.topology.mp_name(m))
+        let owners: BTreeSet<_> = v.owners().iter().collect();
+        let owners: Vec<String> = owners
+            .into_iter()
+            .map(|&mp| catalog.topology.mp_name(mp))
             .collect();
-        owners.dedup();
         let mean = |sum: Nanos, n: u64| Nanos(sum.0.checked_div(n).unwrap_or(0));
         let (wait, hold) = (
             mean(t.sums.wait, t.sums.counts.acquires),
@@ -113,7 +112,7 @@ pub(super) async fn variables(
             v.spec().layout().to_string().into(),
             v.spec().policy().to_string().into(),
             group.clone().into(),
-            owners.join(" ").into(),
+            Cell::two(catalog.topology.owner_names(v).join(" "), owners.join(" ")),
             its.total.into(),
             share(its.total, all),
             its.quantile(0.5).into(),
@@ -257,6 +256,20 @@ pub(super) async fn processes(
     ))
 }
 
+/// The name of a variable, with the other groups in which it has owners.
+fn with_owners_elsewhere(topology: &Topology, variable: &Variable) -> String {
+    let groups = variable.owners().iter().filter_map(|&mp| topology.mp(mp));
+    let elsewhere = groups.map(|mp| mp.group).filter(|g| *g != variable.group());
+    let elsewhere: BTreeSet<_> = elsewhere.collect();
+    let name = variable.spec().name();
+    if elsewhere.is_empty() {
+        return name.to_owned();
+    }
+    let elsewhere = elsewhere.into_iter().map(|g| topology.group_name(g));
+    let elsewhere: Vec<String> = elsewhere.collect();
+    format!("{name} (owner in {})", elsewhere.join(", "))
+}
+
 pub(super) fn groups(catalog: &Catalog) -> Answer {
     let t = &catalog.topology;
     let mut table = Table::new(&[
@@ -281,19 +294,17 @@ pub(super) fn groups(catalog: &Catalog) -> Answer {
             .filter(|ap| t.mp(ap.memory_process).is_some_and(|m| m.group == id))
             .map(|ap| ap.name.clone())
             .collect();
-        let variables: Vec<String> = catalog
-            .variables
-            .iter()
-            .filter(|v| v.group() == id)
-            .map(|v| v.spec().name().to_owned())
-            .collect();
+        let declared = catalog.variables.iter().filter(|v| v.group() == id);
+        let variables: Vec<&str> = declared.clone().map(|v| v.spec().name()).collect();
+        let shown = declared.map(|v| with_owners_elsewhere(t, v));
+        let shown: Vec<String> = shown.collect();
         let (mps, link) = (here(false), here(true));
         table.row([
-            group.path.to_string(),
-            mps.join(" "),
-            link.join(" "),
-            aps.join(" "),
-            variables.join(" "),
+            Cell::from(group.path.to_string()),
+            mps.join(" ").into(),
+            link.join(" ").into(),
+            aps.join(" ").into(),
+            Cell::two(shown.join(" "), variables.join(" ")),
         ]);
         items.push(json!({
             "path": group.path, "memory_processes": mps, "link_process": link.first(),

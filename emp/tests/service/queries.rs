@@ -47,7 +47,7 @@ async fn variables_are_ranked_paged_and_described() {
     // mp1 of the same group belongs to another event manager, which may hold copies.
     let busy = ("busy", 3.0, true);
     assert_eq!((entry.name.as_str(), entry.key, entry.split), busy);
-    let second = client.rank_variables(rank("^[a-m]", 1)).await.unwrap();
+    let second = client.rank_variables(rank("re:^[a-m]", 1)).await.unwrap();
     let second = second.into_inner();
     assert_eq!((second.known, second.matched, second.more), (3, 2, false));
     assert_eq!(second.entries[0].name, "idle");
@@ -61,7 +61,7 @@ async fn variables_are_ranked_paged_and_described() {
     let total: u64 = records(0..3).iter().map(|r| r.duration.0).sum();
     let costly = ("busy", total as f64, true);
     assert_eq!((most.name.as_str(), most.key, most.split), costly);
-    let refused = client.rank_variables(rank("a(", 0)).await.unwrap_err();
+    let refused = client.rank_variables(rank("re:a(", 0)).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     let ask = wire::DescribeRequest {
         variables: vec![7, 99],

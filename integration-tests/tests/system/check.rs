@@ -61,6 +61,19 @@ fn a_bad_group_is_named_and_its_patch_cures_it() {
     let (code, answer) = check_counts(&lab, &[]);
     assert_eq!(code, 1, "{answer:#}");
     let finding = finding(&answer, "bad-group");
+    // Wherever owners are shown, they are in the same place.
+    let shown = |question| said(&lab.dosmos(&["query", question, "--run-dir", "run"]));
+    let groups = shown("groups");
+    assert!(groups.contains("table/north (owner in /south)"), "{groups}");
+    let variables = shown("variables");
+    let north = variables
+        .lines()
+        .find(|l| l.starts_with("table/north"))
+        .unwrap();
+    assert!(
+        north.contains("/north") && north.contains("(in /south)"),
+        "{variables}"
+    );
     let patch = finding["patch"].as_str().unwrap();
     // Only tables to add: the cluster file with them is a cluster file.
     let added: Option<String> = patch

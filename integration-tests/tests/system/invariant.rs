@@ -247,7 +247,21 @@ fn questions_about_a_run_are_checked_against_it() {
     fails(&["histogram", "--from", "soon"], "\"soon\" is not a time");
     fails(&["histogram", "--buckets", "0"], "0 buckets");
     fails(&["history", "--limit", "0"], "0 points");
-    // And every question that makes sense has an answer in every format.
+    // A point that stands for several processes names none of them.
+    let output = lab.dosmos(&[
+        "query",
+        "history",
+        "--run-dir",
+        "run",
+        "--limit",
+        "1",
+        "--format",
+        "csv",
+    ]);
+    let point = said(&output);
+    let point: Vec<&str> = point.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!([point[3], point[5], point[6]], ["several"; 3], "{point:?}");
+    // Every question that makes sense has an answer in every format.
     for question in [
         "variables",
         "processes",

@@ -208,6 +208,8 @@ fn diff_in_every_format_and_what_is_no_run() {
             said(&output)
         );
     }
+    let row = &diff["matched"][0]["first"];
+    assert!(row["p99_ns"].as_u64() <= row["max_ns"].as_u64() && row["max_ns"].as_u64() > Some(0));
     // Only what both did is concluded upon.
     assert_eq!(&diff["conclusion"]["phases"], first);
     let verdict = diff["conclusion"]["verdict"].as_str().unwrap();

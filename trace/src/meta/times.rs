@@ -19,7 +19,7 @@ pub struct Times {
 
 impl Times {
     /// `n` accesses that together took `total`: of more than one only the mean is known.
-    fn count(&mut self, total: Nanos, n: u64) {
+    pub fn count(&mut self, total: Nanos, n: u64) {
         let each = Nanos(total.0 / n.max(1));
         self.total += total;
         self.longest = self.longest.max(each);

@@ -1,7 +1,7 @@
 //! The table of variables: one row per variable, summed over its objects. Only the page that is seen
 //! is here.
 
-use dosmos_proto::{MpId, Nanos, Topology, VarId, Variable};
+use dosmos_proto::{Nanos, Topology, VarId, Variable};
 use dosmos_trace::meta::{Access, OperationTimes};
 use dosmos_trace::query::table::{Table, VariableFigures};
 
@@ -76,7 +76,7 @@ fn row(topology: &Topology, position: usize, figures: &VariableFigures) -> Varia
         layout: layout(variable),
         policy: variable.spec().policy().to_string(),
         group: topology.group_name(variable.group()),
-        owners: owners(topology, variable),
+        owners: topology.owner_names(variable).join(" "),
         objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),
         reads_main: sums.counts.reads,
@@ -106,12 +106,4 @@ fn layout(variable: &Variable) -> String {
         (1, columns) => format!("{}{shape}, {columns} parts", l.element()),
         (rows, columns) => format!("{}{shape}, {rows}×{columns} blocks", l.element()),
     }
-}
-
-fn owners(topology: &Topology, variable: &Variable) -> String {
-    let mut owners: Vec<MpId> = variable.owners().to_vec();
-    owners.sort_unstable();
-    owners.dedup();
-    let names: Vec<String> = owners.iter().map(|mp| topology.mp_name(*mp)).collect();
-    names.join(" ")
 }

@@ -191,7 +191,7 @@ impl Share {
 /// The part of the order of `variables` that is asked for, by the figures in `sums`.
 ///
 /// # Errors
-/// If the pattern is not a regular expression.
+/// If the pattern makes no sense.
 pub fn rank_over<'a>(
     variables: impl Iterator<Item = &'a Variable>,
     sums: &HashMap<VarId, Sums>,
@@ -199,18 +199,17 @@ pub fn rank_over<'a>(
     query: &RankQuery,
 ) -> Result<Ranking, QueryError> {
     let pattern = query.pattern.as_ref();
-    let regex = pattern.map(NamePattern::compile).transpose();
-    let regex = regex.map_err(|e| QueryError::BadQuery(e.to_string()))?;
-    let negate = pattern.is_some_and(|p| p.negate);
+    let passes = pattern.map(NamePattern::compile).transpose();
+    let passes = passes.map_err(|e| QueryError::BadQuery(e.to_string()))?;
     let mut ranking = Ranking::default();
     let mut rows: Vec<(f64, &Variable, bool)> = Vec::new();
     let nothing = Sums::default();
     for variable in variables {
         let counted = share.counts(variable);
         ranking.known += u64::from(counted);
-        if regex
+        if !passes
             .as_ref()
-            .is_some_and(|r| r.is_match(variable.spec().name()) == negate)
+            .is_none_or(|passes| passes(variable.spec().name()))
         {
             continue;
         }
@@ -280,7 +279,7 @@ pub fn sums_of(metas: &MetaObjects) -> HashMap<VarId, Sums> {
 /// [`rank_over`] of what a source answered.
 ///
 /// # Errors
-/// If the pattern is not a regular expression.
+/// If the pattern makes no sense.
 pub fn rank(
     catalog: &Catalog,
     metas: &MetaObjects,

@@ -3,11 +3,9 @@
 use std::cmp::Ordering;
 
 use dosmos_proto::VarId;
-use regex_lite::Regex;
-
 use serde::{Deserialize, Serialize};
 
-use crate::pattern;
+use crate::pattern::Pattern;
 use crate::query::{BadPattern, UnknownColumn};
 
 /// What the table is sorted by. Names ascend, figures descend; reversed, the other way round.
@@ -98,10 +96,11 @@ impl std::str::FromStr for SortKey {
     }
 }
 
-/// Which names: those that a regular expression matches somewhere, or those that it does not.
+/// Which names a filter lets through. The patterns are those of [`Pattern`], but one without `*`, `?` and `re:` is looked for
+/// anywhere in the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
-    /// The regular expression (syntax of the crate `regex`).
+    /// The pattern.
     pub text: String,
     /// Names that it does not match.
     pub negate: bool,
@@ -111,7 +110,7 @@ impl NamePattern {
     /// As a user types it: `!` in front negates. Empty: none.
     ///
     /// # Errors
-    /// If it is not a regular expression; says why.
+    /// If what follows `re:` is not a regular expression; says why.
     pub fn parse(typed: &str) -> Result<Option<Self>, BadPattern> {
         let negate = typed.starts_with('!');
         let text = typed.strip_prefix('!').unwrap_or(typed);
@@ -122,7 +121,7 @@ impl NamePattern {
             text: text.to_owned(),
             negate,
         };
-        pattern.compile()?;
+        Pattern::parse(text)?;
         Ok(Some(pattern))
     }
 
@@ -131,23 +130,31 @@ impl NamePattern {
         format!("{}{}", if self.negate { "!" } else { "" }, self.text)
     }
 
-    /// Whether it lets a name through. One that is not a regular expression lets nothing through.
+    /// Whether it lets a name through. One that makes no sense lets nothing through.
     pub fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
-        let regex = self.compile().ok();
-        let negate = self.negate;
-        move |name| regex.as_ref().is_some_and(|r| r.is_match(name) != negate)
+        let compiled = self.compile().ok();
+        move |name| compiled.as_ref().is_some_and(|passes| passes(name))
     }
 
     /// The names that are exactly this.
     pub fn exactly(name: &str) -> Self {
         Self {
-            text: format!("^{}$", regex_lite::escape(name)),
+            text: format!("re:^{}$", regex_lite::escape(name)),
             negate: false,
         }
     }
 
-    pub(super) fn compile(&self) -> Result<Regex, BadPattern> {
-        pattern::compile(&self.text)
+    /// Whether a name is let through.
+    pub(super) fn compile(&self) -> Result<impl Fn(&str) -> bool + use<>, BadPattern> {
+        let pattern = Pattern::parse(&self.text)?;
+        let negate = self.negate;
+        Ok(move |name: &str| {
+            let matches = match &pattern {
+                Pattern::Glob(part) if !pattern.is_general() => name.contains(part.as_str()),
+                pattern => pattern.matches(name),
+            };
+            matches != negate
+        })
     }
 }
 
@@ -179,8 +186,28 @@ mod tests {
         assert_eq!(pattern.typed(), "!^grid");
         assert_eq!(NamePattern::parse("").unwrap(), None);
         assert_eq!(NamePattern::parse("!").unwrap(), None);
-        let error = NamePattern::parse("a(").unwrap_err();
+        let error = NamePattern::parse("re:a(").unwrap_err();
         assert!(error.to_string().contains("a("), "{error}");
+    }
+
+    #[test]
+    fn filters_are_patterns_that_words_are_looked_for_with() {
+        let names = ["grid", "old/grid[1]", "force"];
+        for (typed, through) in [
+            ("grid", vec!["grid", "old/grid[1]"]),
+            ("grid*", vec!["grid"]),
+            ("*grid*", vec!["grid", "old/grid[1]"]),
+            ("!*d", vec!["old/grid[1]", "force"]),
+            ("[1]", vec!["old/grid[1]"]),
+            ("re:^g|f", vec!["grid", "force"]),
+            ("^g", vec![]),
+        ] {
+            let passes = NamePattern::parse(typed).unwrap().unwrap().matcher();
+            let those: Vec<&str> = names.into_iter().filter(|n| passes(n)).collect();
+            assert_eq!(those, through, "{typed}");
+        }
+        let exactly = NamePattern::exactly("grid").matcher();
+        assert_eq!(names.map(exactly), [true, false, false]);
     }
 
     #[test]
