@@ -1,7 +1,7 @@
 //! The processes of a cluster and the tree of groups they belong to. Built once from the cluster
 //! file; the same in every process, so that a number means the same everywhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -258,17 +258,25 @@ impl Topology {
         self.ap(id)
             .map_or_else(|| id.to_string(), |p| p.name.clone())
     }
-    /// The memory processes that own objects of `variable`, for people: each once, with its group where that is not the
-    /// variable's.
-    pub fn owner_names(&self, variable: &Variable) -> Vec<String> {
-        let owners: BTreeSet<MpId> = variable.owners().iter().copied().collect();
-        let named = owners.into_iter().map(|id| match self.mp(id) {
-            Some(mp) if mp.group != variable.group() => {
-                format!("{} (in {})", mp.name, self.group_name(mp.group))
+    /// The memory processes that own objects of `variable`, for people: each once; those in other groups than the variable's
+    /// behind their group, as in `mp0 mp1, in /south: mp2 mp3`.
+    pub fn owners_of(&self, variable: &Variable) -> String {
+        let mut by_group: BTreeMap<_, BTreeSet<MpId>> = BTreeMap::new();
+        for &owner in variable.owners() {
+            let group = self.mp(owner).map_or(variable.group(), |mp| mp.group);
+            let elsewhere = (group != variable.group()).then_some(group);
+            by_group.entry(elsewhere).or_default().insert(owner);
+        }
+        let parts = by_group.into_iter().map(|(elsewhere, owners)| {
+            let names: Vec<String> = owners.into_iter().map(|id| self.mp_name(id)).collect();
+            let names = names.join(" ");
+            match elsewhere {
+                Some(group) => format!("in {}: {names}", self.group_name(group)),
+                None => names,
             }
-            _ => self.mp_name(id),
         });
-        named.collect()
+        let parts: Vec<String> = parts.collect();
+        parts.join(", ")
     }
     /// Path of a group, or its number if there is none.
     pub fn group_name(&self, id: GroupId) -> String {
@@ -489,9 +497,14 @@ mod tests {
         let topology = two_groups().build().unwrap();
         let spec =
             VariableSpec::new("t", Layout::new(ElementType::F64, (1, 8), (1, 2)).unwrap()).unwrap();
-        let owners = vec![MpId(1), MpId(0), MpId(1)];
-        let variable = Variable::new(VarId(1), spec, owners, GroupId(0)).unwrap();
-        assert_eq!(topology.owner_names(&variable), ["mp0", "mp1 (in /south)"]);
+        let owned_by = |owners: &[u32]| {
+            let owners = owners.iter().map(|&mp| MpId(mp)).collect();
+            let variable = Variable::new(VarId(1), spec.clone(), owners, GroupId(0)).unwrap();
+            topology.owners_of(&variable)
+        };
+        assert_eq!(owned_by(&[0]), "mp0");
+        assert_eq!(owned_by(&[1, 0, 1]), "mp0, in /south: mp1");
+        assert_eq!(owned_by(&[1]), "in /south: mp1");
     }
 
     /// The value is that of the specified algorithm: a change of it is a change of the protocol.

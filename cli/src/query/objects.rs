@@ -112,7 +112,7 @@ pub(super) async fn variables(
             v.spec().layout().to_string().into(),
             v.spec().policy().to_string().into(),
             group.clone().into(),
-            Cell::two(catalog.topology.owner_names(v).join(" "), owners.join(" ")),
+            Cell::two(catalog.topology.owners_of(v), owners.join(" ")),
             its.total.into(),
             share(its.total, all),
             its.quantile(0.5).into(),

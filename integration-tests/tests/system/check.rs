@@ -71,7 +71,7 @@ fn a_bad_group_is_named_and_its_patch_cures_it() {
         .find(|l| l.starts_with("table/north"))
         .unwrap();
     assert!(
-        north.contains("/north") && north.contains("(in /south)"),
+        north.contains("/north") && north.contains("in /south: "),
         "{variables}"
     );
     let patch = finding["patch"].as_str().unwrap();

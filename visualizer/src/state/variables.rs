@@ -76,7 +76,7 @@ fn row(topology: &Topology, position: usize, figures: &VariableFigures) -> Varia
         layout: layout(variable),
         policy: variable.spec().policy().to_string(),
         group: topology.group_name(variable.group()),
-        owners: topology.owner_names(variable).join(" "),
+        owners: topology.owners_of(variable),
         objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),
         reads_main: sums.counts.reads,

@@ -105,7 +105,7 @@ fn typed(prompt: &Prompt, theme: Theme, width: usize) -> Line<'static> {
     } else {
         let hint = match prompt.asked() {
             Asked::Filter => {
-                "  part of a name, * and ?, or re:REGEX; ! in front: all others · Enter: keep"
+                "  part of a name, * or ?, re:REGEX; !: names without it · Enter: keep"
             }
             Asked::Command => hint(prompt.text()),
         };
