@@ -173,6 +173,21 @@ fn variables_are_ranked_by_any_metric_and_cut_to_as_many_as_asked() {
 }
 
 #[test]
+fn what_an_imported_run_lacks_is_said_with_the_reason() {
+    let home = imported();
+    for question in ["breakdown", "efficiency"] {
+        let output = dosmos(home.path(), &["query", question, "--store", "s"]);
+        assert!(output.status.success(), "{question}: {}", said(&output));
+        let why = "no execution-time breakdown: the processes did not say where their time went \
+                   (recording was off, or the run was imported, and JSONL has no breakdown)";
+        assert!(said(&output).contains(why), "{question}: {}", said(&output));
+    }
+    let output = dosmos(home.path(), &["check", "--store", "s"]);
+    let text = said(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("efficiency unknown: "), "{text}");
+}
+
+#[test]
 fn damage_is_found_counted_and_carried_into_every_answer() {
     let home = imported();
     damage(home.path());

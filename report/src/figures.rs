@@ -148,7 +148,7 @@ pub(super) fn table(asked: &Asked<'_>) -> Block {
             text::time_or_dash(times.quantile(0.5)).into(),
             text::time_or_dash(times.quantile(0.99)).into(),
             text::time(times.longest).into(),
-            text::count(row.counts.reads + row.reads_on_copies).into(),
+            text::count(row.reads()).into(),
             text::count(row.reads_on_copies).into(),
             text::count(row.counts.writes).into(),
             text::count(row.counts.acquires).into(),

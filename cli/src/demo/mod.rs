@@ -247,7 +247,7 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         let total = &totals[&v.id()];
         let (intra, inter) = (&total.by_origin.intra, &total.by_origin.inter);
         let numbers = [
-            total.reads(),
+            total.sums.reads(),
             total.sums.reads_on_copies,
             intra.reads,
             inter.reads,

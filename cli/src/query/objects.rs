@@ -23,13 +23,6 @@ pub(crate) struct VariableTotals {
     wait_sketch: Sketch,
 }
 
-impl VariableTotals {
-    /// All reads, cached ones included.
-    pub(crate) fn reads(&self) -> u64 {
-        self.sums.counts.reads + self.sums.reads_on_copies
-    }
-}
-
 /// Totals by variable, from all meta-objects.
 pub(crate) async fn totals(
     source: &dyn TraceSource,
@@ -119,7 +112,7 @@ pub(super) async fn variables(
             its.quantile(0.99).into(),
             its.longest.into(),
             t.sums.copies.into(),
-            t.reads().into(),
+            t.sums.reads().into(),
             t.sums.reads_on_copies.into(),
             t.sums.counts.writes.into(),
             t.sums.counts.acquires.into(),
@@ -131,7 +124,7 @@ pub(super) async fn variables(
             "id": v.id(), "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
             "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
             "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.sums.copies,
-            "reads": t.reads(), "reads_on_copies": t.sums.reads_on_copies, "writes": t.sums.counts.writes,
+            "reads": t.sums.reads(), "reads_on_copies": t.sums.reads_on_copies, "writes": t.sums.counts.writes,
             "acquires": t.sums.counts.acquires, "releases": t.sums.counts.releases, "delayed": t.sums.delayed,
             "main_copy_by_origin": by_origin(&t.by_origin),
             "wait_ns": t.sums.wait.0, "wait_p99_ns": t.wait_sketch.quantile(0.99).map(|n| n.0),
@@ -357,7 +350,7 @@ pub(super) async fn meta(
             t.mp_name(p.owner).into(),
             t.group_name(p.group).into(),
             (p.copies_at.len() as u64).into(),
-            p.counts.reads.into(),
+            (p.counts.reads + p.reads_on_copies).into(),
             p.reads_on_copies.into(),
             p.counts.writes.into(),
             p.counts.acquires.into(),
@@ -377,7 +370,7 @@ pub(super) async fn meta(
             t.mp_name(s.copy_at).into(),
             group.into(),
             Cell::none(),
-            Cell::none(),
+            s.reads.into(),
             s.reads.into(),
         ];
         row.resize(12, Cell::none());

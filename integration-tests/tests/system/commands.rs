@@ -1,5 +1,6 @@
 //! The commands that look at a run, as scripts and shells use them.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use dosmos_integration_tests::{Lab, in_groups, said};
@@ -28,6 +29,54 @@ fn printed(lab: &Lab, args: &[&str]) -> String {
     let output = lab.dosmos(&[args, &["--run-dir", "runs/sor"]].concat());
     assert!(output.status.success(), "{args:?}: {}", said(&output));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// The columns `names` of a table in CSV, by the name in the first column.
+fn figures(text: &str, names: [&str; 2]) -> BTreeMap<String, [u64; 2]> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = names.map(|name| header.iter().position(|h| *h == name).unwrap());
+    let mut sums: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        let name = cells[0].split('[').next().unwrap();
+        let sum = sums.entry(name.to_owned()).or_default();
+        for (sum, at) in sum.iter_mut().zip(at) {
+            *sum += cells[at].parse().unwrap_or(0);
+        }
+    }
+    sums
+}
+
+#[test]
+fn reads_are_all_reads_and_cached_ones_are_among_them_in_every_table() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    lab.cluster(&in_groups(1, 2));
+    lab.must_up(&["latency", "--ops", "20", "--warm-up", "0", "--at", "remote"]);
+    let run = |args: &[&str]| {
+        let output = lab.dosmos(&[args, &["--run-dir", "run"]].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let of = |question| {
+        let text = run(&["query", question, "--format", "csv"]);
+        figures(&text, ["reads", "cached"])["latency.remote"]
+    };
+    let [reads, cached] = of("variables");
+    assert_eq!([reads, cached], of("meta"));
+    // Twenty from the owner, each after a write, and twenty of a copy.
+    assert!(cached >= 19 && reads == cached + 20, "{cached} of {reads}");
+    let histogram = run(&[
+        "query",
+        "histogram",
+        "--var",
+        "latency.remote",
+        "--op",
+        "read",
+    ]);
+    let total = histogram.lines().find(|l| l.starts_with("all ")).unwrap();
+    let counts = total.split_whitespace().skip(1);
+    let counts: Vec<u64> = counts.map(|n| n.parse().unwrap()).collect();
+    assert_eq!(counts[..3].iter().sum::<u64>(), reads, "{histogram}");
 }
 
 #[test]

@@ -26,9 +26,9 @@ pub struct VariableRow {
     pub objects: u64,
     /// Copies there are now.
     pub copies: u64,
-    /// Reads on the main copies.
-    pub reads_main: u64,
-    /// Reads on other copies.
+    /// All reads.
+    pub reads: u64,
+    /// Those of them served from other copies than the main one.
     pub reads_copies: u64,
     /// Writes.
     pub writes: u64,
@@ -79,7 +79,7 @@ fn row(topology: &Topology, position: usize, figures: &VariableFigures) -> Varia
         owners: topology.owners_of(variable),
         objects: u64::from(variable.spec().layout().objects()),
         copies: sums.copies_now(),
-        reads_main: sums.counts.reads,
+        reads: sums.reads(),
         reads_copies: sums.reads_on_copies,
         writes: sums.counts.writes,
         acquires: sums.counts.acquires,

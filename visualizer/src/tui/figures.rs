@@ -86,7 +86,7 @@ fn variables(table: &mut Table, state: &State) {
         let counts = [
             v.objects,
             v.copies,
-            v.reads_main,
+            v.reads,
             v.reads_copies,
             v.writes,
             v.acquires,

@@ -67,8 +67,8 @@ static FIELDS: [Field; VARIABLE_COLUMNS] = [
     figure("SHARE", 6, None, |r, all| {
         text::percent(r.times.total().0, all.0)
     }),
-    figure("READS", 6, Some(SortKey::ReadsMain), |r, _| {
-        text::count(r.reads_main)
+    figure("READS", 6, Some(SortKey::Reads), |r, _| {
+        text::count(r.reads)
     }),
     figure("CACHED", 6, Some(SortKey::ReadsCopies), |r, _| {
         text::count(r.reads_copies)

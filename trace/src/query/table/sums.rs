@@ -97,6 +97,11 @@ impl Sums {
         self.wait.0.checked_div(self.counts.acquires).map(Nanos)
     }
 
+    /// All reads, cached ones included.
+    pub fn reads(&self) -> u64 {
+        self.counts.reads + self.reads_on_copies
+    }
+
     /// Mean time from grant to release.
     pub fn mean_hold(&self) -> Option<Nanos> {
         self.hold.0.checked_div(self.counts.releases).map(Nanos)
@@ -111,7 +116,7 @@ impl Sums {
             SortKey::Time => self.times.total().0 as f64,
             SortKey::Objects => f64::from(objects),
             SortKey::Copies => self.copies_now() as f64,
-            SortKey::ReadsMain => self.counts.reads as f64,
+            SortKey::Reads => self.reads() as f64,
             SortKey::ReadsCopies => self.reads_on_copies as f64,
             SortKey::Writes => self.counts.writes as f64,
             SortKey::Acquires => self.counts.acquires as f64,
