@@ -5,13 +5,16 @@
 mod support;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent};
+use dosmos_client::Run;
+use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
-use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};
+use dosmos_visualizer::state::{Action, Found, Palette, Screen, State, Update};
+use dosmos_visualizer::tui::answer_once;
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -306,6 +309,71 @@ fn incomplete_paused_and_finished() {
     let mut state = after(&source, SMALL, &[Action::Down, Action::Down, Action::Pause]);
     state.finish("run finished");
     insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+/// A live run with findings of all levels in it, far more than fits into the title.
+fn much_to_say(width: u16) -> State {
+    let mut source = support::live(Nanos(590_000_000));
+    source.catalog.completeness.dropped = 7;
+    let mut topology = TopologyBuilder::from(source.catalog.topology.clone());
+    topology.name = "water".into();
+    source.catalog.topology = topology.build().unwrap();
+    let mut state = after(&source, (width, 24), &[]);
+    state.data.catalog.records = 123_456_789;
+    state.title = "dosmos-run/20261123-101010".into();
+    let request = state.request();
+    let crowded = Arc::new(support::crowded_lock());
+    let found = futures::executor::block_on(answer_once(Run::of(crowded, ""), request)).1;
+    let mut found = Found {
+        scope: None,
+        ..found
+    };
+    let part = found.result.as_mut().unwrap();
+    let severities = [0.5, 0.1, 0.01].into_iter().cycle();
+    let first = part.analysis.findings[0].clone();
+    part.analysis.findings = vec![first; 36];
+    for (finding, severity) in part.analysis.findings.iter_mut().zip(severities) {
+        finding.severity = severity;
+    }
+    state.take_found(found);
+    state
+}
+
+#[test]
+fn the_title_keeps_the_name_of_the_run_in_every_state() {
+    let title = |state: &State| picture(state, COLOUR).lines().next().unwrap().to_owned();
+    for width in [60, 80, 100] {
+        for (paused, finished, live) in [
+            (false, false, true),
+            (false, true, true),
+            (false, false, false),
+            (true, false, true),
+            (true, true, true),
+            (true, true, false),
+        ] {
+            let mut state = much_to_say(width);
+            state.paused = paused;
+            state.data.catalog.live = live;
+            if finished {
+                state.finish("run finished");
+            }
+            let shown = title(&state);
+            assert!(shown.contains("water"), "{shown}");
+            assert!(shown.contains("12 high"), "{shown}");
+            assert!(shown.contains("INCOMPLETE"), "{shown}");
+            assert_eq!(shown.contains("PAUSED"), paused, "{shown}");
+            assert_eq!(shown.contains("finished"), finished, "{shown}");
+            if width >= 80 {
+                assert!(shown.contains("water · dosmos-"), "{shown}");
+            }
+        }
+    }
+    let mut state = much_to_say(80);
+    state.paused = true;
+    state.finish("run finished");
+    insta::assert_snapshot!("title_cut", title(&state));
+    let state = much_to_say(200);
+    insta::assert_snapshot!("title_whole", title(&state));
 }
 
 #[test]

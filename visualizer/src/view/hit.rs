@@ -6,7 +6,7 @@ use dosmos_proto::Nanos;
 use ratatui::layout::Rect;
 
 use super::areas::body_of;
-use super::{findings, groups, header, health, histogram, history, overview, variables};
+use super::{findings, groups, header, health, histogram, history, overview, title, variables};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 
@@ -16,7 +16,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     if y == header::TABS {
         return header::tab_at(area.width, state.navigation.screen(), x).map(Hit::Screen);
     }
-    if y == 0 && header::badge_at(state, area.width, x) {
+    if y == 0 && title::badge_at(state, area.width, x) {
         return Some(Hit::Screen(Screen::Findings));
     }
     let body = body_of(state, area)?;

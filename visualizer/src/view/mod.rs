@@ -22,6 +22,7 @@ mod overview;
 mod stacked;
 mod table;
 mod theme;
+mod title;
 mod variables;
 
 use ratatui::Frame;
