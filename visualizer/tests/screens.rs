@@ -7,6 +7,7 @@ mod support;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use dosmos_analysis::GainFrom;
 use dosmos_client::Run;
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
@@ -14,7 +15,7 @@ use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
 use dosmos_visualizer::state::{Action, Found, Palette, Screen, State, Update};
-use dosmos_visualizer::tui::answer_once;
+use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -203,6 +204,33 @@ fn findings() {
     insta::assert_snapshot!(picture(&state, COLOUR));
     let state = findings_in((160, 50), Screen::Findings);
     insta::assert_snapshot!("findings_wide", picture(&state, COLOUR));
+}
+
+#[test]
+fn a_gain_that_is_an_estimate_is_marked_and_says_where_it_comes_from() {
+    let shown = |from: Option<GainFrom>, gain: Option<f64>| {
+        let source = support::crowded_lock();
+        let mut state = after(&source, SMALL, &[Action::Show(Screen::Findings)]);
+        let (request, run) = (state.request(), Run::of(Arc::new(source), ""));
+        let mut found = futures::executor::block_on(answer_once(run, request)).1;
+        let finding = &mut found.result.as_mut().unwrap().analysis.findings[0];
+        (finding.predicted_gain, finding.gain_from) = (gain, from);
+        state.take_found(found);
+        let words = picture(&state, COLOUR).replace("\n ", " ");
+        (words, csv(&state))
+    };
+    let (costs, table) = shown(Some(GainFrom::Costs), Some(0.49));
+    assert!(costs.contains(" ~49% "), "{costs}");
+    let said = "gain: about 49 % of the run time, estimated from the costs of accesses in this part of the run";
+    assert!(costs.contains(said), "{costs}");
+    assert!(table.contains(",0.4900,costs,"), "{table}");
+    let (model, table) = shown(Some(GainFrom::Model), Some(0.49));
+    assert!(model.contains(" 49% ") && !model.contains('~'), "{model}");
+    let said = "gain: 49 % of the run time, predicted by the model of the run";
+    assert!(model.contains(said), "{model}");
+    assert!(table.contains(",0.4900,model,"), "{table}");
+    let (none, _) = shown(None, None);
+    assert!(!none.contains("gain:"), "{none}");
 }
 
 #[test]

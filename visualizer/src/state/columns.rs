@@ -88,7 +88,10 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "LOST, TIME",
                 "share of all processes' time that was lost; the same as time",
             ),
-            ("GAIN", "projected saving of the run time"),
+            (
+                "GAIN",
+                "projected saving of the run time; ~: an estimate from the costs of accesses",
+            ),
             (
                 "KIND, TARGET, WHO",
                 "what is wrong, with what, whose accesses",

@@ -1,5 +1,6 @@
 //! The numbers on the screen as a table.
 
+use dosmos_analysis::GainFrom;
 use dosmos_client::text;
 
 use crate::state::health::Row as HealthRow;
@@ -157,6 +158,7 @@ fn findings(table: &mut Table, state: &State) {
         "target",
         "severity",
         "projected_gain",
+        "gain_from",
         "completeness",
         "processes",
         "groups",
@@ -173,11 +175,17 @@ fn findings(table: &mut Table, state: &State) {
         let gain = f
             .predicted_gain
             .map_or_else(String::new, |g| format!("{g:.4}"));
+        let from = match f.gain_from {
+            None => "",
+            Some(GainFrom::Model) => "model",
+            Some(GainFrom::Costs) => "costs",
+        };
         table.row([
             f.kind.to_string(),
             f.target(),
             format!("{:.4}", f.severity),
             gain,
+            from.to_owned(),
             format!("{:.4}", f.completeness),
             f.aps.join(" "),
             f.groups.join(" "),
