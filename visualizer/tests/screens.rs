@@ -13,7 +13,7 @@ use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
-use dosmos_visualizer::state::tree::Node;
+use dosmos_visualizer::state::tree::{Count, Node};
 use dosmos_visualizer::state::{Action, Found, Palette, Screen, State, Update};
 use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
@@ -83,6 +83,54 @@ fn overview_of_a_finished_run() {
         &[Action::Down, Action::Enter, Action::Bottom],
     );
     insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+#[test]
+fn what_stores_do_not_tell_of_a_process_is_a_dash_and_no_zero() {
+    let row = |state: &State, name: &str| {
+        let mut rows = state.tree.rows().iter();
+        rows.find(|row| row.label == name).unwrap().figures.clone()
+    };
+    let mut source = support::finished();
+    source.catalog.completeness.dropped = 5;
+    let state = after(&source, SMALL, &[]);
+    for name in ["lp.north", "mp0", "/ocean"] {
+        assert_eq!(row(&state, name).dropped, Count::Unknown, "{name}");
+    }
+    assert_eq!(row(&state, "lp.north").accesses, Count::Unknown);
+    assert_eq!(row(&state, "/ocean").accesses, Count::Exactly(3_360));
+    let screen = picture(&state, COLOUR);
+    let link = screen.lines().find(|l| l.contains("lp.north")).unwrap();
+    assert_eq!(
+        (link.matches('–').count(), link.contains('0')),
+        (2, false),
+        "{link}"
+    );
+    let link = csv(&state);
+    let link = link.lines().find(|l| l.starts_with("lp.north")).unwrap();
+    assert_eq!(link, "lp.north,2,,,,,,");
+
+    source.catalog.completeness.dropped = 0;
+    let state = after(&source, SMALL, &[]);
+    assert_eq!(
+        row(&state, "mp0").dropped,
+        Count::Exactly(0),
+        "nobody dropped any"
+    );
+    let mut state = after(&source, SMALL, &[]);
+    let mut counted = state.data.by_ap.clone();
+    counted.remove(&ApId(3));
+    state.data.take_aps(counted);
+    state.handle(Action::Show(Screen::Variables));
+    state.handle(Action::Show(Screen::Overview));
+    for name in ["ap3", "mp3"] {
+        assert_eq!(row(&state, name).accesses, Count::Unknown, "{name}");
+    }
+    for (name, known) in [("/south", 900), ("/ocean", 2_580)] {
+        assert_eq!(row(&state, name).accesses, Count::AtLeast(known), "{name}");
+    }
+    assert!(picture(&state, COLOUR).contains(" ≥2,580 "));
+    assert_eq!(row(&state, "/north").accesses, Count::Exactly(1_680));
 }
 
 /// Of two phases, a short one of computing and a long one at the barrier.

@@ -19,7 +19,10 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "accesses per second: recently; over a finished run",
             ),
             ("LOCAL INTRA INTER", "shares of the accesses by origin"),
-            ("DROPPED", "records dropped because the buffer was full"),
+            (
+                "DROPPED",
+                "records dropped because the buffer was full; – is not known, ≥ a part of it is not",
+            ),
             (
                 "BUSY FAULT LOCK BARR",
                 "shares of the time: computing, other processes' memory, locks, barriers",

@@ -44,11 +44,12 @@ fn overview(table: &mut Table, state: &State) {
     ]);
     for row in state.tree.rows().iter() {
         let f = &row.figures;
-        let origins = f.origins.unwrap_or_default().map(|n| n.to_string());
-        let [local, intra, inter] = origins;
+        // Empty where not all of it is known.
+        let told = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
+        let [local, intra, inter] = [0, 1, 2].map(|at| told(f.origins.map(|o| o[at])));
         let rate = f.rate.map_or_else(String::new, |r| format!("{r:.1}"));
-        let (depth, accesses) = (row.depth.to_string(), f.accesses.to_string());
-        let lost = f.dropped.to_string();
+        let (depth, accesses) = (row.depth.to_string(), told(f.accesses.exactly()));
+        let lost = told(f.dropped.exactly());
         table.row([
             row.label.clone(),
             depth,

@@ -14,7 +14,7 @@ use super::stacked;
 use super::table::{self, Column};
 use super::theme::Theme;
 use crate::state::pace::Paced;
-use crate::state::tree::{Node, Row};
+use crate::state::tree::{Count, Node, Row};
 use crate::state::{Screen, State};
 use dosmos_analysis::{Efficiency, Thresholds};
 use dosmos_client::text;
@@ -150,7 +150,7 @@ fn tree_line(
     let process = !matches!(row.node, Node::Ap(_));
     let mut cells = vec![
         (name, name_style),
-        (text::count(figures.accesses), Style::new()),
+        (count(figures.accesses), Style::new()),
         (
             if row.link {
                 String::new()
@@ -167,14 +167,16 @@ fn tree_line(
             let all = o.iter().sum();
             text::percent(o[origin as usize - 1], all)
         });
-        cells.push((share.unwrap_or_default(), theme.origin(origin)));
+        let unknown = if row.link { "" } else { "–" };
+        let share = share.unwrap_or_else(|| unknown.to_owned());
+        cells.push((share, theme.origin(origin)));
     }
     let lost = if process {
-        text::count(figures.dropped)
+        count(figures.dropped)
     } else {
         String::new()
     };
-    let lost_style = if figures.dropped > 0 {
+    let lost_style = if figures.dropped.known().is_some_and(|n| n > 0) {
         theme.bad()
     } else {
         theme.faint()
@@ -198,6 +200,15 @@ fn tree_line(
         );
     }
     line
+}
+
+/// `–` if it is unknown.
+fn count(n: Count) -> String {
+    match n {
+        Count::Unknown => "–".to_owned(),
+        Count::AtLeast(n) => format!("≥{}", text::count(n)),
+        Count::Exactly(n) => text::count(n),
+    }
 }
 
 /// The share of its time that a process spent on some components; `–` if unknown.
@@ -327,6 +338,9 @@ fn about(state: &State, row: &Row) -> String {
             format!("{}: {details}", row.label)
         }
         Node::Ap(ap) => {
+            if !state.data.knows_ap(ap) {
+                return format!("{}: accesses unknown · Enter: history", row.label);
+            }
             let its = state.data.by_ap.get(&ap).copied().unwrap_or_default();
             format!(
                 "{}: {} reads, {} writes, {} acquires · Enter: history",
