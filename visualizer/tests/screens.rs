@@ -169,6 +169,92 @@ fn where_the_time_of_a_process_went() {
     assert!(screen.contains(longest), "{screen}");
 }
 
+/// Three phases of four processes: computing, waiting for a slow one, and reading from others.
+fn with_phases(size: (u16, u16)) -> State {
+    let piece = |phase: u64, ap: u32, parts: &[(Component, u64)]| {
+        let mut spent = Spent::default();
+        let ms = |ms: u64| Nanos::from_millis(ms);
+        parts.iter().for_each(|(of, n)| spent.add(*of, ms(*n), 1));
+        PhaseTimes {
+            ap: ApId(ap),
+            phase,
+            start: Nanos(support::START + 1) + ms(100 * phase),
+            wall: spent.total(),
+            spent,
+        }
+    };
+    let phases = (0..4).flat_map(|ap| {
+        let waits = if ap == 0 { 0 } else { 80 };
+        [
+            piece(0, ap, &[(Component::Busy, 96), (Component::Lock, 4)]),
+            piece(
+                1,
+                ap,
+                &[(Component::Busy, 100 - waits), (Component::Barrier, waits)],
+            ),
+            piece(2, ap, &[(Component::Busy, 60), (Component::Fault, 40)]),
+        ]
+    });
+    let breakdown = Breakdown {
+        phases: phases.collect(),
+        ..Breakdown::default()
+    };
+    let source = support::finished();
+    let mut state = after(&source, size, &[]);
+    let (mut update, _) = {
+        let run = Run::of(Arc::new(source), "");
+        futures::executor::block_on(answer_once(run, state.request()))
+    };
+    update.result.as_mut().unwrap().breakdown = Some(breakdown);
+    state.apply(update);
+    state
+}
+
+#[test]
+fn the_overview_shows_the_efficiency_of_each_phase() {
+    let mut state = with_phases(SMALL);
+    let before = picture(&state, COLOUR);
+    state.handle(Action::Phases);
+    insta::assert_snapshot!("phases", picture(&state, COLOUR));
+    let screen = picture(&state, COLOUR);
+    let worst = screen.lines().find(|l| l.contains("worst")).unwrap();
+    let words: Vec<&str> = worst.split_whitespace().collect();
+    let expected = "▶1 worst 100 ms 40% 40% 100% barriers 60%";
+    assert_eq!(words.join(" "), expected);
+    let saved = csv(&state);
+    let of_1 = saved.lines().find(|l| l.starts_with("1,")).unwrap();
+    assert!(
+        of_1.starts_with("1,100000000,100000000,0.4000,0.4000,1.0000,"),
+        "{saved}"
+    );
+    // The keys move in the phases, and a phase leads to its time.
+    state.handle(Action::Down);
+    assert!(picture(&state, COLOUR).contains("phase 2 at 0.200 s: efficiency 60 %"));
+    state.handle(Action::Enter);
+    assert_eq!(state.navigation.screen(), Screen::Histogram);
+    let start = state.data.extent().from;
+    let shown = state.timeline.window().resolve(state.data.extent());
+    assert_eq!(
+        ((shown.from - start).0, (shown.to - start).0),
+        (200_000_000, 300_000_000)
+    );
+    state.handle(Action::Back);
+    state.handle(Action::Phases);
+    assert_eq!(picture(&state, COLOUR), before);
+    let mut wide = with_phases((160, 50));
+    wide.handle(Action::Phases);
+    insta::assert_snapshot!("phases_wide", picture(&wide, COLOUR));
+}
+
+#[test]
+fn a_run_without_times_says_why_there_are_no_phases() {
+    let state = after(&support::finished(), SMALL, &[Action::Phases]);
+    let screen = picture(&state, COLOUR).replace("\n ", " ");
+    assert!(screen.contains(dosmos_client::NO_BREAKDOWN), "{screen}");
+    let state = after(&support::live(Nanos(90_000_000)), SMALL, &[Action::Phases]);
+    assert!(picture(&state, COLOUR).contains("not measured yet"));
+}
+
 #[test]
 fn variables() {
     let keys = [Action::Show(Screen::Variables), Action::Sort, Action::Down];

@@ -28,6 +28,10 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "shares of the time: computing, other processes' memory, locks, barriers",
             ),
             (
+                "PHASE",
+                "with the key of phases: what all processes did between two barriers, the one that lost most marked; EFFICIENCY share of their time that was computing = BALANCE (mean over longest computing time) × COMMUNICATION (longest computing time over the time); what most of the rest was lost to",
+            ),
+            (
                 "EVENT MANAGER",
                 "records received, not on disk yet, bytes on disk, chunks, hand-overs of meta-objects, processor time",
             ),

@@ -169,6 +169,8 @@ impl State {
             Action::Bottom => self.step(isize::MAX),
             Action::Sort => self.variables.sort_by(self.variables.sort().next(), false),
             Action::Reverse => self.variables.sort_or_reverse(self.variables.sort()),
+            Action::Phases if screen == Screen::Overview => self.phases.toggle(),
+            Action::Phases => {}
             Action::NextTarget => self.step_target(1),
             Action::PreviousTarget => self.step_target(-1),
             Action::NextObject => self.step_object(1),
@@ -239,6 +241,17 @@ impl State {
         let here = self.navigation.place();
         let window = self.timeline.window();
         let to = match here.screen {
+            Screen::Overview if self.phases.shown() => {
+                let range = self.phases.range();
+                range.map(|range| {
+                    self.timeline.show(range);
+                    Place {
+                        variable: None,
+                        object: None,
+                        ..here.on(Screen::Histogram)
+                    }
+                })
+            }
             Screen::Overview => {
                 if self.tree.toggle() {
                     self.refresh();
@@ -284,6 +297,7 @@ impl State {
     /// The list of the screen shown, and its length.
     fn list(&mut self) -> (&mut List, usize) {
         match self.navigation.screen() {
+            Screen::Overview if self.phases.shown() => self.phases.list(),
             Screen::Overview => self.tree.list(),
             Screen::Variables | Screen::Histogram => self.variables.list(),
             Screen::VariableHistory | Screen::ProcessHistory => self.charts.list(),

@@ -36,6 +36,7 @@ pub enum Action {
     Acquires,
     Sort,
     Reverse,
+    Phases,
     Filter,
     Command,
     Cursor,
@@ -190,6 +191,10 @@ pub const BINDINGS: &[Binding] = &[
             bound(Action::Sort, "sort", &[c('s')]),
             bound(Action::Reverse, "reverse", &[c('S')]),
         ],
+    },
+    Binding {
+        does: "the efficiency of each phase below the processes; again: not (1)",
+        actions: &[bound(Action::Phases, "phases", &[c('e')])],
     },
     Binding {
         does: "time cursor",

@@ -16,6 +16,7 @@ use super::list::Rows;
 use super::look::{Look, Palettes};
 use super::navigation::Navigation;
 use super::output::Output;
+use super::phases::Phases;
 use super::prompt::Prompt;
 use super::question::{Answer, Found, Update, same_target};
 use super::screen::{Place, Screen};
@@ -60,6 +61,8 @@ pub struct State {
     pub data: Data,
     /// The overview.
     pub tree: Tree,
+    /// The phases, in the overview.
+    pub phases: Phases,
     /// The table of variables.
     pub variables: VariableTable,
     /// Histogram and histories.
@@ -128,6 +131,7 @@ impl State {
                 .take_base(reply.catalog, reply.status, reply.received);
             if let Some(breakdown) = &reply.breakdown {
                 self.data.take_times(breakdown);
+                self.phases.take(breakdown);
             }
         }
         self.data.meet(reply.variables);

@@ -1,6 +1,7 @@
 //! The numbers on the screen as a table.
 
 use dosmos_analysis::GainFrom;
+use dosmos_analysis::efficiency::Instead;
 use dosmos_client::text;
 
 use crate::state::health::Row as HealthRow;
@@ -10,6 +11,7 @@ use crate::state::{Screen, State};
 pub fn csv(state: &State) -> String {
     let mut table = Table::default();
     match state.navigation.screen() {
+        Screen::Overview if state.phases.shown() => phases(&mut table, state),
         Screen::Overview => overview(&mut table, state),
         Screen::Variables => variables(&mut table, state),
         Screen::Histogram => histogram(&mut table, state),
@@ -60,6 +62,22 @@ fn overview(table: &mut Table, state: &State) {
             inter,
             lost,
         ]);
+    }
+}
+
+fn phases(table: &mut Table, state: &State) {
+    let figures = ["phase", "from_ns", "time_ns", "efficiency", "load_balance"];
+    let lost = Instead::ALL.map(|to| format!("lost_to_{}", to.name().replace(' ', "_")));
+    let figures = figures.map(str::to_owned).into_iter();
+    table.row(figures.chain(["communication".to_owned()]).chain(lost));
+    let start = state.data.extent().from;
+    for phase in state.phases.rows().iter() {
+        let e = &phase.efficiency;
+        let whole = [phase.number, (phase.range.from - start).0, e.span_ns];
+        let shares = [e.parallel, e.load_balance, e.communication].into_iter();
+        let shares = shares.chain(Instead::ALL.map(|to| e.lost_to(to)));
+        let whole = whole.iter().map(u64::to_string);
+        table.row(whole.chain(shares.map(|share| format!("{share:.4}"))));
     }
 }
 

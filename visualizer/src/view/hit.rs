@@ -6,7 +6,9 @@ use dosmos_proto::Nanos;
 use ratatui::layout::Rect;
 
 use super::areas::body_of;
-use super::{findings, groups, header, health, histogram, history, overview, title, variables};
+use super::{
+    findings, groups, header, health, histogram, history, overview, phases, title, variables,
+};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 
@@ -24,6 +26,11 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
         return None;
     }
     match state.navigation.screen() {
+        Screen::Overview if state.phases.shown() => {
+            let [_, below] = phases::layout(state, body);
+            let [list, _] = phases::parts(below);
+            row(list, 1, |seen| state.phases.rows().visible(seen), y)
+        }
         Screen::Overview => {
             let [_, tree, ..] = overview::layout(state, body);
             row(tree, 1, |seen| state.tree.rows().visible(seen), y)

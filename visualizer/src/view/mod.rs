@@ -19,6 +19,7 @@ mod history;
 mod hit;
 mod message;
 mod overview;
+mod phases;
 mod stacked;
 mod table;
 mod theme;

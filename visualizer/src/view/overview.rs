@@ -10,9 +10,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::message::message;
-use super::stacked;
 use super::table::{self, Column};
 use super::theme::Theme;
+use super::{phases, stacked};
 use crate::state::pace::Paced;
 use crate::state::tree::{Count, Node, Row};
 use crate::state::{Screen, State};
@@ -39,6 +39,13 @@ fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 4] {
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.tree.rows().is_empty() {
         return message(frame, area, "No processes are known yet.");
+    }
+    if state.phases.shown() {
+        let [above, below] = phases::layout(state, area);
+        let [top, tree, ..] = parts(0, 0, above);
+        frame.render_widget(Paragraph::new(efficiency(state, theme)), top);
+        frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
+        return phases::render(frame, below, state, theme);
     }
     let managers = managers(state, theme, area);
     let details = detail(state, theme, area);
@@ -114,7 +121,8 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.height).saturating_sub(1);
     let rows = state.tree.rows();
     for i in rows.visible(room) {
-        let selected = i == rows.position();
+        // The keys are for the phases where they are shown.
+        let selected = i == rows.position() && !state.phases.shown();
         lines.push(tree_line(state, &rows[i], (&seen, &shown), selected, theme));
     }
     lines
