@@ -14,7 +14,7 @@ use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::{Count, Node};
-use dosmos_visualizer::state::{Action, Found, Palette, Screen, State, Update};
+use dosmos_visualizer::state::{Action, Found, ListedRun, Palette, Screen, State, Update};
 use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
@@ -536,6 +536,35 @@ fn the_title_keeps_the_name_of_the_run_in_every_state() {
     insta::assert_snapshot!("title_cut", title(&state));
     let state = much_to_say(200);
     insta::assert_snapshot!("title_whole", title(&state));
+}
+
+#[test]
+fn the_runs_of_a_folder() {
+    let mut state = after(&support::finished(), SMALL, &[Action::Runs]);
+    let run = |name: &str, end: &str, here| ListedRun {
+        path: name.into(),
+        name: name.into(),
+        started: "2026-11-23 10:10:10".into(),
+        program: if here { "water".into() } else { String::new() },
+        end: end.into(),
+        here,
+    };
+    let runs = vec![
+        run("20261123-101010-7f3a", "running", false),
+        run("20261122-090909-1c2d", "finished", true),
+        run(
+            "a-run-with-a-long-name-of-its-own",
+            "the run failed: ap1 exited with 3",
+            false,
+        ),
+    ];
+    state.runs.take("dosmos-run".into(), Ok(runs));
+    insta::assert_snapshot!("runs", picture(&state, COLOUR));
+    let mut state = State::new("", SMALL);
+    state.choose_run(true);
+    insta::assert_snapshot!("runs_being_listed", picture(&state, COLOUR));
+    state.runs.take("dosmos-run".into(), Ok(Vec::new()));
+    assert!(picture(&state, COLOUR).contains("There is no run in this folder."));
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::output::Output;
 use super::phases::Phases;
 use super::prompt::Prompt;
 use super::question::{Answer, Found, Update, same_target};
+use super::runs::RunList;
 use super::screen::{Place, Screen};
 use super::table::VariableTable;
 use super::timeline::Timeline;
@@ -35,6 +36,8 @@ pub struct State {
     pub look: Look,
     /// The help lies above the screen.
     pub help: Option<Help>,
+    /// The runs of a folder lie above the screen.
+    pub runs: RunList,
     /// All palettes by name.
     pub palettes: Palettes,
     /// Which key does what.

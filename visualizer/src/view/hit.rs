@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 
 use super::areas::body_of;
 use super::{
-    findings, groups, header, health, histogram, history, overview, phases, title, variables,
+    findings, groups, header, health, histogram, history, overview, phases, runs, title, variables,
 };
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
@@ -15,6 +15,10 @@ use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 /// What `x`, `y` hits; nothing where nothing is.
 pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     let area = Rect::new(0, 0, state.size.0, state.size.1);
+    if state.runs.shown() {
+        let [_, list, _] = runs::layout(state, area);
+        return row(list, 1, |seen| state.runs.rows().visible(seen), y);
+    }
     if y == header::TABS {
         return header::tab_at(area.width, state.navigation.screen(), x).map(Hit::Screen);
     }
