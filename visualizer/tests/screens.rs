@@ -7,13 +7,12 @@ mod support;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use dosmos_analysis::GainFrom;
 use dosmos_client::Run;
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
-use dosmos_visualizer::state::tree::{Count, Node};
+use dosmos_visualizer::state::tree::Node;
 use dosmos_visualizer::state::{Action, Found, ListedRun, Palette, Screen, State, Update};
 use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
@@ -83,54 +82,6 @@ fn overview_of_a_finished_run() {
         &[Action::Down, Action::Enter, Action::Bottom],
     );
     insta::assert_snapshot!(picture(&state, COLOUR));
-}
-
-#[test]
-fn what_stores_do_not_tell_of_a_process_is_a_dash_and_no_zero() {
-    let row = |state: &State, name: &str| {
-        let mut rows = state.tree.rows().iter();
-        rows.find(|row| row.label == name).unwrap().figures.clone()
-    };
-    let mut source = support::finished();
-    source.catalog.completeness.dropped = 5;
-    let state = after(&source, SMALL, &[]);
-    for name in ["lp.north", "mp0", "/ocean"] {
-        assert_eq!(row(&state, name).dropped, Count::Unknown, "{name}");
-    }
-    assert_eq!(row(&state, "lp.north").accesses, Count::Unknown);
-    assert_eq!(row(&state, "/ocean").accesses, Count::Exactly(3_360));
-    let screen = picture(&state, COLOUR);
-    let link = screen.lines().find(|l| l.contains("lp.north")).unwrap();
-    assert_eq!(
-        (link.matches('–').count(), link.contains('0')),
-        (2, false),
-        "{link}"
-    );
-    let link = csv(&state);
-    let link = link.lines().find(|l| l.starts_with("lp.north")).unwrap();
-    assert_eq!(link, "lp.north,2,,,,,,");
-
-    source.catalog.completeness.dropped = 0;
-    let state = after(&source, SMALL, &[]);
-    assert_eq!(
-        row(&state, "mp0").dropped,
-        Count::Exactly(0),
-        "nobody dropped any"
-    );
-    let mut state = after(&source, SMALL, &[]);
-    let mut counted = state.data.by_ap.clone();
-    counted.remove(&ApId(3));
-    state.data.take_aps(counted);
-    state.handle(Action::Show(Screen::Variables));
-    state.handle(Action::Show(Screen::Overview));
-    for name in ["ap3", "mp3"] {
-        assert_eq!(row(&state, name).accesses, Count::Unknown, "{name}");
-    }
-    for (name, known) in [("/south", 900), ("/ocean", 2_580)] {
-        assert_eq!(row(&state, name).accesses, Count::AtLeast(known), "{name}");
-    }
-    assert!(picture(&state, COLOUR).contains(" ≥2,580 "));
-    assert_eq!(row(&state, "/north").accesses, Count::Exactly(1_680));
 }
 
 /// Of two phases, a short one of computing and a long one at the barrier.
@@ -247,15 +198,6 @@ fn the_overview_shows_the_efficiency_of_each_phase() {
 }
 
 #[test]
-fn a_run_without_times_says_why_there_are_no_phases() {
-    let state = after(&support::finished(), SMALL, &[Action::Phases]);
-    let screen = picture(&state, COLOUR).replace("\n ", " ");
-    assert!(screen.contains(dosmos_client::NO_BREAKDOWN), "{screen}");
-    let state = after(&support::live(Nanos(90_000_000)), SMALL, &[Action::Phases]);
-    assert!(picture(&state, COLOUR).contains("not measured yet"));
-}
-
-#[test]
 fn variables() {
     let keys = [Action::Show(Screen::Variables), Action::Sort, Action::Down];
     let state = after(&support::finished(), SMALL, &keys);
@@ -338,33 +280,6 @@ fn findings() {
     insta::assert_snapshot!(picture(&state, COLOUR));
     let state = findings_in((160, 50), Screen::Findings);
     insta::assert_snapshot!("findings_wide", picture(&state, COLOUR));
-}
-
-#[test]
-fn a_gain_that_is_an_estimate_is_marked_and_says_where_it_comes_from() {
-    let shown = |from: Option<GainFrom>, gain: Option<f64>| {
-        let source = support::crowded_lock();
-        let mut state = after(&source, SMALL, &[Action::Show(Screen::Findings)]);
-        let (request, run) = (state.request(), Run::of(Arc::new(source), ""));
-        let mut found = futures::executor::block_on(answer_once(run, request)).1;
-        let finding = &mut found.result.as_mut().unwrap().analysis.findings[0];
-        (finding.predicted_gain, finding.gain_from) = (gain, from);
-        state.take_found(found);
-        let words = picture(&state, COLOUR).replace("\n ", " ");
-        (words, csv(&state))
-    };
-    let (costs, table) = shown(Some(GainFrom::Costs), Some(0.49));
-    assert!(costs.contains(" ~49% "), "{costs}");
-    let said = "gain: about 49 % of the run time, estimated from the costs of accesses in this part of the run";
-    assert!(costs.contains(said), "{costs}");
-    assert!(table.contains(",0.4900,costs,"), "{table}");
-    let (model, table) = shown(Some(GainFrom::Model), Some(0.49));
-    assert!(model.contains(" 49% ") && !model.contains('~'), "{model}");
-    let said = "gain: 49 % of the run time, predicted by the model of the run";
-    assert!(model.contains(said), "{model}");
-    assert!(table.contains(",0.4900,model,"), "{table}");
-    let (none, _) = shown(None, None);
-    assert!(!none.contains("gain:"), "{none}");
 }
 
 #[test]

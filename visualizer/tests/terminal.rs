@@ -270,6 +270,8 @@ async fn a_run_is_chosen_from_a_folder_and_another_one_after_it() {
         user.press('j');
         user.enter();
         user.sees("· older").await;
+        user.sees("efficiency unknown: recorded without times")
+            .await;
         user.press('2');
         user.sees("counter").await;
         user.press('R');
