@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use dosmos_client::Run;
+use dosmos_client::{Error, RUNS, Run, Target, runs};
 use dosmos_visualizer::state::settings::Settings;
 use dosmos_visualizer::tui::{self, Options};
 
@@ -15,14 +15,24 @@ use crate::args::{ScreenArgs, TopArgs};
 const REFRESH: u64 = 500;
 
 pub(crate) async fn run(args: TopArgs) -> anyhow::Result<()> {
-    let run = Run::open(&args.sources.target()).await?;
+    let run = open(&args.sources.target(), Path::new(RUNS)).await?;
+    let title = run.as_ref().map_or("", Run::title);
     let options = Options {
-        title: run.title().to_owned(),
+        title: title.to_owned(),
         started_by: "dosmos top".to_owned(),
         ..options(&args.screen)?
     };
     tui::run(run, options).await?;
     Ok(())
+}
+
+/// The run to show; none where no run is named and there is no latest one, but others are in `folder` to choose from.
+async fn open(target: &Target, folder: &Path) -> anyhow::Result<Option<Run>> {
+    match Run::open(target).await {
+        Ok(run) => Ok(Some(run)),
+        Err(Error::NoLatestRun(_)) if runs(folder).is_ok_and(|runs| !runs.is_empty()) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
 }
 
 /// What the settings and the command line say of the screen.
@@ -62,5 +72,24 @@ fn settings(chosen: Option<&Path>) -> anyhow::Result<Option<(PathBuf, String)>> 
         Ok(text) => Ok(Some((file, text))),
         Err(e) if e.kind() == io::ErrorKind::NotFound && !must_be => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // tests may
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn without_a_latest_run_one_is_chosen_if_there_are_others() {
+        let folder = tempfile::tempdir().unwrap();
+        // Tests run in the folder of this crate, where there is no run.
+        let nothing = Target::default();
+        let error = open(&nothing, folder.path()).await.err().unwrap();
+        assert!(error.to_string().contains("name the run"), "{error}");
+        std::fs::create_dir_all(folder.path().join("other/store/emp0")).unwrap();
+        assert!(open(&nothing, folder.path()).await.unwrap().is_none());
+        let gone = Target::run(folder.path().join("gone"));
+        assert!(open(&gone, folder.path()).await.is_err(), "a run is named");
     }
 }

@@ -138,6 +138,13 @@ impl Run {
         Ok((launch, troubles))
     }
 
+    /// The run directory that its stores are in; none if they are in none.
+    pub fn directory(&self) -> Option<PathBuf> {
+        let store = self.stores.first()?.canonicalize().ok()?;
+        let stores = store.parent().filter(|dir| dir.ends_with("store"))?;
+        stores.parent().map(Path::to_owned)
+    }
+
     /// What answers.
     pub fn source(&self) -> &dyn TraceSource {
         self.source.as_ref()

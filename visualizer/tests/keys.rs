@@ -9,7 +9,8 @@ use dosmos_trace::Op;
 use dosmos_trace::query::Filter;
 use dosmos_trace::query::table::SortKey;
 use dosmos_visualizer::state::lanes::LaneKey;
-use dosmos_visualizer::state::{Action, Question, Screen, State};
+use dosmos_visualizer::state::{Action, Effect, Hit, ListedRun, Question, Screen, State};
+use dosmos_visualizer::view;
 use support::{GRID, SUM, after, answer};
 
 const SIZE: (u16, u16) = (80, 24);
@@ -503,6 +504,65 @@ fn quitting_asks_first_where_it_ends_the_program() {
     state.finish("run finished");
     press(&mut state, 'q');
     assert!(state.leaving.is_done(), "nothing is ended any more");
+}
+
+#[test]
+fn the_runs_of_the_folder_are_asked_for_unless_leaving_would_end_the_program() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let mut state = after(&support::finished(), SIZE, &[]);
+    let press = |state: &mut State, c| {
+        state.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE));
+    };
+    press(&mut state, 'R');
+    assert_eq!(state.output.take_effects(), [Effect::ListRuns]);
+    assert!(state.runs.shown() && state.runs.listing());
+    let run = |name: &str| ListedRun {
+        path: name.into(),
+        name: name.into(),
+        ..ListedRun::default()
+    };
+    let runs = ["c", "b", "a"].map(run).to_vec();
+    state.runs.take("runs".into(), Ok(runs.clone()));
+    // Keys and the wheel are for the list, not for what lies below it.
+    let below = state.tree.rows().position();
+    press(&mut state, '2');
+    press(&mut state, 'j');
+    state.wheel(false, None);
+    state.wheel(true, None);
+    assert_eq!(state.navigation.screen(), Screen::Overview);
+    assert_eq!(
+        (state.tree.rows().position(), state.runs.rows().position()),
+        (below, 1)
+    );
+    // A click selects, a second one opens.
+    let at = |state: &State, name: &str| {
+        let lines = (0..SIZE.1).filter_map(|y| Some((y, view::hit(state, 5, y)?)));
+        let mut lines = lines.collect::<Vec<_>>().into_iter();
+        let row = state
+            .runs
+            .rows()
+            .iter()
+            .position(|r| r.name == name)
+            .unwrap();
+        lines.find(|(_, hit)| *hit == Hit::Row(row)).unwrap().1
+    };
+    let hit = at(&state, "a");
+    state.click(hit);
+    assert!(state.output.take_effects().is_empty());
+    state.click(hit);
+    let open = Effect::OpenRun("a".into());
+    assert_eq!(state.output.take_effects(), [open]);
+    assert_eq!(state.runs.opening(), Some("a"));
+    state.runs.fail("gone".into());
+    assert_eq!(state.runs.error(), Some("gone"));
+    press(&mut state, 'q');
+    assert!(!state.runs.shown() && !state.leaving.is_done());
+
+    state.leaving.ends(Some("sor and its cluster".into()));
+    state.command("runs");
+    assert!(!state.runs.shown() && state.output.take_effects().is_empty());
+    let said = state.output.message().unwrap();
+    assert!(said.bad && said.text.contains("dosmos top"), "{said:?}");
 }
 
 #[test]

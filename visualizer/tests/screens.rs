@@ -5,13 +5,16 @@
 mod support;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent};
+use dosmos_client::Run;
+use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
-use dosmos_visualizer::state::{Action, Palette, Screen, State, Update};
+use dosmos_visualizer::state::{Action, Found, ListedRun, Palette, Screen, State, Update};
+use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -115,6 +118,83 @@ fn where_the_time_of_a_process_went() {
     assert!(screen.contains("time: busy 25% barrier 75%"), "{screen}");
     let longest = "longest of 2 phases, number 1, 75.0 ms: barrier 100%";
     assert!(screen.contains(longest), "{screen}");
+}
+
+/// Three phases of four processes: computing, waiting for a slow one, and reading from others.
+fn with_phases(size: (u16, u16)) -> State {
+    let piece = |phase: u64, ap: u32, parts: &[(Component, u64)]| {
+        let mut spent = Spent::default();
+        let ms = |ms: u64| Nanos::from_millis(ms);
+        parts.iter().for_each(|(of, n)| spent.add(*of, ms(*n), 1));
+        PhaseTimes {
+            ap: ApId(ap),
+            phase,
+            start: Nanos(support::START + 1) + ms(100 * phase),
+            wall: spent.total(),
+            spent,
+        }
+    };
+    let phases = (0..4).flat_map(|ap| {
+        let waits = if ap == 0 { 0 } else { 80 };
+        [
+            piece(0, ap, &[(Component::Busy, 96), (Component::Lock, 4)]),
+            piece(
+                1,
+                ap,
+                &[(Component::Busy, 100 - waits), (Component::Barrier, waits)],
+            ),
+            piece(2, ap, &[(Component::Busy, 60), (Component::Fault, 40)]),
+        ]
+    });
+    let breakdown = Breakdown {
+        phases: phases.collect(),
+        ..Breakdown::default()
+    };
+    let source = support::finished();
+    let mut state = after(&source, size, &[]);
+    let (mut update, _) = {
+        let run = Run::of(Arc::new(source), "");
+        futures::executor::block_on(answer_once(run, state.request()))
+    };
+    update.result.as_mut().unwrap().breakdown = Some(breakdown);
+    state.apply(update);
+    state
+}
+
+#[test]
+fn the_overview_shows_the_efficiency_of_each_phase() {
+    let mut state = with_phases(SMALL);
+    let before = picture(&state, COLOUR);
+    state.handle(Action::Phases);
+    insta::assert_snapshot!("phases", picture(&state, COLOUR));
+    let screen = picture(&state, COLOUR);
+    let worst = screen.lines().find(|l| l.contains("worst")).unwrap();
+    let words: Vec<&str> = worst.split_whitespace().collect();
+    let expected = "▶1 worst 100 ms 40% 40% 100% barriers 60%";
+    assert_eq!(words.join(" "), expected);
+    let saved = csv(&state);
+    let of_1 = saved.lines().find(|l| l.starts_with("1,")).unwrap();
+    assert!(
+        of_1.starts_with("1,100000000,100000000,0.4000,0.4000,1.0000,"),
+        "{saved}"
+    );
+    // The keys move in the phases, and a phase leads to its time.
+    state.handle(Action::Down);
+    assert!(picture(&state, COLOUR).contains("phase 2 at 0.200 s: efficiency 60 %"));
+    state.handle(Action::Enter);
+    assert_eq!(state.navigation.screen(), Screen::Histogram);
+    let start = state.data.extent().from;
+    let shown = state.timeline.window().resolve(state.data.extent());
+    assert_eq!(
+        ((shown.from - start).0, (shown.to - start).0),
+        (200_000_000, 300_000_000)
+    );
+    state.handle(Action::Back);
+    state.handle(Action::Phases);
+    assert_eq!(picture(&state, COLOUR), before);
+    let mut wide = with_phases((160, 50));
+    wide.handle(Action::Phases);
+    insta::assert_snapshot!("phases_wide", picture(&wide, COLOUR));
 }
 
 #[test]
@@ -306,6 +386,100 @@ fn incomplete_paused_and_finished() {
     let mut state = after(&source, SMALL, &[Action::Down, Action::Down, Action::Pause]);
     state.finish("run finished");
     insta::assert_snapshot!(picture(&state, COLOUR));
+}
+
+/// A live run with findings of all levels in it, far more than fits into the title.
+fn much_to_say(width: u16) -> State {
+    let mut source = support::live(Nanos(590_000_000));
+    source.catalog.completeness.dropped = 7;
+    let mut topology = TopologyBuilder::from(source.catalog.topology.clone());
+    topology.name = "water".into();
+    source.catalog.topology = topology.build().unwrap();
+    let mut state = after(&source, (width, 24), &[]);
+    state.data.catalog.records = 123_456_789;
+    state.title = "dosmos-run/20261123-101010".into();
+    let request = state.request();
+    let crowded = Arc::new(support::crowded_lock());
+    let found = futures::executor::block_on(answer_once(Run::of(crowded, ""), request)).1;
+    let mut found = Found {
+        scope: None,
+        ..found
+    };
+    let part = found.result.as_mut().unwrap();
+    let severities = [0.5, 0.1, 0.01].into_iter().cycle();
+    let first = part.analysis.findings[0].clone();
+    part.analysis.findings = vec![first; 36];
+    for (finding, severity) in part.analysis.findings.iter_mut().zip(severities) {
+        finding.severity = severity;
+    }
+    state.take_found(found);
+    state
+}
+
+#[test]
+fn the_title_keeps_the_name_of_the_run_in_every_state() {
+    let title = |state: &State| picture(state, COLOUR).lines().next().unwrap().to_owned();
+    for width in [60, 80, 100] {
+        for (paused, finished, live) in [
+            (false, false, true),
+            (false, true, true),
+            (false, false, false),
+            (true, false, true),
+            (true, true, true),
+            (true, true, false),
+        ] {
+            let mut state = much_to_say(width);
+            state.paused = paused;
+            state.data.catalog.live = live;
+            if finished {
+                state.finish("run finished");
+            }
+            let shown = title(&state);
+            assert!(shown.contains("water"), "{shown}");
+            assert!(shown.contains("12 high"), "{shown}");
+            assert!(shown.contains("INCOMPLETE"), "{shown}");
+            assert_eq!(shown.contains("PAUSED"), paused, "{shown}");
+            assert_eq!(shown.contains("finished"), finished, "{shown}");
+            if width >= 80 {
+                assert!(shown.contains("water · dosmos-"), "{shown}");
+            }
+        }
+    }
+    let mut state = much_to_say(80);
+    state.paused = true;
+    state.finish("run finished");
+    insta::assert_snapshot!("title_cut", title(&state));
+    let state = much_to_say(200);
+    insta::assert_snapshot!("title_whole", title(&state));
+}
+
+#[test]
+fn the_runs_of_a_folder() {
+    let mut state = after(&support::finished(), SMALL, &[Action::Runs]);
+    let run = |name: &str, end: &str, here| ListedRun {
+        path: name.into(),
+        name: name.into(),
+        started: "2026-11-23 10:10:10".into(),
+        program: if here { "water".into() } else { String::new() },
+        end: end.into(),
+        here,
+    };
+    let runs = vec![
+        run("20261123-101010-7f3a", "running", false),
+        run("20261122-090909-1c2d", "finished", true),
+        run(
+            "a-run-with-a-long-name-of-its-own",
+            "the run failed: ap1 exited with 3",
+            false,
+        ),
+    ];
+    state.runs.take("dosmos-run".into(), Ok(runs));
+    insta::assert_snapshot!("runs", picture(&state, COLOUR));
+    let mut state = State::new("", SMALL);
+    state.choose_run(true);
+    insta::assert_snapshot!("runs_being_listed", picture(&state, COLOUR));
+    state.runs.take("dosmos-run".into(), Ok(Vec::new()));
+    assert!(picture(&state, COLOUR).contains("There is no run in this folder."));
 }
 
 #[test]

@@ -5,12 +5,17 @@
 mod support;
 
 use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use dosmos_client::Run;
+use dosmos_interchange::jsonl::{self, BadLines};
 use dosmos_proto::Nanos;
+use dosmos_trace::run::RunId;
+use dosmos_trace::store::RunMetadata;
 use dosmos_visualizer::state::Look;
 use dosmos_visualizer::tui::{self, Options};
 use futures::StreamExt;
@@ -78,7 +83,11 @@ impl User {
     }
 
     fn enter(&self) {
-        let key = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        self.code(KeyCode::Enter);
+    }
+
+    fn code(&self, code: KeyCode) {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
         self.keys.send(Ok(Event::Key(key))).unwrap();
     }
 
@@ -93,8 +102,16 @@ impl User {
     }
 }
 
-/// A running terminal: its user, and its end.
+/// A running terminal that shows the made-up run: its user, and its end.
 fn start(options: Options) -> (User, impl Future<Output = Result<(), tui::Error>>) {
+    let source = Arc::new(support::live(Nanos(300_000_000)));
+    start_with(Some(Run::of(source, "")), options)
+}
+
+fn start_with(
+    run: Option<Run>,
+    options: Options,
+) -> (User, impl Future<Output = Result<(), tui::Error>>) {
     let (screen_there, screen) = watch::channel(String::new());
     let (keys, mut typed) = mpsc::unbounded_channel();
     let backend = Shown {
@@ -103,10 +120,9 @@ fn start(options: Options) -> (User, impl Future<Output = Result<(), tui::Error>
     };
     let terminal = Terminal::new(backend).unwrap();
     let typed = futures::stream::poll_fn(move |cx| typed.poll_recv(cx)).boxed();
-    let source = Arc::new(support::live(Nanos(300_000_000)));
     (
         User { keys, screen },
-        tui::drive(terminal, typed, Run::of(source, ""), options),
+        tui::drive(terminal, typed, run, options),
     )
 }
 
@@ -205,6 +221,97 @@ async fn it_ends_when_cancelled_and_when_the_input_ends() {
     let (user, running) = start(options());
     drop(user.keys);
     running.await.unwrap();
+}
+
+/// The directory of a finished run with the records of a recorded one, in `folder`.
+fn run_in(folder: &Path, name: &str, recorded: &str, started: u64) {
+    let store = folder.join(name).join("store/emp0");
+    std::fs::create_dir_all(store.parent().unwrap()).unwrap();
+    let text = dosmos_testkit::recorded::jsonl(recorded).unwrap();
+    let go_on = |_| ControlFlow::Continue(());
+    jsonl::import(&text[..], &store, BadLines::Refuse, go_on).unwrap();
+    let metadata = RunMetadata {
+        run: RunId::from_bits(u128::from(started)),
+        name: name.into(),
+        command: vec!["dosmos".into()],
+        application: vec![format!("bin/{name}-program")],
+        directory: "/".into(),
+        version: "0.1.0".into(),
+        hosts: vec!["here".into()],
+        cluster_file: String::new(),
+        started: Nanos(started),
+        ended: Some(Nanos(started + 1)),
+        ranks: Vec::new(),
+    };
+    metadata.write(&store).unwrap();
+}
+
+#[tokio::test]
+async fn a_run_is_chosen_from_a_folder_and_another_one_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    run_in(folder.path(), "older", "bottleneck-sick", 1_000);
+    run_in(folder.path(), "newer", "imbalance-cured", 2_000);
+    run_in(folder.path(), "removed", "imbalance-cured", 3_000);
+    let (mut user, running) = start_with(
+        None,
+        Options {
+            runs: folder.path().to_owned(),
+            ..options()
+        },
+    );
+    let use_it = async {
+        user.sees("older-program").await;
+        user.sees("▶removed").await;
+        // Removed since it was listed: said, and the list stays.
+        std::fs::remove_dir_all(folder.path().join("removed")).unwrap();
+        user.enter();
+        user.sees("is not a run directory").await;
+        user.press('j');
+        user.press('j');
+        user.enter();
+        user.sees("· older").await;
+        user.sees("efficiency unknown: recorded without times")
+            .await;
+        user.press('2');
+        user.sees("counter").await;
+        user.press('R');
+        user.sees("older (shown)").await;
+        user.press('k');
+        user.code(KeyCode::Esc);
+        user.press('3');
+        user.sees("inter-group").await;
+        for key in ":runs".chars() {
+            user.press(key);
+        }
+        user.enter();
+        user.sees("older (shown)").await;
+        user.press('k');
+        user.enter();
+        user.sees("· newer").await;
+        user.sees("post-mortem").await;
+        user.press('q');
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_is_an_error_on_the_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut user, running) = start_with(
+        None,
+        Options {
+            runs: folder.path().join("nothing"),
+            ..options()
+        },
+    );
+    let use_it = async {
+        user.sees("No such file").await;
+        user.enter();
+        user.press('q');
+    };
+    let (result, ()) = tokio::join!(running, use_it);
+    result.unwrap();
 }
 
 #[tokio::test]

@@ -19,10 +19,17 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "accesses per second: recently; over a finished run",
             ),
             ("LOCAL INTRA INTER", "shares of the accesses by origin"),
-            ("DROPPED", "records dropped because the buffer was full"),
+            (
+                "DROPPED",
+                "records dropped because the buffer was full; – is not known, ≥ a part of it is not",
+            ),
             (
                 "BUSY FAULT LOCK BARR",
                 "shares of the time: computing, other processes' memory, locks, barriers",
+            ),
+            (
+                "PHASE",
+                "with the key of phases: what all processes did between two barriers, the one that lost most marked; EFFICIENCY share of their time that was computing = BALANCE (mean over longest computing time) × COMMUNICATION (longest computing time over the time); what most of the rest was lost to",
             ),
             (
                 "EVENT MANAGER",
@@ -88,7 +95,10 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "LOST, TIME",
                 "share of all processes' time that was lost; the same as time",
             ),
-            ("GAIN", "projected saving of the run time"),
+            (
+                "GAIN",
+                "projected saving of the run time; ~: an estimate from the costs of accesses",
+            ),
             (
                 "KIND, TARGET, WHO",
                 "what is wrong, with what, whose accesses",

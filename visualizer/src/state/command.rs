@@ -29,6 +29,7 @@ pub enum Command {
     Save(String),
     Palette(String),
     Ascii(bool),
+    Runs,
 }
 
 /// How a command is called, what comes after it, and what it does.
@@ -138,6 +139,12 @@ pub const COMMANDS: &[Entry] = &[
             "off" => Ok(Command::Ascii(false)),
             other => Err(format!("{other:?}: expected on or off")),
         },
+    },
+    Entry {
+        name: "runs",
+        takes: "",
+        does: "list the runs of the folder, and open one of them",
+        parse: |_| Ok(Command::Runs),
     },
     Entry {
         name: "help",

@@ -130,6 +130,25 @@ impl Data {
         managers.flat_map(|e| &e.processes)
     }
 
+    /// Whether anybody told what this application process did. An event manager that answers knows all that connected
+    /// to its memory processes.
+    pub fn knows_ap(&self, ap: ApId) -> bool {
+        let topology = &self.catalog.topology;
+        let its = topology
+            .ap(ap)
+            .and_then(|ap| topology.mp(ap.memory_process));
+        let manager = its.map(|mp| topology.emp_name(mp.event_manager));
+        let mut managers = self.status.event_managers.iter();
+        self.by_ap.contains_key(&ap) || managers.any(|m| Some(&m.name) == manager.as_ref())
+    }
+
+    /// Whether everybody told that no record was dropped.
+    pub fn nobody_dropped(&self) -> bool {
+        let all = self.completeness([]);
+        let silent = [&all.missing, &all.missing_stores, &all.silent];
+        !self.catalog.live && all.dropped == 0 && silent.into_iter().all(Vec::is_empty)
+    }
+
     /// A variable met so far.
     pub fn variable(&self, id: VarId) -> Option<&Variable> {
         self.catalog.variables.iter().find(|v| v.id() == id)

@@ -10,7 +10,9 @@ use super::help::{Handled, Help};
 use super::keys::Action;
 use super::list::{List, cycle};
 use super::navigation::Navigation;
-use super::prompt::{Asked, Prompt, Typed};
+use super::output::Effect;
+use super::prompt::{self, Prompt, Typed};
+use super::runs::Asked;
 use super::screen::{Place, Screen};
 use super::terminal::State;
 
@@ -50,16 +52,37 @@ impl State {
         }
     }
 
-    /// What a key asks of the help above the screen. Whether it means something there: the rest is for the screen.
-    fn handle_help(&mut self, action: Action) -> bool {
-        let Some(help) = &mut self.help else {
-            return false;
-        };
-        let done = help.handle(action, self.navigation.screen(), &self.keymap, self.size);
-        if matches!(done, Handled::Closed | Handled::Passed) {
-            self.help = None;
+    /// What a key asks of what lies above the screen: the help, the runs. Whether it means something there: the rest is
+    /// for the screen.
+    fn handle_above(&mut self, action: Action) -> bool {
+        if let Some(help) = &mut self.help {
+            let done = help.handle(action, self.navigation.screen(), &self.keymap, self.size);
+            if matches!(done, Handled::Closed | Handled::Passed) {
+                self.help = None;
+            }
+            if matches!(done, Handled::Here | Handled::Closed) {
+                return true;
+            }
         }
-        matches!(done, Handled::Here | Handled::Closed)
+        let page = Screen::Overview.page(self.size.1);
+        match self.runs.handle(action, page) {
+            Asked::Elsewhere => return false,
+            Asked::Here => {}
+            Asked::Leave => self.leaving.wants(),
+            Asked::Open(path) => self.output.ask(Effect::OpenRun(path)),
+        }
+        true
+    }
+
+    /// Lists the runs of the folder, without a run below the list if `alone`.
+    pub fn choose_run(&mut self, alone: bool) {
+        if self.leaving.would_end() {
+            let text =
+                "this terminal ends with the run that it started; use `dosmos top` in another one";
+            return self.output.complain(text);
+        }
+        self.runs.show(alone);
+        self.output.ask(Effect::ListRuns);
     }
 
     fn type_key(&mut self, mut prompt: Prompt, code: KeyCode, control: bool) {
@@ -89,7 +112,7 @@ impl State {
             Hit::Column(key) => self.variables.sort_or_reverse(key),
             Hit::Row(at) => match self.list() {
                 (_, length) if at >= length => {}
-                (list, _) if list.selected() == at => self.enter(),
+                (list, _) if list.selected() == at => self.handle(Action::Enter),
                 (list, _) => list.select(at),
             },
             Hit::Time(at, lane) => {
@@ -120,7 +143,7 @@ impl State {
     /// The wheel turned on it: lists scroll, charts zoom to the pointer.
     pub fn wheel(&mut self, up: bool, hit: Option<Hit>) {
         let by = if up { Action::Up } else { Action::Down };
-        if self.handle_help(by) {
+        if self.handle_above(by) {
             return;
         }
         if let Some(Hit::Time(at, _)) = hit {
@@ -135,10 +158,11 @@ impl State {
     pub fn handle(&mut self, action: Action) {
         let screen = self.navigation.screen();
         let page = screen.page(self.size.1);
-        if self.handle_help(action) {
+        if self.handle_above(action) {
             return;
         }
         match action {
+            Action::Runs => self.choose_run(false),
             Action::Quit => self.leaving.wants(),
             Action::Help => self.help = Some(Help::default()),
             Action::CopyPatch if screen == Screen::Findings => {
@@ -169,6 +193,8 @@ impl State {
             Action::Bottom => self.step(isize::MAX),
             Action::Sort => self.variables.sort_by(self.variables.sort().next(), false),
             Action::Reverse => self.variables.sort_or_reverse(self.variables.sort()),
+            Action::Phases if screen == Screen::Overview => self.phases.toggle(),
+            Action::Phases => {}
             Action::NextTarget => self.step_target(1),
             Action::PreviousTarget => self.step_target(-1),
             Action::NextObject => self.step_object(1),
@@ -178,8 +204,8 @@ impl State {
             Action::Acquires => self.charts.toggle(Op::Acquire),
             Action::Filter | Action::Command => {
                 let asked = match action {
-                    Action::Filter => Asked::Filter,
-                    _ => Asked::Command,
+                    Action::Filter => prompt::Asked::Filter,
+                    _ => prompt::Asked::Command,
                 };
                 self.help = None;
                 self.prompt = Some(Prompt::new(asked, self.filter()));
@@ -239,6 +265,17 @@ impl State {
         let here = self.navigation.place();
         let window = self.timeline.window();
         let to = match here.screen {
+            Screen::Overview if self.phases.shown() => {
+                let range = self.phases.range();
+                range.map(|range| {
+                    self.timeline.show(range);
+                    Place {
+                        variable: None,
+                        object: None,
+                        ..here.on(Screen::Histogram)
+                    }
+                })
+            }
             Screen::Overview => {
                 if self.tree.toggle() {
                     self.refresh();
@@ -284,6 +321,8 @@ impl State {
     /// The list of the screen shown, and its length.
     fn list(&mut self) -> (&mut List, usize) {
         match self.navigation.screen() {
+            _ if self.runs.shown() => self.runs.list(),
+            Screen::Overview if self.phases.shown() => self.phases.list(),
             Screen::Overview => self.tree.list(),
             Screen::Variables | Screen::Histogram => self.variables.list(),
             Screen::VariableHistory | Screen::ProcessHistory => self.charts.list(),

@@ -36,6 +36,7 @@ pub enum Action {
     Acquires,
     Sort,
     Reverse,
+    Phases,
     Filter,
     Command,
     Cursor,
@@ -46,6 +47,7 @@ pub enum Action {
     NextEvent,
     PreviousEvent,
     CopyPatch,
+    Runs,
     Help,
     Quit,
 }
@@ -192,6 +194,10 @@ pub const BINDINGS: &[Binding] = &[
         ],
     },
     Binding {
+        does: "the efficiency of each phase below the processes; again: not (1)",
+        actions: &[bound(Action::Phases, "phases", &[c('e')])],
+    },
+    Binding {
         does: "time cursor",
         actions: &[bound(Action::Cursor, "cursor", &[c('c')])],
     },
@@ -214,6 +220,10 @@ pub const BINDINGS: &[Binding] = &[
     Binding {
         does: "copy the patch of the finding to the clipboard of the terminal (6)",
         actions: &[bound(Action::CopyPatch, "copy-patch", &[c('y')])],
+    },
+    Binding {
+        does: "list the runs of the folder; details opens the selected one in this terminal",
+        actions: &[bound(Action::Runs, "runs", &[c('R')])],
     },
     Binding {
         does: "filter this view by name; applies while you type, Enter keeps it, Esc restores the old one",

@@ -15,6 +15,11 @@ impl Leaving {
         (self.ends, self.asked) = (what, false);
     }
 
+    /// Whether leaving would end something.
+    pub fn would_end(&self) -> bool {
+        self.ends.is_some()
+    }
+
     /// The user has left.
     pub fn is_done(&self) -> bool {
         self.done

@@ -61,6 +61,7 @@ impl State {
                 Ok(palette) => self.look.palette = palette,
                 Err(why) => self.output.complain(why),
             },
+            Command::Runs => self.handle(Action::Runs),
             Command::Ascii(ascii) => self.look.ascii = ascii,
         }
     }

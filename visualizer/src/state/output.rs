@@ -13,6 +13,10 @@ pub enum Effect {
     Record(Selection),
     /// Put this text on the clipboard of the terminal.
     Copy(String),
+    /// List the runs of the folder.
+    ListRuns,
+    /// Show the run in this directory instead.
+    OpenRun(PathBuf),
     /// Write what is shown to this file; the name's end says in which format.
     Save(PathBuf),
 }
@@ -74,6 +78,11 @@ impl Output {
             "copied the patch ({lines} lines) to the clipboard, if this terminal allows it (OSC 52)"
         ));
         self.effects.push(Effect::Copy(text));
+    }
+
+    /// Asks for something.
+    pub(super) fn ask(&mut self, effect: Effect) {
+        self.effects.push(effect);
     }
 
     /// Asks for a file with what is shown.

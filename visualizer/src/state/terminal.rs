@@ -16,8 +16,10 @@ use super::list::Rows;
 use super::look::{Look, Palettes};
 use super::navigation::Navigation;
 use super::output::Output;
+use super::phases::Phases;
 use super::prompt::Prompt;
 use super::question::{Answer, Found, Update, same_target};
+use super::runs::RunList;
 use super::screen::{Place, Screen};
 use super::table::VariableTable;
 use super::timeline::Timeline;
@@ -34,6 +36,8 @@ pub struct State {
     pub look: Look,
     /// The help lies above the screen.
     pub help: Option<Help>,
+    /// The runs of a folder lie above the screen.
+    pub runs: RunList,
     /// All palettes by name.
     pub palettes: Palettes,
     /// Which key does what.
@@ -60,6 +64,8 @@ pub struct State {
     pub data: Data,
     /// The overview.
     pub tree: Tree,
+    /// The phases, in the overview.
+    pub phases: Phases,
     /// The table of variables.
     pub variables: VariableTable,
     /// Histogram and histories.
@@ -128,6 +134,7 @@ impl State {
                 .take_base(reply.catalog, reply.status, reply.received);
             if let Some(breakdown) = &reply.breakdown {
                 self.data.take_times(breakdown);
+                self.phases.take(breakdown);
             }
         }
         self.data.meet(reply.variables);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, GroupId, MpId, Topology};
+use dosmos_trace::query::ProcessStatus;
 
 use super::data::Data;
 use super::list::{List, Rows};
@@ -38,23 +39,69 @@ pub struct Row {
     pub figures: Figures,
 }
 
+/// A number that may not be known, or only of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Count {
+    /// Nobody told.
+    #[default]
+    Unknown,
+    /// A part told this.
+    AtLeast(u64),
+    /// All of it.
+    Exactly(u64),
+}
+
+impl Count {
+    /// What is known of it; none if that is nothing.
+    pub fn known(self) -> Option<u64> {
+        match self {
+            Self::Unknown => None,
+            Self::AtLeast(n) | Self::Exactly(n) => Some(n),
+        }
+    }
+
+    /// All of it, if it is known.
+    pub fn exactly(self) -> Option<u64> {
+        match self {
+            Self::Exactly(n) => Some(n),
+            Self::Unknown | Self::AtLeast(_) => None,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Exactly(a), Self::Exactly(b)) => Self::Exactly(a.saturating_add(b)),
+            (a, b) => match (a.known(), b.known()) {
+                (None | Some(0), None | Some(0)) => Self::Unknown,
+                (a, b) => Self::AtLeast(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+            },
+        }
+    }
+}
+
+impl From<Option<u64>> for Count {
+    fn from(n: Option<u64>) -> Self {
+        n.map_or(Self::Unknown, Self::Exactly)
+    }
+}
+
 /// Figures of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Accesses so far (of a link process: messages passed on).
-    pub accesses: u64,
+    pub accesses: Count,
     /// Accesses per second: recently if live, on average of a finished run.
     pub rate: Option<f64>,
     /// Accesses by origin; none of link processes.
     pub origins: Option<[u64; 3]>,
     /// Records lost.
-    pub dropped: u64,
+    pub dropped: Count,
 }
 
 impl Figures {
     fn add(&mut self, other: &Self) {
-        self.accesses += other.accesses;
-        self.dropped += other.dropped;
+        self.accesses = self.accesses.plus(other.accesses);
+        self.dropped = self.dropped.plus(other.dropped);
         if let Some(rate) = other.rate {
             *self.rate.get_or_insert(0.0) += rate;
         }
@@ -224,41 +271,48 @@ impl Computed {
         for (i, ap) in (0u32..).zip(topology.application_processes()) {
             all.aps.entry(ap.memory_process).or_default().push(ApId(i));
         }
+        let told: BTreeMap<MpId, &ProcessStatus> = data.processes().map(|s| (s.mp, s)).collect();
+        let nobody_dropped = data.nobody_dropped();
         for (i, process) in (0u32..).zip(topology.memory_processes()) {
             let mp = MpId(i);
+            let status = told.get(&mp);
+            let mut its = all.aps.get(&mp).into_iter().flatten();
+            let known = status.is_some() || its.all(|ap| data.knows_ap(*ap));
             let origins = data.origins.get(&mp).copied().unwrap_or_default();
-            let accesses = origins.iter().sum();
+            let accesses: Option<u64> = known.then(|| origins.iter().sum());
+            let dropped = match status {
+                Some(status) => Some(status.counters.dropped),
+                None => nobody_dropped.then_some(0),
+            };
             all.mps.insert(
                 mp,
                 Figures {
-                    accesses,
+                    accesses: accesses.into(),
                     rate: rate(data, accesses, data.rate_of_mp(mp)),
-                    origins: (!process.link).then_some(origins),
-                    dropped: 0,
+                    origins: (!process.link && known).then_some(origins),
+                    dropped: dropped.into(),
                 },
             );
             all.members.entry(process.group).or_default().push(mp);
-        }
-        for status in data.processes() {
-            if let Some(figures) = all.mps.get_mut(&status.mp) {
-                figures.dropped = status.counters.dropped;
-            }
-            if data.catalog.live && !status.connected {
-                all.lost.insert(status.mp);
+            if data.catalog.live && status.is_some_and(|s| !s.connected) {
+                all.lost.insert(mp);
             }
         }
         for (i, process) in (0u32..).zip(topology.memory_processes()) {
             for group in topology.ancestry(process.group) {
-                let sum = all.groups.entry(group).or_default();
-                sum.add(&all.mps[&MpId(i)]);
+                let its = &all.mps[&MpId(i)];
+                let sum = all.groups.entry(group);
+                sum.and_modify(|sum| sum.add(its))
+                    .or_insert_with(|| its.clone());
             }
         }
-        for status in data.processes() {
-            let link = topology.mp(status.mp).is_some_and(|p| p.link);
-            if let Some(figures) = all.mps.get_mut(&status.mp).filter(|_| link) {
-                figures.accesses = status.counters.forwarded;
-                figures.rate = None;
-            }
+        for (i, _) in (0u32..)
+            .zip(topology.memory_processes())
+            .filter(|(_, p)| p.link)
+        {
+            let forwarded = told.get(&MpId(i)).map(|s| s.counters.forwarded);
+            let figures = all.mps.entry(MpId(i)).or_default();
+            (figures.accesses, figures.rate) = (forwarded.into(), None);
         }
         all
     }
@@ -266,20 +320,21 @@ impl Computed {
 
 fn ap_figures(data: &Data, ap: ApId) -> Figures {
     let its = data.by_ap.get(&ap).copied().unwrap_or_default();
-    let accesses = its.counts.total();
+    let known = data.knows_ap(ap);
+    let accesses = known.then(|| its.counts.total());
     Figures {
-        accesses,
+        accesses: accesses.into(),
         rate: rate(data, accesses, data.rate_of_ap(ap)),
-        origins: Some(its.origins),
-        dropped: 0,
+        origins: known.then_some(its.origins),
+        dropped: Count::Unknown,
     }
 }
 
 /// The recent rate of a live run, the mean rate of a finished one.
-fn rate(data: &Data, accesses: u64, recent: Option<f64>) -> Option<f64> {
+fn rate(data: &Data, accesses: Option<u64>, recent: Option<f64>) -> Option<f64> {
     if data.catalog.live {
         return recent;
     }
     let seconds = data.extent().length().as_secs_f64();
-    (seconds > 0.0).then(|| accesses as f64 / seconds)
+    (seconds > 0.0).then_some(accesses? as f64 / seconds)
 }

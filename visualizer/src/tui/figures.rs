@@ -1,5 +1,7 @@
 //! The numbers on the screen as a table.
 
+use dosmos_analysis::GainFrom;
+use dosmos_analysis::efficiency::Instead;
 use dosmos_client::text;
 
 use crate::state::health::Row as HealthRow;
@@ -9,6 +11,7 @@ use crate::state::{Screen, State};
 pub fn csv(state: &State) -> String {
     let mut table = Table::default();
     match state.navigation.screen() {
+        Screen::Overview if state.phases.shown() => phases(&mut table, state),
         Screen::Overview => overview(&mut table, state),
         Screen::Variables => variables(&mut table, state),
         Screen::Histogram => histogram(&mut table, state),
@@ -43,11 +46,12 @@ fn overview(table: &mut Table, state: &State) {
     ]);
     for row in state.tree.rows().iter() {
         let f = &row.figures;
-        let origins = f.origins.unwrap_or_default().map(|n| n.to_string());
-        let [local, intra, inter] = origins;
+        // Empty where not all of it is known.
+        let told = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
+        let [local, intra, inter] = [0, 1, 2].map(|at| told(f.origins.map(|o| o[at])));
         let rate = f.rate.map_or_else(String::new, |r| format!("{r:.1}"));
-        let (depth, accesses) = (row.depth.to_string(), f.accesses.to_string());
-        let lost = f.dropped.to_string();
+        let (depth, accesses) = (row.depth.to_string(), told(f.accesses.exactly()));
+        let lost = told(f.dropped.exactly());
         table.row([
             row.label.clone(),
             depth,
@@ -58,6 +62,22 @@ fn overview(table: &mut Table, state: &State) {
             inter,
             lost,
         ]);
+    }
+}
+
+fn phases(table: &mut Table, state: &State) {
+    let figures = ["phase", "from_ns", "time_ns", "efficiency", "load_balance"];
+    let lost = Instead::ALL.map(|to| format!("lost_to_{}", to.name().replace(' ', "_")));
+    let figures = figures.map(str::to_owned).into_iter();
+    table.row(figures.chain(["communication".to_owned()]).chain(lost));
+    let start = state.data.extent().from;
+    for phase in state.phases.rows().iter() {
+        let e = &phase.efficiency;
+        let whole = [phase.number, (phase.range.from - start).0, e.span_ns];
+        let shares = [e.parallel, e.load_balance, e.communication].into_iter();
+        let shares = shares.chain(Instead::ALL.map(|to| e.lost_to(to)));
+        let whole = whole.iter().map(u64::to_string);
+        table.row(whole.chain(shares.map(|share| format!("{share:.4}"))));
     }
 }
 
@@ -157,6 +177,7 @@ fn findings(table: &mut Table, state: &State) {
         "target",
         "severity",
         "projected_gain",
+        "gain_from",
         "completeness",
         "processes",
         "groups",
@@ -173,11 +194,17 @@ fn findings(table: &mut Table, state: &State) {
         let gain = f
             .predicted_gain
             .map_or_else(String::new, |g| format!("{g:.4}"));
+        let from = match f.gain_from {
+            None => "",
+            Some(GainFrom::Model) => "model",
+            Some(GainFrom::Costs) => "costs",
+        };
         table.row([
             f.kind.to_string(),
             f.target(),
             format!("{:.4}", f.severity),
             gain,
+            from.to_owned(),
             format!("{:.4}", f.completeness),
             f.aps.join(" "),
             f.groups.join(" "),

@@ -12,6 +12,7 @@ mod news;
 mod options;
 mod poll;
 mod run;
+mod runs;
 mod save;
 
 use std::io::{self, IsTerminal};
@@ -33,14 +34,14 @@ pub use poll::answer_once;
 pub use run::drive;
 pub use save::svg;
 
-/// Shows `run` in the terminal until the user quits, a signal ends it, or `options.cancel` fires.
+/// Shows `run` in the terminal, or the runs of `options.runs` if there is none to choose one from, until the user quits, a signal ends it, or `options.cancel` fires.
 ///
 /// A future for a tokio runtime with time and I/O, a current-thread one too: it never blocks longer
 /// than it takes to write a screen. The source is asked on another thread with a runtime of its own.
 ///
 /// # Errors
 /// If there is no terminal, or it fails.
-pub async fn run(run: Run, mut options: Options) -> Result<(), Error> {
+pub async fn run(run: impl Into<Option<Run>>, mut options: Options) -> Result<(), Error> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Error::NoTerminal(options.started_by));
     }

@@ -2,8 +2,11 @@
 
 use std::future::Future;
 use std::io;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
+
+use dosmos_client::RUNS;
 
 use crate::state::settings::{Settings, plain_locale};
 use crate::state::{Keymap, Look, Palette, Palettes};
@@ -36,6 +39,8 @@ pub struct Options {
     pub look: Look,
     /// Clicks and the wheel are for this program; the terminal's own selecting then needs Shift.
     pub mouse: bool,
+    /// The folder whose runs are listed where the run shown is not in one.
+    pub runs: PathBuf,
     /// What is shown, in the header; may be empty.
     pub title: String,
     /// The command that started this, for the messages of errors: `dosmos top`.
@@ -75,6 +80,7 @@ impl Default for Options {
             keymap: Keymap::default(),
             copy: None,
             mouse: true,
+            runs: RUNS.into(),
             title: String::new(),
             started_by: "dosmos top".into(),
             finished: None,

@@ -5,20 +5,49 @@ use std::fmt;
 use std::future::pending;
 use std::io;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, MouseButton, MouseEvent, MouseEventKind};
 use dosmos_client::Run;
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
+use tokio::sync::oneshot;
 
 use super::news::News;
-use super::options::{Drawn, Error, Event, Options};
+use super::options::{Copy, Drawn, Error, Event, Options};
 use super::poll::Poller;
+use super::runs::{Done, Jobs, Opened};
 use super::{figures, save};
 use crate::state::{Effect, State};
 use crate::view::{self, Theme};
+
+/// The run that is shown, and the thread that asks it.
+struct Shown {
+    run: Run,
+    poller: Poller,
+    /// Of a run that was opened here.
+    _alive: Option<oneshot::Sender<()>>,
+}
+
+impl Shown {
+    fn start(run: Run, state: &State, refresh: Duration) -> Result<Self, Error> {
+        let poller = Poller::start(run.clone(), state.request(), refresh)?;
+        Ok(Self {
+            run,
+            poller,
+            _alive: None,
+        })
+    }
+}
+
+/// What the run reports next; nothing as long as there is none.
+async fn news(shown: &mut Option<Shown>) -> Option<News> {
+    match shown {
+        Some(shown) => shown.poller.next().await,
+        None => pending().await,
+    }
+}
 
 /// The loop of [`super::run`] with any terminal and any input. It ends when the user quits, when the
 /// input ends, or when `options.cancel` fires.
@@ -28,7 +57,7 @@ use crate::view::{self, Theme};
 pub async fn drive<B, S>(
     mut terminal: Terminal<B>,
     mut input: S,
-    run: Run,
+    run: impl Into<Option<Run>>,
     options: Options,
 ) -> Result<(), Error>
 where
@@ -42,7 +71,20 @@ where
     state.keymap = options.keymap;
     state.palettes = options.palettes;
     state.leaving.ends(options.ask_before);
-    let mut poller = Poller::start(run.clone(), state.request(), options.refresh)?;
+    let run = run.into();
+    let shown = run.map(|run| Shown::start(run, &state, options.refresh));
+    let mut shown = shown.transpose()?;
+    if shown.is_none() {
+        state.choose_run(true);
+    }
+    let mut jobs = Jobs::default();
+    carry_out(
+        &mut state,
+        shown.as_ref(),
+        &mut jobs,
+        &options.runs,
+        &mut None,
+    );
     let mut finished = options.finished.unwrap_or_else(never);
     let mut running = true;
     let mut cancel = options.cancel.unwrap_or_else(never);
@@ -50,17 +92,19 @@ where
     let mut copy = options.copy;
     let mut answers = 0;
     while !state.leaving.is_done() {
-        poller.want(state.request());
+        if let Some(shown) = &shown {
+            shown.poller.want(state.request());
+        }
         let begun = Instant::now();
         let theme = Theme::from(state.look);
         terminal
             .draw(|frame| view::render(frame, &state, theme))
             .map_err(failed)?;
         if let Some(drawn) = &mut drawn {
-            let received = run.source().received_bytes();
+            let received = shown.as_ref().map(|s| s.run.source().received_bytes());
             drawn(Drawn {
                 took: begun.elapsed(),
-                received,
+                received: received.unwrap_or(0),
                 answers,
             });
         }
@@ -69,7 +113,7 @@ where
                 Some(event) => take_input(&mut state, &event?),
                 None => break,
             },
-            news = poller.next() => match news.ok_or(Error::Asking)? {
+            news = news(&mut shown) => match news.ok_or(Error::Asking)? {
                 News::Update(update) => {
                     answers += 1;
                     state.apply(*update);
@@ -81,23 +125,73 @@ where
                 running = false;
                 state.finish(message);
             }
+            done = jobs.next() => match done {
+                Done::Listed(folder, runs) => state.runs.take(folder, runs),
+                Done::Opened(Ok(opened)) if state.runs.opening().is_some() => {
+                    let Opened { run, title, alive } = opened;
+                    state = elsewhere(state, title);
+                    let other = Shown::start(run, &state, options.refresh)?;
+                    shown = Some(Shown { _alive: Some(alive), ..other });
+                    // That was how the run before ends.
+                    (running, answers) = (false, 0);
+                }
+                // Given up meanwhile.
+                Done::Opened(Ok(_)) => {}
+                Done::Opened(Err(why)) => state.runs.fail(why),
+            },
             () = &mut cancel => break,
         }
-        for effect in state.output.take_effects() {
-            match effect {
-                Effect::Record(selection) => poller.order(selection),
-                Effect::Save(file) => write(&mut state, &file),
-                Effect::Copy(text) => {
-                    if let Some(copy) = &mut copy
-                        && let Err(e) = copy(&text)
-                    {
-                        state.output.complain(format!("cannot copy: {e}"));
-                    }
-                }
-            }
-        }
+        carry_out(
+            &mut state,
+            shown.as_ref(),
+            &mut jobs,
+            &options.runs,
+            &mut copy,
+        );
     }
     Ok(())
+}
+
+/// The first screen of another run: the settings stay.
+fn elsewhere(state: State, title: String) -> State {
+    let mut other = State::new(title, state.size);
+    other.look = state.look;
+    other.palettes = state.palettes;
+    other.keymap = state.keymap;
+    other
+}
+
+/// Does what the state asks for.
+fn carry_out(
+    state: &mut State,
+    shown: Option<&Shown>,
+    jobs: &mut Jobs,
+    folder: &Path,
+    copy: &mut Option<Copy>,
+) {
+    for effect in state.output.take_effects() {
+        match effect {
+            Effect::Record(selection) => {
+                if let Some(shown) = shown {
+                    shown.poller.order(selection);
+                }
+            }
+            Effect::Save(file) => write(state, &file),
+            Effect::Copy(text) => {
+                if let Some(copy) = copy
+                    && let Err(e) = copy(&text)
+                {
+                    state.output.complain(format!("cannot copy: {e}"));
+                }
+            }
+            Effect::ListRuns => {
+                let run = shown.and_then(|shown| shown.run.directory());
+                let its = run.as_deref().and_then(Path::parent);
+                jobs.list(its.unwrap_or(folder).to_owned(), run);
+            }
+            Effect::OpenRun(path) => jobs.open(path),
+        }
+    }
 }
 
 /// Says what became of an order to record something else.

@@ -1,7 +1,7 @@
 //! The findings: a table sorted by the time lost, and below it the selected one with its advice, its
 //! change of the cluster file, and its evidence.
 
-use dosmos_analysis::{Finding, Level};
+use dosmos_analysis::{Finding, GainFrom, Level};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -99,7 +99,6 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
         let selected = i == shown.position();
         let (marker, base) = table::selection(selected, theme);
         let lost = time_lost(finding, analysed, processes);
-        let gain = finding.predicted_gain.map_or_else(|| "–".to_owned(), share);
         let severe = match finding.level() {
             Level::High => theme.bad(),
             _ => Style::new(),
@@ -107,7 +106,7 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
         let cells = [
             (share(finding.severity), severe),
             (text::time(lost), Style::new()),
-            (gain, theme.good()),
+            (gain(finding), theme.good()),
             (finding.kind.name().to_owned(), theme.wait()),
             (finding.target(), theme.title()),
             (who(finding), Style::new()),
@@ -122,6 +121,28 @@ fn share(fraction: f64) -> String {
         p if p > 0.0 && p < 1.0 => "<1%".to_owned(),
         p => format!("{p:.0}%"),
     }
+}
+
+/// The projected gain; `~` marks an estimate without a model.
+fn gain(finding: &Finding) -> String {
+    match (finding.predicted_gain, finding.gain_from) {
+        (None, _) => "–".to_owned(),
+        (Some(gain), Some(GainFrom::Model)) => share(gain),
+        (Some(gain), _) => format!("~{}", share(gain)),
+    }
+}
+
+/// The projected gain in words, and where it comes from.
+fn gain_in_words(finding: &Finding) -> Option<String> {
+    let gain = share(finding.predicted_gain?).replace('%', " %");
+    Some(match finding.gain_from {
+        Some(GainFrom::Model) => {
+            format!("gain: {gain} of the run time, predicted by the model of the run")
+        }
+        _ => format!(
+            "gain: about {gain} of the run time, estimated from the costs of accesses in this part of the run"
+        ),
+    })
 }
 
 /// The processes if they are few, otherwise the groups.
@@ -159,6 +180,9 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     }
     for line in text::wrap(&finding.advice, width) {
         lines.push(Line::raw(format!(" {line}")));
+    }
+    for line in text::wrap(&gain_in_words(finding).unwrap_or_default(), width) {
+        lines.push(Line::styled(format!(" {line}"), theme.good()));
     }
     if finding.completeness < 1.0 {
         let from = format!(

@@ -138,6 +138,7 @@ fn hints(screen: Screen) -> &'static [(&'static [Action], &'static str)] {
         Screen::Overview => &[
             SELECT,
             DETAILS,
+            (&[Action::Phases], "phases"),
             (&[Action::Show(Screen::Findings)], "findings"),
         ],
         Screen::Variables => &[

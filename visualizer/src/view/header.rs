@@ -1,12 +1,10 @@
-//! The header: what is shown, how many findings there are, which view, what is missing.
+//! The header: the title, which view and the way there, what is missing.
 
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::footer;
 use super::theme::Theme;
+use super::{footer, title};
 use crate::state::{Place, Screen, State};
-use dosmos_analysis::Level;
 use dosmos_client::text;
 
 /// Lines that warnings may take.
@@ -15,7 +13,7 @@ const WARNING_LINES: usize = 3;
 /// Title, tabs, and what is missing.
 pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
-    let mut lines = vec![title(state, theme, width), tabs(state, theme, width)];
+    let mut lines = vec![title::line(state, theme, width), tabs(state, theme, width)];
     lines.extend(trail(state, theme, width));
     if let Some(error) = &state.data.error {
         let error = format!("No response: {error}");
@@ -27,92 +25,6 @@ pub(super) fn lines(state: &State, theme: Theme, width: u16) -> Vec<Line<'static
         lines.push(Line::styled(warning, theme.warning()));
     }
     lines
-}
-
-fn title(state: &State, theme: Theme, width: usize) -> Line<'static> {
-    let data = &state.data;
-    let mut facts = Vec::new();
-    if data.answered {
-        if let Some(extent) = data.catalog.extent {
-            facts.push(text::time(extent.length()));
-        }
-        facts.push(text::plural(data.catalog.records, "record"));
-        let troubles = data.launch.troubles(data.catalog.live);
-        let whole = troubles.is_empty() && state.completeness().is_complete();
-        facts.push(if whole { "complete" } else { "INCOMPLETE" }.to_owned());
-    }
-    let phase = match (&state.finished, data.catalog.live) {
-        _ if !data.answered => "",
-        (Some(_), _) => "run finished",
-        (None, true) => "live",
-        (None, false) => "post-mortem",
-    };
-    let facts = format!(" {} ", facts.join(" · "));
-    let phase = if phase.is_empty() {
-        String::new()
-    } else {
-        format!(" {phase} ")
-    };
-    let paused = held_back(state);
-    let run = match data.catalog.topology.name() {
-        "" => state.title.clone(),
-        name if state.title.is_empty() => name.to_owned(),
-        name => format!("{name} · {}", state.title),
-    };
-    let name = format!(" dosmos  {run}");
-    let others = [&facts, &phase, &paused, &name];
-    let others: usize = others.into_iter().map(|t| text::width(t)).sum();
-    let (badge, worst) = badge(state, theme, width.saturating_sub(others));
-    let words = [&facts, &phase, &paused, &badge];
-    let taken: usize = words.into_iter().map(|t| text::width(t)).sum();
-    let live = data.catalog.live && state.finished.is_none();
-    Line::from(vec![
-        Span::styled(
-            text::left(&name, width.saturating_sub(taken)),
-            theme.title(),
-        ),
-        Span::styled(paused, theme.active()),
-        Span::styled(badge, worst),
-        Span::styled(phase, if live { theme.good() } else { theme.faint() }),
-        Span::raw(facts),
-    ])
-}
-
-/// Position of the number of findings among the parts of the title.
-const BADGE: usize = 2;
-
-/// The number of findings by level, the worst first, in words if there is room for them, and its style; nothing as long as
-/// nothing was searched.
-fn badge(state: &State, theme: Theme, room: usize) -> (String, Style) {
-    let Some(levels) = state.analysis.levels() else {
-        return (String::new(), Style::new());
-    };
-    let there = levels.iter().filter(|(_, n)| *n > 0);
-    let style = match there.clone().next() {
-        Some((Level::High, _)) => theme.bad().patch(theme.active()),
-        Some((Level::Medium, _)) => theme.warning(),
-        _ => Style::new(),
-    };
-    let counted: Vec<String> = there.map(|(l, n)| format!("{n} {}", l.name())).collect();
-    let counted = counted.join(", ");
-    let all: usize = levels.iter().map(|(_, n)| n).sum();
-    let words = match all {
-        0 => " no findings ".to_owned(),
-        _ => format!(" {}: {counted} ", text::plural(all as u64, "finding")),
-    };
-    match text::width(&words) <= room {
-        true => (words, style),
-        false => (format!(" 6: {counted} "), style),
-    }
-}
-
-/// Whether the number of findings is at a column of the title.
-pub(super) fn badge_at(state: &State, width: u16, x: u16) -> bool {
-    let title = title(state, Theme::from(state.look), usize::from(width));
-    let mut spans = title.spans.iter();
-    let from: usize = spans.by_ref().take(BADGE).map(Span::width).sum();
-    let to = from + spans.next().map_or(0, Span::width);
-    (from..to).contains(&usize::from(x))
 }
 
 /// The way here from where it began; none if a view was opened by its key.
@@ -148,24 +60,6 @@ fn place_name(state: &State, place: Place) -> String {
         }
         (screen, _) => screen.name().to_owned(),
     }
-}
-
-/// Says so if what is shown is not the present.
-fn held_back(state: &State) -> String {
-    let live = state.data.catalog.live && state.finished.is_none();
-    if state.paused {
-        return " PAUSED ".to_owned();
-    }
-    let in_time = !matches!(
-        state.navigation.screen(),
-        Screen::Overview | Screen::Variables | Screen::Health
-    );
-    if !live || !in_time || state.timeline.window().follows() {
-        return String::new();
-    }
-    let extent = state.data.extent();
-    let behind = extent.to - state.timeline.window().resolve(extent).to;
-    format!(" REWOUND {:.1} s ", behind.as_secs_f64())
 }
 
 /// The row of the tabs.

@@ -6,17 +6,23 @@ use dosmos_proto::Nanos;
 use ratatui::layout::Rect;
 
 use super::areas::body_of;
-use super::{findings, groups, header, health, histogram, history, overview, variables};
+use super::{
+    findings, groups, header, health, histogram, history, overview, phases, runs, title, variables,
+};
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
 
 /// What `x`, `y` hits; nothing where nothing is.
 pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
     let area = Rect::new(0, 0, state.size.0, state.size.1);
+    if state.runs.shown() {
+        let [_, list, _] = runs::layout(state, area);
+        return row(list, 1, |seen| state.runs.rows().visible(seen), y);
+    }
     if y == header::TABS {
         return header::tab_at(area.width, state.navigation.screen(), x).map(Hit::Screen);
     }
-    if y == 0 && header::badge_at(state, area.width, x) {
+    if y == 0 && title::badge_at(state, area.width, x) {
         return Some(Hit::Screen(Screen::Findings));
     }
     let body = body_of(state, area)?;
@@ -24,6 +30,11 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
         return None;
     }
     match state.navigation.screen() {
+        Screen::Overview if state.phases.shown() => {
+            let [_, below] = phases::layout(state, body);
+            let [list, _] = phases::parts(below);
+            row(list, 1, |seen| state.phases.rows().visible(seen), y)
+        }
         Screen::Overview => {
             let [_, tree, ..] = overview::layout(state, body);
             row(tree, 1, |seen| state.tree.rows().visible(seen), y)

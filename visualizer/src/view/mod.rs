@@ -19,9 +19,12 @@ mod history;
 mod hit;
 mod message;
 mod overview;
+mod phases;
+mod runs;
 mod stacked;
 mod table;
 mod theme;
+mod title;
 mod variables;
 
 use ratatui::Frame;
@@ -48,6 +51,9 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         return too_small(frame, area);
     }
+    if state.runs.alone() {
+        return runs::render(frame, area, state, theme);
+    }
     let head = header::lines(state, theme, area.width);
     let foot = footer::lines(state, theme, area.width);
     let [top, body, bottom] = parts(head.len(), foot.len(), area);
@@ -66,6 +72,9 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         Screen::Health => health::render(frame, body, state, theme),
     }
     said(frame, body, state, theme);
+    if state.runs.shown() {
+        runs::render(frame, area, state, theme);
+    }
     if let Some(help) = &state.help {
         help::render(frame, area, help, state, theme);
     }

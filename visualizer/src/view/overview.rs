@@ -10,11 +10,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::message::message;
-use super::stacked;
 use super::table::{self, Column};
 use super::theme::Theme;
+use super::{phases, stacked};
 use crate::state::pace::Paced;
-use crate::state::tree::{Node, Row};
+use crate::state::tree::{Count, Node, Row};
 use crate::state::{Screen, State};
 use dosmos_analysis::{Efficiency, Thresholds};
 use dosmos_client::text;
@@ -39,6 +39,13 @@ fn parts(details: usize, managers: usize, area: Rect) -> [Rect; 4] {
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     if state.tree.rows().is_empty() {
         return message(frame, area, "No processes are known yet.");
+    }
+    if state.phases.shown() {
+        let [above, below] = phases::layout(state, area);
+        let [top, tree, ..] = parts(0, 0, above);
+        frame.render_widget(Paragraph::new(efficiency(state, theme)), top);
+        frame.render_widget(Paragraph::new(tree_lines(state, theme, tree)), tree);
+        return phases::render(frame, below, state, theme);
     }
     let managers = managers(state, theme, area);
     let details = detail(state, theme, area);
@@ -114,7 +121,8 @@ fn tree_lines(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.height).saturating_sub(1);
     let rows = state.tree.rows();
     for i in rows.visible(room) {
-        let selected = i == rows.position();
+        // The keys are for the phases where they are shown.
+        let selected = i == rows.position() && !state.phases.shown();
         lines.push(tree_line(state, &rows[i], (&seen, &shown), selected, theme));
     }
     lines
@@ -150,7 +158,7 @@ fn tree_line(
     let process = !matches!(row.node, Node::Ap(_));
     let mut cells = vec![
         (name, name_style),
-        (text::count(figures.accesses), Style::new()),
+        (count(figures.accesses), Style::new()),
         (
             if row.link {
                 String::new()
@@ -167,14 +175,16 @@ fn tree_line(
             let all = o.iter().sum();
             text::percent(o[origin as usize - 1], all)
         });
-        cells.push((share.unwrap_or_default(), theme.origin(origin)));
+        let unknown = if row.link { "" } else { "–" };
+        let share = share.unwrap_or_else(|| unknown.to_owned());
+        cells.push((share, theme.origin(origin)));
     }
     let lost = if process {
-        text::count(figures.dropped)
+        count(figures.dropped)
     } else {
         String::new()
     };
-    let lost_style = if figures.dropped > 0 {
+    let lost_style = if figures.dropped.known().is_some_and(|n| n > 0) {
         theme.bad()
     } else {
         theme.faint()
@@ -198,6 +208,15 @@ fn tree_line(
         );
     }
     line
+}
+
+/// `–` if it is unknown.
+fn count(n: Count) -> String {
+    match n {
+        Count::Unknown => "–".to_owned(),
+        Count::AtLeast(n) => format!("≥{}", text::count(n)),
+        Count::Exactly(n) => text::count(n),
+    }
 }
 
 /// The share of its time that a process spent on some components; `–` if unknown.
@@ -327,6 +346,9 @@ fn about(state: &State, row: &Row) -> String {
             format!("{}: {details}", row.label)
         }
         Node::Ap(ap) => {
+            if !state.data.knows_ap(ap) {
+                return format!("{}: accesses unknown · Enter: history", row.label);
+            }
             let its = state.data.by_ap.get(&ap).copied().unwrap_or_default();
             format!(
                 "{}: {} reads, {} writes, {} acquires · Enter: history",
