@@ -66,7 +66,7 @@ pub struct Cluster {
     memory_processes: Vec<Process>,
     deadline: Duration,
     /// Holds what the processes keep beyond their end; removed after them.
-    run_dir: tempfile::TempDir,
+    _run_dir: tempfile::TempDir,
 }
 
 impl Cluster {
@@ -112,7 +112,7 @@ impl Cluster {
             memory_processes: Vec::new(),
             deadline: DEADLINE,
             topology,
-            run_dir,
+            _run_dir: run_dir,
         };
         before(&cluster).map_err(failed)?;
         for number in (0u32..).take(cluster.topology.memory_processes().len()) {
@@ -164,10 +164,6 @@ impl Cluster {
     /// Where its processes find each other.
     pub fn book(&self) -> &AddressBook {
         &self.book
-    }
-    /// A directory that is removed with the cluster.
-    pub fn run_dir(&self) -> &std::path::Path {
-        self.run_dir.path()
     }
 
     /// What the application process of a rank is started with.

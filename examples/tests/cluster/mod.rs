@@ -8,6 +8,7 @@ use dosmos_trace::run::RunId;
 use dosmos_trace::selection::Mode;
 use dsm_lib::testing::{self, Process, topology};
 use dsm_lib::{Dsm, Settings};
+use tempfile::TempDir;
 
 /// A running cluster; it ends when dropped.
 pub(crate) struct Cluster {
@@ -16,6 +17,8 @@ pub(crate) struct Cluster {
     /// Its memory processes end before the event manager that their last records go to.
     cluster: testing::Cluster,
     _event_manager: Process,
+    /// It is gone after the event manager that writes there.
+    _store: TempDir,
 }
 
 /// One memory process serves all.
@@ -55,8 +58,9 @@ pub(crate) fn nested() -> Cluster {
 
 fn start(topology: Topology) -> Cluster {
     let mut event_manager = None;
+    let directory = tempfile::tempdir().unwrap();
     let cluster = testing::Cluster::recording(topology, Mode::Events, |cluster| {
-        let store = cluster.run_dir().join("store");
+        let store = directory.path().join("store");
         let (topology, book) = (cluster.topology().clone(), cluster.book().clone());
         event_manager = Some(start_event_manager(topology, store, book)?);
         Ok(())
@@ -65,6 +69,7 @@ fn start(topology: Topology) -> Cluster {
         sessions: OnceLock::new(),
         cluster: cluster.unwrap(),
         _event_manager: event_manager.unwrap(),
+        _store: directory,
     }
 }
 
