@@ -41,7 +41,7 @@ pub(super) async fn blocks(asked: &Asked<'_>) -> Result<Vec<Block>, QueryError> 
 async fn of_parts(asked: &Asked<'_>, pieces: &[PhaseTimes]) -> Result<Block, QueryError> {
     let topology = &asked.catalog.topology;
     let monitor = asked.source.status().await?.monitor();
-    let parts = efficiency::of_parts(pieces, topology, &monitor);
+    let parts = efficiency::of_parts(pieces, &asked.catalog, &monitor);
     let heads = ["of", "name", "time", "efficiency", "load balance"];
     let lost = Instead::ALL.map(Instead::name);
     let mut table = Table::new(heads.into_iter().chain(lost).chain(["recording up to"]));
@@ -50,7 +50,7 @@ async fn of_parts(asked: &Asked<'_>, pieces: &[PhaseTimes]) -> Result<Block, Que
     for of in parts {
         match of.part {
             Part::Process(_) => processes += 1,
-            Part::Phase(_) => phases += 1,
+            Part::Phase(..) => phases += 1,
             Part::Run | Part::Group(_) => {}
         }
         if processes > BARS || phases > PHASES {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{ApId, GroupId, MpId, Nanos, PhaseTimes, Topology};
 
+use dosmos_trace::query::{Catalog, TimeRange};
+
 use super::verdict::Efficiency;
 
 /// A part of a run.
@@ -15,8 +17,9 @@ pub enum Part {
     Group(GroupId),
     /// One application process.
     Process(ApId),
-    /// What all processes did between two barriers, by number from 0.
-    Phase(u64),
+    /// What processes did between two barriers: of a group where groups have barriers of their own, and so count them
+    /// apart; otherwise of all. By number from 0.
+    Phase(Option<GroupId>, u64),
 }
 
 impl Part {
@@ -26,7 +29,7 @@ impl Part {
             Self::Run => "run",
             Self::Group(_) => "group",
             Self::Process(_) => "process",
-            Self::Phase(_) => "phase",
+            Self::Phase(..) => "phase",
         }
     }
 
@@ -36,7 +39,10 @@ impl Part {
             Self::Run => "all".to_owned(),
             Self::Group(group) => topology.group_name(group),
             Self::Process(ap) => topology.ap_name(ap),
-            Self::Phase(number) => number.to_string(),
+            Self::Phase(None, number) => number.to_string(),
+            Self::Phase(Some(group), number) => {
+                format!("{} {number}", topology.group_name(group))
+            }
         }
     }
 }
@@ -46,6 +52,8 @@ impl Part {
 pub struct OfPart {
     /// Of what.
     pub part: Part,
+    /// From the first start to the last end.
+    pub range: TimeRange,
     /// How much of its time was computing, and where the rest went.
     pub efficiency: Efficiency,
     /// The most that recording can have cost, as a fraction of its time: what its memory processes spent on it, as if
@@ -53,22 +61,41 @@ pub struct OfPart {
     pub recording: Option<f64>,
 }
 
+impl OfPart {
+    /// Of these pieces, if there is any; `spent` is what its memory processes spent on recording.
+    fn new(part: Part, pieces: &[&PhaseTimes], spent: Vec<&Nanos>) -> Option<Self> {
+        let efficiency = Efficiency::of(pieces.iter().copied())?;
+        let starts = pieces.iter().map(|p| p.start);
+        let ends = pieces.iter().map(|p| p.end());
+        Some(Self {
+            part,
+            range: TimeRange {
+                from: starts.min().unwrap_or_default(),
+                to: ends.max().unwrap_or_default(),
+            },
+            recording: recording(&efficiency, spent),
+            efficiency,
+        })
+    }
+}
+
 /// The efficiency of the run, of its groups (if there is more than one), of its processes, and of its phases (if there is
 /// more than one), those first that lost most time. `monitor` says how much processor time memory processes spent on recording.
 pub fn of_parts(
     pieces: &[PhaseTimes],
-    topology: &Topology,
+    catalog: &Catalog,
     monitor: &BTreeMap<MpId, Nanos>,
 ) -> Vec<OfPart> {
-    let run = Efficiency::of(pieces);
-    let mut parts: Vec<OfPart> = run
-        .into_iter()
-        .map(|efficiency| OfPart {
-            recording: recording(&efficiency, monitor.values()),
-            part: Part::Run,
-            efficiency,
-        })
-        .collect();
+    let topology = &catalog.topology;
+    let mut parts: Vec<OfPart> = Vec::new();
+    let mut add = |part, pieces: Vec<&PhaseTimes>, spent: Vec<&Nanos>| {
+        parts.extend(OfPart::new(part, &pieces, spent));
+    };
+    add(
+        Part::Run,
+        pieces.iter().collect(),
+        monitor.values().collect(),
+    );
     let groups: Vec<GroupId> = (0..topology.groups().len() as u32).map(GroupId).collect();
     for &group in groups.iter().filter(|_| groups.len() > 1) {
         let inside = |g: GroupId| topology.within(g, group);
@@ -77,54 +104,41 @@ pub fn of_parts(
             let its = topology.mp(**mp);
             its.is_some_and(|mp| inside(mp.group))
         });
-        parts.extend(
-            Efficiency::of(pieces.iter().filter(its)).map(|efficiency| OfPart {
-                recording: recording(&efficiency, spent.map(|(_, spent)| spent)),
-                part: Part::Group(group),
-                efficiency,
-            }),
+        let spent = spent.map(|(_, spent)| spent).collect();
+        add(
+            Part::Group(group),
+            pieces.iter().filter(its).collect(),
+            spent,
         );
     }
-    parts.extend(of_processes(pieces, topology, monitor));
-    parts.extend(of_phases(pieces));
+    let mut by_ap: BTreeMap<ApId, Vec<&PhaseTimes>> = BTreeMap::new();
+    for piece in pieces {
+        by_ap.entry(piece.ap).or_default().push(piece);
+    }
+    for (ap, pieces) in by_ap {
+        let mp = topology.ap(ap).map(|ap| ap.memory_process);
+        let spent = mp.and_then(|mp| monitor.get(&mp));
+        add(Part::Process(ap), pieces, spent.into_iter().collect());
+    }
+    parts.extend(of_phases(pieces, catalog));
     parts
 }
 
-fn of_processes<'a>(
-    pieces: &'a [PhaseTimes],
-    topology: &'a Topology,
-    monitor: &'a BTreeMap<MpId, Nanos>,
-) -> impl Iterator<Item = OfPart> + 'a {
-    let mut by_ap: BTreeMap<ApId, Vec<&PhaseTimes>> = BTreeMap::new();
-    pieces
-        .iter()
-        .for_each(|p| by_ap.entry(p.ap).or_default().push(p));
-    by_ap.into_iter().filter_map(|(ap, pieces)| {
-        let efficiency = Efficiency::of(pieces)?;
-        let mp = topology.ap(ap).map(|ap| ap.memory_process);
-        let spent = mp.and_then(|mp| monitor.get(&mp));
-        Some(OfPart {
-            recording: recording(&efficiency, spent),
-            part: Part::Process(ap),
-            efficiency,
-        })
-    })
-}
-
-fn of_phases(pieces: &[PhaseTimes]) -> Vec<OfPart> {
-    let mut by_phase: BTreeMap<u64, Vec<&PhaseTimes>> = BTreeMap::new();
+fn of_phases(pieces: &[PhaseTimes], catalog: &Catalog) -> Vec<OfPart> {
+    // Processes of a group pass the same barriers.
+    let apart = catalog.barriers.iter().any(|b| b.group.is_some());
+    let mut by_phase: BTreeMap<(u64, Option<GroupId>), Vec<&PhaseTimes>> = BTreeMap::new();
     for piece in pieces {
-        by_phase.entry(piece.phase).or_default().push(piece);
+        let group = catalog.topology.group_of_ap(piece.ap).filter(|_| apart);
+        let phase = by_phase.entry((piece.phase, group));
+        phase.or_default().push(piece);
     }
-    if by_phase.len() < 2 {
+    if by_phase.keys().all(|(number, _)| *number == 0) {
         return Vec::new();
     }
-    let phases = by_phase.into_iter().filter_map(|(phase, pieces)| {
-        Some(OfPart {
-            part: Part::Phase(phase),
-            efficiency: Efficiency::of(pieces)?,
-            recording: None,
-        })
+    let phases = by_phase.into_iter();
+    let phases = phases.filter_map(|((number, group), pieces)| {
+        OfPart::new(Part::Phase(group, number), &pieces, Vec::new())
     });
     let mut phases: Vec<OfPart> = phases.collect();
     phases.sort_by(|a, b| b.efficiency.lost_ns().total_cmp(&a.efficiency.lost_ns()));
@@ -132,7 +146,7 @@ fn of_phases(pieces: &[PhaseTimes]) -> Vec<OfPart> {
 }
 
 /// None if nobody said how much was spent.
-fn recording<'a>(of: &Efficiency, spent: impl IntoIterator<Item = &'a Nanos>) -> Option<f64> {
+fn recording(of: &Efficiency, spent: Vec<&Nanos>) -> Option<f64> {
     let spent = spent.into_iter().map(|n| n.0).reduce(|a, b| a + b)?;
     Some((spent as f64 / of.time_ns()).min(1.0))
 }
@@ -142,11 +156,12 @@ mod tests {
     use dosmos_proto::topology::{
         ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess,
     };
-    use dosmos_proto::{Component, EmpId, Spent, TopologyBuilder};
+    use dosmos_proto::{Component, EmpId, Spent, TopologyBuilder, VarId};
+    use dosmos_trace::query::BarrierName;
 
     use super::*;
 
-    fn topology() -> Topology {
+    fn catalog() -> Catalog {
         let all = GroupPath::top("all");
         let group = |path: GroupPath, parent| Group { path, parent };
         let mp = |i: u32| MemoryProcess {
@@ -159,7 +174,7 @@ mod tests {
             name: format!("ap{i}"),
             memory_process: MpId(i / 2),
         };
-        TopologyBuilder {
+        let builder = TopologyBuilder {
             name: "test".into(),
             groups: vec![
                 group(all.clone(), None),
@@ -171,9 +186,11 @@ mod tests {
             event_managers: vec![EventManager {
                 name: "emp0".into(),
             }],
+        };
+        Catalog {
+            topology: builder.build().unwrap(),
+            ..Catalog::default()
         }
-        .build()
-        .unwrap()
     }
 
     fn piece(ap: u32, phase: u64, busy: u64, barrier: u64) -> PhaseTimes {
@@ -191,7 +208,7 @@ mod tests {
 
     #[test]
     fn parts_are_the_run_its_groups_processes_and_phases_the_worst_first() {
-        let t = topology();
+        let t = catalog();
         let mut pieces = Vec::new();
         for ap in 0..4 {
             // The first phase loses little, the second much; the south waits for the north.
@@ -210,7 +227,7 @@ mod tests {
                 format!(
                     "{} {} {parallel:.1}{recording}",
                     p.part.kind(),
-                    p.part.name(&t)
+                    p.part.name(&t.topology)
                 )
             })
             .collect();
@@ -229,9 +246,56 @@ mod tests {
         assert_eq!(told, expected);
     }
 
+    /// Barriers of groups say nothing of how far another group is.
+    #[test]
+    fn phases_between_barriers_of_groups_are_of_each_group() {
+        let mut catalog = catalog();
+        let pieces: Vec<PhaseTimes> = (0..4)
+            .flat_map(|ap| {
+                // The south is slower and begins its second phase when the north has ended it.
+                let length = if ap < 2 { 100 } else { 1_000 };
+                (0..2).map(move |phase| PhaseTimes {
+                    start: Nanos(phase * length),
+                    ..piece(ap, phase, length, 0)
+                })
+            })
+            .collect();
+        let told = |catalog: &Catalog| -> Vec<String> {
+            let parts = of_parts(&pieces, catalog, &BTreeMap::new()).into_iter();
+            let phases = parts.filter(|p| matches!(p.part, Part::Phase(..)));
+            let mut told: Vec<String> = phases
+                .map(|p| {
+                    let name = p.part.name(&catalog.topology);
+                    format!("{name}: {:.0}", 100.0 * p.efficiency.parallel)
+                })
+                .collect();
+            told.sort();
+            told
+        };
+        let group = Some(GroupId(1));
+        catalog.barriers = vec![BarrierName {
+            id: VarId(1),
+            group,
+            name: String::new(),
+        }];
+        let south_and_north = [
+            "/all/north 0: 100",
+            "/all/north 1: 100",
+            "/all/south 0: 100",
+            "/all/south 1: 100",
+        ];
+        assert_eq!(told(&catalog), south_and_north);
+        catalog.barriers[0].group = None;
+        assert_eq!(
+            told(&catalog)[0],
+            "0: 55",
+            "of all: they wait for the slowest"
+        );
+    }
+
     #[test]
     fn without_times_there_is_nothing_and_without_counters_no_recording() {
-        let t = topology();
+        let t = catalog();
         assert!(of_parts(&[], &t, &BTreeMap::new()).is_empty());
         let parts = of_parts(&[piece(0, 0, 5, 5)], &t, &BTreeMap::new());
         assert!(parts.iter().all(|p| p.recording.is_none()));

@@ -265,7 +265,10 @@ async fn summary(source: &dyn TraceSource, took: Nanos) -> anyhow::Result<String
         ];
         table.row(first.into_iter().chain(numbers.map(Cell::from)));
     }
-    text += &table.render(Format::Table);
+    text += &match table.is_empty() {
+        true => "no variable was used\n".to_owned(),
+        false => table.render(Format::Table),
+    };
     let stored: u64 = status.event_managers.iter().map(|e| e.records).sum();
     let bytes: u64 = status.event_managers.iter().map(|e| e.stored_bytes).sum();
     text += &format!(

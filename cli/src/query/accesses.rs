@@ -124,7 +124,7 @@ fn times() -> [Column; 3] {
 }
 
 /// How far into the run, in seconds; exactly in CSV.
-fn into_run(at: Nanos, zero: Nanos, digits: usize) -> Cell {
+pub(super) fn into_run(at: Nanos, zero: Nanos, digits: usize) -> Cell {
     let seconds = (at - zero).as_secs_f64();
     Cell::two(format!("{seconds:.digits$}"), format!("{seconds:.9}"))
 }

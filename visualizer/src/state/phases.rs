@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use dosmos_analysis::Efficiency;
 use dosmos_analysis::efficiency::{Part, of_parts};
-use dosmos_proto::Topology;
-use dosmos_trace::query::{Breakdown, TimeRange};
+use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 
 use super::list::{List, Rows};
 
-/// What all processes did between two barriers.
+/// What processes did between two barriers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// Its number, from 0.
-    pub number: u64,
+    /// Its number, from 0, behind the group that it is of if groups have barriers of their own.
+    pub name: String,
     /// From the first start to the last end.
     pub range: TimeRange,
     /// How much of the processes' time was computing, and where the rest went.
@@ -60,36 +59,22 @@ impl Phases {
     }
 
     /// Takes where the processes' time went.
-    pub(super) fn take(&mut self, breakdown: &Breakdown) {
-        let mut ranges: BTreeMap<u64, TimeRange> = BTreeMap::new();
-        for piece in &breakdown.phases {
-            let its = TimeRange {
-                from: piece.start,
-                to: piece.end(),
-            };
-            let range = ranges.entry(piece.phase).or_insert(its);
-            range.from = range.from.min(its.from);
-            range.to = range.to.max(its.to);
-        }
-        // Phases need no topology; without one no groups are looked at.
-        let parts = of_parts(&breakdown.phases, &Topology::default(), &BTreeMap::new());
+    pub(super) fn take(&mut self, breakdown: &Breakdown, catalog: &Catalog) {
+        let parts = of_parts(&breakdown.phases, catalog, &BTreeMap::new());
         let mut worst = parts.iter().any(|of| of.efficiency.lost_ns() > 0.0);
         let phases = parts.into_iter().filter_map(|of| {
-            let Part::Phase(number) = of.part else {
-                return None;
-            };
-            Some(Phase {
-                number,
-                range: *ranges.get(&number)?,
+            matches!(of.part, Part::Phase(..)).then(|| Phase {
+                name: of.part.name(&catalog.topology),
+                range: of.range,
                 efficiency: of.efficiency,
                 // The first one lost most.
                 worst: std::mem::take(&mut worst),
             })
         });
         let mut phases: Vec<Phase> = phases.collect();
-        phases.sort_by_key(|phase| phase.number);
+        phases.sort_by(|a, b| (a.range.from, &a.name).cmp(&(b.range.from, &b.name)));
         let worst = phases.iter().position(|phase| phase.worst);
-        self.rows.replace_by_key(phases, |phase| phase.number);
+        self.rows.replace_by_key(phases, |phase| phase.name.clone());
         if !self.chosen {
             self.rows.list().0.select(worst.unwrap_or(0));
         }
@@ -124,11 +109,11 @@ mod tests {
         }
     }
 
-    fn told(phases: &Phases) -> Vec<(u64, u64, bool)> {
+    fn told(phases: &Phases) -> Vec<(&str, u64, bool)> {
         let rows = phases.rows().iter();
         rows.map(|p| {
             let percent = (100.0 * p.efficiency.parallel).round() as u64;
-            (p.number, percent, p.worst)
+            (p.name.as_str(), percent, p.worst)
         })
         .collect()
     }
@@ -136,28 +121,28 @@ mod tests {
     #[test]
     fn phases_are_told_by_number_and_the_one_that_lost_most_is_selected() {
         let mut phases = Phases::default();
-        phases.take(&breakdown(&[100, 800, 0]));
-        let expected = [(0, 95, false), (1, 60, true), (2, 100, false)];
+        phases.take(&breakdown(&[100, 800, 0]), &Catalog::default());
+        let expected = [("0", 95, false), ("1", 60, true), ("2", 100, false)];
         assert_eq!(told(&phases), expected);
         assert_eq!(phases.rows().position(), 1);
         let range = phases.range().map(|r| (r.from, r.to));
         assert_eq!(range, Some((Nanos(1_000), Nanos(2_000))));
         // Another one becomes the worst: until a user has chosen one, that is selected.
-        phases.take(&breakdown(&[100, 800, 900]));
+        phases.take(&breakdown(&[100, 800, 900]), &Catalog::default());
         assert_eq!(phases.rows().position(), 2);
         phases.list().0.select(0);
-        phases.take(&breakdown(&[100, 800, 0, 900]));
+        phases.take(&breakdown(&[100, 800, 0, 900]), &Catalog::default());
         assert_eq!(phases.rows().position(), 0);
     }
 
     #[test]
     fn one_phase_is_the_run_and_without_a_loss_none_is_the_worst() {
         let mut phases = Phases::default();
-        phases.take(&Breakdown::default());
+        phases.take(&Breakdown::default(), &Catalog::default());
         assert!(phases.rows().is_empty() && phases.range().is_none());
-        phases.take(&breakdown(&[500]));
+        phases.take(&breakdown(&[500]), &Catalog::default());
         assert!(phases.rows().is_empty());
-        phases.take(&breakdown(&[0, 0]));
-        assert_eq!(told(&phases), [(0, 100, false), (1, 100, false)]);
+        phases.take(&breakdown(&[0, 0]), &Catalog::default());
+        assert_eq!(told(&phases), [("0", 100, false), ("1", 100, false)]);
     }
 }

@@ -134,7 +134,7 @@ impl State {
                 .take_base(reply.catalog, reply.status, reply.received);
             if let Some(breakdown) = &reply.breakdown {
                 self.data.take_times(breakdown);
-                self.phases.take(breakdown);
+                self.phases.take(breakdown, &self.data.catalog);
             }
         }
         self.data.meet(reply.variables);

@@ -73,11 +73,15 @@ fn phases(table: &mut Table, state: &State) {
     let start = state.data.extent().from;
     for phase in state.phases.rows().iter() {
         let e = &phase.efficiency;
-        let whole = [phase.number, (phase.range.from - start).0, e.span_ns];
+        let name = std::iter::once(phase.name.clone());
+        let whole = [(phase.range.from - start).0, e.span_ns];
         let shares = [e.parallel, e.load_balance, e.communication].into_iter();
         let shares = shares.chain(Instead::ALL.map(|to| e.lost_to(to)));
         let whole = whole.iter().map(u64::to_string);
-        table.row(whole.chain(shares.map(|share| format!("{share:.4}"))));
+        table.row(
+            name.chain(whole)
+                .chain(shares.map(|share| format!("{share:.4}"))),
+        );
     }
 }
 

@@ -38,12 +38,12 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
     };
     let [list, below] = parts(area);
     let columns = [
-        Column::names("PHASE", 14),
+        Column::names("PHASE", 16),
         Column::figures("TIME", 8),
         Column::figures("EFFICIENCY", 10),
         Column::figures("BALANCE", 7),
         Column::figures("COMMUNICATION", 13),
-        Column::names("LARGEST LOSS", width.saturating_sub(58).clamp(12, 40)),
+        Column::names("LARGEST LOSS", width.saturating_sub(60).clamp(12, 40)),
     ];
     let mut lines = vec![table::titles(&columns, theme.title())];
     for at in rows.visible(usize::from(list.height).saturating_sub(1)) {
@@ -73,8 +73,8 @@ fn cells(phase: &Phase, theme: Theme) -> [(String, Style); 6] {
     let efficiency = &phase.efficiency;
     let good = efficiency.parallel >= Thresholds::default().efficiency;
     let (name, style) = match phase.worst {
-        true => (format!("{} worst", phase.number), theme.bad()),
-        false => (phase.number.to_string(), Style::new()),
+        true => (format!("{} worst", phase.name), theme.bad()),
+        false => (phase.name.clone(), Style::new()),
     };
     let loss = efficiency.lost.first();
     let loss = loss.map(|l| format!("{} {}", l.to.name(), share(l.share)));
@@ -101,7 +101,7 @@ fn about(state: &State, phase: &Phase) -> String {
     let from = phase.range.from - start;
     format!(
         "phase {} at {:.3} s: {}",
-        phase.number,
+        phase.name,
         from.as_secs_f64(),
         phase.efficiency.line()
     )

@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use dosmos_proto::Nanos;
 use dosmos_trace::Origin;
-use dosmos_trace::meta::Access;
+use dosmos_trace::meta::{Access, Times};
 use dosmos_trace::query::table::SortKey;
 
 use super::message::message;
@@ -254,7 +254,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             text::time_or_dash(row.wait),
             text::time_or_dash(row.hold),
         ),
-        times(row),
+        times(row, width),
         last(state, &row.last_acquires, "acquired"),
         last(state, &row.last_writes, "written"),
     ];
@@ -265,25 +265,40 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
 }
 
 /// How long the accesses took, the operation that took most first.
-fn times(row: &VariableRow) -> String {
+fn times(row: &VariableRow, width: usize) -> String {
     let mut operations = row.times.by_operation();
     operations.sort_by_key(|(_, t)| std::cmp::Reverse(t.total));
-    let operations = operations.iter().filter(|(_, t)| t.number() > 0);
-    let operations: Vec<String> = operations
-        .map(|(name, t)| {
-            format!(
-                "{name} {} (p50 {}, p99 {}, max {})",
-                text::time(t.total),
-                text::time_or_dash(t.quantile(0.5)),
-                text::time_or_dash(t.quantile(0.99)),
-                text::time(t.longest),
-            )
-        })
+    let operations: Vec<_> = operations
+        .into_iter()
+        .filter(|(_, t)| t.number() > 0)
         .collect();
-    match operations.is_empty() {
-        true => "no time measured".into(),
-        false => operations.join(" · "),
+    if operations.is_empty() {
+        return "no time measured".into();
     }
+    // Where there is no room, the median goes before the longest, that before operations that took less.
+    let told = |(name, t): &(&str, &Times), fewer: usize| {
+        let figures = [
+            format!("p50 {}", text::time_or_dash(t.quantile(0.5))),
+            format!("max {}", text::time(t.longest)),
+            format!("p99 {}", text::time_or_dash(t.quantile(0.99))),
+        ];
+        let total = text::time(t.total);
+        format!("{name} {total} ({})", figures[fewer..].join(", "))
+    };
+    let line = |most: usize, fewer: usize| {
+        let first = operations.iter().take(most);
+        let mut parts: Vec<String> = first.map(|operation| told(operation, fewer)).collect();
+        if most < operations.len() {
+            parts.push("…".to_owned());
+        }
+        parts.join(" · ")
+    };
+    let all = operations.len();
+    let shorter = (0..3).map(|fewer| (all, fewer));
+    let shorter = shorter.chain((1..all).rev().map(|most| (most, 2)));
+    let mut lines = shorter.map(|(most, fewer)| line(most, fewer));
+    let fits = lines.find(|line| text::width(line) <= width);
+    fits.unwrap_or_else(|| line(1, 2))
 }
 
 /// Who did it last, newest first, with times since the start of the run.
