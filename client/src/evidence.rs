@@ -10,11 +10,13 @@ use crate::text;
 const NAMED: usize = 12;
 
 /// What keys mean, where the key itself does not say it.
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 12] = [
     ("access_cost_ns", "cost of these accesses"),
     ("access_cost_then_ns", "their cost after the change"),
     ("access_ns", "time in accesses"),
     ("hand_over_ns", "time of all hand-overs"),
+    ("hand_overs", "hand-overs"),
+    ("mean_hand_over_ns", "mean hand-over"),
     ("mean_work_ns", "mean other work while held"),
     ("returns", "returns to the holder before the last"),
     ("mean_waiting", "mean number waiting"),

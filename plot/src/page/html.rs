@@ -63,7 +63,8 @@ impl Writer {
 
     fn one(&mut self, block: &Block) -> Markup {
         match block {
-            Block::Text(text) => html! { p { (text) } },
+            // No line begins with a unit.
+            Block::Text(text) => html! { p { (text.replace(" %", "\u{a0}%")) } },
             Block::Warning(text) => html! { p.warning role="note" { (text) } },
             Block::Verbatim(text) => html! { pre { (text) } },
             Block::Tiles(tiles) => html! {
