@@ -137,6 +137,20 @@ fn the_efficiency_of_a_program_and_its_largest_loss_are_named() {
     }
 }
 
+/// One process has four times the work of the others, which wait at the barrier for more than half of their time.
+#[test]
+fn a_program_bound_by_barriers_is_said_to_lose_most_there() {
+    let lab = run(&["pathology", "--kind", "imbalance", "--rounds", "10"]);
+    let (_, answer) = check_counts(&lab, &[]);
+    efficiency_adds_up(&answer);
+    assert_eq!(
+        answer["efficiency"]["lost"][0]["to"], "barriers",
+        "{answer:#}"
+    );
+    let verdict = answer["verdict"].as_str().unwrap();
+    assert!(verdict.contains("most was lost at barriers"), "{verdict}");
+}
+
 #[test]
 fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
     let lab = run(&["ping-pong", "--rounds", "200"]);
