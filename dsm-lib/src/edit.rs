@@ -1,6 +1,7 @@
 //! Changing an object in place: a native slice to write to.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use crate::cache::Taken;
 use crate::draft::Draft;
@@ -62,7 +63,7 @@ impl<T: Element> Object<T> {
 
 impl<T: Element> Edit<T> {
     pub(crate) fn new(object: Object<T>, values: Vec<T>) -> Self {
-        Self::of(object, Values::Draft(Draft::of(values)))
+        Self::of(object, Values::Draft(Draft::of(Arc::new(values))))
     }
 
     /// Of an object that this process has to itself.

@@ -1,5 +1,7 @@
 //! Which elements of an object a write changes: one range, or several with gaps between them.
 
+use std::ops::Range;
+
 use crate::Malformed;
 
 /// Ranges of elements `[first, end)`, ascending, none empty, with a gap between any two; at least one.
@@ -12,11 +14,12 @@ impl Runs {
         (first < end).then(|| Self(vec![(first, end)]))
     }
 
-    /// The elements for which `differs`, of `elements`; nothing if there are none.
-    pub fn where_differs(elements: u32, differs: impl Fn(usize) -> bool) -> Option<Self> {
+    /// Those of `elements` for which `differs`; nothing if there are none.
+    pub fn where_differs(elements: Range<u32>, differs: impl Fn(usize) -> bool) -> Option<Self> {
         let mut runs = Vec::new();
         let mut begin = None;
-        for at in 0..elements {
+        let end = elements.end;
+        for at in elements {
             match (differs(at as usize), begin) {
                 (true, None) => begin = Some(at),
                 (false, Some(first)) => {
@@ -26,7 +29,7 @@ impl Runs {
                 _ => {}
             }
         }
-        runs.extend(begin.map(|first| (first, elements)));
+        runs.extend(begin.map(|first| (first, end)));
         (!runs.is_empty()).then_some(Self(runs))
     }
 
@@ -107,7 +110,7 @@ mod tests {
     #[test]
     fn runs_survive_the_wire() {
         let changed = [1, 2, 5, 9];
-        let runs = Runs::where_differs(10, |at| changed.contains(&at)).unwrap();
+        let runs = Runs::where_differs(0..10, |at| changed.contains(&at)).unwrap();
         assert_eq!(runs.iter().collect::<Vec<_>>(), [(1, 3), (5, 6), (9, 10)]);
         assert_eq!((runs.hull(), runs.elements()), ((1, 10), 4));
         let lengths = runs.to_wire();
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(Runs::from_wire(1, &lengths).unwrap(), runs);
         let parts: Vec<Runs> = runs.parts(2).collect();
         assert_eq!((parts.len(), parts[1].hull()), (2, (9, 10)));
-        assert_eq!(Runs::where_differs(3, |_| false), None);
+        assert_eq!(Runs::where_differs(0..3, |_| false), None);
         assert!(Runs::one(3, 7).unwrap().is_one());
     }
 

@@ -218,10 +218,10 @@ impl<T: Element> Slot<T> {
     }
 
     /// Begins a section, if the object is delegated to this process and not in use: with its elements.
-    pub(crate) fn begin_section(&self) -> Option<(Vec<T>, Entered)> {
+    pub(crate) fn begin_section(&self) -> Option<(Arc<Vec<T>>, Entered)> {
         let mut state = lock(&self.state);
         let (values, entered) = state.held.begin_section()?;
-        Some((values.to_vec(), entered))
+        Some((Arc::clone(values), entered))
     }
 
     /// Ends a section, with its reads and writes, if it is still one of this process's own: `change`
@@ -230,11 +230,9 @@ impl<T: Element> Slot<T> {
         &self,
         section: Entered,
         used: (Hits, Hits),
-        change: Option<impl FnOnce(&mut [T])>,
+        change: Option<impl FnOnce(&mut Arc<Vec<T>>)>,
     ) -> Option<u64> {
         let mut state = lock(&self.state);
-        let change = change
-            .map(|change| |values: &mut Arc<Vec<T>>| change(Arc::make_mut(values).as_mut_slice()));
         let (version, first, publish) = state.held.end_section(section, used, change)?;
         self.marks.sections.store(true, Ordering::Relaxed);
         self.touched(first);

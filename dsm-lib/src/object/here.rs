@@ -136,13 +136,16 @@ impl<T: Element> Here<T> {
     }
 
     /// Begins a section of an object that this process has to itself: with its elements.
-    pub(crate) fn enter(&self) -> Option<(Vec<T>, Entered)> {
+    pub(crate) fn enter(&self) -> Option<(Arc<Vec<T>>, Entered)> {
         let slot = self.slot.as_ref().filter(|_| self.may_enter)?;
         slot.begin_section()
     }
 
     /// As [`enter`](Self::enter); asks for the object if it was changed often.
-    pub(crate) fn enter_or_ask(&self, requests: &Requests<T>) -> Result<Option<(Vec<T>, Entered)>> {
+    pub(crate) fn enter_or_ask(
+        &self,
+        requests: &Requests<T>,
+    ) -> Result<Option<(Arc<Vec<T>>, Entered)>> {
         let here = self.enter();
         let asked = here.is_none() && self.may_enter && self.ask(requests, self.len)?;
         Ok(if asked { self.enter() } else { here })
@@ -153,7 +156,7 @@ impl<T: Element> Here<T> {
         &self,
         entered: Entered,
         used: (Hits, Hits),
-        change: Option<impl FnOnce(&mut [T])>,
+        change: Option<impl FnOnce(&mut Arc<Vec<T>>)>,
     ) -> Option<u64> {
         self.slot.as_ref()?.end_section(entered, used, change)
     }

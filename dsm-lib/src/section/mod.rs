@@ -152,14 +152,18 @@ impl<T: Element> Object<T> {
             return Call::done(Ok(wrap(section)));
         }
         self.requests.acquire(move |epoch, version, values| {
-            wrap(Section::new(object, Hold::Grant { epoch, version }, values))
+            wrap(Section::new(
+                object,
+                Hold::Grant { epoch, version },
+                values.map(Arc::new),
+            ))
         })
     }
 }
 
 impl<T: Element> Section<T> {
     /// With the values that came with the grant, if they did.
-    pub(crate) fn new(object: Object<T>, hold: Hold, values: Option<Vec<T>>) -> Self {
+    pub(crate) fn new(object: Object<T>, hold: Hold, values: Option<Arc<Vec<T>>>) -> Self {
         Self {
             copy: WorkingCopy::new(hold.version(), values),
             object,

@@ -1,8 +1,8 @@
 //! What a section has of its object: the elements as it sees them, and how often it accessed them.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dosmos_proto::wire;
 
@@ -37,7 +37,7 @@ pub(super) struct WorkingCopy<T> {
 
 impl<T: Element> WorkingCopy<T> {
     /// Of an object of this version, whose content came with the grant or did not.
-    pub(super) fn new(version: u64, values: Option<Vec<T>>) -> Self {
+    pub(super) fn new(version: u64, values: Option<Arc<Vec<T>>>) -> Self {
         let unread = AtomicBool::new(values.is_some());
         let draft = values.map(|values| OnceLock::from(Draft::of(values)));
         Self {
@@ -66,7 +66,8 @@ impl<T: Element> WorkingCopy<T> {
 
     /// Has these elements from now on, which were read by a message.
     pub(super) fn fill(&self, values: Vec<T>) -> &[T] {
-        self.draft.get_or_init(|| Draft::of(values)).values()
+        let draft = self.draft.get_or_init(|| Draft::of(Arc::new(values)));
+        draft.values()
     }
 
     fn count_read(&self, bytes: usize) {
@@ -117,7 +118,7 @@ impl<T: Element> WorkingCopy<T> {
         range: Range<usize>,
         change: impl FnOnce(&mut [T]) -> R,
     ) -> Option<R> {
-        let part = self.draft.get_mut()?.values_mut().get_mut(range)?;
+        let part = self.draft.get_mut()?.range_mut(range)?;
         self.writes = self.writes.saturating_add(1);
         Some(change(part))
     }
@@ -141,7 +142,7 @@ impl<T: Element> WorkingCopy<T> {
     }
 
     /// What was changed, to be done to the object in this process.
-    pub(super) fn changes(&self) -> Option<impl FnOnce(&mut [T])> {
+    pub(super) fn changes(&self) -> Option<impl FnOnce(&mut Arc<Vec<T>>)> {
         self.draft.get().and_then(Draft::change)
     }
 

@@ -38,12 +38,13 @@ impl State {
         self.output.clear_message();
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if control && key.code == KeyCode::Char('c') {
-            self.leaving.at_once();
-        } else if self
-            .leaving
-            .answer(matches!(key.code, KeyCode::Char('y' | 'Y')))
-        {
-        } else if let Some(prompt) = self.prompt.take() {
+            return self.leaving.at_once();
+        }
+        let yes = matches!(key.code, KeyCode::Char('y' | 'Y'));
+        if self.leaving.answer(yes) {
+            return;
+        }
+        if let Some(prompt) = self.prompt.take() {
             self.type_key(prompt, key.code, control);
         } else if let Some(help) = self.help.as_mut().filter(|help| help.search().1) {
             help.type_key(key.code, control);
