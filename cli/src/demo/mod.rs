@@ -172,6 +172,7 @@ async fn in_terminal(
     screen: Options,
 ) -> anyhow::Result<AppOutcome> {
     let (tell, finished) = tokio::sync::oneshot::channel::<String>();
+    let run_dir = running.run_dir.path();
     let options = Options {
         title: app.to_owned(),
         started_by: "dosmos demo".to_owned(),
@@ -182,6 +183,7 @@ async fn in_terminal(
             }
         })),
         ask_before: Some(format!("{app} and its cluster")),
+        runs: run_dir.parent().unwrap_or(run_dir).to_owned(),
         ..screen
     };
     let terminal = tui::run(Run::of(source, ""), options);
