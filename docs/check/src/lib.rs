@@ -61,7 +61,8 @@ pub fn texts_for_people() -> Vec<Text> {
 }
 
 /// Arguments of every command in a fenced block of `text` that begins with one of `programs` (such as `"dosmos "`), with
-/// the line that it stands in. Commands with a placeholder (`…`, `<`, `[`, `{`) are left out.
+/// the line that it stands in. Commands with a placeholder (`…`, `<`, `[`, `{`) are left out, and
+/// titles of screens, in which the name of the program stands with spaces around it.
 pub fn commands(text: &str, programs: &[&str]) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -82,8 +83,9 @@ fn arguments(command: &str, programs: &[&str]) -> Option<Vec<String>> {
     let command = command.rsplit(" | ").next().unwrap_or(command);
     let rest = programs.iter().find_map(|p| command.strip_prefix(p))?;
     let words = words(rest);
+    let title = rest.starts_with(' ');
     let placeholder = words.iter().any(|w| w.contains(['…', '<', '[', '{']));
-    (!words.is_empty() && !placeholder).then_some(words)
+    (!words.is_empty() && !placeholder && !title).then_some(words)
 }
 
 /// Words of a shell line up to a comment or to what the shell does with the rest; quotes hold words together.
