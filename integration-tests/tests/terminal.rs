@@ -167,7 +167,7 @@ fn a_user_walks_through_every_view_of_a_running_program() {
         s.contains("1 of") && s.contains("last written")
     });
     terminal.press(&["/"]);
-    terminal.types("!.");
+    terminal.types("!*");
     terminal.sees("No variable matches the filter");
     terminal.press(&["Escape"]);
     terminal.sees("1 of");
