@@ -59,7 +59,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => match carry_out(cli.command) {
             Ok(code) => code,
             Err(e) => {
-                output::error(&output::with_causes(&e));
+                output::error(&dosmos_client::text::with_causes(e.as_ref()));
                 ExitCode::from(TROUBLE)
             }
         },

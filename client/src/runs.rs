@@ -25,8 +25,6 @@ pub struct RunEntry {
     pub started: Nanos,
     /// Its length; none while it runs, or if nobody saw its end.
     pub length: Option<Nanos>,
-    /// All its files, in bytes.
-    pub bytes: u64,
 }
 
 /// What the stores of a run tell.
@@ -58,9 +56,13 @@ impl RunEntry {
             running: is_running(path),
             started,
             length,
-            bytes: size(path),
             launch,
         })
+    }
+
+    /// All its files, in bytes. Looks at each of them.
+    pub fn bytes(&self) -> u64 {
+        size(&self.path)
     }
 
     /// What its stores tell.
@@ -154,7 +156,7 @@ mod tests {
         let listed = runs(folder.path()).unwrap();
         let names: Vec<&str> = listed.iter().map(|r| r.name.as_str()).collect();
         assert_eq!(names, ["only"]);
-        assert_eq!((listed[0].bytes, listed[0].length), (100, None));
+        assert_eq!((listed[0].bytes(), listed[0].length), (100, None));
         assert!(!listed[0].running && listed[0].started > Nanos::ZERO);
         assert!(runs(&only.join("nothing")).is_err());
     }

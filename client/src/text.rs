@@ -1,5 +1,6 @@
 //! Figures and names as short text: aligned, with their unit, cut with an ellipsis where too long.
 
+use chrono::{DateTime, Local};
 use dosmos_interchange::escape::csv_cell;
 pub use dosmos_interchange::escape::{clean, clean_line};
 use dosmos_proto::Nanos;
@@ -22,6 +23,27 @@ where
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// What went wrong and why. A cause that the message above it ends with is not said again.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(why) = cause {
+        let said = why.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = why.source();
+    }
+    text
+}
+
+/// An instant since the Unix epoch, in local time, to the second.
+pub fn local_time(at: Nanos) -> String {
+    let at = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let at = DateTime::from_timestamp_nanos(at).with_timezone(&Local);
+    at.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// `text` on at most `width` columns; `…` stands for what is cut off, `?` for control characters.

@@ -279,7 +279,7 @@ impl Running {
 fn note_all(said: anyhow::Result<Vec<String>>) {
     match said {
         Ok(said) => said.iter().for_each(|s| output::note(s)),
-        Err(e) => output::note(&output::with_causes(&e)),
+        Err(e) => output::note(&dosmos_client::text::with_causes(e.as_ref())),
     }
 }
 

@@ -41,20 +41,6 @@ pub fn progress(text: &str) {
     }
 }
 
-/// What went wrong and why. A cause that the message above it ends with is not said again.
-pub fn with_causes(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let said = cause.to_string();
-        if text.is_empty() {
-            text = said;
-        } else if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-    }
-    text
-}
-
 /// Says what went wrong.
 pub fn error(text: &str) {
     note(&format!("dosmos: {text}"));
@@ -67,7 +53,7 @@ pub fn usage(e: &clap::Error) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use dosmos_client::text;
 
     #[test]
     fn a_cause_is_said_once() {
@@ -77,6 +63,9 @@ mod tests {
             source: io,
         };
         let error = anyhow::Error::from(error).context("cannot compact");
-        assert_eq!(with_causes(&error), "cannot compact: log.000: no room");
+        assert_eq!(
+            text::with_causes(error.as_ref()),
+            "cannot compact: log.000: no room"
+        );
     }
 }

@@ -5,9 +5,7 @@ mod prune;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use chrono::{DateTime, Local};
 use dosmos_client::{RUNS, RunEntry, RunFigures, runs, text};
-use dosmos_proto::Nanos;
 use serde_json::json;
 
 use crate::args::{Format, RunsArgs};
@@ -41,6 +39,7 @@ pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitCode> {
 /// A run, and what its stores tell of it.
 struct Listed<'a> {
     entry: &'a RunEntry,
+    bytes: u64,
     figures: RunFigures,
 }
 
@@ -51,10 +50,14 @@ impl<'a> Listed<'a> {
             true => RunFigures::default(),
             false => entry.figures().await.unwrap_or_else(|e| RunFigures {
                 efficiency: None,
-                lacking: vec![output::with_causes(&e.into())],
+                lacking: vec![text::with_causes(&e)],
             }),
         };
-        Self { entry, figures }
+        Self {
+            entry,
+            bytes: entry.bytes(),
+            figures,
+        }
     }
 
     /// Whether its records are those of a whole run; if not, the first reason.
@@ -77,7 +80,7 @@ impl<'a> Listed<'a> {
             "name": self.entry.name, "path": self.entry.path, "running": self.entry.running,
             "program": self.entry.launch.program(), "started_ns": self.entry.started,
             "length_ns": self.entry.length, "processes": self.processes(),
-            "efficiency": self.figures.efficiency, "bytes": self.entry.bytes,
+            "efficiency": self.figures.efficiency, "bytes": self.bytes,
             "complete": !self.entry.running && self.figures.lacking.is_empty(),
             "lacking": self.figures.lacking, "run": self.entry.launch.metadata(),
         })
@@ -100,19 +103,13 @@ fn table(listed: &[Listed<'_>]) -> Table {
         table.row([
             entry.name.as_str().into(),
             entry.launch.program().into(),
-            Cell::two(local(entry.started), entry.started.0.to_string()),
+            Cell::two(text::local_time(entry.started), entry.started.0.to_string()),
             entry.length.into(),
             run.processes().into(),
             run.figures.efficiency.map(Cell::share).into(),
-            Cell::two(text::bytes(entry.bytes), entry.bytes.to_string()),
+            Cell::two(text::bytes(run.bytes), run.bytes.to_string()),
             run.state().into(),
         ]);
     }
     table
-}
-
-/// In local time.
-fn local(at: Nanos) -> String {
-    let at = DateTime::from_timestamp_nanos(at.0 as i64).with_timezone(&Local);
-    at.format("%Y-%m-%d %H:%M:%S").to_string()
 }

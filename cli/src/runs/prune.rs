@@ -31,7 +31,7 @@ pub(super) fn prune(
         output::note("nothing to remove");
         return Ok(ExitCode::SUCCESS);
     }
-    let bytes: u64 = chosen.iter().map(|r| r.bytes).sum();
+    let bytes: u64 = chosen.iter().map(|r| r.bytes()).sum();
     for run in &chosen {
         output::text(&format!("{}\n", run.path.display()));
     }
@@ -88,7 +88,6 @@ mod tests {
             running,
             started: Nanos(started),
             length: None,
-            bytes: 1,
         }
     }
 

@@ -3,9 +3,7 @@
 use std::future::pending;
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, Local};
-use dosmos_client::{Run, RunEntry, Target, runs};
-use dosmos_proto::Nanos;
+use dosmos_client::{Run, RunEntry, Target, runs, text};
 use tokio::sync::oneshot;
 
 use crate::state::ListedRun;
@@ -36,7 +34,7 @@ impl Jobs {
     /// Lists the runs of `folder`; `shown` is the directory of the run shown.
     pub(super) fn list(&mut self, folder: PathBuf, shown: Option<PathBuf>) {
         self.start("runs", move |tell| {
-            let found = runs(&folder).map_err(|e| whole(&e));
+            let found = runs(&folder).map_err(|e| text::with_causes(&e));
             let listed = |entry: &RunEntry| listed(entry, shown.as_deref());
             let found = found.map(|all| all.iter().map(listed).collect());
             // Who asked may have gone.
@@ -65,7 +63,7 @@ impl Jobs {
                     title: title(&path),
                     alive,
                 });
-                let _ = tell.send(Done::Opened(opened.map_err(|e| whole(&e))));
+                let _ = tell.send(Done::Opened(opened.map_err(|e| text::with_causes(&e))));
                 // Until the run is not shown any more.
                 let _ = dropped.await;
             });
@@ -96,17 +94,6 @@ impl Jobs {
     }
 }
 
-/// An error with its causes.
-fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(why) = cause {
-        text += &format!(": {why}");
-        cause = why.source();
-    }
-    text
-}
-
 /// The name of a run.
 fn title(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
@@ -125,16 +112,9 @@ fn listed(entry: &RunEntry, shown: Option<&Path>) -> ListedRun {
     ListedRun {
         path: entry.path.clone(),
         name: entry.name.clone(),
-        started: local(entry.started),
+        started: text::local_time(entry.started),
         program: entry.launch.program().unwrap_or_default(),
         end,
         here: shown.is_some_and(is_shown),
     }
-}
-
-/// In local time.
-fn local(at: Nanos) -> String {
-    let at = i64::try_from(at.0).unwrap_or(i64::MAX);
-    let at = DateTime::from_timestamp_nanos(at).with_timezone(&Local);
-    at.format("%Y-%m-%d %H:%M:%S").to_string()
 }
