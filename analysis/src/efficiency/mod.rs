@@ -8,5 +8,5 @@
 mod parts;
 mod verdict;
 
-pub use parts::{OfPart, Part, of_parts};
+pub use parts::{OfPart, Part, of_parts, of_phases};
 pub use verdict::{Efficiency, Instead, LostTo, verdict};

@@ -124,7 +124,8 @@ pub fn of_parts(
     parts
 }
 
-fn of_phases(pieces: &[PhaseTimes], catalog: &Catalog) -> Vec<OfPart> {
+/// The efficiency of the phases alone: see [`of_parts`].
+pub fn of_phases(pieces: &[PhaseTimes], catalog: &Catalog) -> Vec<OfPart> {
     // Processes of a group pass the same barriers.
     let apart = catalog.barriers.iter().any(|b| b.group.is_some());
     let mut by_phase: BTreeMap<(u64, Option<GroupId>), Vec<&PhaseTimes>> = BTreeMap::new();

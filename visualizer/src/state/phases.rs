@@ -1,9 +1,7 @@
 //! The phases of the run, from one barrier to the next: how efficient each was, which one lost most.
 
-use std::collections::BTreeMap;
-
 use dosmos_analysis::Efficiency;
-use dosmos_analysis::efficiency::{Part, of_parts};
+use dosmos_analysis::efficiency::of_phases;
 use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 
 use super::list::{List, Rows};
@@ -60,16 +58,14 @@ impl Phases {
 
     /// Takes where the processes' time went.
     pub(super) fn take(&mut self, breakdown: &Breakdown, catalog: &Catalog) {
-        let parts = of_parts(&breakdown.phases, catalog, &BTreeMap::new());
-        let mut worst = parts.iter().any(|of| of.efficiency.lost_ns() > 0.0);
-        let phases = parts.into_iter().filter_map(|of| {
-            matches!(of.part, Part::Phase(..)).then(|| Phase {
-                name: of.part.name(&catalog.topology),
-                range: of.range,
-                efficiency: of.efficiency,
-                // The first one lost most.
-                worst: std::mem::take(&mut worst),
-            })
+        let phases = of_phases(&breakdown.phases, catalog);
+        let mut worst = phases.iter().any(|of| of.efficiency.lost_ns() > 0.0);
+        let phases = phases.into_iter().map(|of| Phase {
+            name: of.part.name(&catalog.topology),
+            range: of.range,
+            efficiency: of.efficiency,
+            // The first one lost most.
+            worst: std::mem::take(&mut worst),
         });
         let mut phases: Vec<Phase> = phases.collect();
         phases.sort_by(|a, b| (a.range.from, &a.name).cmp(&(b.range.from, &b.name)));
