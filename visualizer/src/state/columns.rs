@@ -29,7 +29,7 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
             ),
             (
                 "PHASE",
-                "with the key of phases: what all processes did between two barriers, the one that lost most marked; EFFICIENCY share of their time that was computing = BALANCE (mean over longest computing time) × COMMUNICATION (longest computing time over the time); what most of the rest was lost to",
+                "with the key of phases: what processes did between two barriers (of each group, if groups have their own), the one that lost most marked; EFFICIENCY share of their time that was computing = BALANCE (mean over longest computing time) × COMMUNICATION (longest computing time over the time); what most of the rest was lost to",
             ),
             (
                 "EVENT MANAGER",
@@ -48,7 +48,7 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
             ("OBJ, COPIES", "objects; copies there are now"),
             (
                 "READS, CACHED",
-                "reads on main copies; reads served from other copies",
+                "all reads; those of them served from copies",
             ),
             ("WRITES, ACQ", "writes, acquires"),
             ("DELAY", "acquires that had to wait"),

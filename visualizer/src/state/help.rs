@@ -103,13 +103,10 @@ impl Help {
     ) -> Handled {
         let lines = self.lines(screen, keymap, size).len();
         let page = (Self::room(size).1 as isize - 1).max(1);
+        if let Some(by) = action.lines(page) {
+            self.scroll(by, lines, size);
+        }
         match action {
-            Action::Up => self.scroll(-1, lines, size),
-            Action::Down => self.scroll(1, lines, size),
-            Action::PageUp => self.scroll(-page, lines, size),
-            Action::PageDown => self.scroll(page, lines, size),
-            Action::Top => self.scroll(isize::MIN, lines, size),
-            Action::Bottom => self.scroll(isize::MAX, lines, size),
             Action::Filter => self.begin(),
             Action::Back if self.end_search() => {}
             Action::Back | Action::Enter | Action::Help | Action::Quit => return Handled::Closed,

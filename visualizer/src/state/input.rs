@@ -186,12 +186,12 @@ impl State {
                     self.data.forget_rates();
                 }
             }
-            Action::Up => self.step(-1),
-            Action::Down => self.step(1),
-            Action::PageUp => self.step(-page),
-            Action::PageDown => self.step(page),
-            Action::Top => self.step(isize::MIN),
-            Action::Bottom => self.step(isize::MAX),
+            Action::Up
+            | Action::Down
+            | Action::PageUp
+            | Action::PageDown
+            | Action::Top
+            | Action::Bottom => self.step(action.lines(page).unwrap_or(0)),
             Action::Sort => self.variables.sort_by(self.variables.sort().next(), false),
             Action::Reverse => self.variables.sort_or_reverse(self.variables.sort()),
             Action::Phases if screen == Screen::Overview => self.phases.toggle(),

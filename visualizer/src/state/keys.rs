@@ -52,6 +52,21 @@ pub enum Action {
     Quit,
 }
 
+impl Action {
+    /// How far it moves in a list of which `page` lines are seen, if it moves in lists.
+    pub(super) fn lines(self, page: isize) -> Option<isize> {
+        Some(match self {
+            Self::Up => -1,
+            Self::Down => 1,
+            Self::PageUp => -page,
+            Self::PageDown => page,
+            Self::Top => isize::MIN,
+            Self::Bottom => isize::MAX,
+            _ => return None,
+        })
+    }
+}
+
 /// One action with its name in the settings and the keys it has if the settings do not say otherwise.
 #[derive(Debug)]
 pub struct Bound {

@@ -145,13 +145,10 @@ impl RunList {
         if !self.shown {
             return Asked::Elsewhere;
         }
+        if let Some(lines) = action.lines(page) {
+            self.step(lines);
+        }
         match action {
-            Action::Up => self.step(-1),
-            Action::Down => self.step(1),
-            Action::PageUp => self.step(-page),
-            Action::PageDown => self.step(page),
-            Action::Top => self.step(isize::MIN),
-            Action::Bottom => self.step(isize::MAX),
             Action::Enter => return self.open(),
             Action::Back if self.opening().is_some() => self.doing = Doing::Nothing,
             Action::Back | Action::Runs | Action::Quit if self.alone => return Asked::Leave,
