@@ -161,25 +161,10 @@ pub(super) fn at_cursor<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::VarId;
-    use dosmos_trace::Origin;
-    use dosmos_trace::query::Several;
+    use crate::state::lanes;
 
     fn point(start: u64, duration: u64) -> HistoryPoint {
-        HistoryPoint {
-            start: Nanos(start),
-            duration: Nanos(duration),
-            wait: Nanos(0),
-            op: Op::Read,
-            origin: Origin::Local,
-            optimized: false,
-            in_process: false,
-            ap: ApId(0),
-            object: ObjectId::new(VarId(1), 0),
-            version: 0,
-            count: 1,
-            several: Several::default(),
-        }
+        lanes::tests::point(Op::Read, start, duration, 0)
     }
 
     #[test]

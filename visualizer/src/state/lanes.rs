@@ -319,11 +319,12 @@ fn spread(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use dosmos_trace::query::{Several, TimeRange};
 
-    fn point(op: Op, start: u64, duration: u64, wait: u64) -> HistoryPoint {
+    /// An access to object 0 of variable 1 by process 0.
+    pub(in crate::state) fn point(op: Op, start: u64, duration: u64, wait: u64) -> HistoryPoint {
         HistoryPoint {
             start: Nanos(start),
             duration: Nanos(duration),
