@@ -1,18 +1,17 @@
-//! What following an advice changes, in the terms of a model, and what the gain of that was predicted from.
+//! What following an advice changes, in the terms of a replay, and what the gain of that was predicted from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_model::inputs::{Change, Placement};
-use dosmos_proto::{ApId, MpId, ObjectId};
-use dosmos_trace::query::Catalog;
+use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, VarId};
+use dosmos_replay::Change;
 use serde::Serialize;
 
 /// What a predicted gain was predicted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GainFrom {
-    /// The phase model of the whole run, now and after the change.
-    Model,
+    /// A replay of the whole run, as it was and after the change.
+    Replay,
     /// What the accesses concerned cost in the window.
     Costs,
 }
@@ -35,6 +34,8 @@ pub enum Cure {
     Free(BTreeSet<ObjectId>),
     /// The processes divide their work evenly.
     Balance(BTreeSet<ApId>),
+    /// The variable has another copy policy.
+    Policy(VarId, CopyPolicy),
 }
 
 impl Cure {
@@ -46,25 +47,22 @@ impl Cure {
         }
     }
 
-    /// The same in the terms of the model, for a run with these processes.
+    /// The same in the terms of a replay.
     #[must_use]
-    pub fn change(&self, catalog: &Catalog) -> Change {
+    pub fn change(&self) -> Change {
         let mut change = Change::default();
         match self {
             Self::Move { owners, processes } => {
-                let moves = processes.iter().map(|(ap, mp)| (*ap, *mp));
-                let moved = catalog.topology.with_homes(moves);
-                change.placement = Some(Placement {
-                    // A move to a process that serves no application is none.
-                    topology: moved.unwrap_or_else(|_| catalog.topology.clone()),
-                    objects: owners.clone(),
-                    ..Placement::default()
-                });
+                change.owners.clone_from(owners);
+                change.homes.clone_from(processes);
             }
-            Self::Private(objects) => change.sharing.private.clone_from(objects),
-            Self::Split(objects) => change.sharing.split.clone_from(objects),
-            Self::Free(objects) => change.sharing.free.clone_from(objects),
+            Self::Private(objects) => change.private.clone_from(objects),
+            Self::Split(objects) => change.split.clone_from(objects),
+            Self::Free(objects) => change.free.clone_from(objects),
             Self::Balance(aps) => change.balanced.clone_from(aps),
+            Self::Policy(variable, policy) => {
+                change.policies.insert(*variable, *policy);
+            }
         }
         change
     }

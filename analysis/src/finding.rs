@@ -134,6 +134,8 @@ pub struct Finding {
     pub completeness: f64,
     /// Fraction of the run time that following the advice would save; none if not predicted.
     pub predicted_gain: Option<f64>,
+    /// The least and the most that it may be, where a replay says so.
+    pub gain_range: Option<[f64; 2]>,
     /// What that was predicted from; none if it was not.
     pub gain_from: Option<GainFrom>,
     /// The advice, for a model; none if no model knows it.
@@ -163,6 +165,7 @@ impl Finding {
             lost_ns: 0,
             completeness: 1.0,
             predicted_gain: None,
+            gain_range: None,
             gain_from: None,
             cure: None,
             advice: String::new(),

@@ -1,37 +1,59 @@
-//! What following an advice would save, by the model of the run.
+//! What following an advice would save, by a replay of the run.
 //!
-//! A detector estimates the gain of its advice from what accesses cost: time that is lost is time that is saved. The
-//! phase model knows more: that a phase is as long as its slowest process, that others wait at the barrier, that
-//! work moves along with objects. Where a whole run is known, with the times of its processes,
-//! [`Analysis::predict_gains`] puts the model's answer in place of the estimate, and says so ([`GainFrom`]).
+//! A detector estimates the gain of its advice from what accesses cost: time that is lost is time that is saved. A replay
+//! knows more: that a phase is as long as its slowest process, that others wait at the barrier, that who waits for a
+//! lock waits for what its holder does, that memory processes need processors, and that a request that others overlap
+//! costs nothing. Where a whole run is known, with the times of its processes, [`Analysis::predict_gains`] replays it
+//! with each advice followed and puts what that gives in place of the estimate ([`GainFrom`]).
 //!
-//! | finding | what the model is asked |
+//! | finding | what is replayed |
 //! |---|---|
 //! | bad group, misplaced owner | these objects and processes at those memory processes |
 //! | no sharing | no access to the objects |
-//! | false sharing, ping-pong | an object each, at the own memory process, and nobody to wait for |
+//! | false sharing, ping-pong | an object for each process, at its own memory process |
 //! | bottleneck | nobody waits for a section on the object |
-//! | imbalance | the processes divide what they do in each phase evenly |
-//! | policy mismatch | nothing: messages that keep copies are in no model |
+//! | imbalance | the processes divide what they compute in each phase evenly |
+//! | policy mismatch | the other policy |
 //!
-//! Each advice is followed alone; gains of several do not add up.
+//! Each advice is followed alone; gains of several do not add up. A patch of the cluster file with which the replay is
+//! not faster is not shown.
 
-use dosmos_model::inputs::Measured;
+use dosmos_replay::Calibrated;
+use serde_json::json;
 
 use crate::analyse::Analysis;
 use crate::cure::GainFrom;
+use crate::finding::Finding;
+
+/// A patch that saves less than this fraction of the run is not shown.
+const LEAST_GAIN: f64 = 0.005;
 
 impl Analysis {
-    /// Puts the gain that the model of the whole run predicts in place of each estimate. Findings without a cure
-    /// that the model knows keep theirs, as do all if the model fails.
-    pub fn predict_gains(&mut self, run: &Measured) {
+    /// Puts the gain that a replay of the whole run gives in place of each estimate, and the findings in the order of
+    /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
+    pub fn predict_gains(&mut self, run: &Calibrated) {
         for finding in &mut self.findings {
-            let Some(cure) = &finding.cure else { continue };
-            if let Ok(gain) = run.gain(&cure.change(run.catalog())) {
-                finding.predicted_gain = Some(gain);
-                finding.gain_from = Some(GainFrom::Model);
+            if let Some(gain) = finding.cure.as_ref().and_then(|c| run.gain(&c.change())) {
+                finding.predicted_gain = Some(shown(gain.gain));
+                finding.gain_range = Some([shown(gain.least), shown(gain.most)]);
+                finding.gain_from = Some(GainFrom::Replay);
+                judge_the_patch(finding, gain.gain);
             }
         }
+        let gain = |f: &Finding| f.predicted_gain.unwrap_or(f.severity);
+        self.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    }
+}
+
+/// A gain, where a loss is no gain.
+fn shown(gain: f64) -> f64 {
+    gain.clamp(0.0, 1.0)
+}
+
+fn judge_the_patch(finding: &mut Finding, gain: f64) {
+    if gain < LEAST_GAIN && finding.patch.take().is_some() {
+        let evidence = &mut finding.evidence;
+        evidence.insert("gain_of_patch".to_owned(), json!(gain));
     }
 }
 
@@ -39,12 +61,12 @@ impl Analysis {
 mod tests {
     use std::collections::BTreeMap;
 
-    use dosmos_model::inputs::{Builder, NetworkRecord};
     use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
     use dosmos_proto::{
-        ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes,
+        ApId, Component, CopyPolicy, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes,
         TopologyBuilder, VarId,
     };
+    use dosmos_replay::{Costs, ScriptBuilder};
     use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
     use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 
@@ -70,7 +92,6 @@ mod tests {
             memory_process: MpId(i as u32),
         };
         Catalog {
-            run: None,
             topology: TopologyBuilder {
                 groups: vec![Group {
                     path: GroupPath::top("g"),
@@ -87,13 +108,15 @@ mod tests {
         }
     }
 
-    /// ap1 reads an object of mp0 a hundred times, 1 ms each, and computes 100 ms; ap0 computes 50 ms.
-    fn run() -> Measured {
-        let mut builder = Builder::new(catalog(), NetworkRecord::typical()).unwrap();
+    /// ap1 reads an object of mp0 a hundred times and computes 1 ms before each; ap0 computes 50 ms. An end of a message
+    /// takes 125 µs, so that a read takes 1 ms: half on the way to its memory process, half on that to mp0.
+    fn run() -> Calibrated {
+        const MS: u64 = 1_000_000;
+        let mut script = ScriptBuilder::new(catalog());
         for i in 0..100 {
-            builder.add(&Record {
-                start: Nanos(2_000_000 * i),
-                duration: Nanos(1_000_000),
+            script.add(&Record {
+                start: Nanos(2 * MS * i + 5 * MS / 4),
+                duration: Nanos(MS / 2),
                 wait: Nanos::ZERO,
                 service: Nanos(10_000),
                 op: Op::Read,
@@ -116,7 +139,7 @@ mod tests {
                 ..PhaseTimes::default()
             };
             for (of, ms, calls) in parts {
-                times.spent.add(*of, Nanos(ms * 1_000_000), *calls);
+                times.spent.add(*of, Nanos(ms * MS), *calls);
             }
             times.wall = times.spent.total();
             times
@@ -126,22 +149,27 @@ mod tests {
                 times(0, &[(Component::Busy, 50, 0)]),
                 times(
                     1,
-                    &[
-                        (Component::Busy, 100, 0),
-                        (Component::Cold, 1, 1),
-                        (Component::Fault, 99, 99),
-                    ],
+                    &[(Component::Busy, 100, 0), (Component::Fault, 100, 100)],
                 ),
             ],
             ..Breakdown::default()
         };
-        builder.finish(&breakdown).unwrap()
+        let costs = Costs {
+            end_ns: 125_000.0,
+            end_ns_per_byte: 0.0,
+            serve_ns: 0.0,
+            near_ns: 0.0,
+            far_ns: 0.0,
+            processors: 4,
+        };
+        Calibrated::new(script.finish(&breakdown).unwrap(), &costs).unwrap()
     }
 
-    fn gain(kind: Kind, cure: Option<Cure>) -> (f64, Option<GainFrom>) {
+    fn predicted(kind: Kind, cure: Option<Cure>) -> Finding {
         let mut finding = Finding::new(kind, TimeRange::ALL);
         finding.predicted_gain = Some(0.123);
         finding.gain_from = Some(GainFrom::Costs);
+        finding.patch = Some("+a line".to_owned());
         finding.cure = cure;
         let mut analysis = Analysis {
             complete: 1.0,
@@ -155,54 +183,61 @@ mod tests {
             phases: BTreeMap::new(),
         };
         analysis.predict_gains(&run());
-        let finding = &analysis.findings[0];
-        (finding.predicted_gain.unwrap(), finding.gain_from)
+        analysis.findings.remove(0)
     }
 
     #[track_caller]
-    fn about(found: (f64, Option<GainFrom>), expected: f64) {
-        assert_eq!(found.1, Some(GainFrom::Model));
-        assert!((found.0 - expected).abs() < 0.002, "{} {expected}", found.0);
+    fn about(found: &Finding, expected: f64) {
+        assert_eq!(found.gain_from, Some(GainFrom::Replay));
+        let gain = found.predicted_gain.unwrap();
+        assert!((gain - expected).abs() < 0.01, "{gain} {expected}");
+        let [least, most] = found.gain_range.unwrap();
+        assert!(least <= gain && gain <= most, "{least} {gain} {most}");
     }
 
     #[test]
-    fn each_cure_is_put_to_the_model() {
+    fn each_cure_is_replayed() {
         // Without the reads ap1 computes 100 of its 200 ms.
-        about(
-            gain(Kind::NoSharing, Some(Cure::Private([OBJECT].into()))),
-            0.5,
-        );
-        // Near, a read takes the way to the own memory process, 45 µs.
-        let near = (100.0 - 4.5) / 200.0;
-        about(
-            gain(Kind::PingPong, Some(Cure::Split([OBJECT].into()))),
-            near,
-        );
+        let private = Cure::Private([OBJECT].into());
+        about(&predicted(Kind::NoSharing, Some(private)), 0.5);
+        // Near, a read takes half as long.
+        let split = Cure::Split([OBJECT].into());
+        about(&predicted(Kind::PingPong, Some(split)), 0.25);
         let to_mp1 = Cure::owners([(OBJECT, MpId(1))].into());
-        about(gain(Kind::MisplacedOwner, Some(to_mp1)), near);
+        about(&predicted(Kind::MisplacedOwner, Some(to_mp1)), 0.25);
         let to_mp0 = Cure::Move {
             owners: BTreeMap::new(),
             processes: [(ApId(1), MpId(0))].into(),
         };
-        about(gain(Kind::BadGroup, Some(to_mp0)), near);
-        // 50 and 200 ms are 125 each.
+        about(&predicted(Kind::BadGroup, Some(to_mp0)), 0.25);
+        // 50 and 100 ms of computing are 75 each.
         let all = [ApId(0), ApId(1)].into();
-        about(
-            gain(Kind::Imbalance, Some(Cure::Balance(all))),
-            75.0 / 200.0,
-        );
-        // Nobody waited.
-        about(
-            gain(Kind::Bottleneck, Some(Cure::Free([OBJECT].into()))),
-            0.0,
-        );
+        about(&predicted(Kind::Imbalance, Some(Cure::Balance(all))), 0.125);
     }
 
     #[test]
-    fn what_the_model_does_not_know_stays_an_estimate_and_says_so() {
-        let estimate = (0.123, Some(GainFrom::Costs));
-        assert_eq!(gain(Kind::PolicyMismatch, None), estimate);
-        let text = serde_json::to_string(&GainFrom::Costs).unwrap();
-        assert_eq!(text, "\"costs\"");
+    fn a_patch_that_gains_nothing_is_not_shown() {
+        // Nobody waited, and nobody has a copy.
+        let free = predicted(Kind::Bottleneck, Some(Cure::Free([OBJECT].into())));
+        about(&free, 0.0);
+        assert_eq!(free.patch, None);
+        assert!(free.evidence.contains_key("gain_of_patch"));
+        let update = Cure::Policy(VarId(1), CopyPolicy::Update);
+        about(&predicted(Kind::PolicyMismatch, Some(update)), 0.2475);
+        let nearer = Cure::owners([(OBJECT, MpId(1))].into());
+        let nearer = predicted(Kind::MisplacedOwner, Some(nearer));
+        assert_eq!(nearer.patch.as_deref(), Some("+a line"));
+    }
+
+    #[test]
+    fn what_no_replay_knows_stays_an_estimate_and_says_so() {
+        let kept = predicted(Kind::Deadlock, None);
+        assert_eq!(kept.predicted_gain, Some(0.123));
+        assert_eq!(
+            (kept.gain_from, kept.gain_range),
+            (Some(GainFrom::Costs), None)
+        );
+        let text = serde_json::to_string(&GainFrom::Replay).unwrap();
+        assert_eq!(text, "\"replay\"");
     }
 }

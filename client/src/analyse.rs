@@ -5,6 +5,7 @@ use std::path::Path;
 use dosmos_analysis::compare::PhasedRun;
 use dosmos_analysis::{Analysis, ProfileBuilder, Thresholds, conclude};
 use dosmos_model::inputs::{Builder, Measured, NetworkRecord};
+use dosmos_replay::{Calibrated, Costs, Script, ScriptBuilder};
 use dosmos_trace::query::{Breakdown, Completeness, TimeRange};
 
 use crate::{Error, Run, records};
@@ -33,7 +34,7 @@ pub struct Phased {
 }
 
 impl Run {
-    /// The findings in `range`, or in all of the run. Over all of it the model of the run predicts what
+    /// The findings in `range`, or in all of the run. Over all of it a replay of the run predicts what
     /// following each advice would save, with messages that cost what `network` says.
     ///
     /// # Errors
@@ -48,10 +49,8 @@ impl Run {
         let catalog = source.catalog().await?;
         let mut profile = ProfileBuilder::new(catalog.clone());
         // The times of processes are those of the whole run.
-        let mut run = match range {
-            None => Some(builder(&catalog, network)?),
-            Some(_) => None,
-        };
+        network.validate().map_err(not_valid)?;
+        let mut run = range.is_none().then(|| ScriptBuilder::new(catalog.clone()));
         let mut read = 0;
         let completeness = records::each(source, &catalog, range, &mut |record| {
             read += 1;
@@ -61,7 +60,7 @@ impl Run {
         .await?;
         let times = source.breakdown().await?;
         let mut analysis = concluded(profile, times.clone(), range, thresholds);
-        predicted(&mut analysis, run, &times);
+        predicted(&mut analysis, run, &times, &network);
         Ok(Analysed {
             analysis,
             completeness,
@@ -96,6 +95,18 @@ impl Run {
         Ok(Phased { phases, analysed })
     }
 
+    /// What the processes of the run did, to be replayed; none if they did not say where their time went.
+    ///
+    /// # Errors
+    /// If no source answers.
+    pub async fn script(&self) -> Result<Option<Script>, Error> {
+        let source = self.source();
+        let catalog = source.catalog().await?;
+        let mut script = ScriptBuilder::new(catalog.clone());
+        records::each(source, &catalog, None, &mut |record| script.add(record)).await?;
+        Ok(script.finish(&source.breakdown().await?))
+    }
+
     /// The run as the models read it, with messages that cost what `network` says.
     ///
     /// # Errors
@@ -126,23 +137,35 @@ pub(crate) fn concluded(
     conclude(&profile.finish(range), thresholds)
 }
 
-/// Puts the gains that the model of the run predicts into `analysis`; without a model the estimates stay.
-pub(crate) fn predicted(analysis: &mut Analysis, run: Option<Builder>, times: &Breakdown) {
-    if let Some(run) = run
-        && let Ok(run) = run.finish(times)
-    {
-        analysis.predict_gains(&run);
+/// Puts the gains that a replay of the run gives into `analysis`; where nothing can be replayed the estimates stay.
+pub(crate) fn predicted(
+    analysis: &mut Analysis,
+    run: Option<ScriptBuilder>,
+    times: &Breakdown,
+    network: &NetworkRecord,
+) {
+    if analysis.findings.iter().all(|f| f.cure.is_none()) {
+        return;
+    }
+    let script = run.and_then(|run| run.finish(times));
+    let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
+    if let Some(replay) = replay {
+        analysis.predict_gains(&replay);
     }
 }
 
-pub(crate) fn builder(
+fn builder(
     catalog: &dosmos_trace::query::Catalog,
     network: NetworkRecord,
 ) -> Result<Builder, Error> {
-    Builder::new(catalog.clone(), network).map_err(|source| Error::Model {
+    Builder::new(catalog.clone(), network).map_err(not_valid)
+}
+
+fn not_valid(source: dosmos_model::ModelError) -> Error {
+    Error::Model {
         why: "the costs of messages are not valid",
         source,
-    })
+    }
 }
 
 /// What messages cost where a run was: as `file` says, or those of a typical machine with the processors of this one.

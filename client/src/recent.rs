@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use dosmos_analysis::{Analysis, ProfileBuilder, Thresholds};
 use dosmos_proto::{Nanos, VarId};
+use dosmos_replay::ScriptBuilder;
 use dosmos_trace::query::{
     Breakdown, Catalog, Filter, HistogramQuery, QueryError, TimeRange, TraceSource,
 };
 
-use crate::analyse::{builder, concluded, network_here, predicted};
+use crate::analyse::{concluded, network_here, predicted};
 use crate::{Error, Run, Variables};
 
 /// A live run: this much time before its end, and at most this many accesses of it.
@@ -78,10 +79,7 @@ impl Run {
         let ids: BTreeSet<VarId> = records.iter().map(|r| r.object.var).collect();
         let whole = !catalog.live && read == extent;
         catalog.variables = variables.get(source, &ids).await?;
-        let mut run = match whole {
-            true => Some(builder(&catalog, network_here(None)?)?),
-            false => None,
-        };
+        let mut run = whole.then(|| ScriptBuilder::new(catalog.clone()));
         let mut profile = ProfileBuilder::new(catalog);
         let count = records.len() as u64;
         for record in records.iter() {
@@ -90,7 +88,7 @@ impl Run {
         }
         let part = if whole { None } else { Some(read) };
         let mut analysis = concluded(profile, times.clone(), part, thresholds);
-        predicted(&mut analysis, run, &times);
+        predicted(&mut analysis, run, &times, &network_here(None)?);
         Ok(Part {
             analysis,
             range: read,

@@ -42,7 +42,7 @@ fn card(finding: &Finding) -> Block {
     let mut badge = format!("{} of process time lost", percent(finding.severity));
     if let Some(gain) = finding.predicted_gain {
         let from = match finding.gain_from {
-            Some(GainFrom::Model) => "predicted by the model of the run",
+            Some(GainFrom::Replay) => "by a replay of the run",
             _ => "estimated from the costs of accesses",
         };
         badge += &format!(

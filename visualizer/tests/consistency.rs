@@ -232,9 +232,9 @@ fn a_gain_that_is_an_estimate_is_marked_and_says_where_it_comes_from() {
     let said = "gain: about 49 % of the run time, estimated from the costs of accesses in this part of the run";
     assert!(costs.contains(said), "{costs}");
     assert!(table.contains(",0.4900,costs,"), "{table}");
-    let (model, table) = shown(Some(GainFrom::Model), Some(0.49));
+    let (model, table) = shown(Some(GainFrom::Replay), Some(0.49));
     assert!(model.contains(" 49% ") && !model.contains('~'), "{model}");
-    let said = "gain: 49 % of the run time, predicted by the model of the run";
+    let said = "gain: 49 % of the run time, by a replay of the run";
     assert!(model.contains(said), "{model}");
     assert!(table.contains(",0.4900,model,"), "{table}");
     let (none, _) = shown(None, None);

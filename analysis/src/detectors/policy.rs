@@ -168,6 +168,7 @@ fn describe(
         other.messages, own.messages, other.waits, own.waits,
     );
     finding.patch = Some(crate::patch::policy(&name, better));
+    finding.cure = Some(Cure::Policy(id, better));
     finding.variable = Some(name);
     finding
 }

@@ -77,9 +77,11 @@ fn in_words(judged: &Judged<'_>) -> String {
     text += &format!("  advice    {}\n", f.advice);
     let gained = f.predicted_gain.map(percent);
     match (gained, f.gain_from) {
-        (Some(gain), Some(GainFrom::Model)) => {
-            text +=
-                &format!("  gain      {gain} of the run time, predicted by the model of the run\n");
+        (Some(gain), Some(GainFrom::Replay)) => {
+            let [least, most] = f.gain_range.unwrap_or_default().map(percent);
+            text += &format!(
+                "  gain      {gain} of the run time, by a replay of the run ({least} to {most})\n"
+            );
         }
         (Some(gain), _) => {
             text += &format!(
@@ -99,11 +101,11 @@ fn in_words(judged: &Judged<'_>) -> String {
     text
 }
 
-/// The projected gain; `~` marks an estimate without a model.
+/// The projected gain; `~` marks an estimate without a replay.
 fn gain(finding: &Finding) -> Option<Cell> {
     let gain = finding.predicted_gain?;
     Some(match finding.gain_from {
-        Some(GainFrom::Model) => Cell::share(gain),
+        Some(GainFrom::Replay) => Cell::share(gain),
         _ => Cell::two(format!("~{}", percent(gain)), gain.to_string()),
     })
 }

@@ -162,7 +162,7 @@ fn a_ping_pong_is_named_and_exit_statuses_follow_what_is_asked() {
     assert_eq!(found["completeness"], 1.0);
     assert_eq!(found["change"], Value::Null);
     // Of the whole run the model says what the cure saves.
-    assert_eq!(found["gain_from"], "model");
+    assert_eq!(found["gain_from"], "replay");
     let gain = found["predicted_gain"].as_f64().unwrap();
     assert!((0.0..1.0).contains(&gain), "{found:#}");
     // The times of processes are not those of a part of it.

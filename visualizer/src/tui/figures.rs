@@ -200,7 +200,7 @@ fn findings(table: &mut Table, state: &State) {
             .map_or_else(String::new, |g| format!("{g:.4}"));
         let from = match f.gain_from {
             None => "",
-            Some(GainFrom::Model) => "model",
+            Some(GainFrom::Replay) => "replay",
             Some(GainFrom::Costs) => "costs",
         };
         table.row([

@@ -123,11 +123,11 @@ fn share(fraction: f64) -> String {
     }
 }
 
-/// The projected gain; `~` marks an estimate without a model.
+/// The projected gain; `~` marks an estimate without a replay.
 fn gain(finding: &Finding) -> String {
     match (finding.predicted_gain, finding.gain_from) {
         (None, _) => "–".to_owned(),
-        (Some(gain), Some(GainFrom::Model)) => share(gain),
+        (Some(gain), Some(GainFrom::Replay)) => share(gain),
         (Some(gain), _) => format!("~{}", share(gain)),
     }
 }
@@ -136,8 +136,8 @@ fn gain(finding: &Finding) -> String {
 fn gain_in_words(finding: &Finding) -> Option<String> {
     let gain = share(finding.predicted_gain?).replace('%', " %");
     Some(match finding.gain_from {
-        Some(GainFrom::Model) => {
-            format!("gain: {gain} of the run time, predicted by the model of the run")
+        Some(GainFrom::Replay) => {
+            format!("gain: {gain} of the run time, by a replay of the run")
         }
         _ => format!(
             "gain: about {gain} of the run time, estimated from the costs of accesses in this part of the run"

@@ -1,0 +1,33 @@
+//! What is to be different from the recorded run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, VarId};
+
+/// What is to be different; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// New memory processes of application processes.
+    pub homes: BTreeMap<ApId, MpId>,
+    /// New owners.
+    pub owners: BTreeMap<ObjectId, MpId>,
+    /// New copy policies.
+    pub policies: BTreeMap<VarId, CopyPolicy>,
+    /// Objects that are not shared any more: no access to them is a message.
+    pub private: BTreeSet<ObjectId>,
+    /// Objects of which each process has one of its own instead, at its own memory process.
+    pub split: BTreeSet<ObjectId>,
+    /// Objects whose sections nobody waits for.
+    pub free: BTreeSet<ObjectId>,
+    /// These processes divide their computing evenly, phase by phase.
+    pub balanced: BTreeSet<ApId>,
+    /// Number of processors of the machine; none: as it was.
+    pub processors: Option<usize>,
+}
+
+impl Change {
+    /// Whether nothing is different.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,61 @@
+//! What messages cost.
+
+use dosmos_model::inputs::NetworkRecord;
+
+use crate::Time;
+
+/// Costs of messages, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Costs {
+    /// Processor time of one end of a message.
+    pub end_ns: f64,
+    /// The same for each byte of content.
+    pub end_ns_per_byte: f64,
+    /// Processor time of a memory process to serve an operation, beside the messages.
+    pub serve_ns: f64,
+    /// On the way between an application process and its memory process, nobody's processor taken: wake-ups, wire.
+    pub near_ns: f64,
+    /// The same between two memory or link processes.
+    pub far_ns: f64,
+    /// Processors of the machine.
+    pub processors: usize,
+}
+
+/// What the core of a memory process takes for an operation (docs/benchmarks.md#instructions-per-operation: some
+/// thousand instructions).
+const SERVE_NS: f64 = 2_000.0;
+
+impl Costs {
+    /// Those of a machine, as `dosmos-bench network` measured it.
+    pub fn of(record: &NetworkRecord) -> Self {
+        let small = record.network.segments.first();
+        let [end_us, per_byte] = small.map_or([9.0, 0.0], |s| s.total_us);
+        let way = record.network.interface_us * 2.0 + record.network.switch_us;
+        let near = (record.hop.read_us[0] - 4.0 * end_us) / 2.0;
+        Self {
+            end_ns: 1e3 * end_us,
+            end_ns_per_byte: 1e3 * per_byte,
+            serve_ns: SERVE_NS,
+            near_ns: 1e3 * near.max(0.0),
+            far_ns: 1e3 * way,
+            processors: record.processors.max(1),
+        }
+    }
+
+    /// Processor time of one end of a message with that much content.
+    pub(crate) fn end(&self, bytes: u32) -> Time {
+        self.end_ns + self.end_ns_per_byte * f64::from(bytes)
+    }
+
+    /// The same costs with software that takes `software` times as long and ways that are `ways_ns` longer.
+    pub(crate) fn scaled(&self, software: f64, ways_ns: f64) -> Self {
+        Self {
+            end_ns: self.end_ns * software,
+            end_ns_per_byte: self.end_ns_per_byte * software,
+            serve_ns: self.serve_ns * software,
+            near_ns: self.near_ns * software.min(1.0) + ways_ns,
+            far_ns: self.far_ns * software.min(1.0) + ways_ns,
+            processors: self.processors,
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The events of a replay, in order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use rustc_hash::FxHashSet;
+
+use crate::Time;
+use crate::barriers::{Barriers, Opening};
+use crate::change::Change;
+use crate::copies::Copies;
+use crate::costs::Costs;
+use crate::host::{At, Host, Process};
+use crate::locks::Locks;
+use crate::places::{Places, Way};
+use crate::script::{Script, Step};
+use crate::think::Thinking;
+
+/// Number of an operation under way.
+pub(crate) type OpId = u32;
+
+/// Number of a publication under way.
+pub(crate) type PublicationId = u32;
+
+/// What arrives with a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrived {
+    /// At the memory process of the application process.
+    Request(OpId),
+    /// At the owner.
+    Owner(OpId),
+    /// The owner's response at the requester.
+    Response(OpId),
+    /// The reply at the application process.
+    Reply(OpId),
+    /// What a process wrote at this owner is to be published.
+    Flush(OpId, MpId),
+    /// It is.
+    Flushed(OpId),
+    /// A copy changed or is void.
+    News(PublicationId, MpId),
+    /// Acknowledged.
+    Acknowledged(PublicationId),
+    /// All participants of a memory process are at a barrier.
+    Complete(Opening),
+    /// The barrier is open.
+    Open(Opening, MpId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    way: Way,
+    at: u8,
+    bytes: u32,
+    what: Arrived,
+    from: Process,
+}
+
+/// What a process did with its processor time.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Computed(u32),
+    Sent(u32),
+    Received(u32),
+}
+
+/// What happens at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A process begins.
+    Begin(u32),
+    /// A process has slept.
+    Awake(u32),
+    /// A message reaches the next process on its way.
+    Reaches(u32),
+}
+
+/// Where an application process is.
+#[derive(Debug, Default)]
+pub(crate) struct Runner {
+    next: usize,
+    thinking: bool,
+    under_way: u32,
+    ended: Option<Time>,
+    /// What it wrote outside sections and has not published.
+    pub(crate) unpublished: FxHashSet<ObjectId>,
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Running {
+    pub(crate) ap: u32,
+    pub(crate) step: Step,
+    /// Owners that have not published yet what the process wrote.
+    pub(crate) flushes: u32,
+}
+
+/// A publication under way at an owner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Publication {
+    pub(crate) op: OpId,
+    pub(crate) owner: MpId,
+    pub(crate) unacknowledged: u32,
+    /// Of what was written outside sections; else the release of a section.
+    pub(crate) flush: bool,
+}
+
+/// Numbered things that come and go.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    all: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub(crate) fn put(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                self.all[at as usize] = item;
+                at
+            }
+            None => {
+                self.all.push(item);
+                (self.all.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, at: u32) -> T {
+        self.all[at as usize]
+    }
+
+    pub(crate) fn change(&mut self, at: u32) -> &mut T {
+        &mut self.all[at as usize]
+    }
+
+    pub(crate) fn take(&mut self, at: u32) -> T {
+        self.free.push(at);
+        self.all[at as usize]
+    }
+}
+
+/// How a replay went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// From the begin of the last process to the end of all.
+    pub length: Nanos,
+    /// When each application process ended, from the begin of the first one; none: it never did, as what it waited for
+    /// was not recorded.
+    pub ended: Vec<Option<Nanos>>,
+    /// Messages between processes.
+    pub messages: u64,
+    /// Processor time of all processes together.
+    pub processor: Nanos,
+}
+
+/// A replay under way.
+pub(crate) struct Engine<'a> {
+    pub(crate) script: &'a Script,
+    pub(crate) costs: Costs,
+    pub(crate) places: Places<'a>,
+    pub(crate) runners: Vec<Runner>,
+    pub(crate) ops: Slab<Running>,
+    pub(crate) publications: Slab<Publication>,
+    pub(crate) locks: Locks,
+    pub(crate) copies: Copies,
+    pub(crate) barriers: Barriers,
+    host: Host<Job>,
+    events: BinaryHeap<Reverse<(At, u64, Event)>>,
+    numbered: u64,
+    now: Time,
+    messages: Slab<Message>,
+    sent: u64,
+    balance: crate::operations::Balance,
+}
+
+impl Script {
+    /// Replays it with `change`, messages costing what `costs` say.
+    pub fn replay(&self, costs: &Costs, change: &Change) -> Outcome {
+        Engine::new(self, costs, change).run()
+    }
+}
+
+impl<'a> Engine<'a> {
+    fn new(script: &'a Script, costs: &Costs, change: &'a Change) -> Self {
+        let catalog = &script.catalog;
+        let places = Places::new(&catalog.topology, &catalog.variables, change);
+        let processors = change.processors.unwrap_or(costs.processors);
+        Self {
+            script,
+            costs: *costs,
+            runners: script.threads.iter().map(|_| Runner::default()).collect(),
+            ops: Slab::new(),
+            publications: Slab::new(),
+            locks: Locks::default(),
+            copies: Copies::default(),
+            barriers: Barriers::default(),
+            host: Host::new(processors, places.processes()),
+            places,
+            events: BinaryHeap::new(),
+            numbered: 0,
+            now: 0.0,
+            messages: Slab::new(),
+            sent: 0,
+            balance: crate::operations::Balance::of(script, change),
+        }
+    }
+
+    fn run(mut self) -> Outcome {
+        for (ap, thread) in (0u32..).zip(&self.script.threads) {
+            self.at(thread.begin, Event::Begin(ap));
+        }
+        loop {
+            let event = self.events.peek().map(|Reverse((At(at), _, _))| *at);
+            let job = self.host.next_end();
+            match (event, job) {
+                (None, None) => break,
+                (Some(at), job) if job.is_none_or(|end| at <= end) => {
+                    self.pass(at);
+                    if let Some(Reverse((_, _, event))) = self.events.pop() {
+                        self.happens(event);
+                    }
+                }
+                (_, Some(end)) => {
+                    self.pass(end);
+                    if let Some(job) = self.host.end_next() {
+                        self.done(job);
+                    }
+                }
+                (Some(_), None) => break, // cannot be: the second arm took it
+            }
+        }
+        self.outcome()
+    }
+
+    fn pass(&mut self, to: Time) {
+        self.host.advance(to);
+        self.now = self.now.max(to);
+    }
+
+    fn at(&mut self, at: Time, event: Event) {
+        self.numbered += 1;
+        self.events.push(Reverse((At(at), self.numbered, event)));
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Begin(ap) => self.proceed(ap),
+            Event::Awake(ap) => self.issue(ap),
+            Event::Reaches(message) => {
+                let m = self.messages.get(message);
+                let Some(process) = m.way.get(usize::from(m.at)) else {
+                    return;
+                };
+                let last = usize::from(m.at) + 1 == m.way.len();
+                let end = self.costs.end(m.bytes);
+                let needs = match (last, m.what) {
+                    (false, _) => 2.0 * end,
+                    (true, Arrived::Request(_) | Arrived::Owner(_)) => end + self.costs.serve_ns,
+                    (true, _) => end,
+                };
+                self.host.give(process, needs, Job::Received(message));
+            }
+        }
+    }
+
+    fn done(&mut self, job: Job) {
+        match job {
+            Job::Computed(ap) => {
+                let asleep = self.thinking(ap).asleep;
+                match asleep > 0.0 {
+                    true => self.at(self.now + asleep, Event::Awake(ap)),
+                    false => self.issue(ap),
+                }
+            }
+            Job::Sent(message) => self.under_way(message),
+            Job::Received(message) => {
+                let m = self.messages.change(message);
+                m.at += 1;
+                if usize::from(m.at) < m.way.len() {
+                    return self.under_way(message);
+                }
+                let what = self.messages.take(message).what;
+                match what {
+                    Arrived::Reply(op) => self.complete(op),
+                    what => self.arrived(what),
+                }
+            }
+        }
+    }
+
+    fn under_way(&mut self, message: u32) {
+        let m = self.messages.get(message);
+        let aps = self.runners.len() as Process;
+        let near = m.from < aps || m.way.get(usize::from(m.at)).is_some_and(|p| p < aps);
+        let takes = if near {
+            self.costs.near_ns
+        } else {
+            self.costs.far_ns
+        };
+        self.at(self.now + takes, Event::Reaches(message));
+    }
+
+    /// Sends a message.
+    pub(crate) fn send(&mut self, from: Process, way: Way, bytes: u32, what: Arrived) {
+        self.sent += 1;
+        let message = self.messages.put(Message {
+            way,
+            at: 0,
+            bytes,
+            what,
+            from,
+        });
+        let needs = self.costs.end(bytes);
+        self.host.give(from, needs, Job::Sent(message));
+    }
+
+    fn thinking(&self, ap: u32) -> Thinking {
+        let thread = &self.script.threads[ap as usize];
+        let next = self.runners[ap as usize].next;
+        let step = thread.steps.get(next);
+        let thinking = step.map_or(thread.tail, |s| s.thinking);
+        self.balance
+            .of_phase(ap, step.map_or(u32::MAX, |s| s.phase), thinking)
+    }
+
+    /// A process goes on, if nothing that it waits for is under way.
+    fn proceed(&mut self, ap: u32) {
+        let steps = &self.script.threads[ap as usize].steps;
+        let runner = &mut self.runners[ap as usize];
+        let ahead = steps.get(runner.next).map_or(0, |s| s.ahead);
+        if runner.thinking || runner.ended.is_some() || runner.under_way > ahead {
+            return;
+        }
+        runner.thinking = true;
+        let computing = self.thinking(ap).computing;
+        self.host.give(ap, computing, Job::Computed(ap));
+    }
+
+    /// A process begins its next operation, or ends.
+    fn issue(&mut self, ap: u32) {
+        let runner = &mut self.runners[ap as usize];
+        runner.thinking = false;
+        let Some(step) = self.script.threads[ap as usize].steps.get(runner.next) else {
+            runner.ended = Some(self.now);
+            return;
+        };
+        runner.next += 1;
+        if step.op != dosmos_trace::record::Op::Barrier && self.places.is_private(step.object) {
+            return self.proceed(ap);
+        }
+        runner.under_way += 1;
+        let op = self.ops.put(Running {
+            ap,
+            step: *step,
+            flushes: 0,
+        });
+        let home = self.places.process_of(self.places.home(ap));
+        let bytes = if step.op == dosmos_trace::record::Op::Write {
+            step.bytes
+        } else {
+            0
+        };
+        self.send(ap, Way::to(home), bytes, Arrived::Request(op));
+        self.proceed(ap);
+    }
+
+    fn complete(&mut self, op: OpId) {
+        let ap = self.ops.take(op).ap;
+        self.runners[ap as usize].under_way -= 1;
+        self.proceed(ap);
+    }
+
+    fn outcome(self) -> Outcome {
+        let ends = self.runners.iter().filter_map(|r| r.ended);
+        let end = ends.fold(0.0, Time::max);
+        let begins = self.script.threads.iter().map(|t| t.begin);
+        let begin = begins.fold(0.0, Time::max);
+        Outcome {
+            length: Nanos((end - begin).max(0.0) as u64),
+            ended: self
+                .runners
+                .iter()
+                .map(|r| r.ended.map(|at| Nanos(at as u64)))
+                .collect(),
+            messages: self.sent,
+            processor: Nanos(self.host.used().iter().sum::<Time>() as u64),
+        }
+    }
+}
+
+impl Outcome {
+    /// Whether all processes came to their end.
+    pub fn is_whole(&self) -> bool {
+        self.ended.iter().all(Option::is_some)
+    }
+
+    /// When a process ended, from the begin of the first one.
+    pub fn end_of(&self, ap: ApId) -> Option<Nanos> {
+        self.ended.get(ap.index()).copied().flatten()
+    }
+}

@@ -1,0 +1,146 @@
+//! Processes that share processors: each gets an equal share of what there is, and at most one processor.
+//!
+//! A process does its jobs one after the other. As all that are ready advance at the same rate, a *virtual clock* that
+//! advances at this rate says when each will be done: a job ends at the virtual time of its begin plus the processor
+//! time that it needs, however many others come and go.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::Time;
+
+/// Number of a process: application processes first, then memory and link processes.
+pub(crate) type Process = u32;
+
+/// A time that can be ordered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct At(pub(crate) Time);
+
+impl Eq for At {}
+
+impl PartialOrd for At {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for At {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// A machine and the processes on it. `T` is what a job is for.
+#[derive(Debug)]
+pub(crate) struct Host<T> {
+    processors: f64,
+    now: Time,
+    /// Processor time that each ready process has had since the begin.
+    virtual_now: Time,
+    /// The current job of each ready process, by the virtual time of its end.
+    running: BinaryHeap<Reverse<(At, Process)>>,
+    jobs: Vec<VecDeque<(Time, T)>>,
+    /// Processor time of each process so far.
+    used: Vec<Time>,
+}
+
+impl<T> Host<T> {
+    pub(crate) fn new(processors: usize, processes: usize) -> Self {
+        Self {
+            processors: processors.max(1) as f64,
+            now: 0.0,
+            virtual_now: 0.0,
+            running: BinaryHeap::new(),
+            jobs: (0..processes).map(|_| VecDeque::new()).collect(),
+            used: vec![0.0; processes],
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        (self.processors / self.running.len().max(1) as f64).min(1.0)
+    }
+
+    /// Lets time pass; nothing may end before `to` ([`Self::next_end`]).
+    pub(crate) fn advance(&mut self, to: Time) {
+        let passed = (to - self.now).max(0.0);
+        self.virtual_now += passed * self.rate();
+        self.now = self.now.max(to);
+    }
+
+    /// A job for a process, behind those that it has.
+    pub(crate) fn give(&mut self, process: Process, needs: Time, job: T) {
+        let jobs = &mut self.jobs[process as usize];
+        jobs.push_back((needs, job));
+        if jobs.len() == 1 {
+            self.running
+                .push(Reverse((At(self.virtual_now + needs), process)));
+        }
+    }
+
+    /// When the next job ends, if nothing else happens.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        let Reverse((At(end), _)) = self.running.peek()?;
+        Some(self.now + (end - self.virtual_now).max(0.0) / self.rate())
+    }
+
+    /// Ends the job that ends next; the process goes on with its next one.
+    pub(crate) fn end_next(&mut self) -> Option<T> {
+        let Reverse((_, process)) = self.running.pop()?;
+        let jobs = &mut self.jobs[process as usize];
+        let (needed, job) = jobs.pop_front()?;
+        self.used[process as usize] += needed;
+        if let Some((needs, _)) = jobs.front() {
+            self.running
+                .push(Reverse((At(self.virtual_now + needs), process)));
+        }
+        Some(job)
+    }
+
+    /// Processor time of each process so far.
+    pub(crate) fn used(&self) -> &[Time] {
+        &self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends of all jobs, in order.
+    fn ends(host: &mut Host<char>) -> Vec<(char, Time)> {
+        let mut ends = Vec::new();
+        while let Some(end) = host.next_end() {
+            host.advance(end);
+            ends.extend(host.end_next().map(|job| (job, end)));
+        }
+        ends
+    }
+
+    #[test]
+    fn three_processes_on_two_processors_share_them() {
+        let mut host = Host::new(2, 3);
+        host.give(0, 10.0, 'a');
+        host.give(1, 20.0, 'b');
+        host.give(2, 20.0, 'c');
+        // Two thirds of a processor each until a is done at 15, then one each.
+        assert_eq!(ends(&mut host), [('a', 15.0), ('b', 25.0), ('c', 25.0)]);
+        assert_eq!(host.used(), [10.0, 20.0, 20.0]);
+    }
+
+    #[test]
+    fn a_process_does_one_job_after_the_other() {
+        let mut host = Host::new(4, 1);
+        host.give(0, 1.0, 'a');
+        host.give(0, 2.0, 'b');
+        assert_eq!(ends(&mut host), [('a', 1.0), ('b', 3.0)]);
+    }
+
+    #[test]
+    fn who_comes_later_takes_a_share_from_then_on() {
+        let mut host = Host::new(1, 2);
+        host.give(0, 10.0, 'a');
+        host.advance(4.0);
+        host.give(1, 3.0, 'b');
+        assert_eq!(ends(&mut host), [('b', 10.0), ('a', 13.0)]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Who owns what, who is where, and the way between two processes.
+
+use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, Topology, VarId, Variable};
+use rustc_hash::FxHashMap;
+
+use crate::change::Change;
+use crate::host::Process;
+
+/// The most memory and link processes on the way of a message; groups nested deeper than that are taken to be nearer.
+pub(crate) const LONGEST: usize = 8;
+
+/// The processes on the way of a message, in order; the sender is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Way {
+    by: [Process; LONGEST],
+    len: u8,
+}
+
+impl Way {
+    pub(crate) fn to(process: Process) -> Self {
+        let mut way = Self::default();
+        way.push(process);
+        way
+    }
+
+    fn push(&mut self, process: Process) {
+        if let Some(free) = self.by.get_mut(usize::from(self.len)) {
+            *free = process;
+            self.len += 1;
+        }
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<Process> {
+        self.by[..usize::from(self.len)].get(at).copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+}
+
+/// The places of a run, changed or not.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    topology: &'a Topology,
+    change: &'a Change,
+    variables: FxHashMap<VarId, &'a Variable>,
+    homes: Vec<MpId>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(
+        topology: &'a Topology,
+        variables: &'a [Variable],
+        change: &'a Change,
+    ) -> Self {
+        let homes = topology.application_processes().iter().zip(0u32..);
+        let homes = homes
+            .map(|(ap, i)| {
+                let moved = change.homes.get(&ApId(i));
+                moved.copied().unwrap_or(ap.memory_process)
+            })
+            .collect();
+        Self {
+            topology,
+            change,
+            variables: variables.iter().map(|v| (v.id(), v)).collect(),
+            homes,
+        }
+    }
+
+    /// All processes of the run.
+    pub(crate) fn processes(&self) -> usize {
+        self.homes.len() + self.topology.memory_processes().len()
+    }
+
+    pub(crate) fn process_of(&self, mp: MpId) -> Process {
+        (self.homes.len() + mp.index()) as Process
+    }
+
+    /// The memory process of an application process.
+    pub(crate) fn home(&self, ap: u32) -> MpId {
+        self.homes.get(ap as usize).copied().unwrap_or(MpId(0))
+    }
+
+    /// The owner of an object for a process of `home`: of its own for an object that is split.
+    pub(crate) fn owner(&self, object: ObjectId, home: MpId, recorded: MpId) -> MpId {
+        if self.change.split.contains(&object) {
+            return home;
+        }
+        if let Some(owner) = self.change.owners.get(&object) {
+            return *owner;
+        }
+        let declared = self.variables.get(&object.var);
+        declared.map_or(recorded, |v| v.owner(object.index))
+    }
+
+    pub(crate) fn policy(&self, variable: VarId) -> CopyPolicy {
+        if let Some(policy) = self.change.policies.get(&variable) {
+            return *policy;
+        }
+        let declared = self.variables.get(&variable);
+        declared.map_or(CopyPolicy::default(), |v| v.spec().policy())
+    }
+
+    /// Content of an object, bytes.
+    pub(crate) fn bytes(&self, object: ObjectId) -> u32 {
+        let declared = self.variables.get(&object.var);
+        let bytes = declared.and_then(|v| v.spec().layout().bytes_of(object.index));
+        bytes.unwrap_or(0)
+    }
+
+    /// Whether copies of the object at the memory process of this process may be others than in the run.
+    pub(crate) fn copies_differ(&self, object: ObjectId, ap: u32) -> bool {
+        let change = self.change;
+        change.owners.contains_key(&object)
+            || change.policies.contains_key(&object.var)
+            || change.homes.contains_key(&ApId(ap))
+    }
+
+    pub(crate) fn is_private(&self, object: ObjectId) -> bool {
+        self.change.private.contains(&object)
+    }
+
+    pub(crate) fn is_split(&self, object: ObjectId) -> bool {
+        self.change.split.contains(&object)
+    }
+
+    /// Whether nobody waits for a section on the object.
+    pub(crate) fn is_free(&self, object: ObjectId) -> bool {
+        self.change.free.contains(&object) || self.is_split(object)
+    }
+
+    pub(crate) fn same_group(&self, a: MpId, b: MpId) -> bool {
+        self.group(a) == self.group(b)
+    }
+
+    fn group(&self, mp: MpId) -> Option<GroupId> {
+        self.topology.mp(mp).map(|p| p.group)
+    }
+
+    /// The way from one memory process to another: up the tree of groups and down again, over the link process of each.
+    pub(crate) fn way(&self, from: MpId, to: MpId) -> Way {
+        let mut way = Way::default();
+        if let (Some(a), Some(b)) = (self.group(from), self.group(to))
+            && a != b
+        {
+            let mut by = Vec::new();
+            let mut shared = None;
+            for group in self.topology.ancestry(a) {
+                by.push(group);
+                if self.topology.within(b, group) {
+                    shared = Some(group);
+                    break;
+                }
+            }
+            let down = self.topology.ancestry(b);
+            let down: Vec<GroupId> = down.take_while(|g| Some(*g) != shared).collect();
+            by.extend(down.into_iter().rev());
+            for link in by.into_iter().filter_map(|g| self.topology.link_of(g)) {
+                if link != from && link != to {
+                    way.push(self.process_of(link));
+                }
+            }
+        }
+        way.push(self.process_of(to));
+        way
+    }
+}

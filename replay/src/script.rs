@@ -1,0 +1,237 @@
+//! From records to what each process does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{ApId, Component, MpId, Nanos, ObjectId, PhaseTimes, VarId};
+use dosmos_trace::query::{Breakdown, Catalog};
+use dosmos_trace::record::{Op, Record};
+use rustc_hash::FxHashMap;
+
+use crate::Time;
+use crate::barriers::Opening;
+use crate::think::{self, Thinking};
+
+/// Operations that a script holds at most: 64 bytes each.
+const MOST_STEPS: usize = 2_000_000;
+
+/// An operation of a process, and what it did before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// From the operation before (its begin or its end) to this one.
+    pub(crate) thinking: Thinking,
+    /// Operations that may still be under way when it begins.
+    pub(crate) ahead: u32,
+    pub(crate) op: Op,
+    /// A read that a copy served.
+    pub(crate) cached: bool,
+    /// A write that stored something; a release of a section that wrote.
+    pub(crate) stored: bool,
+    pub(crate) object: ObjectId,
+    /// The owner in the run, or the coordinator of the barrier.
+    pub(crate) owner: MpId,
+    pub(crate) bytes: u32,
+    /// Barriers passed before.
+    pub(crate) phase: u32,
+}
+
+/// What one process does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thread {
+    /// When it begins, from the begin of the first.
+    pub(crate) begin: Time,
+    pub(crate) steps: Vec<Step>,
+    /// After the last operation.
+    pub(crate) tail: Thinking,
+}
+
+/// What the processes of a run do.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(crate) catalog: Catalog,
+    pub(crate) threads: Vec<Thread>,
+    /// Who passed each opening of each barrier.
+    pub(crate) openings: FxHashMap<Opening, BTreeSet<u32>>,
+    pub(crate) coordinators: FxHashMap<VarId, MpId>,
+    pub(crate) measured: Time,
+    pub(crate) part: f64,
+}
+
+/// A process as its records are read.
+#[derive(Debug, Default)]
+struct Reading {
+    thread: Thread,
+    /// Ends of operations under way.
+    under_way: Vec<Nanos>,
+    /// Begin of the last operation, and latest end of those that are over.
+    last_begin: Nanos,
+    last_end: Nanos,
+    passed: u32,
+}
+
+/// Gathers a script from records.
+#[derive(Debug)]
+pub struct ScriptBuilder {
+    catalog: Catalog,
+    reading: BTreeMap<ApId, Reading>,
+    openings: FxHashMap<Opening, BTreeSet<u32>>,
+    coordinators: FxHashMap<VarId, MpId>,
+    steps: usize,
+    /// Records from then on were not taken.
+    full: Option<Nanos>,
+    last: Nanos,
+}
+
+impl ScriptBuilder {
+    /// Begins, for a run with this catalog.
+    pub fn new(catalog: Catalog) -> Self {
+        Self {
+            catalog,
+            reading: BTreeMap::new(),
+            openings: FxHashMap::default(),
+            coordinators: FxHashMap::default(),
+            steps: 0,
+            full: None,
+            last: Nanos::ZERO,
+        }
+    }
+
+    /// Takes a record: of everything (`Filter { everything: true, .. }`), in order of their start.
+    pub fn add(&mut self, record: &Record) {
+        self.last = self.last.max(record.end());
+        if !record.is_access() || self.full.is_some() {
+            return;
+        }
+        if self.steps >= MOST_STEPS {
+            self.full = Some(record.start);
+            return;
+        }
+        let reading = self.reading.entry(record.ap).or_default();
+        if record.flags.in_process || record.count > 1 {
+            reading.in_process(record);
+            return;
+        }
+        reading.step(record);
+        self.steps += 1;
+        if record.op == Op::Barrier {
+            let opening = (record.object.var, record.object.index);
+            let passed = self.openings.entry(opening).or_default();
+            passed.insert(record.ap.0);
+            self.coordinators.insert(record.object.var, record.peer);
+        }
+    }
+
+    /// The script; none if the processes did not say where their time went.
+    pub fn finish(mut self, times: &Breakdown) -> Option<Script> {
+        let processes = times.by_process();
+        let zero = processes.iter().map(began).min()?;
+        let last_begin = processes.iter().map(began).max()?;
+        let end = processes.iter().map(PhaseTimes::end).max()?;
+        let until = self.full.unwrap_or(end).min(end);
+        let count = self.catalog.topology.application_processes().len();
+        let mut threads = vec![Thread::default(); count];
+        for process in &processes {
+            let Some(thread) = threads.get_mut(process.ap.index()) else {
+                continue;
+            };
+            let reading = self.reading.remove(&process.ap).unwrap_or_default();
+            let ends = process.end().min(until);
+            *thread = reading.ended(began(process), ends);
+            thread.begin = (began(process) - zero).0 as Time;
+        }
+        let length = (until - last_begin).0 as Time;
+        let whole = (end - last_begin).0.max(1) as Time;
+        think::divide(&mut threads, times);
+        (length > 0.0).then_some(Script {
+            catalog: self.catalog,
+            threads,
+            openings: self.openings,
+            coordinators: self.coordinators,
+            measured: length,
+            part: length / whole,
+        })
+    }
+}
+
+/// When a process was there, and had declared what it uses.
+fn began(process: &PhaseTimes) -> Nanos {
+    process.start + process.spent.time(Component::Other)
+}
+
+impl Reading {
+    fn step(&mut self, record: &Record) {
+        let now = record.start;
+        for end in self.under_way.extract_if(.., |end| *end <= now) {
+            self.last_end = self.last_end.max(end);
+        }
+        let since = self.last_begin.max(self.last_end);
+        let first = self.thread.steps.is_empty();
+        self.thread.steps.push(Step {
+            thinking: Thinking {
+                // The first one's counts from the begin of the process, which is not known yet.
+                asleep: if first { now.0 } else { (now - since).0 } as Time,
+                computing: 0.0,
+            },
+            ahead: self.under_way.len() as u32,
+            op: record.op,
+            cached: record.flags.optimized,
+            stored: record.op == Op::Write && record.bytes > 0,
+            object: record.object,
+            owner: record.peer,
+            bytes: u32::try_from(record.bytes).unwrap_or(u32::MAX),
+            phase: self.passed,
+        });
+        self.under_way.push(record.end());
+        self.last_begin = now;
+        if record.op == Op::Barrier {
+            self.passed += 1;
+        }
+    }
+
+    /// Of accesses without a message only one thing matters: a section that wrote has something to publish.
+    fn in_process(&mut self, record: &Record) {
+        if record.op != Op::Write {
+            return;
+        }
+        let mut steps = self.thread.steps.iter_mut().rev();
+        let of_section =
+            |s: &&mut Step| s.object == record.object && matches!(s.op, Op::Acquire | Op::Release);
+        if let Some(step) = steps.find(of_section) {
+            step.stored = true;
+        }
+    }
+
+    fn ended(mut self, began: Nanos, end: Nanos) -> Thread {
+        let last = self.under_way.iter().copied().max();
+        let last = last.unwrap_or_default().max(self.last_end);
+        match self.thread.steps.first_mut() {
+            Some(first) => {
+                first.thinking.asleep = (first.thinking.asleep - began.0 as Time).max(0.0);
+                self.thread.tail.asleep = (end - last).0 as Time;
+            }
+            None => self.thread.tail.asleep = (end - began).0 as Time,
+        }
+        self.thread
+    }
+}
+
+impl Script {
+    /// Length of the recorded run, from the begin of its last process to the end of all.
+    pub fn measured(&self) -> Nanos {
+        Nanos(self.measured as u64)
+    }
+
+    /// The part of the run that the script covers, 0 to 1: a long one is replayed from its begin as far as memory goes.
+    pub fn part(&self) -> f64 {
+        self.part
+    }
+
+    /// Operations in it.
+    pub fn operations(&self) -> usize {
+        self.threads.iter().map(|t| t.steps.len()).sum()
+    }
+
+    /// The participants of an opening of a barrier.
+    pub(crate) fn participants(&self, var: VarId, generation: u32) -> Option<&BTreeSet<u32>> {
+        self.openings.get(&(var, generation))
+    }
+}

@@ -1,0 +1,324 @@
+//! Replays of small runs whose lengths can be worked out by hand.
+
+use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
+use dosmos_proto::{
+    ApId, Component, CopyPolicy, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes,
+    TopologyBuilder, VarId,
+};
+use dosmos_replay::{Calibrated, Change, Costs, Outcome, Script, ScriptBuilder};
+use dosmos_trace::query::{Breakdown, Catalog};
+use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// An end of a message takes 1 µs of a processor; nothing else takes time.
+fn costs() -> Costs {
+    Costs {
+        end_ns: 1e3,
+        end_ns_per_byte: 0.0,
+        serve_ns: 0.0,
+        near_ns: 0.0,
+        far_ns: 0.0,
+        processors: 8,
+    }
+}
+
+fn catalog(processes: u32) -> Catalog {
+    let mp = |i| MemoryProcess {
+        name: format!("mp{i}"),
+        group: GroupId(0),
+        event_manager: EmpId(0),
+        link: false,
+    };
+    let ap = |i| ApplicationProcess {
+        name: format!("ap{i}"),
+        memory_process: MpId(i),
+    };
+    Catalog {
+        topology: TopologyBuilder {
+            groups: vec![Group {
+                path: GroupPath::top("g"),
+                parent: None,
+            }],
+            memory_processes: (0..processes).map(mp).collect(),
+            application_processes: (0..processes).map(ap).collect(),
+            event_managers: vec![EventManager { name: "emp".into() }],
+            ..TopologyBuilder::default()
+        }
+        .build()
+        .expect("a valid topology"),
+        ..Catalog::default()
+    }
+}
+
+const OBJECT: ObjectId = ObjectId {
+    var: VarId(1),
+    index: 0,
+};
+
+/// A run that is written down operation by operation. Each process computes a millisecond before each operation.
+struct Run {
+    records: Vec<Record>,
+    /// When each process is done with what it did so far.
+    now: Vec<u64>,
+    spent: Vec<PhaseTimes>,
+}
+
+impl Run {
+    fn of(processes: u32) -> Self {
+        let times = |ap| PhaseTimes {
+            ap: ApId(ap),
+            ..PhaseTimes::default()
+        };
+        Self {
+            records: Vec::new(),
+            now: vec![0; processes as usize],
+            spent: (0..processes).map(times).collect(),
+        }
+    }
+
+    /// `ap` computes for `computing`, then does `op` on an object of `owner`, which takes `takes`.
+    fn does(&mut self, ap: u32, computing: u64, op: Op, owner: u32, takes: u64) -> &mut Record {
+        let now = &mut self.now[ap as usize];
+        let start = Nanos(*now + computing);
+        *now = start.0 + takes;
+        let spent = &mut self.spent[ap as usize];
+        spent.spent.add(Component::Busy, Nanos(computing), 0);
+        spent.spent.add(Component::Fault, Nanos(takes), 1);
+        self.records.push(Record {
+            start,
+            duration: Nanos(takes),
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op,
+            side: Side::Requester,
+            origin: if ap == owner {
+                Origin::Local
+            } else {
+                Origin::Intra
+            },
+            flags: Flags::default(),
+            object: OBJECT,
+            ap: ApId(ap),
+            mp: MpId(ap),
+            peer: MpId(owner),
+            count: 1,
+            bytes: 8,
+            version: 0,
+            range: (0, 0),
+        });
+        self.records.last_mut().expect("just pushed")
+    }
+
+    fn barrier(&mut self, generation: u32) {
+        for ap in 0..self.now.len() as u32 {
+            let record = self.does(ap, 0, Op::Barrier, 0, 10 * US);
+            record.object = ObjectId::new(VarId(100), generation);
+        }
+        let all = self.now.iter().copied().max().expect("a process");
+        self.now.iter_mut().for_each(|now| *now = all);
+    }
+
+    fn script(&self) -> Script {
+        let mut builder = ScriptBuilder::new(catalog(self.now.len() as u32));
+        let mut records = self.records.clone();
+        records.sort_by_key(|r| r.start);
+        records.iter().for_each(|r| builder.add(r));
+        let phases = self
+            .spent
+            .iter()
+            .zip(&self.now)
+            .map(|(times, end)| PhaseTimes {
+                wall: Nanos(*end),
+                ..*times
+            });
+        let times = Breakdown {
+            phases: phases.collect(),
+            ..Breakdown::default()
+        };
+        builder.finish(&times).expect("a script")
+    }
+
+    fn replay(&self, change: &Change) -> Outcome {
+        let outcome = self.script().replay(&costs(), change);
+        assert!(outcome.is_whole(), "{outcome:?}");
+        outcome
+    }
+}
+
+#[track_caller]
+fn takes(outcome: &Outcome, expected_us: u64) {
+    let us = (outcome.length.0 + 500) / US;
+    assert_eq!(us, expected_us, "{outcome:?}");
+}
+
+fn owned_by(mp: u32) -> Change {
+    Change {
+        owners: [(OBJECT, MpId(mp))].into(),
+        ..Change::default()
+    }
+}
+
+#[test]
+fn a_read_takes_its_messages_and_computing_takes_what_was_measured() {
+    let mut run = Run::of(2);
+    for _ in 0..10 {
+        run.does(1, MS, Op::Read, 0, 100 * US);
+    }
+    // There and back to the own memory process, four ends; and as much from there to the owner.
+    takes(&run.replay(&Change::default()), 10 * (1000 + 8));
+    takes(&run.replay(&owned_by(1)), 10 * (1000 + 4));
+    let private = Change {
+        private: [OBJECT].into(),
+        ..Change::default()
+    };
+    takes(&run.replay(&private), 10 * 1000);
+    let nearer = Change {
+        homes: [(ApId(1), MpId(0))].into(),
+        ..Change::default()
+    };
+    takes(&run.replay(&nearer), 10 * (1000 + 4));
+}
+
+#[test]
+fn processes_share_processors() {
+    let mut run = Run::of(2);
+    for ap in 0..2 {
+        run.does(ap, 10 * MS, Op::Read, ap, 10 * US);
+    }
+    takes(&run.replay(&Change::default()), 10_004);
+    let one = Change {
+        processors: Some(1),
+        ..Change::default()
+    };
+    takes(&run.replay(&one), 20_008);
+}
+
+/// Two processes take a lock in turns and compute a millisecond while they have it.
+fn sections() -> Run {
+    let mut run = Run::of(2);
+    for _ in 0..10 {
+        for ap in 0..2 {
+            run.does(ap, 0, Op::Acquire, 0, MS);
+            run.does(ap, MS, Op::Release, 0, 10 * US);
+        }
+    }
+    run
+}
+
+#[test]
+fn who_wants_a_lock_waits_for_its_holder() {
+    let shared = sections().replay(&Change::default()).length;
+    assert!(
+        shared >= Nanos(20 * MS) && shared < Nanos(21 * MS),
+        "{shared}"
+    );
+    for change in [
+        Change {
+            free: [OBJECT].into(),
+            ..Change::default()
+        },
+        Change {
+            split: [OBJECT].into(),
+            ..Change::default()
+        },
+    ] {
+        let alone = sections().replay(&change).length;
+        assert!(alone < Nanos(11 * MS), "{alone}");
+    }
+}
+
+#[test]
+fn a_barrier_opens_when_the_last_has_arrived_and_even_work_is_as_long_as_its_mean() {
+    let mut run = Run::of(2);
+    for generation in 0..5 {
+        run.does(0, 3 * MS, Op::Read, 0, 10 * US);
+        run.does(1, MS, Op::Read, 1, 10 * US);
+        run.barrier(generation);
+    }
+    let uneven = run.replay(&Change::default()).length;
+    assert!(
+        uneven >= Nanos(15 * MS) && uneven < Nanos(16 * MS),
+        "{uneven}"
+    );
+    let even = Change {
+        balanced: [ApId(0), ApId(1)].into(),
+        ..Change::default()
+    };
+    let even = run.replay(&even).length;
+    assert!(even >= Nanos(10 * MS) && even < Nanos(11 * MS), "{even}");
+}
+
+#[test]
+fn requests_that_overlapped_overlap() {
+    let apart = |overlap: bool| {
+        let mut run = Run::of(2);
+        for i in 0..10 {
+            run.does(1, 0, Op::Read, 0, 100 * US).start = match overlap {
+                true => Nanos(0),
+                false => Nanos(100 * US * i),
+            };
+        }
+        run.replay(&Change::default()).length
+    };
+    // One after the other each takes eight ends; together the busiest process, with four of each, decides.
+    assert_eq!(apart(false).0 / US, 80);
+    assert!(apart(true).0 / US < 50, "{}", apart(true));
+}
+
+/// Process 0 writes, process 1 reads what it wrote, with barriers between.
+fn rounds() -> Run {
+    let mut run = Run::of(2);
+    for round in 0..10 {
+        run.does(0, 0, Op::Write, 0, 10 * US);
+        run.barrier(2 * round);
+        run.does(1, 0, Op::Read, 0, 20 * US);
+        run.barrier(2 * round + 1);
+    }
+    run
+}
+
+#[test]
+fn with_another_policy_copies_are_told_instead_of_fetched() {
+    let update = Change {
+        policies: [(VarId(1), CopyPolicy::Update)].into(),
+        ..Change::default()
+    };
+    let before = rounds().replay(&Change::default());
+    let after = rounds().replay(&update);
+    // Two messages less for each read but the first.
+    assert_eq!(before.messages - after.messages, 2 * 9);
+    let same = Change {
+        policies: [(VarId(1), CopyPolicy::Invalidate)].into(),
+        ..Change::default()
+    };
+    assert_eq!(rounds().replay(&same).messages, before.messages);
+}
+
+#[test]
+fn costs_are_fitted_to_the_run_and_the_gain_says_how_far_they_matter() {
+    let mut run = Run::of(2);
+    for _ in 0..100 {
+        run.does(1, MS, Op::Read, 0, MS);
+    }
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let (plain, fit) = fitted.errors();
+    assert!(plain < -0.4 && fit.abs() < 0.01, "{plain} {fit}");
+    let gain = fitted.gain(&owned_by(1)).expect("a gain");
+    // Of the millisecond that a read took about half was the way between the memory processes.
+    assert!(gain.gain > 0.15 && gain.gain < 0.35, "{gain:?}");
+    assert!(gain.least < 0.01 && gain.most == gain.gain, "{gain:?}");
+    let none = fitted.gain(&Change::default()).expect("a gain");
+    assert_eq!((none.gain, none.least, none.most), (0.0, 0.0, 0.0));
+}
+
+#[test]
+fn a_run_whose_grants_were_not_recorded_has_no_replay() {
+    let mut run = sections();
+    run.records
+        .retain(|r| !(r.op == Op::Release && r.ap == ApId(0)));
+    let outcome = run.script().replay(&costs(), &Change::default());
+    assert!(!outcome.is_whole(), "{outcome:?}");
+    assert!(Calibrated::new(run.script(), &costs()).is_none());
+}
