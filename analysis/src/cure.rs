@@ -30,8 +30,6 @@ pub enum Cure {
     Private(BTreeSet<ObjectId>),
     /// Each process has objects of its own instead of these.
     Split(BTreeSet<ObjectId>),
-    /// Nobody waits for a section on these objects.
-    Free(BTreeSet<ObjectId>),
     /// The processes divide their work evenly.
     Balance(BTreeSet<ApId>),
     /// The variable has another copy policy.
@@ -58,7 +56,6 @@ impl Cure {
             }
             Self::Private(objects) => change.private.clone_from(objects),
             Self::Split(objects) => change.split.clone_from(objects),
-            Self::Free(objects) => change.free.clone_from(objects),
             Self::Balance(aps) => change.balanced.clone_from(aps),
             Self::Policy(variable, policy) => {
                 change.policies.insert(*variable, *policy);

@@ -10,8 +10,7 @@
 //! |---|---|
 //! | bad group, misplaced owner | these objects and processes at those memory processes |
 //! | no sharing | no access to the objects |
-//! | false sharing, ping-pong | an object for each process, at its own memory process |
-//! | bottleneck | nobody waits for a section on the object |
+//! | bottleneck, false sharing, ping-pong | an object for each process, at its own memory process |
 //! | imbalance | the processes divide what they compute in each phase evenly |
 //! | policy mismatch | the other policy |
 //!
@@ -217,11 +216,11 @@ mod tests {
 
     #[test]
     fn a_patch_that_gains_nothing_is_not_shown() {
-        // Nobody waited, and nobody has a copy.
-        let free = predicted(Kind::Bottleneck, Some(Cure::Free([OBJECT].into())));
-        about(&free, 0.0);
-        assert_eq!(free.patch, None);
-        assert!(free.evidence.contains_key("gain_of_patch"));
+        let same = Cure::owners([(OBJECT, MpId(0))].into());
+        let same = predicted(Kind::MisplacedOwner, Some(same));
+        about(&same, 0.0);
+        assert_eq!(same.patch, None);
+        assert!(same.evidence.contains_key("gain_of_patch"));
         let update = Cure::Policy(VarId(1), CopyPolicy::Update);
         about(&predicted(Kind::PolicyMismatch, Some(update)), 0.2475);
         let nearer = Cure::owners([(OBJECT, MpId(1))].into());

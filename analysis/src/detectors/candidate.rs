@@ -55,12 +55,11 @@ impl Candidate {
         let objects = || self.objects.clone();
         finding.cure = match finding.kind {
             Kind::NoSharing => Some(Cure::Private(objects())),
-            Kind::FalseSharing | Kind::PingPong => Some(Cure::Split(objects())),
-            Kind::Bottleneck => Some(Cure::Free(objects())),
+            Kind::Bottleneck | Kind::FalseSharing | Kind::PingPong => Some(Cure::Split(objects())),
             Kind::Imbalance => Some(Cure::Balance(self.aps.clone())),
             // These say themselves who goes where.
             Kind::BadGroup | Kind::MisplacedOwner => None,
-            // Messages of copies are in no model, and who waits in a circle waits for ever.
+            // So does this; and who waits in a circle waits for ever.
             Kind::PolicyMismatch | Kind::Deadlock => None,
         };
     }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, VarId};
 use dosmos_trace::record::Origin;
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::{MpUse, ObjectProfile, Profile};
