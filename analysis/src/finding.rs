@@ -143,7 +143,8 @@ pub struct Finding {
     pub cure: Option<Cure>,
     /// What to change, in words.
     pub advice: String,
-    /// What to change in the cluster file; none if it is to be changed in the program.
+    /// What to change in the cluster file, all of it ([`Self::patch_in_short`] to show it); none if it is to be changed in the
+    /// program.
     pub patch: Option<String>,
     /// The numbers behind it (`records`: how many records they come from); under `symptoms`, what else it
     /// explains.
@@ -188,6 +189,11 @@ impl Finding {
             s if s >= 0.05 => Level::Medium,
             _ => Level::Low,
         }
+    }
+
+    /// The patch as people read it: of a long list of owners only the first.
+    pub fn patch_in_short(&self) -> Option<String> {
+        self.patch.as_deref().map(crate::patch::in_short)
     }
 
     /// `variable[object]`, as people write it.

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Measure precision and recall of `dosmos check` on generated traces with known pathologies
     Findings(FindingsArgs),
+    /// Measure what the cures that `dosmos check` proposes gain, beside what it predicts: runs with and without each in turn
+    Cures(CuresArgs),
     /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
     Verify(VerifyArgs),
     /// Count the instructions of an operation on the paths that everything goes through (needs valgrind)
@@ -380,6 +382,44 @@ pub(crate) struct FindingsArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+/// How `dosmos-bench cures` prints its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CuresFormat {
+    /// Aligned columns
+    Table,
+    /// A Markdown document
+    Markdown,
+    /// Comma-separated values with a header line, without the summary
+    Csv,
+    /// A JSON document
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CuresArgs {
+    /// Measure only these programs (see --list), or examples with arguments, e.g. "sor --rows 512"; separated by commas
+    #[arg(long, value_name = "PROGRAM", value_delimiter = ',')]
+    pub(crate) programs: Vec<String>,
+    /// List the programs with their arguments
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Number of pairs of runs, without and with each cure, interleaved; the 95 % intervals are taken over them
+    #[arg(long, default_value_t = 10)]
+    pub(crate) pairs: usize,
+    /// Number of patches to measure per program: those of the first findings that have one
+    #[arg(long, default_value_t = 3)]
+    pub(crate) patches: usize,
+    /// Read thresholds of the detectors from a TOML file; those left out keep their defaults
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Read message costs from a file written by `network -o`, for predicted gains [default: those of a typical machine]
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) network: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: CuresFormat,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod applications;
 mod args;
 mod breakdown;
 mod cost;
+mod cures;
 mod findings;
 mod instructions;
 mod interchange;
@@ -66,6 +67,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Intrusion(args) => runtime.block_on(intrusion::run(args)),
         Command::Kernels(args) => runtime.block_on(kernels::run(args)),
         Command::Cost(args) => runtime.block_on(cost::run(args)),
+        Command::Cures(args) => runtime.block_on(cures::run(args)),
         Command::Paper(args) => runtime.block_on(paper::run(args)),
         Command::Store(args) => store::run(&args),
         Command::Query(args) => runtime.block_on(query::run(&args)),

@@ -36,7 +36,7 @@ fn found(analysis: &Analysis) -> Vec<Block> {
     let table = findings::table(analysis);
     let mut blocks: Vec<Block> = table.into_iter().collect();
     let patches = analysis.findings.iter().filter_map(|f| {
-        let patch = f.patch.clone()?;
+        let patch = f.patch_in_short()?;
         Some(Block::Details {
             summary: format!("{} of {}", f.kind, f.target()),
             blocks: vec![Block::Verbatim(patch)],

@@ -54,8 +54,8 @@ fn card(finding: &Finding) -> Block {
         badge += &format!(" · from {} of the accesses", percent(finding.completeness));
     }
     let mut advice = vec![Block::text(&finding.advice)];
-    if let Some(patch) = &finding.patch {
-        advice.push(Block::Verbatim(patch.clone()));
+    if let Some(patch) = finding.patch_in_short() {
+        advice.push(Block::Verbatim(patch));
     }
     let who = [("processes", &finding.aps), ("groups", &finding.groups)];
     let mut evidence = Table::new(["evidence", ""]);

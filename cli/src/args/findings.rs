@@ -31,6 +31,15 @@ pub(crate) struct CheckArgs {
     /// typical machine]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) network: Option<PathBuf>,
+    /// Instead of the findings, write the cluster file with the patch of finding N applied (1 is the first)
+    #[arg(long, value_name = "N", conflicts_with_all = ["fail_on", "baseline", "format"])]
+    pub(crate) apply: Option<usize>,
+    /// With --apply: cluster file to change (TOML) [default: that of the run]
+    #[arg(short, long, value_name = "FILE", requires = "apply")]
+    pub(crate) cluster: Option<PathBuf>,
+    /// With --apply: file to write, which must not exist; - is standard output [default: -]
+    #[arg(short, long, value_name = "FILE", requires = "apply")]
+    pub(crate) output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

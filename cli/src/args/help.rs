@@ -70,10 +70,12 @@ Examples:
   dosmos check --run-dir dosmos-run/latest --fail-on deadlock,bottleneck:10%
   dosmos check --format json > before.json
   dosmos check --baseline before.json
+  dosmos check --apply 1 -o cured.toml
 
 The kinds of findings and their advice: docs/guide/findings.md.
 Exit status: 0 everything was looked at and nothing was found; 1 something was found (that --fail-on and --baseline \
-ask for); 2 something is missing, the run failed, or it cannot be read, whether something was found or not.";
+ask for); 2 something is missing, the run failed, or it cannot be read, whether something was found or not. With \
+--apply: 0 the cluster file was written; 2 it was not.";
 
 pub(crate) const VERIFY: &str = "\
 Examples:

@@ -1,5 +1,7 @@
 //! `dosmos check`: what is wrong with the sharing, what it costs and what to change; for people and for CI.
 //!
+//! With `--apply` it writes a cluster file instead, and the exit status is 0.
+//!
 //! Exit status: 2 whenever not everything could be looked at, also with findings: the run cannot be read, it failed or was
 //! never begun, nothing was recorded, something is missing, or a finding was withheld. Otherwise 1 if something was found that
 //! `--fail-on` and `--baseline` ask for, and 0 if not. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
@@ -8,6 +10,7 @@
 //! `docs/guide/findings.md`.
 
 mod answer;
+mod apply;
 mod baseline;
 mod fail_on;
 mod show;
@@ -21,6 +24,7 @@ use crate::args::{CheckArgs, Format};
 use crate::output;
 
 use answer::{Answer, Judged};
+use apply::Apply;
 use baseline::{Baseline, Change};
 pub(crate) use fail_on::FailOn;
 
@@ -56,6 +60,18 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         incomplete.push("no record matches the selection".to_owned());
     }
     incomplete.extend(troubles);
+    for line in &incomplete {
+        output::note(&format!("incomplete: {line}"));
+    }
+    if let Some(number) = args.apply {
+        let apply = Apply {
+            number,
+            cluster: args.cluster.as_deref(),
+            output: args.output.as_deref(),
+        };
+        apply.run(&analysis.findings, &launch)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let answer = Answer {
         run: launch.metadata(),
         incomplete: &incomplete,
@@ -67,9 +83,6 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         findings: analysis.findings.iter().map(judge).collect(),
         withheld: &analysis.withheld,
     };
-    for line in &incomplete {
-        output::note(&format!("incomplete: {line}"));
-    }
     match args.format {
         Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
         Format::Csv => output::text(&show::table(&answer).render(Format::Csv)),

@@ -6,19 +6,23 @@ use dosmos_client::{Launch, evidence};
 use super::answer::{Answer, Judged};
 use super::baseline::Change;
 use crate::args::Format;
-use crate::output::{Cell, Table};
+use crate::output::{Cell, Column, Table};
 
 /// One row per finding.
 pub(super) fn table(answer: &Answer<'_>) -> Table {
-    let mut headers = vec!["lost", "gain", "kind", "target", "processes", "complete"];
+    // By this number `--apply` takes a finding.
+    let mut columns = vec![Column::named("#", "finding")];
+    let headings = ["lost", "gain", "kind", "target", "processes", "complete"];
+    columns.extend(headings.map(Column::plain));
     let against_baseline = answer.findings.iter().any(|j| j.change.is_some());
     if against_baseline {
-        headers.push("change");
+        columns.push(Column::plain("change"));
     }
-    let mut table = Table::new(&headers);
-    for judged in &answer.findings {
+    let mut table = Table::of(columns);
+    for (number, judged) in (1u64..).zip(&answer.findings) {
         let f = judged.finding;
         let mut cells = vec![
+            Cell::from(number),
             Cell::share(f.severity),
             gain(f).into(),
             f.kind.name().into(),
@@ -54,8 +58,8 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
         text.push('\n');
         text += &table(answer).render(Format::Table);
     }
-    for judged in &answer.findings {
-        text += &in_words(judged);
+    for (number, judged) in (1u64..).zip(&answer.findings) {
+        text += &in_words(number, judged);
     }
     if !answer.withheld.is_empty() {
         text += "\nwithheld, because records that are missing could explain them:\n";
@@ -66,10 +70,10 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     text
 }
 
-fn in_words(judged: &Judged<'_>) -> String {
+fn in_words(number: u64, judged: &Judged<'_>) -> String {
     let f = judged.finding;
     let mut text = format!(
-        "\n{} of {}: {:.3} s of process time\n",
+        "\n{number}. {} of {}: {:.3} s of process time\n",
         f.kind,
         f.target(),
         f.lost_ns as f64 / 1e9
@@ -94,7 +98,12 @@ fn in_words(judged: &Judged<'_>) -> String {
         let head = if i == 0 { "evidence" } else { "" };
         text += &format!("  {head:10}{name}: {value}\n");
     }
-    for (i, line) in f.patch.iter().flat_map(|p| p.lines()).enumerate() {
+    for (i, line) in f
+        .patch_in_short()
+        .iter()
+        .flat_map(|p| p.lines())
+        .enumerate()
+    {
         let head = if i == 0 { "patch" } else { "" };
         text += &format!("  {head:10}{line}\n");
     }

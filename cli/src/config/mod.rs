@@ -1,15 +1,17 @@
 //! The cluster file: which processes there are, how they group, what is recorded.
 //!
 //! [`Cluster::read`] gives a cluster that is consistent, or every error found in the file, each with its place and
-//! the cure.
+//! the cure. [`apply_patch`] changes the text of one as a finding advises.
 
 mod build;
 mod cluster;
 mod file;
 mod names;
+mod patch;
 mod read;
 #[cfg(test)]
 mod tests;
 
 pub use cluster::{Cluster, Listen, Metrics};
+pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;

@@ -1,5 +1,7 @@
 //! `dosmos check` on real runs: the programs of figures 8 to 11 of the DOSMOS-Trace paper, bad and cured.
 
+use std::process::Output;
+
 use dosmos_integration_tests::{Lab, said};
 use serde_json::Value;
 
@@ -47,6 +49,34 @@ fn finding<'a>(answer: &'a Value, kind: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {kind}: {answer:#}"))
 }
 
+/// Its number, for `--apply`.
+fn number(answer: &Value, kind: &str) -> usize {
+    let findings = answer["findings"].as_array().unwrap();
+    1 + findings.iter().position(|f| f["kind"] == kind).unwrap()
+}
+
+/// The cluster file of the run with the patch of this finding, written to `file`.
+fn applied(lab: &Lab, number: usize, file: &str) -> String {
+    let output = apply(lab, &number.to_string(), &["-o", file]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains(&format!("dosmos up --cluster {file} -- ")));
+    std::fs::read_to_string(lab.path().join(file)).unwrap()
+}
+
+/// `dosmos check --apply` on the run, by counts only.
+fn apply(lab: &Lab, number: &str, more: &[&str]) -> Output {
+    let question = [
+        "check",
+        "--run-dir",
+        "run",
+        "--thresholds",
+        "counts.toml",
+        "--apply",
+        number,
+    ];
+    lab.dosmos(&[&question[..], more].concat())
+}
+
 fn kinds(answer: &Value) -> Vec<&str> {
     let findings = answer["findings"].as_array().unwrap();
     findings
@@ -74,19 +104,67 @@ fn a_bad_group_is_named_and_its_patch_cures_it() {
         north.contains("/north") && north.contains("in /south: "),
         "{variables}"
     );
-    let patch = finding["patch"].as_str().unwrap();
-    // Only tables to add: the cluster file with them is a cluster file.
-    let added: Option<String> = patch
-        .lines()
-        .map(|l| Some(l.strip_prefix('+')?.to_owned() + "\n"))
-        .collect();
-    lab.cluster(&(CLUSTER.to_owned() + &added.unwrap()));
+    assert!(finding["patch"].as_str().unwrap().contains("owners"));
+    let cured = applied(&lab, number(&answer, "bad-group"), "cured.toml");
+    // Only tables to add: all that was there stays as it was.
+    assert!(cured.starts_with(CLUSTER) && cured != CLUSTER, "{cured}");
+    lab.cluster(&cured);
     std::fs::remove_dir_all(lab.path().join("run")).unwrap();
     lab.must_up(&["bad-group", "--rounds", "10"]);
     let (_, answer) = check_counts(&lab, &[]);
     assert!(!kinds(&answer).contains(&"bad-group"), "{answer:#}");
     let reads = lab.query(&["histogram", "--op", "read"]);
     assert_eq!(reads["total"]["inter"], 0, "{reads}");
+}
+
+#[test]
+fn a_patch_is_applied_to_a_new_file_or_nothing_is_written() {
+    let lab = run(&["bad-group", "--rounds", "10"]);
+    let (_, answer) = check_counts(&lab, &[]);
+    let number = number(&answer, "bad-group").to_string();
+    // To standard output, from a file of one's own.
+    let commented = format!("# My cluster.\n{CLUSTER}");
+    std::fs::write(lab.path().join("mine.toml"), &commented).unwrap();
+    let output = apply(&lab, &number, &["-c", "mine.toml"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.starts_with(&commented) && text.len() > commented.len(),
+        "{text}"
+    );
+    let refused = |number: &str, more: &[&str], says: &str| {
+        let output = apply(&lab, number, more);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(says), "{}", said(&output));
+        assert!(output.stdout.is_empty());
+    };
+    refused("0", &[], "there is no finding 0");
+    refused("99", &[], "there is no finding 99");
+    refused(&number, &["-o", "mine.toml"], "mine.toml exists already");
+    let kept = std::fs::read_to_string(lab.path().join("mine.toml")).unwrap();
+    assert_eq!(kept, commented);
+    let other = commented.replace("mp0", "mp7");
+    std::fs::write(lab.path().join("other.toml"), other).unwrap();
+    refused(&number, &["-c", "other.toml"], "does not exist");
+    refused(&number, &["--format", "json"], "cannot be used with");
+    let answer = said(&lab.dosmos(&["check", "--run-dir", "run", "--output", "x"]));
+    assert!(answer.contains("--apply"), "{answer}");
+}
+
+#[test]
+fn a_finding_whose_cure_is_in_the_program_says_so() {
+    let lab = run(&["pathology", "--kind", "imbalance", "--rounds", "4"]);
+    std::fs::write(
+        lab.path().join("counts.toml"),
+        "imbalance = 0.0\nimbalance_in_turns = 0.0\ntime_lost = 0.0\n",
+    )
+    .unwrap();
+    let (_, answer) = check(&lab, &["--thresholds", "counts.toml"]);
+    let output = apply(&lab, &number(&answer, "imbalance").to_string(), &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let advice = finding(&answer, "imbalance")["advice"].as_str().unwrap();
+    let expected =
+        format!("has no patch for the cluster file: the cure is in the program; {advice}");
+    assert!(said(&output).contains(&expected), "{}", said(&output));
 }
 
 /// The parts of the efficiency are there and add up, and the sentence tells it.

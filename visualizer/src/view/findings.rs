@@ -191,7 +191,7 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
         );
         lines.push(Line::styled(from, theme.faint()));
     }
-    for line in finding.patch.iter().flat_map(|p| p.lines()) {
+    for line in finding.patch_in_short().iter().flat_map(|p| p.lines()) {
         let style = match line.chars().next() {
             Some('+') => theme.good(),
             Some('-') => theme.bad(),
