@@ -221,6 +221,7 @@ mod tests {
         about(&same, 0.0);
         assert_eq!(same.patch, None);
         assert!(same.evidence.contains_key("gain_of_patch"));
+        // All reads but the first find a copy that nobody changes.
         let update = Cure::Policy(VarId(1), CopyPolicy::Update);
         about(&predicted(Kind::PolicyMismatch, Some(update)), 0.2475);
         let nearer = Cure::owners([(OBJECT, MpId(1))].into());

@@ -17,8 +17,6 @@ pub struct Change {
     pub private: BTreeSet<ObjectId>,
     /// Objects of which each process has one of its own instead, at its own memory process.
     pub split: BTreeSet<ObjectId>,
-    /// Objects whose sections nobody waits for.
-    pub free: BTreeSet<ObjectId>,
     /// These processes divide their computing evenly, phase by phase.
     pub balanced: BTreeSet<ApId>,
     /// Number of processors of the machine; none: as it was.

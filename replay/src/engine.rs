@@ -328,8 +328,8 @@ impl<'a> Engine<'a> {
         let next = self.runners[ap as usize].next;
         let step = thread.steps.get(next);
         let thinking = step.map_or(thread.tail, |s| s.thinking);
-        self.balance
-            .of_phase(ap, step.map_or(u32::MAX, |s| s.phase), thinking)
+        let phase = step.map_or_else(|| thread.last_phase(), |s| s.phase);
+        self.balance.of_phase(ap, phase, thinking)
     }
 
     /// A process goes on, if nothing that it waits for is under way.

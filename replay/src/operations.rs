@@ -93,7 +93,10 @@ impl Engine<'_> {
         if owner == home || !self.places.same_group(owner, home) {
             return false;
         }
-        match self.places.copies_differ(step.object, running.ap) {
+        match self
+            .places
+            .copies_differ(step.object, running.ap, step.owner)
+        {
             true => self.copies.has(home, step.object),
             false => step.cached,
         }
@@ -110,7 +113,8 @@ impl Engine<'_> {
                 self.respond(op);
             }
             Op::Acquire => {
-                if self.places.is_free(step.object) || self.locks.ask(step.object, running.ap, op) {
+                if self.places.is_split(step.object) || self.locks.ask(step.object, running.ap, op)
+                {
                     self.respond(op);
                 }
             }
@@ -242,7 +246,7 @@ impl Engine<'_> {
             return self.between(of.owner, home, 0, Arrived::Flushed(of.op));
         }
         self.respond(of.op);
-        if !self.places.is_free(running.step.object)
+        if !self.places.is_split(running.step.object)
             && let Some(next) = self.locks.pass_on(running.step.object)
         {
             self.respond(next);
@@ -302,9 +306,11 @@ impl Balance {
             let Some(thread) = script.threads.get(ap.index()) else {
                 continue;
             };
-            for step in &thread.steps {
-                let sums = by_phase.entry(step.phase).or_default();
-                *sums.entry(ap.0).or_default() += step.thinking.computing + step.thinking.asleep;
+            let tail = (thread.last_phase(), thread.tail);
+            let steps = thread.steps.iter().map(|s| (s.phase, s.thinking));
+            for (phase, thinking) in steps.chain([tail]) {
+                let sums = by_phase.entry(phase).or_default();
+                *sums.entry(ap.0).or_default() += thinking.computing + thinking.asleep;
             }
         }
         let all = change.balanced.len().max(1) as f64;

@@ -110,10 +110,12 @@ impl<'a> Places<'a> {
         bytes.unwrap_or(0)
     }
 
-    /// Whether copies of the object at the memory process of this process may be others than in the run.
-    pub(crate) fn copies_differ(&self, object: ObjectId, ap: u32) -> bool {
+    /// Whether copies of the object, which `recorded` owned, at the memory process of this process may be others than
+    /// in the run.
+    pub(crate) fn copies_differ(&self, object: ObjectId, ap: u32, recorded: MpId) -> bool {
         let change = self.change;
-        change.owners.contains_key(&object)
+        let owner = change.owners.get(&object);
+        owner.is_some_and(|owner| *owner != recorded)
             || change.policies.contains_key(&object.var)
             || change.homes.contains_key(&ApId(ap))
     }
@@ -124,11 +126,6 @@ impl<'a> Places<'a> {
 
     pub(crate) fn is_split(&self, object: ObjectId) -> bool {
         self.change.split.contains(&object)
-    }
-
-    /// Whether nobody waits for a section on the object.
-    pub(crate) fn is_free(&self, object: ObjectId) -> bool {
-        self.change.free.contains(&object) || self.is_split(object)
     }
 
     pub(crate) fn same_group(&self, a: MpId, b: MpId) -> bool {

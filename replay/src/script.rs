@@ -44,6 +44,14 @@ pub(crate) struct Thread {
     pub(crate) tail: Thinking,
 }
 
+impl Thread {
+    /// The phase that follows the last operation.
+    pub(crate) fn last_phase(&self) -> u32 {
+        let last = self.steps.last();
+        last.map_or(0, |last| last.phase + u32::from(last.op == Op::Barrier))
+    }
+}
+
 /// What the processes of a run do.
 #[derive(Clone, Debug)]
 pub struct Script {

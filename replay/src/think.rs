@@ -100,10 +100,7 @@ fn by_phase(thread: &Thread, least: Time) -> BTreeMap<u32, Gaps> {
             .or_default()
             .add(step.thinking.asleep, least);
     }
-    let after_last = thread.steps.last().map_or(0, |last| {
-        last.phase + u32::from(last.op == dosmos_trace::record::Op::Barrier)
-    });
-    gaps.entry(after_last)
+    gaps.entry(thread.last_phase())
         .or_default()
         .add(thread.tail.asleep, least);
     gaps

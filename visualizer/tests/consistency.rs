@@ -232,11 +232,14 @@ fn a_gain_that_is_an_estimate_is_marked_and_says_where_it_comes_from() {
     let said = "gain: about 49 % of the run time, estimated from the costs of accesses in this part of the run";
     assert!(costs.contains(said), "{costs}");
     assert!(table.contains(",0.4900,costs,"), "{table}");
-    let (model, table) = shown(Some(GainFrom::Replay), Some(0.49));
-    assert!(model.contains(" 49% ") && !model.contains('~'), "{model}");
+    let (replayed, table) = shown(Some(GainFrom::Replay), Some(0.49));
+    assert!(
+        replayed.contains(" 49% ") && !replayed.contains('~'),
+        "{replayed}"
+    );
     let said = "gain: 49 % of the run time, by a replay of the run";
-    assert!(model.contains(said), "{model}");
-    assert!(table.contains(",0.4900,model,"), "{table}");
+    assert!(replayed.contains(said), "{replayed}");
+    assert!(table.contains(",0.4900,replay,"), "{table}");
     let (none, _) = shown(None, None);
     assert!(!none.contains("gain:"), "{none}");
 }
