@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::detectors;
 use crate::efficiency::{self, Efficiency};
-use crate::finding::{Finding, Withheld};
+use crate::finding::{Dismissed, Finding, Withheld};
 use crate::groups::GroupMatrix;
 use crate::profile::{Phases, Profile, ProfileBuilder};
 use crate::thresholds::Thresholds;
@@ -50,8 +50,10 @@ pub struct Analysis {
     pub efficiency: Option<Efficiency>,
     /// The same as a sentence, and whether the findings explain what is lost.
     pub verdict: String,
-    /// By severity, highest first.
+    /// By predicted gain, highest first; where none was replayed by severity.
     pub findings: Vec<Finding>,
+    /// Findings whose advice does not make the run faster in a replay.
+    pub dismissed: Vec<Dismissed>,
     /// What would have been found, had enough been recorded to be sure.
     pub withheld: Vec<Withheld>,
     /// Who uses what, today's assignment to groups against the best one; for the group view.
@@ -82,13 +84,14 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         to_ns: profile.window.to.0,
         efficiency,
         findings: detected.findings,
+        dismissed: Vec::new(),
         withheld: detected.withheld,
         groups: detected.groups,
         phases: profile.barriers.clone(),
     }
 }
 
-fn verdict(
+pub(crate) fn verdict(
     efficiency: Option<&Efficiency>,
     thresholds: &Thresholds,
     findings: &[Finding],

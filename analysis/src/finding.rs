@@ -109,6 +109,17 @@ pub struct Withheld {
     pub why: String,
 }
 
+/// A finding that is none: following its advice does not make the run faster in a replay.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dismissed {
+    /// What it would have been.
+    pub kind: Kind,
+    /// What it would have been about.
+    pub target: String,
+    /// Fraction of the run time that its advice saves in the replay; below 0: costs.
+    pub gain: f64,
+}
+
 /// One finding. Serialized as the schema of `dosmos check --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {

@@ -14,33 +14,46 @@
 //! | imbalance | the processes divide what they compute in each phase evenly |
 //! | policy mismatch | the other policy |
 //!
-//! Each advice is followed alone; gains of several do not add up. A patch of the cluster file with which the replay is
-//! not faster is not shown.
+//! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file and the
+//! replay is not faster with it, the finding is *dismissed*: it is listed apart, with what the replay says.
 
 use dosmos_replay::Calibrated;
-use serde_json::json;
 
-use crate::analyse::Analysis;
-use crate::cure::GainFrom;
-use crate::finding::Finding;
+use crate::analyse::{Analysis, verdict};
+use crate::cure::{Cure, GainFrom};
+use crate::finding::{Dismissed, Finding};
+use crate::thresholds::Thresholds;
 
-/// A patch that saves less than this fraction of the run is not shown.
+/// A change of the cluster file that saves less than this fraction of the run is not advised.
 const LEAST_GAIN: f64 = 0.005;
 
 impl Analysis {
     /// Puts the gain that a replay of the whole run gives in place of each estimate, and the findings in the order of
     /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
-    pub fn predict_gains(&mut self, run: &Calibrated) {
-        for finding in &mut self.findings {
-            if let Some(gain) = finding.cure.as_ref().and_then(|c| run.gain(&c.change())) {
-                finding.predicted_gain = Some(shown(gain.gain));
-                finding.gain_range = Some([shown(gain.least), shown(gain.most)]);
-                finding.gain_from = Some(GainFrom::Replay);
-                judge_the_patch(finding, gain.gain);
+    pub fn predict_gains(&mut self, run: &Calibrated, thresholds: &Thresholds) {
+        for mut finding in std::mem::take(&mut self.findings) {
+            let gain = finding.cure.as_ref().and_then(|c| run.gain(&c.change()));
+            match gain {
+                Some(gain) if gain.gain < LEAST_GAIN && is_in_the_cluster_file(&finding) => {
+                    self.dismissed.push(Dismissed {
+                        kind: finding.kind,
+                        target: finding.target(),
+                        gain: gain.gain,
+                    });
+                    continue;
+                }
+                Some(gain) => {
+                    finding.predicted_gain = Some(shown(gain.gain));
+                    finding.gain_range = Some([shown(gain.least), shown(gain.most)]);
+                    finding.gain_from = Some(GainFrom::Replay);
+                }
+                None => {}
             }
+            self.findings.push(finding);
         }
         let gain = |f: &Finding| f.predicted_gain.unwrap_or(f.severity);
         self.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        self.verdict = verdict(self.efficiency.as_ref(), thresholds, &self.findings);
     }
 }
 
@@ -49,11 +62,9 @@ fn shown(gain: f64) -> f64 {
     gain.clamp(0.0, 1.0)
 }
 
-fn judge_the_patch(finding: &mut Finding, gain: f64) {
-    if gain < LEAST_GAIN && finding.patch.take().is_some() {
-        let evidence = &mut finding.evidence;
-        evidence.insert("gain_of_patch".to_owned(), json!(gain));
-    }
+/// Whether the advice is exactly what was replayed.
+fn is_in_the_cluster_file(finding: &Finding) -> bool {
+    matches!(finding.cure, Some(Cure::Move { .. } | Cure::Policy(..)))
 }
 
 #[cfg(test)]
@@ -165,6 +176,10 @@ mod tests {
     }
 
     fn predicted(kind: Kind, cure: Option<Cure>) -> Finding {
+        analysed(kind, cure).findings.remove(0)
+    }
+
+    fn analysed(kind: Kind, cure: Option<Cure>) -> Analysis {
         let mut finding = Finding::new(kind, TimeRange::ALL);
         finding.predicted_gain = Some(0.123);
         finding.gain_from = Some(GainFrom::Costs);
@@ -177,12 +192,13 @@ mod tests {
             efficiency: None,
             verdict: String::new(),
             findings: vec![finding],
+            dismissed: Vec::new(),
             withheld: Vec::new(),
             groups: Default::default(),
             phases: BTreeMap::new(),
         };
-        analysis.predict_gains(&run());
-        analysis.findings.remove(0)
+        analysis.predict_gains(&run(), &Thresholds::default());
+        analysis
     }
 
     #[track_caller]
@@ -215,12 +231,15 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_gains_nothing_is_not_shown() {
+    fn a_change_of_the_cluster_file_that_gains_nothing_is_not_advised() {
         let same = Cure::owners([(OBJECT, MpId(0))].into());
-        let same = predicted(Kind::MisplacedOwner, Some(same));
-        about(&same, 0.0);
-        assert_eq!(same.patch, None);
-        assert!(same.evidence.contains_key("gain_of_patch"));
+        let same = analysed(Kind::MisplacedOwner, Some(same));
+        assert!(same.findings.is_empty());
+        assert_eq!(same.dismissed.len(), 1);
+        assert_eq!(
+            (same.dismissed[0].kind, same.dismissed[0].gain),
+            (Kind::MisplacedOwner, 0.0)
+        );
         // All reads but the first find a copy that nobody changes.
         let update = Cure::Policy(VarId(1), CopyPolicy::Update);
         about(&predicted(Kind::PolicyMismatch, Some(update)), 0.2475);

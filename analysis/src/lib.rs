@@ -31,7 +31,7 @@ pub use analyse::{Analysis, Input, analyse, conclude};
 pub use cure::{Cure, GainFrom};
 pub use detectors::detect;
 pub use efficiency::Efficiency;
-pub use finding::{Finding, Kind, Level, UnknownKind, Withheld};
+pub use finding::{Dismissed, Finding, Kind, Level, UnknownKind, Withheld};
 pub use groups::GroupMatrix;
 pub use profile::{Profile, ProfileBuilder};
 pub use thresholds::{InvalidThreshold, Thresholds};

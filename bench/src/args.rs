@@ -19,7 +19,7 @@ pub(crate) enum Command {
     Latency(LatencyArgs),
     /// Measure what a message costs on this machine, and write it as the network record that the models read
     Network(NetworkArgs),
-    /// Compare the time that the models predict for the example programs with the time measured
+    /// Predict runs under other conditions from recorded ones, and measure them: processors, groups, sockets
     Predict(PredictArgs),
     /// Measure the cost of monitoring: the worst-case program of the DOSMOS-Trace paper in its four configurations
     Intrusion(IntrusionArgs),
@@ -128,18 +128,12 @@ pub(crate) struct NetworkArgs {
 /// `dosmos-bench predict`.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
-    /// Run these programs with these arguments, e.g. "sor --iterations 300" [default: seven of the examples]
+    /// Run these programs with these arguments, e.g. "sor --iterations 300" [default: the applications]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<String>,
-    /// Numbers of application processes, each with its own memory process
-    #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
-    pub(crate) processes: Vec<u32>,
-    /// Number of runs of each; the medians and the spread are taken over them
+    /// Number of rounds: each a run before and a run after
     #[arg(long, default_value_t = 3)]
     pub(crate) runs: usize,
-    /// Read message costs from a file written by `network -o` [default: measure them first]
-    #[arg(long, value_name = "FILE.json")]
-    pub(crate) network: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

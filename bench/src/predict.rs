@@ -1,67 +1,147 @@
-//! `dosmos-bench predict`: example programs on real processes, their time as the models say it against the
-//! time measured.
+//! `dosmos-bench predict`: a run is recorded, replayed under other conditions, and then really run under them. Nothing of
+//! the second run is known to the prediction.
 //!
-//! Per program and number of processes: `dvsm`, the phase model with measured mean delays of operations
-//! (the method of its paper); `counts`, the phase model from counts and message costs alone; `lopc`, the
-//! general contention model with S_o, C² and S_l from the run's records, its thread time without barriers and waiting for locks
-//! against the measured; `lopc_requests`, of that only the requests, without what threads do by themselves; `lopc_costs`, the whole
-//! with S_l from message costs; `lopc_stretched`, that again, where processors are fewer than processes. Errors are modelled/measured − 1.
+//! | case | recorded | predicted and measured |
+//! |---|---|---|
+//! | `processors` | all processors of the machine | one |
+//! | `groups` | one group | two, with link processes between |
+//! | `together` | two groups | one |
+//! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
 //!
-//! Schema of the JSON: `machine`, `network`, `runs`, and `rows`: `program`, `processes`, `run_us` and
-//! the errors, each with `median`, `min`, `max`; the error of a model that says nothing of a run is null.
+//! Other owners and policies are those of `dosmos-bench cures`. Runs alternate, and so does their order. The error is
+//! predicted / measured − 1, in each round. What a replay cannot say (it does not come to an end, as records are missing) is an error of
+//! that row, and listed.
+//!
+//! Schema of the JSON: `machine`, `runs`, `unix` and `tcp` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
+//! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `rows`, `median`, `within_10`, `within_25` (of the absolute errors).
 
-use std::fmt::Write as _;
-
-use anyhow::{Context, bail};
+use anyhow::Context;
 use dosmos_cli::args::Format;
+use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
-use dosmos_client::{Run, Target, read_network};
-use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord};
-use serde_json::{Value, json};
+use dosmos_client::{Run, Target};
+use dosmos_model::inputs::NetworkRecord;
+use dosmos_replay::{Calibrated, Change, Costs};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::{NetworkArgs, PredictArgs};
 use crate::machine::machine;
 use crate::network;
-use crate::run::run_prepared;
+use crate::run::{one_group, run_prepared};
 use crate::statistics::spread;
 
-/// What is run unless told otherwise: kernels with barriers, with locks, and with neither.
-const PROGRAMS: [&str; 7] = [
-    "sor --rows 512 --columns 512 --iterations 200",
-    "is --iterations 20",
-    "fft --iterations 10",
-    "water --iterations 10",
-    "spmv --iterations 20",
-    "workpile --chunks 100",
-    "random --operations 2000",
+/// What is run unless told otherwise: the applications, at sizes of about a second on four processes.
+const PROGRAMS: [&str; 13] = [
+    "sor --rows 2000 --columns 1000 --iterations 100",
+    "is --keys 1048576 --buckets 512 --iterations 100",
+    "barnes --bodies 16384 --theta 0.57 --iterations 6",
+    "sphere --rows 384 --columns 768 --iterations 100",
+    "water --molecules 500 --iterations 60",
+    "raytrace --rows 480 --columns 640 --iterations 2",
+    "spmv --rows 13000 --per-row 50 --iterations 400",
+    "workpile --servers 0 --chunks 8000",
+    "fft --side 1024 --iterations 8",
+    "lu --n 1024 --block 64 --iterations 4",
+    "radix --keys 1048576 --bits 10 --iterations 12",
+    "edge --rows 1024 --columns 1024 --iterations 5",
+    "random --operations 4000",
 ];
 
-/// Errors of one run, in the order of [`NAMES`].
-type Errors = [Option<f64>; 6];
+const PROCESSES: usize = 4;
 
-const NAMES: [&str; 6] = [
-    "dvsm",
-    "counts",
-    "lopc",
-    "lopc_requests",
-    "lopc_costs",
-    "lopc_stretched",
-];
+/// What is different between the run that is recorded and the one that is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Case {
+    Processors,
+    Groups,
+    Together,
+    Tcp,
+}
 
+impl Case {
+    const ALL: [Self; 4] = [Self::Processors, Self::Groups, Self::Together, Self::Tcp];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Processors => "processors",
+            Self::Groups => "groups",
+            Self::Together => "together",
+            Self::Tcp => "tcp",
+        }
+    }
+
+    /// The cluster files before and after.
+    fn clusters(self) -> [String; 2] {
+        let one = || one_group(PROCESSES, true);
+        match self {
+            Self::Processors => [one(), one()],
+            Self::Groups => [one(), two_groups()],
+            Self::Together => [two_groups(), one()],
+            Self::Tcp => [one(), one().replace("listen = \"unix\"\n", "")],
+        }
+    }
+
+    /// The processors that the run after may use; none: all.
+    fn processors(self) -> Option<usize> {
+        (self == Self::Processors).then_some(1)
+    }
+
+    fn change(self) -> anyhow::Result<Change> {
+        let mut change = Change {
+            processors: self.processors(),
+            ..Change::default()
+        };
+        if matches!(self, Self::Groups | Self::Together) {
+            let [_, after] = self.clusters();
+            change.topology = Some(parsed(&after)?.topology);
+        }
+        Ok(change)
+    }
+}
+
+fn parsed(cluster: &str) -> anyhow::Result<Cluster> {
+    Cluster::parse(cluster).map_err(|e| anyhow::anyhow!(e.join("\n")))
+}
+
+/// The processes of [`one_group`], two and two of them in a group.
+fn two_groups() -> String {
+    let mut text = one_group(PROCESSES, true).replace(
+        "[[group]]\nname = \"all\"\n",
+        "[[group]]\nname = \"north\"\n[[group]]\nname = \"south\"\n",
+    );
+    for i in 0..PROCESSES {
+        let group = if i < PROCESSES / 2 { "north" } else { "south" };
+        text = text.replacen("group = \"all\"", &format!("group = \"{group}\""), 1);
+    }
+    text
+}
+
+#[derive(Debug, Serialize)]
 struct Row {
     program: String,
-    processes: u32,
-    run_us: Vec<f64>,
-    errors: Vec<Errors>,
+    case: Case,
+    before_us: Vec<f64>,
+    predicted_us: Vec<f64>,
+    measured_us: Vec<f64>,
+    errors: Vec<f64>,
+    failed: Option<String>,
+}
+
+/// What messages cost over both kinds of sockets.
+struct Records {
+    unix: NetworkRecord,
+    tcp: NetworkRecord,
 }
 
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
-    if args.runs == 0 || args.processes.contains(&0) {
-        bail!("--runs and --processes must be at least 1");
-    }
-    let record = match &args.network {
-        Some(path) => read_network(path)?,
-        None => network::measure(&quick()).await?.0,
+    anyhow::ensure!(args.runs > 0, "--runs must be at least 1");
+    let records = Records {
+        unix: network::measure(&quick(true)).await?.0,
+        tcp: network::measure(&quick(false)).await?.0,
     };
     let programs = match args.programs.is_empty() {
         true => PROGRAMS.map(str::to_owned).to_vec(),
@@ -69,132 +149,227 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     };
     let mut rows = Vec::new();
     for program in &programs {
-        for &processes in &args.processes {
-            output::note(&format!("{program} on {processes}"));
+        for case in Case::ALL {
+            output::note(&format!("{program}: {}", case.name()));
             let mut row = Row {
                 program: program.clone(),
-                processes,
-                run_us: Vec::new(),
+                case,
+                before_us: Vec::new(),
+                predicted_us: Vec::new(),
+                measured_us: Vec::new(),
                 errors: Vec::new(),
+                failed: None,
             };
-            for _ in 0..args.runs {
-                let run = one_run(program, processes, &record).await?;
-                row.errors.push(errors(&run)?);
-                row.run_us.push(run.run_us());
+            for round in 0..args.runs {
+                if let Err(e) = row.measure(&records, round % 2 == 1).await {
+                    output::note(&format!("{program}: {}: {e:#}", case.name()));
+                    row.failed = Some(format!("{e:#}"));
+                }
             }
             rows.push(row);
         }
     }
-    print(&args, &record, &rows)
+    print(&args, &records, &rows)
 }
 
-fn quick() -> NetworkArgs {
+fn quick(unix: bool) -> NetworkArgs {
     NetworkArgs {
         messages: 2000,
         runs: 3,
-        unix: true,
+        unix,
         output: None,
         format: Format::Table,
         answer: None,
     }
 }
 
-/// A program on a cluster of its own: a memory process for each application process, one group.
-async fn one_run(
-    program: &str,
-    processes: u32,
-    network: &NetworkRecord,
-) -> anyhow::Result<Measured> {
+impl Row {
+    /// One round: a run before, what it predicts, and a run after; the other way round if `backwards`.
+    async fn measure(&mut self, records: &Records, backwards: bool) -> anyhow::Result<()> {
+        let [before, after] = self.case.clusters();
+        let ran_after = match backwards {
+            true => Some(ran(&after, &self.program, self.case.processors()).await?),
+            false => None,
+        };
+        let run = ran(&before, &self.program, None).await?;
+        let after = match ran_after {
+            Some(run) => run,
+            None => ran(&after, &self.program, self.case.processors()).await?,
+        };
+        let here = Costs::of(&records.unix);
+        let there = match self.case {
+            Case::Tcp => Costs::of(&records.tcp),
+            _ => here,
+        };
+        let measured = after.script()?.measured().0 as f64 / 1e3;
+        let script = run.script()?;
+        let before = script.measured().0 as f64 / 1e3;
+        let replay = Calibrated::new(script, &here).context("the replay has no end")?;
+        let predicted = replay.expected(&self.case.change()?, &here, &there);
+        let predicted = predicted
+            .context("the replay after the change has no end")?
+            .0 as f64
+            / 1e3;
+        self.before_us.push(before);
+        self.predicted_us.push(predicted);
+        self.measured_us.push(measured);
+        self.errors.push(predicted / measured - 1.0);
+        Ok(())
+    }
+}
+
+/// A run that is over.
+struct Ran(Option<dosmos_replay::Script>);
+
+impl Ran {
+    fn script(&self) -> anyhow::Result<dosmos_replay::Script> {
+        self.0
+            .clone()
+            .context("the processes did not say where their time went")
+    }
+}
+
+/// Runs a program, on that many processors.
+async fn ran(cluster: &str, program: &str, processors: Option<usize>) -> anyhow::Result<Ran> {
     let words: Vec<&str> = program.split_whitespace().collect();
-    let ran = run_prepared(&cluster(processes), &words, |_| Ok(())).await;
+    let all = sched_getaffinity(Pid::from_raw(0))?;
+    if let Some(processors) = processors {
+        let mut few = CpuSet::new();
+        let usable = (0..CpuSet::count()).filter(|i| all.is_set(*i).unwrap_or(false));
+        for processor in usable.take(processors) {
+            few.set(processor)?;
+        }
+        sched_setaffinity(Pid::from_raw(0), &few)?;
+    }
+    let ran = run_prepared(cluster, &words, |_| Ok(())).await;
+    sched_setaffinity(Pid::from_raw(0), &all)?;
     let ran = ran.with_context(|| program.to_owned())?;
     let run = Run::open(&Target::run(ran.dir.path())).await?;
-    Ok(run.measure(network.clone()).await?)
+    Ok(Ran(run.script().await?))
 }
 
-fn cluster(processes: u32) -> String {
-    let mut text = "name = \"predict\"\n[defaults]\nlisten = \"unix\"\n[[group]]\nname = \"all\"\n\
-                    [[emp]]\nname = \"emp0\"\n"
-        .to_owned();
-    for i in 0..processes {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
-        );
-    }
-    text
+/// Of the absolute errors of all rounds: how many, the median, and the shares within 10 % and 25 %.
+#[derive(Debug, Serialize)]
+struct Summary {
+    rounds: usize,
+    failed: usize,
+    median: f64,
+    within_10: f64,
+    within_25: f64,
 }
 
-fn errors(run: &Measured) -> anyhow::Result<Errors> {
-    let phases = |delays| anyhow::Ok(run.predict(delays, None)?.error);
-    let contention = run.contention()?;
-    let times = contention.map(|c| c.times(run.network().processors));
-    // A run that saturates its owners has no steady state; the benchmark has not failed then.
-    let times = times.and_then(Result::ok);
-    let error = |modelled: f64, measured: f64| (measured > 0.0).then(|| modelled / measured - 1.0);
-    Ok([
-        Some(phases(DelayModel::Measured)?),
-        Some(phases(DelayModel::None)?),
-        times.and_then(|t| error(t.modelled_us, t.measured_us)),
-        times.and_then(|t| error(t.modelled_us - t.work_us, t.measured_us - t.work_us)),
-        times.and_then(|t| error(t.from_costs_us, t.measured_us)),
-        times.and_then(|t| error(t.stretched_us, t.measured_us)),
-    ])
-}
-
-fn print(args: &PredictArgs, record: &NetworkRecord, rows: &[Row]) -> anyhow::Result<()> {
-    let of = |row: &Row, i: usize| -> Option<[f64; 3]> {
-        let known: Vec<f64> = row.errors.iter().filter_map(|e| e[i]).collect();
-        (!known.is_empty()).then(|| spread(known))
-    };
-    if args.format == Format::Json {
-        let list: Vec<Value> = rows
-            .iter()
-            .map(|row| {
-                let mut item = json!({ "program": row.program, "processes": row.processes });
-                item["run_us"] = figure(spread(row.run_us.clone()));
-                for (i, name) in NAMES.iter().enumerate() {
-                    item[*name] = of(row, i).map_or(Value::Null, figure);
-                }
-                item
-            })
+impl Summary {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
+        let errors: Vec<f64> = rows
+            .clone()
+            .flat_map(|r| &r.errors)
+            .map(|e| e.abs())
             .collect();
-        let all =
-            json!({ "machine": machine(), "network": record, "runs": args.runs, "rows": list });
+        let within = |most: f64| {
+            let near = errors.iter().filter(|e| **e <= most).count();
+            near as f64 / errors.len().max(1) as f64
+        };
+        Self {
+            rounds: errors.len(),
+            failed: rows.filter(|r| r.failed.is_some()).count(),
+            median: spread(errors.clone())[1],
+            within_10: within(0.10),
+            within_25: within(0.25),
+        }
+    }
+}
+
+fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<()> {
+    let all = Summary::of(rows.iter());
+    if args.format == Format::Json {
+        let all = json!({ "machine": machine(), "runs": args.runs, "unix": records.unix, "tcp": records.tcp,
+            "rows": rows, "summary": all });
         output::text(&(serde_json::to_string_pretty(&all)? + "\n"));
         return Ok(());
     }
     let mut table = Table::new(&[
         "program",
-        "processes",
-        "run (ms)",
-        "dvsm (%)",
-        "counts (%)",
-        "lopc (%)",
-        "lopc requests (%)",
-        "lopc costs (%)",
-        "lopc stretched (%)",
+        "case",
+        "before (ms)",
+        "predicted (ms)",
+        "measured (ms)",
+        "error (%)",
     ]);
     for row in rows {
-        let [least, median, most] = spread(row.run_us.clone()).map(|us| us / 1e3);
-        let mut cells = vec![
+        let ms = |of: &[f64]| format!("{:.0}", spread(of.to_vec())[1] / 1e3);
+        let [least, median, most] = spread(row.errors.clone()).map(|e| 100.0 * e);
+        let error = match &row.failed {
+            Some(why) if row.errors.is_empty() => why.clone(),
+            _ => format!("{median:+.1} ({least:+.1} to {most:+.1})"),
+        };
+        table.row([
             row.program.clone(),
-            row.processes.to_string(),
-            format!("{median:.0} ({least:.0}–{most:.0})"),
-        ];
-        for i in 0..NAMES.len() {
-            cells.push(of(row, i).map_or("-".to_owned(), |[min, median, max]| {
-                let [min, median, max] = [min, median, max].map(|e| 100.0 * e);
-                format!("{median:+.1} ({min:+.1} to {max:+.1})")
-            }));
-        }
-        table.row(cells);
+            row.case.name().to_owned(),
+            ms(&row.before_us),
+            ms(&row.predicted_us),
+            ms(&row.measured_us),
+            error,
+        ]);
     }
-    output::text(&format!("{}\n\n{}", machine(), table.render(args.format)));
+    let mut text = format!("{}\n\n{}\n", machine(), table.render(args.format));
+    let cases = Case::ALL.map(|case| {
+        (
+            case.name(),
+            Summary::of(rows.iter().filter(|r| r.case == case)),
+        )
+    });
+    for (name, s) in cases.into_iter().chain([("all", all)]) {
+        text += &format!(
+            "{name}: median absolute error {:.1} %, within 10 %: {:.0} %, within 25 %: {:.0} % of {} rounds; {} rows with a failure\n",
+            100.0 * s.median,
+            100.0 * s.within_10,
+            100.0 * s.within_25,
+            s.rounds,
+            s.failed
+        );
+    }
+    output::text(&text);
     Ok(())
 }
 
-fn figure([min, median, max]: [f64; 3]) -> Value {
-    json!({ "median": median, "min": min, "max": max })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_differ_as_the_cases_say() {
+        for case in Case::ALL {
+            let [before, after] = case.clusters().map(|c| parsed(&c).unwrap());
+            let groups = [&before, &after].map(|c| c.topology.groups().len());
+            let expected = match case {
+                Case::Groups => [1, 2],
+                Case::Together => [2, 1],
+                Case::Processors | Case::Tcp => [1, 1],
+            };
+            assert_eq!(groups, expected, "{case:?}");
+            for cluster in [&before, &after] {
+                assert_eq!(cluster.topology.application_processes().len(), PROCESSES);
+            }
+        }
+        let [unix, tcp] = Case::Tcp.clusters();
+        assert!(unix.contains("unix") && !tcp.contains("unix"));
+    }
+
+    #[test]
+    fn the_summary_counts_rounds() {
+        let row = |errors: &[f64], failed: Option<&str>| Row {
+            program: "p".to_owned(),
+            case: Case::Tcp,
+            before_us: Vec::new(),
+            predicted_us: Vec::new(),
+            measured_us: Vec::new(),
+            errors: errors.to_vec(),
+            failed: failed.map(str::to_owned),
+        };
+        let rows = [row(&[0.05, -0.2], None), row(&[0.4], Some("no end"))];
+        let all = Summary::of(rows.iter());
+        assert_eq!((all.rounds, all.failed, all.median), (3, 1, 0.2));
+        assert!((all.within_10 - 1.0 / 3.0).abs() < 1e-9);
+        assert!((all.within_25 - 2.0 / 3.0).abs() < 1e-9);
+    }
 }

@@ -60,7 +60,7 @@ impl Run {
         .await?;
         let times = source.breakdown().await?;
         let mut analysis = concluded(profile, times.clone(), range, thresholds);
-        predicted(&mut analysis, run, &times, &network);
+        predicted(&mut analysis, run, &times, &network, thresholds);
         Ok(Analysed {
             analysis,
             completeness,
@@ -143,6 +143,7 @@ pub(crate) fn predicted(
     run: Option<ScriptBuilder>,
     times: &Breakdown,
     network: &NetworkRecord,
+    thresholds: &Thresholds,
 ) {
     if analysis.findings.iter().all(|f| f.cure.is_none()) {
         return;
@@ -150,7 +151,7 @@ pub(crate) fn predicted(
     let script = run.and_then(|run| run.finish(times));
     let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
     if let Some(replay) = replay {
-        analysis.predict_gains(&replay);
+        analysis.predict_gains(&replay, thresholds);
     }
 }
 

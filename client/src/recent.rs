@@ -88,7 +88,7 @@ impl Run {
         }
         let part = if whole { None } else { Some(read) };
         let mut analysis = concluded(profile, times.clone(), part, thresholds);
-        predicted(&mut analysis, run, &times, &network_here(None)?);
+        predicted(&mut analysis, run, &times, &network_here(None)?, thresholds);
         Ok(Part {
             analysis,
             range: read,

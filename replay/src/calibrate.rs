@@ -115,9 +115,20 @@ impl Calibrated {
         })
     }
 
-    /// The expected length of the run after `change`.
-    pub fn expected(&self, change: &Change) -> Option<Nanos> {
-        let gain = self.gain(change)?.gain;
-        Some(Nanos((self.script.measured * (1.0 - gain)).max(0.0) as u64))
+    /// The expected length of the run after `change`, where messages cost what `there` says instead of what `here` says.
+    pub fn expected(&self, change: &Change, here: &Costs, there: &Costs) -> Option<Nanos> {
+        let software = there.end_ns / here.end_ns;
+        let fitted = Costs {
+            end_ns: self.fitted.end_ns * software,
+            end_ns_per_byte: self.fitted.end_ns_per_byte + there.end_ns_per_byte
+                - here.end_ns_per_byte,
+            serve_ns: self.fitted.serve_ns,
+            near_ns: (self.fitted.near_ns + there.near_ns - here.near_ns).max(0.0),
+            far_ns: (self.fitted.far_ns + there.far_ns - here.far_ns).max(0.0),
+            processors: self.fitted.processors,
+        };
+        let outcome = self.script.replay(&fitted, change);
+        let length = outcome.length.0 as f64 * self.script.measured / self.fit;
+        outcome.is_whole().then_some(Nanos(length as u64))
     }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, VarId};
+use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, Topology, VarId};
 
 /// What is to be different; nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
+    /// The processes of another cluster file, matched by name; then memory processes below are numbered as there. One that
+    /// it does not have stays at number 0.
+    pub topology: Option<Topology>,
     /// New memory processes of application processes.
     pub homes: BTreeMap<ApId, MpId>,
     /// New owners.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use dosmos_trace::record::Op;
 use rustc_hash::FxHashSet;
 
 use crate::Time;
@@ -354,23 +355,38 @@ impl<'a> Engine<'a> {
             return;
         };
         runner.next += 1;
-        if step.op != dosmos_trace::record::Op::Barrier && self.places.is_private(step.object) {
+        if self.is_silent(ap, step) {
             return self.proceed(ap);
         }
         runner.under_way += 1;
+        let mut step = *step;
+        if step.in_process {
+            // What was read is not there: all of it is fetched.
+            step.bytes = self.places.bytes(step.object);
+        }
         let op = self.ops.put(Running {
             ap,
-            step: *step,
+            step,
             flushes: 0,
         });
         let home = self.places.process_of(self.places.home(ap));
-        let bytes = if step.op == dosmos_trace::record::Op::Write {
-            step.bytes
-        } else {
-            0
-        };
+        let bytes = if step.op == Op::Write { step.bytes } else { 0 };
         self.send(ap, Way::to(home), bytes, Arrived::Request(op));
         self.proceed(ap);
+    }
+
+    /// Whether an operation sends nothing.
+    fn is_silent(&self, ap: u32, step: &Step) -> bool {
+        let (object, home) = (step.object, self.places.home(ap));
+        if step.op != Op::Barrier && self.places.is_private(object) {
+            return true;
+        }
+        let here = || {
+            let owner = self.places.owner(object, home, step.owner);
+            let differs = self.places.copies_differ(object, ap, step.owner);
+            !differs || owner == home || self.copies.has(home, object)
+        };
+        step.in_process && here()
     }
 
     fn complete(&mut self, op: OpId) {

@@ -260,9 +260,15 @@ impl Engine<'_> {
         let opening = (object.var, object.index);
         let arrived = self.barriers.arrive(opening, home, op);
         if arrived == self.participants_at(opening, home) {
-            let coordinator = running.step.owner;
+            let coordinator = self.coordinator(opening, home);
             self.between(home, coordinator, 0, Arrived::Complete(opening));
         }
+    }
+
+    /// The memory process that coordinates a barrier.
+    fn coordinator(&self, opening: Opening, otherwise: MpId) -> MpId {
+        let recorded = self.script.coordinators.get(&opening.0);
+        recorded.map_or(otherwise, |mp| self.places.number(*mp))
     }
 
     fn participants_at(&self, opening: Opening, mp: MpId) -> usize {
@@ -282,7 +288,7 @@ impl Engine<'_> {
         if self.barriers.complete(opening) < homes.len() {
             return;
         }
-        let coordinator = self.script.coordinator(opening).unwrap_or(homes[0]);
+        let coordinator = self.coordinator(opening, homes[0]);
         for mp in homes {
             self.between(coordinator, mp, 0, Arrived::Open(opening, mp));
         }
@@ -332,12 +338,5 @@ impl Balance {
                 asleep: thinking.asleep * factor,
             },
         }
-    }
-}
-
-impl Script {
-    /// The memory process that coordinates a barrier.
-    fn coordinator(&self, opening: Opening) -> Option<MpId> {
-        self.coordinators.get(&opening.0).copied()
     }
 }

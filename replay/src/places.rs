@@ -42,31 +42,49 @@ impl Way {
 /// The places of a run, changed or not.
 #[derive(Debug)]
 pub(crate) struct Places<'a> {
+    recorded: &'a Topology,
     topology: &'a Topology,
     change: &'a Change,
     variables: FxHashMap<VarId, &'a Variable>,
     homes: Vec<MpId>,
+    /// The number here of each memory process of the run; none: the same.
+    numbers: Option<Vec<MpId>>,
 }
 
 impl<'a> Places<'a> {
     pub(crate) fn new(
-        topology: &'a Topology,
+        recorded: &'a Topology,
         variables: &'a [Variable],
         change: &'a Change,
     ) -> Self {
-        let homes = topology.application_processes().iter().zip(0u32..);
+        let topology = change.topology.as_ref().unwrap_or(recorded);
+        let homes = recorded.application_processes().iter().zip(0u32..);
         let homes = homes
             .map(|(ap, i)| {
-                let moved = change.homes.get(&ApId(i));
-                moved.copied().unwrap_or(ap.memory_process)
+                let there = topology.find_ap(&ap.name).and_then(|ap| topology.ap(ap));
+                let home = there.map_or(ap.memory_process, |ap| ap.memory_process);
+                change.homes.get(&ApId(i)).copied().unwrap_or(home)
             })
             .collect();
+        let numbers = change.topology.as_ref().map(|there| {
+            let all = recorded.memory_processes().iter();
+            all.map(|mp| there.find_mp(&mp.name).unwrap_or_default())
+                .collect()
+        });
         Self {
+            recorded,
             topology,
             change,
             variables: variables.iter().map(|v| (v.id(), v)).collect(),
             homes,
+            numbers,
         }
+    }
+
+    /// The number here of a memory process of the run.
+    pub(crate) fn number(&self, recorded: MpId) -> MpId {
+        let here = self.numbers.as_ref().and_then(|n| n.get(recorded.index()));
+        here.copied().unwrap_or(recorded)
     }
 
     /// All processes of the run.
@@ -92,7 +110,7 @@ impl<'a> Places<'a> {
             return *owner;
         }
         let declared = self.variables.get(&object.var);
-        declared.map_or(recorded, |v| v.owner(object.index))
+        self.number(declared.map_or(recorded, |v| v.owner(object.index)))
     }
 
     pub(crate) fn policy(&self, variable: VarId) -> CopyPolicy {
@@ -116,8 +134,17 @@ impl<'a> Places<'a> {
         let change = self.change;
         let owner = change.owners.get(&object);
         owner.is_some_and(|owner| *owner != recorded)
+            || self.is_farther_or_nearer(ap, recorded)
             || change.policies.contains_key(&object.var)
             || change.homes.contains_key(&ApId(ap))
+    }
+
+    /// Whether a process and an owner of the run are in one group here and were not there, or the other way round.
+    fn is_farther_or_nearer(&self, ap: u32, owner: MpId) -> bool {
+        let there = |mp: MpId| self.recorded.mp(mp).map(|p| p.group);
+        let home = self.recorded.ap(ApId(ap)).map(|a| a.memory_process);
+        let near_there = home.is_some_and(|home| there(home) == there(owner));
+        near_there != self.same_group(self.home(ap), self.number(owner))
     }
 
     pub(crate) fn is_private(&self, object: ObjectId) -> bool {

@@ -24,6 +24,8 @@ pub(crate) struct Step {
     pub(crate) op: Op,
     /// A read that a copy served.
     pub(crate) cached: bool,
+    /// Reads from a copy in the application process: no message, as long as there is one.
+    pub(crate) in_process: bool,
     /// A write that stored something; a release of a section that wrote.
     pub(crate) stored: bool,
     pub(crate) object: ObjectId,
@@ -114,7 +116,8 @@ impl ScriptBuilder {
             return;
         }
         let reading = self.reading.entry(record.ap).or_default();
-        if record.flags.in_process || record.count > 1 {
+        let copied = record.op == Op::Read && record.flags.optimized && record.flags.in_process;
+        if !copied && (record.flags.in_process || record.count > 1) {
             reading.in_process(record);
             return;
         }
@@ -182,20 +185,23 @@ impl Reading {
             ahead: self.under_way.len() as u32,
             op: record.op,
             cached: record.flags.optimized,
+            in_process: record.flags.in_process,
             stored: record.op == Op::Write && record.bytes > 0,
             object: record.object,
             owner: record.peer,
             bytes: u32::try_from(record.bytes).unwrap_or(u32::MAX),
             phase: self.passed,
         });
-        self.under_way.push(record.end());
+        if !record.flags.in_process {
+            self.under_way.push(record.end());
+        }
         self.last_begin = now;
         if record.op == Op::Barrier {
             self.passed += 1;
         }
     }
 
-    /// Of accesses without a message only one thing matters: a section that wrote has something to publish.
+    /// Of other accesses without a message only one thing matters: a section that wrote has something to publish.
     fn in_process(&mut self, record: &Record) {
         if record.op != Op::Write {
             return;

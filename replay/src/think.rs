@@ -70,12 +70,10 @@ fn sleeps(spent: &Spent) -> bool {
 
 /// What lies between two operations even if the program does nothing: the ways, about the shortest time between any.
 fn least(thread: &Thread) -> Time {
-    let mut gaps: Vec<Time> = thread
-        .steps
-        .iter()
-        .filter(|s| s.ahead == 0)
-        .map(|s| s.thinking.asleep)
-        .collect();
+    // From the end of an operation, which was a message, to the begin of another one.
+    let pairs = thread.steps.iter().zip(thread.steps.iter().skip(1));
+    let apart = pairs.filter(|(a, b)| b.ahead == 0 && !a.in_process && !b.in_process);
+    let mut gaps: Vec<Time> = apart.map(|(_, b)| b.thinking.asleep).collect();
     let at = gaps.len() / 20;
     match gaps.is_empty() {
         true => 0.0,

@@ -315,3 +315,44 @@ fn a_run_whose_grants_were_not_recorded_has_no_replay() {
     assert!(!outcome.is_whole(), "{outcome:?}");
     assert!(Calibrated::new(run.script(), &costs()).is_none());
 }
+
+#[test]
+fn in_another_cluster_processes_are_found_by_their_names() {
+    let mut run = Run::of(2);
+    for _ in 0..10 {
+        run.does(1, MS, Op::Read, 0, 100 * US);
+    }
+    let mut reversed = TopologyBuilder::from(catalog(2).topology);
+    reversed.memory_processes.reverse();
+    for ap in &mut reversed.application_processes {
+        ap.memory_process = MpId(1 - ap.memory_process.0);
+    }
+    let change = Change {
+        topology: Some(reversed.build().expect("a valid topology")),
+        ..Change::default()
+    };
+    let here = run.replay(&Change::default());
+    assert_eq!(run.replay(&change), here);
+}
+
+#[test]
+fn what_a_process_reads_from_its_own_copy_is_fetched_where_copies_are_dropped() {
+    let mut run = rounds();
+    let mut told = false;
+    for record in &mut run.records {
+        if record.op == Op::Read {
+            record.flags.optimized = told;
+            record.flags.in_process = told;
+            record.count = if told { 3 } else { 1 };
+            told = true;
+        }
+    }
+    let told = |policy| Change {
+        policies: [(VarId(1), policy)].into(),
+        ..Change::default()
+    };
+    let update = run.replay(&told(CopyPolicy::Update));
+    let dropped = run.replay(&told(CopyPolicy::Invalidate));
+    // Request and response, to the own memory process and to the owner: four messages for each of nine versions.
+    assert_eq!(dropped.messages - update.messages, 4 * 9);
+}

@@ -1,6 +1,6 @@
 //! What is wrong, worst first: what it costs, what to change, and the numbers behind it.
 
-use dosmos_analysis::{Analysis, Finding, GainFrom};
+use dosmos_analysis::{Analysis, Dismissed, Finding, GainFrom};
 use dosmos_plot::{Block, Color, Table};
 
 pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
@@ -10,6 +10,14 @@ pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
             "No finding: no shared variable, lock, group or owner costs time that another arrangement would save. What \
              the processes did instead of computing is below.",
         ));
+    }
+    if !analysis.dismissed.is_empty() {
+        let of = |d: &Dismissed| format!("{} of {} (saves {})", d.kind, d.target, percent(d.gain));
+        let all: Vec<String> = analysis.dismissed.iter().map(of).collect();
+        blocks.push(Block::text(format!(
+            "Not advised, because the run is not faster with it in a replay: {}.",
+            all.join(", ")
+        )));
     }
     for withheld in &analysis.withheld {
         let (kind, target, why) = (withheld.kind, &withheld.target, &withheld.why);

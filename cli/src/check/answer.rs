@@ -1,6 +1,6 @@
 //! What `dosmos check` answers.
 
-use dosmos_analysis::{Efficiency, Finding, Withheld};
+use dosmos_analysis::{Dismissed, Efficiency, Finding, Withheld};
 use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
@@ -29,5 +29,7 @@ pub(super) struct Answer<'a> {
     /// The same as a sentence.
     pub(super) verdict: &'a str,
     pub(super) findings: Vec<Judged<'a>>,
+    /// Whose advice does not make the run faster in a replay.
+    pub(super) dismissed: &'a [Dismissed],
     pub(super) withheld: &'a [Withheld],
 }

@@ -81,6 +81,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         efficiency: analysis.efficiency.as_ref(),
         verdict: &analysis.verdict,
         findings: analysis.findings.iter().map(judge).collect(),
+        dismissed: &analysis.dismissed,
         withheld: &analysis.withheld,
     };
     match args.format {

@@ -61,6 +61,12 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     for (number, judged) in (1u64..).zip(&answer.findings) {
         text += &in_words(number, judged);
     }
+    if !answer.dismissed.is_empty() {
+        text += "\nnot advised, because the run is not faster with it in a replay:\n";
+        for d in answer.dismissed {
+            text += &format!("  {} of {}: saves {}\n", d.kind, d.target, percent(d.gain));
+        }
+    }
     if !answer.withheld.is_empty() {
         text += "\nwithheld, because records that are missing could explain them:\n";
         for w in answer.withheld {
