@@ -12,7 +12,9 @@ pub(super) struct OfProgram {
     pub(super) program: String,
     /// With its arguments.
     pub(super) command: String,
-    /// Length of each run without a cure, µs.
+    /// Length of the run that was analysed, µs.
+    pub(super) checked_us: Option<f64>,
+    /// Length of each run without a cure, µs; none if no cure was tried.
     pub(super) run_us: Vec<f64>,
     /// Number of findings.
     pub(super) findings: usize,

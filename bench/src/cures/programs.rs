@@ -58,7 +58,7 @@ const PATHOLOGIES: [(Kind, [&str; 2]); 9] = [
     (Kind::NoSharing, ["--rounds", "4000"]),
     (Kind::PolicyMismatch, ["--rounds", "600"]),
     (Kind::FalseSharing, ["--rounds", "3000"]),
-    (Kind::BadGroup, ["--rounds", "80"]),
+    (Kind::BadGroup, ["--rounds", "30"]),
     (Kind::MisplacedOwner, ["--rounds", "5000"]),
     (Kind::Imbalance, ["--rounds", "20"]),
     (Kind::Deadlock, ["--deadline", "1500"]),

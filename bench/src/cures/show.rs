@@ -82,8 +82,11 @@ fn table(measured: &[OfProgram]) -> Table {
 fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 12] {
     let percent = |fraction: f64| Cell::from(format!("{:+.1}", 100.0 * fraction));
     let gain = cure.and_then(|c| c.measured);
-    let [_, run, _] = spread(program.run_us.clone());
-    let run = (!program.run_us.is_empty()).then(|| format!("{:.0}", run / 1e3));
+    let run = match program.run_us.is_empty() {
+        true => program.checked_us,
+        false => Some(spread(program.run_us.clone())[1]),
+    };
+    let run = run.map(|us| format!("{:.0}", us / 1e3));
     let rank = cure.and_then(|c| c.rank);
     let interval = gain.map(|g| format!("{:+.1} to {:+.1}", 100.0 * g.low(), 100.0 * g.high()));
     [
@@ -127,7 +130,7 @@ fn result(program: &OfProgram, cure: Option<&OfCure>) -> String {
     };
     let of_rank = match cure.rank {
         Some(_) => "",
-        None => ", not found",
+        None => ", should be found",
     };
     let measured = match (&cure.failed, cure.how) {
         (Some(why), _) => format!("failed: {why}"),

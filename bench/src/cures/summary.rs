@@ -199,6 +199,7 @@ mod tests {
         OfProgram {
             program: name.to_owned(),
             command: name.to_owned(),
+            checked_us: None,
             run_us: WITHOUT.to_vec(),
             findings,
             patches,

@@ -10,7 +10,7 @@ use dosmos_model::inputs::NetworkRecord;
 use super::measured::{How, OfCure, OfProgram};
 use super::programs::Program;
 use crate::breakdown::{breakdown_of, length_us};
-use crate::run::run_prepared;
+use crate::run::{Ran, run_prepared};
 
 /// How cures are tried.
 pub(super) struct Trial {
@@ -24,11 +24,39 @@ pub(super) struct Trial {
     pub(super) thresholds: Thresholds,
 }
 
-/// A cure and what it changes.
+/// A cure, what it changes, and the runs with it.
 struct Way {
     cure: OfCure,
     /// The cluster file and the program with it; none if it is not tried.
     changed: Option<(String, Vec<String>)>,
+    /// Length of each run, µs.
+    us: Vec<f64>,
+}
+
+impl Way {
+    fn new(cure: OfCure, changed: Option<(String, Vec<String>)>) -> Self {
+        Self {
+            cure,
+            changed,
+            us: Vec::new(),
+        }
+    }
+
+    /// Runs the program with the cure, if it is tried. It is not tried again once it has failed.
+    async fn run(&mut self) {
+        let Some((cluster, words)) = &self.changed else {
+            return;
+        };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match length(cluster, &words).await {
+            Ok(us) => self.us.push(us),
+            Err(e) => {
+                output::note(&format!("the cure of {} fails: {e:#}", self.cure.kind));
+                self.cure.failed = Some(format!("{e:#}"));
+                self.changed = None;
+            }
+        }
+    }
 }
 
 impl Trial {
@@ -37,6 +65,7 @@ impl Trial {
         let mut measured = OfProgram {
             program: program.name.clone(),
             command: program.to_string(),
+            checked_us: None,
             run_us: Vec::new(),
             findings: 0,
             patches: 0,
@@ -52,7 +81,8 @@ impl Trial {
 
     async fn measure(&self, program: &Program, measured: &mut OfProgram) -> anyhow::Result<()> {
         output::note(&format!("{program}: what is wrong with it?"));
-        let findings = self.check(program).await?;
+        let (us, findings) = self.check(program).await?;
+        measured.checked_us = Some(us);
         measured.findings = findings.len();
         measured.patches = findings.iter().filter(|f| f.patch.is_some()).count();
         let mut ways = self.ways(program, &findings);
@@ -61,52 +91,45 @@ impl Trial {
         rounds
     }
 
-    /// The findings in one run, as `dosmos check` has them.
-    async fn check(&self, program: &Program) -> anyhow::Result<Vec<Finding>> {
+    /// The length of one run, µs, and the findings in it as `dosmos check` has them.
+    async fn check(&self, program: &Program) -> anyhow::Result<(f64, Vec<Finding>)> {
         let ran = run_prepared(&program.cluster(), &program.words(), |_| Ok(())).await?;
+        let us = length_of(&ran).await?;
         let run = Run::open(&Target::run(ran.dir.path())).await?;
         let analysed = run.analyse(None, &self.thresholds, self.network.clone());
-        Ok(analysed.await?.analysis.findings)
+        Ok((us, analysed.await?.analysis.findings))
     }
 
     /// The cures to try, and the first findings whose cures cannot be tried.
     fn ways(&self, program: &Program, findings: &[Finding]) -> Vec<Way> {
-        let (mut ways, mut patches) = (Vec::new(), 0);
+        let mut ways: Vec<Way> = Vec::new();
+        let mut patches = 0;
         let mut healthy = program.healthy();
         for (rank, finding) in (1..).zip(findings) {
-            let way = match &finding.patch {
-                Some(patch) if patches < self.patches => {
-                    patches += 1;
-                    Some(patched(program, rank, finding, patch))
+            if let Some(patch) = &finding.patch {
+                patches += 1;
+                if patches <= self.patches {
+                    ways.push(patched(program, rank, finding, patch));
                 }
-                Some(_) => None,
-                None if program.pathology == Some(finding.kind) && healthy.is_some() => {
-                    healthy.take().map(|words| Way {
-                        cure: OfCure::of(rank, finding, How::Healthy),
-                        changed: Some((program.cluster(), words)),
-                    })
-                }
-                None if rank <= self.patches => Some(Way {
-                    cure: OfCure::of(rank, finding, How::None),
-                    changed: None,
-                }),
-                None => None,
-            };
-            ways.extend(way);
+            } else if let Some(words) = healthy.take_if(|_| program.pathology == Some(finding.kind))
+            {
+                let cure = OfCure::of(rank, finding, How::Healthy);
+                ways.push(Way::new(cure, Some((program.cluster(), words))));
+            } else if rank <= self.patches {
+                ways.push(Way::new(OfCure::of(rank, finding, How::None), None));
+            }
         }
         let tried = |way: &Way| way.changed.is_some() && Some(way.cure.kind) == program.pathology;
-        if let (Some(kind), Some(words), false) =
-            (program.pathology, healthy, ways.iter().any(tried))
-        {
-            ways.push(Way {
-                cure: OfCure::to_be_found(kind),
-                changed: Some((program.cluster(), words)),
-            });
+        let is_tried = ways.iter().any(tried);
+        if let (Some(kind), Some(words), false) = (program.pathology, healthy, is_tried) {
+            let cure = OfCure::to_be_found(kind);
+            ways.push(Way::new(cure, Some((program.cluster(), words))));
         }
         ways
     }
 
-    /// The program without and with each cure in turn, as often as asked.
+    /// The program without and with each cure in turn, as often as asked: forth and back, so that a machine that becomes
+    /// slower concerns all alike.
     async fn rounds(
         &self,
         program: &Program,
@@ -116,41 +139,25 @@ impl Trial {
         if ways.iter().all(|way| way.changed.is_none()) {
             return Ok(());
         }
-        let as_it_is = (program.cluster(), program.words());
-        let mut with: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
-        for round in 0..self.pairs {
-            output::note(&format!("{program}: round {} of {}", round + 1, self.pairs));
-            // Forth and back, so that a machine that becomes slower concerns all alike.
-            let mut order: Vec<Option<usize>> = std::iter::once(None)
-                .chain((0..ways.len()).map(Some))
-                .collect();
-            if round % 2 == 1 {
-                order.reverse();
+        let (cluster, words) = (program.cluster(), program.words());
+        for round in 1..=self.pairs {
+            output::note(&format!("{program}: round {round} of {}", self.pairs));
+            let forth = round % 2 == 1;
+            if forth {
+                without.push(length(&cluster, &words).await?);
+            } else {
+                ways.reverse();
             }
-            for at in order {
-                let Some(at) = at else {
-                    without.push(length(&as_it_is.0, &as_it_is.1).await?);
-                    continue;
-                };
-                let way = &mut ways[at];
-                let Some((cluster, words)) = &way.changed else {
-                    continue;
-                };
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                match length(cluster, &words).await {
-                    Ok(us) => with[at].push(us),
-                    Err(e) => {
-                        output::note(&format!("{program} with {} fails: {e:#}", way.cure.kind));
-                        way.cure.failed = Some(format!("{e:#}"));
-                        way.changed = None;
-                    }
-                }
+            for way in &mut *ways {
+                way.run().await;
+            }
+            if !forth {
+                ways.reverse();
+                without.push(length(&cluster, &words).await?);
             }
         }
-        for (way, with) in ways.iter_mut().zip(&with) {
-            if way.changed.is_some() {
-                way.cure.ran(without, with);
-            }
+        for way in ways.iter_mut().filter(|way| way.changed.is_some()) {
+            way.cure.ran(without, &way.us);
         }
         Ok(())
     }
@@ -167,11 +174,15 @@ fn patched(program: &Program, rank: usize, finding: &Finding, patch: &str) -> Wa
             None
         }
     };
-    Way { cure, changed }
+    Way::new(cure, changed)
 }
 
 /// Length of a run, µs.
 async fn length(cluster: &str, words: &[&str]) -> anyhow::Result<f64> {
-    let ran = run_prepared(cluster, words, |_| Ok(())).await?;
-    length_us(&breakdown_of(&ran).await?).context("no process said where its time went")
+    length_of(&run_prepared(cluster, words, |_| Ok(())).await?).await
+}
+
+/// The same of a run that has ended.
+async fn length_of(ran: &Ran) -> anyhow::Result<f64> {
+    length_us(&breakdown_of(ran).await?).context("no process said where its time went")
 }

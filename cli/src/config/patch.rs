@@ -163,7 +163,7 @@ impl Hunk {
     }
 
     fn change(&self, table: &mut dyn TableLike) -> Result<(), PatchError> {
-        for (key, expected) in self.removed.iter() {
+        for (key, expected) in &self.removed {
             let found = table.get(key);
             if !found.is_some_and(|found| same(found, expected)) {
                 return Err(PatchError::Differs {
@@ -262,7 +262,10 @@ fn same(a: &Item, b: &Item) -> bool {
 
 /// A value without spaces and comments around it.
 fn shown(item: &Item) -> String {
-    item.to_string().trim().to_owned()
+    match item.as_value() {
+        Some(value) => value.clone().decorated("", "").to_string(),
+        None => item.to_string(),
+    }
 }
 
 /// Where in the file the last table stands.
