@@ -358,7 +358,7 @@ impl<'a> Engine<'a> {
         if self.is_silent(ap, step) {
             return self.proceed(ap);
         }
-        runner.under_way += 1;
+        self.runners[ap as usize].under_way += 1;
         let mut step = *step;
         if step.in_process {
             // What was read is not there: all of it is fetched.
