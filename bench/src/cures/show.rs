@@ -88,7 +88,7 @@ fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 12] {
     };
     let run = run.map(|us| format!("{:.0}", us / 1e3));
     let rank = cure.and_then(|c| c.rank);
-    let interval = gain.map(|g| format!("{:+.1} to {:+.1}", 100.0 * g.low(), 100.0 * g.high()));
+    let interval = gain.map(|g| format!("{:+.1} to {:+.1}", 100.0 * g.low, 100.0 * g.high));
     [
         program.program.as_str().into(),
         run.into(),
