@@ -1,7 +1,5 @@
 //! What several measurements of one thing are summed up by.
 
-use serde::Serialize;
-
 /// Least, median and greatest of some figures.
 pub(crate) fn spread(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
@@ -17,7 +15,7 @@ pub(crate) fn spread(mut values: Vec<f64>) -> [f64; 3] {
 }
 
 /// A mean, and how far from it the mean of all possible measurements is at most, in 95 of 100 cases.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interval {
     pub(crate) mean: f64,
     pub(crate) half_width: f64,

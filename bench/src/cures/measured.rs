@@ -3,7 +3,7 @@
 use dosmos_analysis::{Finding, GainFrom, Kind};
 use serde::Serialize;
 
-use crate::statistics::{Interval, interval};
+use crate::statistics::interval;
 
 /// A program, and the cures that were tried.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +38,30 @@ pub(super) enum How {
     None,
 }
 
+/// A measured gain, as a fraction of the run time, and the ends of its 95 % interval. Mean and interval are of the logarithm of
+/// the ratio of the run times with and without the cure: a run twice as long then counts as much as one half as long, and no gain
+/// is above 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Gain {
+    pub(super) mean: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Gain {
+    /// From what was saved in each round; none of fewer than two.
+    fn of(gains: &[f64]) -> Option<Self> {
+        let logarithms: Vec<f64> = gains.iter().map(|gain| (1.0 - gain).ln()).collect();
+        let ratio = interval(&logarithms)?;
+        let gain = |logarithm: f64| 1.0 - logarithm.exp();
+        Some(Self {
+            mean: gain(ratio.mean),
+            low: gain(ratio.high()),
+            high: gain(ratio.low()),
+        })
+    }
+}
+
 /// A cure.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct OfCure {
@@ -52,8 +76,8 @@ pub(super) struct OfCure {
     pub(super) gain_from: Option<GainFrom>,
     /// Fraction of the run time saved in each round.
     pub(super) gains: Vec<f64>,
-    /// Mean of those, with its interval.
-    pub(super) measured: Option<Interval>,
+    /// In all rounds.
+    pub(super) measured: Option<Gain>,
     /// Why it could not be measured.
     pub(super) failed: Option<String>,
 }
@@ -95,28 +119,57 @@ impl OfCure {
     pub(super) fn ran(&mut self, without_us: &[f64], with_us: &[f64]) {
         let pairs = without_us.iter().zip(with_us);
         self.gains = pairs.map(|(without, with)| 1.0 - with / without).collect();
-        self.measured = interval(&self.gains);
+        self.measured = Gain::of(&self.gains);
     }
 
     /// Whether it saves time by more than noise.
     pub(super) fn is_faster(&self) -> bool {
-        self.measured.is_some_and(|gain| gain.low() > 0.0)
+        self.measured.is_some_and(|gain| gain.low > 0.0)
     }
 
     /// Whether it costs time by more than noise.
     pub(super) fn is_slower(&self) -> bool {
-        self.measured.is_some_and(|gain| gain.high() < 0.0)
+        self.measured.is_some_and(|gain| gain.high < 0.0)
     }
 
     /// Whether it saves more than `other` does, by more than noise.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        // What it saves of the time that the other one takes.
         let rounds = self.gains.iter().zip(&other.gains);
-        let more: Vec<f64> = rounds.map(|(own, other)| own - other).collect();
-        interval(&more).is_some_and(|more| more.low() > 0.0)
+        let saved: Vec<f64> = rounds
+            .map(|(own, other)| 1.0 - (1.0 - own) / (1.0 - other))
+            .collect();
+        Gain::of(&saved).is_some_and(|saved| saved.low > 0.0)
     }
 
     /// Predicted less measured gain.
     pub(super) fn difference(&self) -> Option<f64> {
         Some(self.predicted_gain? - self.measured?.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twice_as_long_and_half_as_long_are_no_gain() {
+        let mut cure = OfCure::to_be_found(Kind::Imbalance);
+        cure.ran(&[1.0, 1.0, 1.0, 1.0], &[2.0, 0.5, 2.0, 0.5]);
+        assert_eq!(cure.gains, [-1.0, 0.5, -1.0, 0.5]);
+        let gain = cure.measured.unwrap();
+        assert!(gain.mean.abs() < 1e-9 && gain.high < 1.0, "{gain:?}");
+        assert!(!cure.is_faster() && !cure.is_slower());
+        // Hardly any noise.
+        cure.ran(&[1.0, 2.0, 1.0, 2.0], &[0.5, 1.0, 0.5, 1.001]);
+        let gain = cure.measured.unwrap();
+        assert!(
+            (gain.mean - 0.5).abs() < 0.001 && gain.low < gain.mean,
+            "{gain:?}"
+        );
+        assert!(cure.is_faster() && !cure.is_better_than(&cure.clone()));
+        // One pair has no interval.
+        cure.ran(&[1.0, 1.0], &[2.0]);
+        assert_eq!(cure.measured, None);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Each program runs as it is and is analysed as `dosmos check` does. Then it runs again and again, without and with each cure in
 //! turn: a patch of the cluster file applied, or for a pathology whose cure is in the program, the program with `--healthy`. The length of a run is
-//! that of its breakdown, without starting. The gain of a cure is the fraction of the run time that it saves, within a round.
+//! that of its breakdown, without starting. The gain of a cure is the fraction of the run time that it saves, by the
+//! mean of the ratios within rounds.
 //!
 //! Nothing is left out: programs without findings, findings whose cure could not be tried, and cures that failed are rows, too. For a pathology of
 //! which no finding has a cure that was tried, `--healthy` is measured as well: the cure that should have been found.

@@ -53,12 +53,12 @@ impl fmt::Display for Program {
 
 /// Each pathology with how much of it takes one to three seconds.
 const PATHOLOGIES: [(Kind, [&str; 2]); 9] = [
-    (Kind::Bottleneck, ["--rounds", "400"]),
-    (Kind::PingPong, ["--rounds", "2000"]),
+    (Kind::Bottleneck, ["--rounds", "300"]),
+    (Kind::PingPong, ["--rounds", "4000"]),
     (Kind::NoSharing, ["--rounds", "4000"]),
     (Kind::PolicyMismatch, ["--rounds", "600"]),
-    (Kind::FalseSharing, ["--rounds", "3000"]),
-    (Kind::BadGroup, ["--rounds", "30"]),
+    (Kind::FalseSharing, ["--rounds", "5000"]),
+    (Kind::BadGroup, ["--rounds", "50"]),
     (Kind::MisplacedOwner, ["--rounds", "5000"]),
     (Kind::Imbalance, ["--rounds", "20"]),
     (Kind::Deadlock, ["--deadline", "1500"]),
@@ -82,11 +82,11 @@ const APPLICATIONS: [(&str, &str); 14] = [
     ("spmv", "spmv --rows 13000 --per-row 50 --iterations 800"),
     ("workpile", "workpile --servers 0 --chunks 16000"),
     ("fft", "fft --side 1024 --iterations 12"),
-    ("lu", "lu --n 1024 --block 64 --iterations 8"),
+    ("lu", "lu --n 1024 --block 64 --iterations 12"),
     ("radix", "radix --keys 1048576 --bits 10 --iterations 20"),
-    ("edge", "edge --rows 1024 --columns 1024 --iterations 8"),
+    ("edge", "edge --rows 1024 --columns 1024 --iterations 5"),
     ("lu-blocks", "lu --iterations 20"),
-    ("workpile-server", "workpile --chunks 16000"),
+    ("workpile-server", "workpile --chunks 10000"),
 ];
 
 /// All of them.

@@ -2,7 +2,7 @@
 
 use dosmos_analysis::GainFrom;
 use dosmos_cli::args::Format;
-use dosmos_cli::output::{Cell, Table};
+use dosmos_cli::output::{Cell, Column, Table};
 use dosmos_plot::{Block, Page};
 use serde_json::json;
 
@@ -52,21 +52,26 @@ pub(super) fn shown(measured: &[OfProgram], args: &CuresArgs) -> anyhow::Result<
     })
 }
 
+/// Headings, and the names of the columns in CSV, where lengths are in nanoseconds and gains are fractions.
+const COLUMNS: [(&str, &str); 13] = [
+    ("program", "program"),
+    ("run (ms)", "run_ns"),
+    ("rank", "rank"),
+    ("kind", "kind"),
+    ("target", "target"),
+    ("cure", "cure"),
+    ("predicted (%)", "predicted_gain"),
+    ("from", "gain_from"),
+    ("measured (%)", "measured_gain"),
+    ("at least (%)", "measured_low"),
+    ("at most (%)", "measured_high"),
+    ("difference (points)", "difference"),
+    ("result", "result"),
+];
+
 fn table(measured: &[OfProgram]) -> Table {
-    let mut table = Table::new(&[
-        "program",
-        "run (ms)",
-        "rank",
-        "kind",
-        "target",
-        "cure",
-        "predicted (%)",
-        "from",
-        "measured (%)",
-        "95 % interval",
-        "difference (points)",
-        "result",
-    ]);
+    let columns = COLUMNS.map(|(heading, key)| Column::named(heading, key));
+    let mut table = Table::of(columns);
     for program in measured {
         for cure in &program.cures {
             table.row(row(program, Some(cure)));
@@ -79,16 +84,18 @@ fn table(measured: &[OfProgram]) -> Table {
 }
 
 /// A cure of a program; without one, why there is none.
-fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 12] {
-    let percent = |fraction: f64| Cell::from(format!("{:+.1}", 100.0 * fraction));
+fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 13] {
+    let percent = |fraction: f64| {
+        let shown = format!("{:+.1}", 100.0 * fraction);
+        Cell::two(shown, fraction.to_string())
+    };
     let gain = cure.and_then(|c| c.measured);
     let run = match program.run_us.is_empty() {
         true => program.checked_us,
         false => Some(spread(program.run_us.clone())[1]),
     };
-    let run = run.map(|us| format!("{:.0}", us / 1e3));
+    let run = run.map(|us| Cell::two(format!("{:.0}", us / 1e3), format!("{:.0}", us * 1e3)));
     let rank = cure.and_then(|c| c.rank);
-    let interval = gain.map(|g| format!("{:+.1} to {:+.1}", 100.0 * g.low(), 100.0 * g.high()));
     [
         program.program.as_str().into(),
         run.into(),
@@ -99,7 +106,8 @@ fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 12] {
         cure.and_then(|c| c.predicted_gain).map(percent).into(),
         cure.and_then(|c| c.gain_from).map(from).into(),
         gain.map(|g| percent(g.mean)).into(),
-        interval.into(),
+        gain.map(|g| percent(g.low)).into(),
+        gain.map(|g| percent(g.high)).into(),
         cure.and_then(OfCure::difference).map(percent).into(),
         result(program, cure).into(),
     ]
@@ -108,7 +116,7 @@ fn row(program: &OfProgram, cure: Option<&OfCure>) -> [Cell; 12] {
 fn how(how: How) -> &'static str {
     match how {
         How::Patch => "patch",
-        How::Healthy => "--healthy",
+        How::Healthy => "healthy program",
         How::None => "in the program",
     }
 }
