@@ -15,8 +15,12 @@ pub struct Costs {
     pub serve_ns: f64,
     /// On the way between an application process and its memory process, nobody's processor taken: wake-ups, wire.
     pub near_ns: f64,
-    /// The same between two memory or link processes.
+    /// The same between two memory processes of a group.
     pub far_ns: f64,
+    /// The same where one of them is a link process.
+    pub link_ns: f64,
+    /// On the way of each byte of content between memory processes, in all.
+    pub way_ns_per_byte: f64,
     /// Processors of the machine.
     pub processors: usize,
 }
@@ -24,6 +28,11 @@ pub struct Costs {
 /// What the core of a memory process takes for an operation (docs/benchmarks.md#instructions-per-operation: some
 /// thousand instructions).
 const SERVE_NS: f64 = 2_000.0;
+
+/// What software takes in a running program, where other processes have had the processor and its caches in between, over
+/// what it takes in a tight loop, as microbenchmarks measure it. The processor time of whole runs of five programs
+/// (docs/models.md#costs) says 2.8 to 4.6.
+const IN_A_RUN: f64 = 3.0;
 
 impl Costs {
     /// Those of a machine, as `dosmos-bench network` measured it.
@@ -33,11 +42,13 @@ impl Costs {
         let way = record.network.interface_us * 2.0 + record.network.switch_us;
         let near = (record.hop.read_us[0] - 4.0 * end_us) / 2.0;
         Self {
-            end_ns: 1e3 * end_us,
+            end_ns: 1e3 * end_us * IN_A_RUN,
             end_ns_per_byte: 1e3 * per_byte,
-            serve_ns: SERVE_NS,
+            serve_ns: SERVE_NS * IN_A_RUN,
             near_ns: 1e3 * near.max(0.0),
             far_ns: 1e3 * way,
+            link_ns: 1e3 * way,
+            way_ns_per_byte: 0.0,
             processors: record.processors.max(1),
         }
     }
@@ -47,14 +58,16 @@ impl Costs {
         self.end_ns + self.end_ns_per_byte * f64::from(bytes)
     }
 
-    /// The same costs with software that takes `software` times as long and ways that are `ways_ns` longer.
-    pub(crate) fn scaled(&self, software: f64, ways_ns: f64) -> Self {
+    /// The same costs with software that takes `share` of the time.
+    pub(crate) fn with_software(&self, share: f64) -> Self {
         Self {
-            end_ns: self.end_ns * software,
-            end_ns_per_byte: self.end_ns_per_byte * software,
-            serve_ns: self.serve_ns * software,
-            near_ns: self.near_ns * software.min(1.0) + ways_ns,
-            far_ns: self.far_ns * software.min(1.0) + ways_ns,
+            end_ns: self.end_ns * share,
+            end_ns_per_byte: self.end_ns_per_byte * share,
+            serve_ns: self.serve_ns * share,
+            near_ns: self.near_ns * share,
+            far_ns: self.far_ns * share,
+            link_ns: self.link_ns * share,
+            way_ns_per_byte: self.way_ns_per_byte * share,
             processors: self.processors,
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
-use dosmos_trace::record::Op;
+use dosmos_trace::record::{Op, PerOrigin};
 use rustc_hash::FxHashSet;
 
 use crate::Time;
@@ -15,7 +15,7 @@ use crate::costs::Costs;
 use crate::host::{At, Host, Process};
 use crate::locks::Locks;
 use crate::places::{Places, Way};
-use crate::script::{Script, Step};
+use crate::script::{Mean, Script, Step};
 use crate::think::Thinking;
 
 /// Number of an operation under way.
@@ -55,7 +55,6 @@ struct Message {
     at: u8,
     bytes: u32,
     what: Arrived,
-    from: Process,
 }
 
 /// What a process did with its processor time.
@@ -95,6 +94,8 @@ pub(crate) struct Running {
     pub(crate) step: Step,
     /// Owners that have not published yet what the process wrote.
     pub(crate) flushes: u32,
+    /// When its memory process received it.
+    pub(crate) received: Time,
 }
 
 /// A publication under way at an owner.
@@ -161,6 +162,8 @@ pub struct Outcome {
     pub messages: u64,
     /// Processor time of all processes together.
     pub processor: Nanos,
+    /// How long reads and writes took, at the memory process that received them.
+    pub(crate) data: PerOrigin<Mean>,
 }
 
 /// A replay under way.
@@ -177,9 +180,10 @@ pub(crate) struct Engine<'a> {
     host: Host<Job>,
     events: BinaryHeap<Reverse<(At, u64, Event)>>,
     numbered: u64,
-    now: Time,
+    pub(crate) now: Time,
     messages: Slab<Message>,
     sent: u64,
+    pub(crate) data: PerOrigin<Mean>,
     balance: crate::operations::Balance,
 }
 
@@ -211,6 +215,7 @@ impl<'a> Engine<'a> {
             now: 0.0,
             messages: Slab::new(),
             sent: 0,
+            data: PerOrigin::default(),
             balance: crate::operations::Balance::of(script, change),
         }
     }
@@ -300,12 +305,17 @@ impl<'a> Engine<'a> {
 
     fn under_way(&mut self, message: u32) {
         let m = self.messages.get(message);
-        let aps = self.runners.len() as Process;
-        let near = m.from < aps || m.way.get(usize::from(m.at)).is_some_and(|p| p < aps);
-        let takes = if near {
-            self.costs.near_ns
-        } else {
-            self.costs.far_ns
+        let takes = match m.what {
+            Arrived::Request(_) | Arrived::Reply(_) => self.costs.near_ns,
+            _ => {
+                let last = usize::from(m.at) + 1 == m.way.len();
+                let content = if last { f64::from(m.bytes) } else { 0.0 };
+                let way = match m.way.len() {
+                    1 => self.costs.far_ns,
+                    _ => self.costs.link_ns,
+                };
+                way + content * self.costs.way_ns_per_byte
+            }
         };
         self.at(self.now + takes, Event::Reaches(message));
     }
@@ -318,7 +328,6 @@ impl<'a> Engine<'a> {
             at: 0,
             bytes,
             what,
-            from,
         });
         let needs = self.costs.end(bytes);
         self.host.give(from, needs, Job::Sent(message));
@@ -368,6 +377,7 @@ impl<'a> Engine<'a> {
             ap,
             step,
             flushes: 0,
+            received: 0.0,
         });
         let home = self.places.process_of(self.places.home(ap));
         let bytes = if step.op == Op::Write { step.bytes } else { 0 };
@@ -408,6 +418,7 @@ impl<'a> Engine<'a> {
                 .map(|r| r.ended.map(|at| Nanos(at as u64)))
                 .collect(),
             messages: self.sent,
+            data: self.data,
             processor: Nanos(self.host.used().iter().sum::<Time>() as u64),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dosmos_proto::{MpId, ObjectId};
-use dosmos_trace::record::Op;
+use dosmos_trace::record::{Op, Origin};
 use rustc_hash::FxHashMap;
 
 use crate::Time;
@@ -54,6 +54,7 @@ impl Engine<'_> {
     }
 
     fn at_requester(&mut self, op: OpId) {
+        self.ops.change(op).received = self.now;
         let running = self.ops.get(op);
         let (home, step) = (self.home(&running), running.step);
         match step.op {
@@ -149,8 +150,22 @@ impl Engine<'_> {
             Op::Read => running.step.bytes,
             _ => 0,
         };
+        self.timed(&running);
         let home = self.places.process_of(self.home(&running));
         self.send(home, Way::to(running.ap), bytes, Arrived::Reply(op));
+    }
+
+    /// Counts how long a read or write took that went to another memory process.
+    fn timed(&mut self, running: &Running) {
+        let (home, owner) = (self.home(running), self.owner(running));
+        if matches!(running.step.op, Op::Read | Op::Write) && !self.cached(running) {
+            let origin = match (owner == home, self.places.same_group(owner, home)) {
+                (true, _) => Origin::Local,
+                (_, true) => Origin::Intra,
+                _ => Origin::Inter,
+            };
+            self.data[origin].add(self.now - running.received);
+        }
     }
 
     /// Before a release or a barrier: what the process wrote outside sections is published by each owner.

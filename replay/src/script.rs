@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{ApId, Component, MpId, Nanos, ObjectId, PhaseTimes, VarId};
+use dosmos_proto::{ApId, Component, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId};
 use dosmos_trace::query::{Breakdown, Catalog};
-use dosmos_trace::record::{Op, Record};
-use rustc_hash::FxHashMap;
+use dosmos_trace::record::{Op, Origin, PerOrigin, Record};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Time;
 use crate::barriers::Opening;
 use crate::think::{self, Thinking};
 
-/// Operations that a script holds at most: 64 bytes each.
-const MOST_STEPS: usize = 2_000_000;
+/// Operations that a script holds at most, so that a replay takes a fraction of a second.
+const MOST_STEPS: usize = 300_000;
+
+/// Reads from copies in the process that follow one another so closely are taken to be asked for together, where they
+/// have to be asked for: a variable is read as a whole.
+const TOGETHER: Nanos = Nanos(20_000);
 
 /// An operation of a process, and what it did before.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,25 @@ pub(crate) struct Step {
     pub(crate) bytes: u32,
     /// Barriers passed before.
     pub(crate) phase: u32,
+}
+
+/// A geometric mean: a few that took long count little.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Mean {
+    sum: Time,
+    count: f64,
+}
+
+impl Mean {
+    pub(crate) fn add(&mut self, time: Time) {
+        self.sum += time.max(1.0).ln();
+        self.count += 1.0;
+    }
+
+    /// None of nothing.
+    pub(crate) fn get(self) -> Option<Time> {
+        (self.count > 0.0).then(|| (self.sum / self.count).exp())
+    }
 }
 
 /// What one process does.
@@ -62,6 +85,10 @@ pub struct Script {
     /// Who passed each opening of each barrier.
     pub(crate) openings: FxHashMap<Opening, BTreeSet<u32>>,
     pub(crate) coordinators: FxHashMap<VarId, MpId>,
+    /// How long reads and writes of other memory processes' objects took.
+    pub(crate) remote: PerOrigin<Mean>,
+    /// Bytes of those in the group.
+    pub(crate) content: Mean,
     pub(crate) measured: Time,
     pub(crate) part: f64,
 }
@@ -76,6 +103,8 @@ struct Reading {
     last_begin: Nanos,
     last_end: Nanos,
     passed: u32,
+    /// Objects that it has acquired.
+    sections: FxHashSet<ObjectId>,
 }
 
 /// Gathers a script from records.
@@ -85,6 +114,8 @@ pub struct ScriptBuilder {
     reading: BTreeMap<ApId, Reading>,
     openings: FxHashMap<Opening, BTreeSet<u32>>,
     coordinators: FxHashMap<VarId, MpId>,
+    remote: PerOrigin<Mean>,
+    content: Mean,
     steps: usize,
     /// Records from then on were not taken.
     full: Option<Nanos>,
@@ -99,6 +130,8 @@ impl ScriptBuilder {
             reading: BTreeMap::new(),
             openings: FxHashMap::default(),
             coordinators: FxHashMap::default(),
+            remote: PerOrigin::default(),
+            content: Mean::default(),
             steps: 0,
             full: None,
             last: Nanos::ZERO,
@@ -116,12 +149,20 @@ impl ScriptBuilder {
             return;
         }
         let reading = self.reading.entry(record.ap).or_default();
+        // In a section the content came with the grant; outside it is that of a copy.
         let copied = record.op == Op::Read && record.flags.optimized && record.flags.in_process;
+        let copied = copied && !reading.sections.contains(&record.object);
         if !copied && (record.flags.in_process || record.count > 1) {
             reading.in_process(record);
             return;
         }
         reading.step(record);
+        if matches!(record.op, Op::Read | Op::Write) && !record.flags.in_process {
+            self.remote[record.origin].add(record.duration.0 as Time);
+            if record.origin == Origin::Intra {
+                self.content.add(record.bytes as Time);
+            }
+        }
         self.steps += 1;
         if record.op == Op::Barrier {
             let opening = (record.object.var, record.object.index);
@@ -157,6 +198,8 @@ impl ScriptBuilder {
             threads,
             openings: self.openings,
             coordinators: self.coordinators,
+            remote: self.remote,
+            content: self.content,
             measured: length,
             part: length / whole,
         })
@@ -175,6 +218,9 @@ impl Reading {
             self.last_end = self.last_end.max(end);
         }
         let since = self.last_begin.max(self.last_end);
+        let before = self.thread.steps.last();
+        let together = before.filter(|b| b.in_process && record.flags.in_process);
+        let together = together.filter(|_| now - since < TOGETHER);
         let first = self.thread.steps.is_empty();
         self.thread.steps.push(Step {
             thinking: Thinking {
@@ -182,7 +228,7 @@ impl Reading {
                 asleep: if first { now.0 } else { (now - since).0 } as Time,
                 computing: 0.0,
             },
-            ahead: self.under_way.len() as u32,
+            ahead: together.map_or(self.under_way.len() as u32, |b| b.ahead + 1),
             op: record.op,
             cached: record.flags.optimized,
             in_process: record.flags.in_process,
@@ -196,8 +242,11 @@ impl Reading {
             self.under_way.push(record.end());
         }
         self.last_begin = now;
-        if record.op == Op::Barrier {
-            self.passed += 1;
+        match record.op {
+            Op::Barrier => self.passed += 1,
+            Op::Acquire => drop(self.sections.insert(record.object)),
+            Op::Release => drop(self.sections.remove(&record.object)),
+            Op::Read | Op::Write => {}
         }
     }
 
@@ -237,6 +286,11 @@ impl Script {
     /// The part of the run that the script covers, 0 to 1: a long one is replayed from its begin as far as memory goes.
     pub fn part(&self) -> f64 {
         self.part
+    }
+
+    /// The processes of the run.
+    pub fn topology(&self) -> &Topology {
+        &self.catalog.topology
     }
 
     /// Operations in it.

@@ -53,7 +53,8 @@ pub struct NetworkRecord {
 }
 
 impl NetworkRecord {
-    /// gRPC over loopback TCP on the two-core machine of docs/benchmarks.md: where nobody measured.
+    /// gRPC over loopback sockets on a machine with two virtual cores (`dosmos-bench network`, 2026-11-23): where nobody
+    /// measured.
     #[must_use]
     pub fn typical() -> Self {
         Self {
@@ -62,8 +63,8 @@ impl NetworkRecord {
             network: Network {
                 segments: vec![Segment {
                     max_size: None,
-                    syscall_us: [5.0, 0.0003],
-                    total_us: [9.0, 0.0005],
+                    syscall_us: [2.0, 0.0002],
+                    total_us: [3.8, 0.0002],
                 }],
                 wire_us_per_byte: 0.0,
                 interface_us: 0.5,
@@ -73,8 +74,8 @@ impl NetworkRecord {
                 effective_mbps: None,
             },
             hop: Hop {
-                read_us: [45.0, 0.002],
-                write_us: [45.0, 0.002],
+                read_us: [18.4, 0.0003],
+                write_us: [18.4, 0.0003],
             },
         }
     }
