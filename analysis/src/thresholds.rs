@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Thresholds {
     /// Bottleneck: mean number of application processes waiting for the object (Little: Σ wait / window).
     pub bottleneck_waiting: f64,
-    /// Bottleneck, imbalance: time lost, as a fraction of process time. Ping-pong, false sharing: as a fraction of
-    /// the involved processes' time.
+    /// Bottleneck in bursts: mean number of application processes waiting for the object while any waits.
+    pub bottleneck_queue: f64,
+    /// Bottleneck, ping-pong, false sharing, imbalance: time lost, as a fraction of the time of the processes involved.
     pub time_lost: f64,
     /// Ping-pong, false sharing: hand-overs (changes of writer) seen at least.
     pub ping_pong_hand_overs: u64,
@@ -34,6 +35,9 @@ pub struct Thresholds {
     /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
     /// which nothing is said.
     pub negligible_loss: f64,
+    /// The same kinds: time lost, as a fraction of the time of the processes involved, from which on it is told however
+    /// many others there are.
+    pub their_loss: f64,
     /// Imbalance: (max − mean) / max of the processes' busy time in all phases together.
     pub imbalance: f64,
     /// Imbalance in turns: the same of single phases, summed; more, since chance makes somebody last in each.
@@ -75,6 +79,7 @@ impl Default for Thresholds {
     fn default() -> Self {
         Self {
             bottleneck_waiting: 1.0,
+            bottleneck_queue: 1.5,
             time_lost: 0.05,
             ping_pong_hand_overs: 20,
             ping_pong_returns: 0.5,
@@ -85,6 +90,7 @@ impl Default for Thresholds {
             policy_messages: 0.25,
             assignment_gain: 0.10,
             negligible_loss: 0.01,
+            their_loss: 0.10,
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
             imbalance_phases: 3,
@@ -109,6 +115,7 @@ impl Thresholds {
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),
             ("negligible_loss", self.negligible_loss),
+            ("their_loss", self.their_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
             ("efficiency", self.efficiency),
@@ -121,6 +128,7 @@ impl Thresholds {
         }
         for (key, value) in [
             ("bottleneck_waiting", self.bottleneck_waiting),
+            ("bottleneck_queue", self.bottleneck_queue),
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {

@@ -59,7 +59,9 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         BadGroup => &[MisplacedOwner, PolicyMismatch],
         MisplacedOwner | PolicyMismatch | Imbalance => &[],
     };
-    kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
+    // What holds in a part of the run explains no more than it costs.
+    let enough = !cause.in_part || cause.finding.severity >= symptom.finding.severity;
+    enough && kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
 }
 
 fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {

@@ -13,6 +13,7 @@ mod no_sharing;
 mod owner;
 mod ping_pong;
 mod policy;
+mod scan;
 
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
@@ -53,6 +54,7 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     candidates.extend(owner::detect(profile, t));
     candidates.extend(imbalance::detect(profile, t));
     candidates.extend(deadlock::detect(profile));
+    scan::add(profile, t, &mut candidates);
     let mut detected = Detected {
         findings: Vec::new(),
         withheld: Vec::new(),

@@ -1,6 +1,7 @@
 //! Builds a profile from records, one pass, in order of their start.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
 use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
@@ -8,6 +9,7 @@ use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
 use super::waits::Waits;
+use super::windows::Windows;
 use super::{Costs, ObjectProfile, OnProcessor, Profile};
 use crate::efficiency::Efficiency;
 
@@ -19,6 +21,7 @@ pub struct ProfileBuilder {
     seen: Option<(Nanos, Nanos)>,
     spent: BTreeMap<ApId, Spent>,
     waits: Waits,
+    windows: Windows,
     times: Vec<PhaseTimes>,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
@@ -36,18 +39,20 @@ impl ProfileBuilder {
         Self {
             profile: Profile {
                 window: TimeRange::ALL,
-                places: variables.map(|(i, v)| (v.id(), i)).collect(),
-                catalog,
+                places: Arc::new(variables.map(|(i, v)| (v.id(), i)).collect()),
+                catalog: Arc::new(catalog),
                 objects: BTreeMap::new(),
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
                 costs: Costs::default(),
                 broken: Vec::new(),
                 efficiency: None,
+                windows: Vec::new(),
             },
             seen: None,
             spent: BTreeMap::new(),
             waits: Waits::default(),
+            windows: Windows::default(),
             times: Vec::new(),
             barriers,
         }
@@ -103,6 +108,7 @@ impl ProfileBuilder {
             self.profile.costs.add(record.origin, undelayed.0, n);
         }
         self.object(record.object).access(record);
+        self.windows.access(record);
     }
 
     fn barrier(&mut self, record: &Record, before: Spent) {
@@ -113,7 +119,9 @@ impl ProfileBuilder {
         let id = record.object.var;
         let (group, members) = *self.barriers.entry(id).or_insert_with(all);
         let phases = self.profile.barriers.entry(group).or_default();
-        phases.passed(record, members, before);
+        if let Some(phase) = phases.passed(record, members, before) {
+            self.windows.phase(group, &phase);
+        }
     }
 
     fn object(&mut self, id: ObjectId) -> &mut ObjectProfile {
@@ -136,6 +144,7 @@ impl ProfileBuilder {
         for object in self.profile.objects.values_mut() {
             object.finish();
         }
+        self.profile.windows = self.windows.finish(&self.profile, &self.times);
         self.profile
     }
 }

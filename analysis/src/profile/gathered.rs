@@ -1,6 +1,7 @@
 //! The profile of a run, and what is derived from its sums.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, VarId, Variable};
 use dosmos_trace::query::{Catalog, TimeRange};
@@ -17,7 +18,7 @@ pub struct Profile {
     /// What it covers.
     pub window: TimeRange,
     /// Names, processes, groups, and how complete the records are.
-    pub catalog: Catalog,
+    pub catalog: Arc<Catalog>,
     /// Every object accessed.
     pub objects: BTreeMap<ObjectId, ObjectProfile>,
     /// Barrier phases, by the group whose processes pass (none: all).
@@ -29,7 +30,10 @@ pub struct Profile {
     /// Circles of waiting that a deadline broke.
     pub broken: Vec<Broken>,
     /// Places of the variables in the catalog.
-    pub(super) places: BTreeMap<VarId, usize>,
+    pub(super) places: Arc<BTreeMap<VarId, usize>>,
+    /// The same of equal stretches of the window, one after the other, as far as detectors look at them: without use by
+    /// memory process, and without objects that one process alone used or that were only read. None in a stretch.
+    pub windows: Vec<Profile>,
 }
 
 impl Profile {
@@ -51,6 +55,13 @@ impl Profile {
     /// The fraction of total process time that `nanos` is, at most 1.
     pub fn fraction(&self, nanos: f64) -> f64 {
         (nanos / self.process_time()).clamp(0.0, 1.0)
+    }
+
+    /// The fraction of the time of so many processes that `nanos` is: what it means to those whom it concerns, however many
+    /// others there are.
+    pub fn fraction_of(&self, processes: usize, nanos: f64) -> f64 {
+        let theirs = self.window.length().0 as f64 * processes as f64;
+        (nanos / theirs.max(1.0)).clamp(0.0, 1.0)
     }
 
     /// Time lost by all, nanoseconds, where these processes lose so much in accesses (nanoseconds; negative: they would

@@ -53,6 +53,8 @@ pub(super) struct Recipe<'a> {
     pub(super) iterations: usize,
     /// There is no other part: processes may change places without leaving those of other parts.
     pub(super) alone: bool,
+    /// A crowd may want the same: otherwise at most four do, however many processes there are.
+    pub(super) crowd: bool,
 }
 
 /// The part with pathology `kind`, or with its cure.
@@ -89,12 +91,15 @@ fn rounds(recipe: &Recipe<'_>, cost: f64, random: &mut StdRng) -> usize {
 fn bottleneck(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
     // A team of one group, or everybody.
     let all: Vec<usize> = (0..world.size()).collect();
-    let everybody = random.random_bool(0.5) || world.size() < 4;
-    let aps = if everybody {
+    let everybody = random.random_bool(0.5) && recipe.crowd || world.size() < 4;
+    let mut aps = if everybody {
         all
     } else {
         world.team(4, random)
     };
+    if !recipe.crowd {
+        aps.truncate(4);
+    }
     let section = world.speed.trip[1] * random.random_range(1.0..8.0);
     let think = section * random.random_range(0.0..0.8);
     // With all of them at it, several times as long as the rest of an iteration.
