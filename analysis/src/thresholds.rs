@@ -44,6 +44,18 @@ pub struct Thresholds {
     pub imbalance_in_turns: f64,
     /// Imbalance: phases seen at least; one is a start or an end, no distribution of work.
     pub imbalance_phases: u64,
+    /// Crowded owner: fraction of the cost of all accesses from other memory processes.
+    pub crowded_share: f64,
+    /// Crowded owner: fraction of what is saved that one new owner would save, at most; otherwise objects are misplaced.
+    pub crowded_target: f64,
+    /// Fine-grained access: mean number of accesses in a sequence, at least.
+    pub batch_length: f64,
+    /// Barrier overhead: openings seen at least.
+    pub barrier_openings: u64,
+    /// Barrier overhead: fraction of the time of the processes that pass.
+    pub barrier_overhead: f64,
+    /// Polling: times that processes waited so, at least.
+    pub polling_waits: u64,
     /// An efficiency of this or more is good: what is lost is not named.
     pub efficiency: f64,
     /// Findings whose data is less complete than this are withheld.
@@ -94,6 +106,12 @@ impl Default for Thresholds {
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
             imbalance_phases: 3,
+            crowded_share: 0.5,
+            crowded_target: 0.7,
+            batch_length: 8.0,
+            barrier_openings: 20,
+            barrier_overhead: 0.2,
+            polling_waits: 5,
             efficiency: 0.8,
             completeness: 0.5,
             worse: 0.25,
@@ -118,6 +136,9 @@ impl Thresholds {
             ("their_loss", self.their_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
+            ("crowded_share", self.crowded_share),
+            ("crowded_target", self.crowded_target),
+            ("barrier_overhead", self.barrier_overhead),
             ("efficiency", self.efficiency),
             ("completeness", self.completeness),
         ];
@@ -129,6 +150,7 @@ impl Thresholds {
         for (key, value) in [
             ("bottleneck_waiting", self.bottleneck_waiting),
             ("bottleneck_queue", self.bottleneck_queue),
+            ("batch_length", self.batch_length),
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {

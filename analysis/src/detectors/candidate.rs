@@ -63,9 +63,11 @@ impl Candidate {
             Kind::Bottleneck => Some(Cure::Free(objects())),
             Kind::Imbalance => Some(Cure::Balance(self.aps.clone())),
             // These say themselves who goes where.
-            Kind::BadGroup | Kind::MisplacedOwner => None,
+            Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
             // Messages of copies are in no model, and who waits in a circle waits for ever.
             Kind::PolicyMismatch | Kind::Deadlock => None,
+            // No model knows other calls than those that were made.
+            Kind::FineGrained | Kind::BarrierOverhead | Kind::Polling => None,
         };
     }
 }

@@ -18,14 +18,17 @@ use crate::finding::{Finding, Kind};
 use crate::profile::{MpUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
-struct Move {
+/// An object and a better owner of it.
+pub(super) struct Move {
     object: u32,
     from: MpId,
-    now: f64,
-    then: f64,
+    /// Cost of its accesses, nanoseconds: as it is, and with the better owner.
+    pub(super) now: f64,
+    pub(super) then: f64,
     /// What each process would save, nanoseconds.
-    saved: Vec<(ApId, f64)>,
-    records: u64,
+    pub(super) saved: Vec<(ApId, f64)>,
+    /// Accesses.
+    pub(super) records: u64,
 }
 
 pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
@@ -41,7 +44,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         .collect()
 }
 
-fn better_owner(
+/// The memory process that issues most accesses to an object, if it would be the better owner.
+pub(super) fn better_owner(
     profile: &Profile,
     id: ObjectId,
     object: &ObjectProfile,

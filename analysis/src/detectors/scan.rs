@@ -1,6 +1,6 @@
 //! Parts of the run: what holds in one of them, and is diluted by the rest in the whole.
 //!
-//! The detectors whose finding is about what happens at a time (a queue, objects that go to and fro, uneven work) look at
+//! The detectors whose finding is about what happens at a time (a queue, objects that go to and fro, uneven work, barriers) look at
 //! equal stretches of the run, at each two of these together, at each four, and so on. Of the stretches in which the same holds
 //! the worst is told: in which most was lost in little time (severity in the run × severity there). Not told is what
 //!
@@ -13,7 +13,7 @@
 //! Where objects and processes are placed is the same all the time: what a part of the run would prefer says nothing.
 
 use crate::detectors::candidate::Candidate;
-use crate::detectors::{bottleneck, false_sharing, imbalance, ping_pong};
+use crate::detectors::{barrier_overhead, bottleneck, false_sharing, imbalance, ping_pong};
 use crate::finding::Kind;
 use crate::profile::{Profile, joined};
 use crate::thresholds::Thresholds;
@@ -88,6 +88,7 @@ fn in_window(profile: &Profile, window: &Profile, t: &Thresholds) -> Vec<Candida
     let mut found = bottleneck::detect(window, t);
     found.extend(ping_pong::detect(window, t));
     found.extend(false_sharing::detect(window, t));
+    found.extend(barrier_overhead::detect(window, t));
     // Where the processes say what they computed, nothing is concluded from a part of which they do not.
     let told = window.barriers.iter().all(|(group, here)| {
         let all = profile.barriers.get(group);

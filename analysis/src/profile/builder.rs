@@ -8,9 +8,10 @@ use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
+use super::sequences::Following;
 use super::waits::Waits;
 use super::windows::Windows;
-use super::{Costs, ObjectProfile, OnProcessor, Profile};
+use super::{Costs, ObjectProfile, OnProcessor, Profile, Sequences};
 use crate::efficiency::Efficiency;
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
@@ -22,6 +23,7 @@ pub struct ProfileBuilder {
     spent: BTreeMap<ApId, Spent>,
     waits: Waits,
     windows: Windows,
+    following: Following,
     times: Vec<PhaseTimes>,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
@@ -44,6 +46,7 @@ impl ProfileBuilder {
                 objects: BTreeMap::new(),
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
+                sequences: Sequences::default(),
                 costs: Costs::default(),
                 broken: Vec::new(),
                 efficiency: None,
@@ -53,6 +56,7 @@ impl ProfileBuilder {
             spent: BTreeMap::new(),
             waits: Waits::default(),
             windows: Windows::default(),
+            following: Following::default(),
             times: Vec::new(),
             barriers,
         }
@@ -86,6 +90,7 @@ impl ProfileBuilder {
             None => (record.start, end),
         });
         let own = self.profile.aps.entry(record.ap).or_default();
+        self.following.access(record, &mut self.profile.sequences);
         let n = record.accesses();
         own.counts.count(record.op, n);
         own.time += record.spent();
@@ -132,6 +137,7 @@ impl ProfileBuilder {
     pub fn finish(mut self, window: Option<TimeRange>) -> Profile {
         self.waits.until(Nanos::MAX, &self.profile.objects);
         self.profile.broken = self.waits.broken;
+        self.following.finish(&mut self.profile.sequences);
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for phases in self.profile.barriers.values_mut() {

@@ -7,7 +7,7 @@ use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, VarId, Variable};
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
-use super::{ApUse, Broken, Costs, ObjectProfile, Phases};
+use super::{ApUse, Broken, Costs, ObjectProfile, Phases, Sequences};
 use crate::efficiency::Efficiency;
 
 /// What the detectors know of a run.
@@ -25,6 +25,8 @@ pub struct Profile {
     pub barriers: BTreeMap<Option<GroupId>, Phases>,
     /// Accesses and their time, by application process.
     pub aps: BTreeMap<ApId, ApUse>,
+    /// What processes do one access right after the other; of the whole run only.
+    pub sequences: Sequences,
     /// What accesses cost.
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.

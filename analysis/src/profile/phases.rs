@@ -58,6 +58,8 @@ pub(super) struct Own {
 pub(super) struct Phase {
     /// When the barrier at its end opened.
     pub(super) opened: Nanos,
+    /// The shortest time that a process spent in it.
+    shortest: Nanos,
     each: Vec<Own>,
 }
 
@@ -71,6 +73,8 @@ pub struct Phases {
     pub busy: Spread,
     /// Time outside accesses.
     pub computing: Spread,
+    /// Time in barriers of who spent least in each: what passing them costs those that wait for nobody.
+    pub overhead: Nanos,
     /// Σ busy and computing time by process.
     pub by_ap: BTreeMap<ApId, (Nanos, Nanos)>,
     /// Instants of the first and last opening.
@@ -142,8 +146,10 @@ impl Phases {
         let all_left = !here.is_empty() && here.keys().all(|ap| self.left.contains_key(ap));
         let phase = all_left.then(|| {
             let each = here.iter().map(|(ap, p)| p.since(*ap, &self.left[ap]));
+            let passing = here.values().map(|p| p.left - p.arrived);
             Phase {
                 opened,
+                shortest: passing.min().unwrap_or_default(),
                 each: each.collect(),
             }
         });
@@ -158,6 +164,7 @@ impl Phases {
     /// Counts a phase.
     pub(super) fn add(&mut self, phase: &Phase) {
         self.count += 1;
+        self.overhead += phase.shortest;
         self.busy.add(phase.each.iter().map(|own| own.busy));
         self.computing
             .add(phase.each.iter().map(|own| own.computing));
@@ -173,6 +180,7 @@ impl Phases {
     /// Counts what came later, of phases that were counted alone.
     pub(super) fn append(&mut self, later: Self) {
         self.count += later.count;
+        self.overhead += later.overhead;
         self.busy.join(&later.busy);
         self.computing.join(&later.computing);
         for (ap, (busy, computing)) in later.by_ap {

@@ -13,7 +13,7 @@ use dosmos_trace::query::TimeRange;
 use dosmos_trace::record::Record;
 
 use super::phases::Phase;
-use super::{ApUse, ObjectProfile, OnProcessor, Phases, Profile};
+use super::{ApUse, ObjectProfile, OnProcessor, Phases, Profile, Sequences};
 
 /// Stretches at most.
 const MOST: usize = 32;
@@ -233,6 +233,7 @@ impl Window {
             objects: self.objects,
             barriers: self.barriers,
             aps: aps.collect(),
+            sequences: Sequences::default(),
             costs: whole.costs,
             broken: Vec::new(),
             places: whole.places.clone(),

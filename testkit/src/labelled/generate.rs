@@ -13,7 +13,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::healthy;
 use super::machine::{self, BARRIER, Machine, Outcome, Step};
-use super::parts::{Part, Recipe, pathology};
+use super::parts::{Part, Recipe};
+use super::pathology::pathology;
 use super::trace::{Label, Labelled};
 use super::world::World;
 

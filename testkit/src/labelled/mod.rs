@@ -12,11 +12,13 @@
 //! [`generate`] mixes everything on few processes; [`varied`] puts one pathology at a time into a part of a run, among many
 //! processes or in bursts.
 
+mod causes;
 mod generate;
 mod healthy;
 mod loss;
 mod machine;
 mod parts;
+mod pathology;
 mod score;
 mod trace;
 mod varied;

@@ -7,15 +7,17 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
+use super::causes;
 use super::generate::{catalog, saved, scripts};
 use super::healthy;
 use super::machine::{Machine, Outcome};
-use super::parts::{Part, Recipe, pathology};
+use super::parts::{Part, Recipe};
+use super::pathology::pathology;
 use super::trace::{Label, Labelled};
 use super::world::World;
 
 /// The kinds that are varied.
-pub const VARIED: [Kind; 7] = [
+pub const VARIED: [Kind; 11] = [
     Kind::Bottleneck,
     Kind::PingPong,
     Kind::FalseSharing,
@@ -23,6 +25,10 @@ pub const VARIED: [Kind; 7] = [
     Kind::NoSharing,
     Kind::PolicyMismatch,
     Kind::MisplacedOwner,
+    Kind::CrowdedOwner,
+    Kind::FineGrained,
+    Kind::BarrierOverhead,
+    Kind::Polling,
 ];
 
 /// Where a pathology is.
@@ -92,7 +98,7 @@ impl Plan {
         let mut sizes = vec![variation.processes / groups.max(1); groups.max(1)];
         sizes[0] += variation.processes % groups.max(1);
         let world = World::of(&sizes, random);
-        let mut healthy: Vec<usize> = (0..healthy::KINDS).collect();
+        let mut healthy: Vec<usize> = (0..healthy::KINDS + causes::ALIKE).collect();
         healthy.shuffle(random);
         healthy.truncate(random.random_range(0..=1));
         Self {
@@ -129,7 +135,14 @@ impl Plan {
             .iter()
             .map(|&i| {
                 let name = format!("healthy{i}");
-                healthy::healthy(i, &mut world, &self.recipe(&name, 100 + i as u64))
+                let recipe = self.recipe(&name, 100 + i as u64);
+                match i.checked_sub(healthy::KINDS) {
+                    None => healthy::healthy(i, &mut world, &recipe),
+                    Some(i) => {
+                        let random = &mut StdRng::seed_from_u64(recipe.seed);
+                        causes::alike(i, &mut world, &recipe, random)
+                    }
+                }
             })
             .collect();
         let all: Vec<&Part> = part.iter().chain(&fine).collect();
@@ -173,6 +186,9 @@ impl Plan {
         let gain = (saved(ill, &well, &part.aps), saved(ill, &well, &all));
         let least = match kind {
             Kind::Bottleneck => 0.25 * self.variation.lasts,
+            // Both wait as long as before, at the barrier.
+            Kind::Polling => f64::NEG_INFINITY,
+            Kind::BarrierOverhead => 0.3 * self.variation.lasts,
             Kind::PingPong | Kind::FalseSharing | Kind::Imbalance => 0.15 * self.variation.lasts,
             // Of what is the same all the time, less than that of the whole run is not worth a word.
             _ => 0.12,
