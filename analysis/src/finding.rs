@@ -21,11 +21,15 @@ pub enum Kind {
     MisplacedOwner,
     Imbalance,
     Deadlock,
+    CrowdedOwner,
+    FineGrained,
+    BarrierOverhead,
+    Polling,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Bottleneck,
         Self::PingPong,
         Self::NoSharing,
@@ -35,6 +39,10 @@ impl Kind {
         Self::MisplacedOwner,
         Self::Imbalance,
         Self::Deadlock,
+        Self::CrowdedOwner,
+        Self::FineGrained,
+        Self::BarrierOverhead,
+        Self::Polling,
     ];
 
     /// Its identifier, as in every table and file.
@@ -49,6 +57,10 @@ impl Kind {
             Self::MisplacedOwner => "misplaced-owner",
             Self::Imbalance => "imbalance",
             Self::Deadlock => "deadlock",
+            Self::CrowdedOwner => "crowded-owner",
+            Self::FineGrained => "fine-grained",
+            Self::BarrierOverhead => "barrier-overhead",
+            Self::Polling => "polling",
         }
     }
 }

@@ -39,6 +39,11 @@ impl RangeSet {
         }
     }
 
+    /// Adds the elements of another set.
+    pub fn join(&mut self, other: &Self) {
+        other.ranges.iter().for_each(|range| self.insert(*range));
+    }
+
     /// Whether no element was added.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()

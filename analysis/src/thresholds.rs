@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Thresholds {
     /// Bottleneck: mean number of application processes waiting for the object (Little: Σ wait / window).
     pub bottleneck_waiting: f64,
-    /// Bottleneck, imbalance: time lost, as a fraction of process time. Ping-pong, false sharing: as a fraction of
-    /// the involved processes' time.
+    /// Bottleneck in bursts: mean number of application processes waiting for the object while any waits.
+    pub bottleneck_queue: f64,
+    /// Bottleneck, ping-pong, false sharing, imbalance: time lost, as a fraction of the time of the processes involved.
     pub time_lost: f64,
     /// Ping-pong, false sharing: hand-overs (changes of writer) seen at least.
     pub ping_pong_hand_overs: u64,
@@ -34,12 +35,27 @@ pub struct Thresholds {
     /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
     /// which nothing is said.
     pub negligible_loss: f64,
+    /// The same kinds: time lost, as a fraction of the time of the processes involved, from which on it is told however
+    /// many others there are.
+    pub their_loss: f64,
     /// Imbalance: (max − mean) / max of the processes' busy time in all phases together.
     pub imbalance: f64,
     /// Imbalance in turns: the same of single phases, summed; more, since chance makes somebody last in each.
     pub imbalance_in_turns: f64,
     /// Imbalance: phases seen at least; one is a start or an end, no distribution of work.
     pub imbalance_phases: u64,
+    /// Crowded owner: fraction of the cost of all accesses from other memory processes.
+    pub crowded_share: f64,
+    /// Crowded owner: fraction of what is saved that one new owner would save, at most; otherwise objects are misplaced.
+    pub crowded_target: f64,
+    /// Fine-grained access: mean number of accesses in a sequence, at least.
+    pub batch_length: f64,
+    /// Barrier overhead: openings seen at least.
+    pub barrier_openings: u64,
+    /// Barrier overhead: fraction of the time of the processes that pass.
+    pub barrier_overhead: f64,
+    /// Polling: times that processes waited so, at least.
+    pub polling_waits: u64,
     /// An efficiency of this or more is good: what is lost is not named.
     pub efficiency: f64,
     /// Findings whose data is less complete than this are withheld.
@@ -75,6 +91,7 @@ impl Default for Thresholds {
     fn default() -> Self {
         Self {
             bottleneck_waiting: 1.0,
+            bottleneck_queue: 1.5,
             time_lost: 0.05,
             ping_pong_hand_overs: 20,
             ping_pong_returns: 0.5,
@@ -85,9 +102,16 @@ impl Default for Thresholds {
             policy_messages: 0.25,
             assignment_gain: 0.10,
             negligible_loss: 0.01,
+            their_loss: 0.10,
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
             imbalance_phases: 3,
+            crowded_share: 0.5,
+            crowded_target: 0.7,
+            batch_length: 8.0,
+            barrier_openings: 20,
+            barrier_overhead: 0.2,
+            polling_waits: 5,
             efficiency: 0.8,
             completeness: 0.5,
             worse: 0.25,
@@ -109,8 +133,12 @@ impl Thresholds {
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),
             ("negligible_loss", self.negligible_loss),
+            ("their_loss", self.their_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
+            ("crowded_share", self.crowded_share),
+            ("crowded_target", self.crowded_target),
+            ("barrier_overhead", self.barrier_overhead),
             ("efficiency", self.efficiency),
             ("completeness", self.completeness),
         ];
@@ -121,6 +149,8 @@ impl Thresholds {
         }
         for (key, value) in [
             ("bottleneck_waiting", self.bottleneck_waiting),
+            ("bottleneck_queue", self.bottleneck_queue),
+            ("batch_length", self.batch_length),
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {

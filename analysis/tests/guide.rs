@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use dosmos_analysis::{Input, Kind, Thresholds, analyse};
-use dosmos_testkit::labelled::generate;
+use dosmos_testkit::labelled::{VARIED, Variation, generate, varied};
 
 fn guide() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/findings.md");
@@ -47,8 +47,18 @@ fn every_kind_and_all_evidence_stand_in_the_guide() {
         assert!(guide.contains(&format!("\n| `{kind}` | ")), "{kind}");
     }
     let mut seen = BTreeSet::new();
-    for seed in 3_000_000..3_000_040 {
-        let trace = generate(seed);
+    let mixed = (3_000_000..3_000_040).map(generate);
+    let each = VARIED.into_iter().zip(3_100_000..).map(|(kind, seed)| {
+        let all_the_time = Variation {
+            kind: Some(kind),
+            processes: 8,
+            bursts: 1,
+            begins: 0.0,
+            lasts: 1.0,
+        };
+        varied(seed, all_the_time)
+    });
+    for trace in mixed.chain(each) {
         let input = Input {
             catalog: trace.catalog,
             records: &mut trace.records.into_iter(),

@@ -10,7 +10,7 @@ use crate::text;
 const NAMED: usize = 12;
 
 /// What keys mean, where the key itself does not say it.
-const WORDS: [(&str, &str); 12] = [
+const WORDS: [(&str, &str); 19] = [
     ("access_cost_ns", "cost of these accesses"),
     ("access_cost_then_ns", "their cost after the change"),
     ("access_ns", "time in accesses"),
@@ -20,13 +20,29 @@ const WORDS: [(&str, &str); 12] = [
     ("mean_work_ns", "mean other work while held"),
     ("returns", "returns to the holder before the last"),
     ("mean_waiting", "mean number waiting"),
+    ("mean_queue", "mean number waiting while any waits"),
+    (
+        "share_of_remote",
+        "its share of the cost of remote accesses",
+    ),
+    ("mean_sequence", "mean number in a row"),
+    ("mean_overhead_ns", "mean time of the last to arrive"),
+    ("mean_between_ns", "mean work between barriers"),
+    ("part_begins_after_ns", "the part of the run begins after"),
+    ("part_length_ns", "and lasts"),
     ("records", "records it is based on"),
     ("symptoms", "also explains"),
     ("circle", "who waits"),
 ];
 
 /// Numbers that are fractions.
-const SHARES: [&str; 3] = ["returns", "imbalance_by_phase", "imbalance_in_all"];
+const SHARES: [&str; 5] = [
+    "share_of_remote",
+    "returns",
+    "imbalance_by_phase",
+    "imbalance_in_all",
+    "severity_in_part",
+];
 
 /// The evidence of a finding: names and values, without what is empty.
 pub fn evidence(finding: &Finding) -> Vec<(String, String)> {

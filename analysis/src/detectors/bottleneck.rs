@@ -1,7 +1,8 @@
 //! **Bottleneck**: more application processes want an object exclusively than it can serve.
 //!
-//! Holds when the mean number waiting for it (Σ wait / window: Little's law) is at least
-//! `bottleneck_waiting`, and the time lost waiting is at least `time_lost` of total process time.
+//! Holds when the mean number waiting for it (Σ wait / window: Little's law) is at least `bottleneck_waiting`, or the mean
+//! number while anybody waits is at least `bottleneck_queue`; and the time lost waiting is at least `time_lost` of the time of
+//! those who wait. The second is for what is wanted in bursts: two that meet by chance are no queue.
 
 use crate::detectors::candidate::{self, Candidate};
 use crate::finding::Kind;
@@ -13,15 +14,23 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (&id, object) in &profile.objects {
         let wait = profile.scaled(object.wait(profile.window.to).0 as f64);
-        let (waiting, lost) = (wait / window, profile.fraction(wait));
-        if waiting < t.bottleneck_waiting || lost < t.time_lost {
+        let waiting = wait / window;
+        let granted: u64 = object.by_ap.values().map(|u| u.wait.0).sum();
+        let queue = granted as f64 / object.contended.0.max(1) as f64;
+        if waiting < t.bottleneck_waiting && queue < t.bottleneck_queue {
             continue;
         }
+        let waiters = object.waiters(profile.window.to);
+        if profile.fraction_of(waiters.len(), wait) < t.time_lost {
+            continue;
+        }
+        let lost = profile.fraction(wait);
+        let in_bursts = waiting < t.bottleneck_waiting;
         let counts = object.counts();
-        let waiters = object.waiters();
         let held = object.hold.0 as f64 / object.sections.max(1) as f64;
         let mut finding = candidate::about(profile, Kind::Bottleneck, id)
             .with("mean_waiting", waiting)
+            .with("mean_queue", queue)
             .with("wait_ns", wait)
             .with("mean_hold_ns", held)
             .with("acquires", counts.acquires);
@@ -30,12 +39,15 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         finding.severity = lost;
         finding.predicted_gain = Some(lost);
         finding.advice = format!(
-            "on average {waiting:.1} processes wait for {}: split it so that they use different objects, \
+            "on average {:.1} processes wait for {}{}: split it so that they use different objects, \
              or do less between acquire and release (held {:.1} µs on average)",
+            if in_bursts { queue } else { waiting },
             finding.target(),
+            if in_bursts { ", when any do" } else { "" },
             held / 1e3,
         );
-        let mut candidate = Candidate::new(finding, [id], counts.acquires, t.time_lost);
+        let floor = t.time_lost * waiters.len() as f64 / profile.active().max(1) as f64;
+        let mut candidate = Candidate::new(finding, [id], counts.acquires, floor);
         candidate.aps = waiters;
         found.push(candidate);
     }

@@ -7,6 +7,7 @@ use dosmos_proto::{ApId, ObjectId};
 use crate::cure::{Cure, GainFrom};
 use crate::finding::{Finding, Kind};
 use crate::profile::Profile;
+use crate::thresholds::Thresholds;
 
 /// A finding, before it is known whether another one explains it or what was not recorded could.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(super) struct Candidate {
     pub(super) ratio: Option<(f64, f64)>,
     /// Why its figures cannot be right: records that must exist are lacking, though nobody said so.
     pub(super) lacking: Option<String>,
+    /// It holds in a part of the run only.
+    pub(super) in_part: bool,
 }
 
 impl Candidate {
@@ -42,6 +45,7 @@ impl Candidate {
             floor,
             ratio: None,
             lacking: None,
+            in_part: false,
         }
     }
 
@@ -58,11 +62,20 @@ impl Candidate {
             Kind::Bottleneck | Kind::FalseSharing | Kind::PingPong => Some(Cure::Split(objects())),
             Kind::Imbalance => Some(Cure::Balance(self.aps.clone())),
             // These say themselves who goes where.
-            Kind::BadGroup | Kind::MisplacedOwner => None,
+            Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
             // So does this; and who waits in a circle waits for ever.
             Kind::PolicyMismatch | Kind::Deadlock => None,
+            // A replay makes the calls that were made.
+            Kind::FineGrained | Kind::BarrierOverhead | Kind::Polling => None,
         };
     }
+}
+
+/// The severity from which on a loss is told that is the same all the time: `negligible_loss` of the time of all, or
+/// `their_loss` of the time of the processes that it concerns, whichever is less.
+pub(super) fn least_severity(profile: &Profile, t: &Thresholds, processes: usize) -> f64 {
+    let theirs = processes as f64 / profile.active().max(1) as f64;
+    t.negligible_loss.min(t.their_loss * theirs)
 }
 
 /// A finding about one object, over the time it was used.

@@ -7,7 +7,10 @@
 //! | no sharing | misplaced owner, policy mismatch | a common object |
 //! | ping-pong between two | bottleneck, policy mismatch | a common object |
 //! | bottleneck | ping-pong among more than two, policy mismatch | a common object |
+//! | crowded owner | misplaced owner, no sharing, bad group, policy mismatch | a common object |
 //! | bad group | misplaced owner, policy mismatch | a common object |
+//! | polling | policy mismatch | a common object |
+//! | all of these, and misplaced owner | fine-grained access that costs no more than twice as much | a common object |
 //!
 //! (Bad group leaves variables without sharing, or with false sharing, out from the start: an object each has no group to
 //! be in. And imbalance counts neither waiting
@@ -37,14 +40,18 @@ fn rank(c: &Candidate) -> usize {
     match c.finding.kind {
         Kind::Deadlock => 0,
         Kind::FalseSharing => 1,
-        Kind::NoSharing => 2,
-        Kind::PingPong if c.aps.len() <= 2 => 3,
-        Kind::Bottleneck => 4,
-        Kind::PingPong => 5,
-        Kind::BadGroup => 6,
-        Kind::MisplacedOwner => 7,
-        Kind::PolicyMismatch => 8,
-        Kind::Imbalance => 9,
+        Kind::CrowdedOwner => 2,
+        Kind::NoSharing => 3,
+        Kind::PingPong if c.aps.len() <= 2 => 4,
+        Kind::Bottleneck => 5,
+        Kind::PingPong => 6,
+        Kind::BadGroup => 7,
+        Kind::MisplacedOwner => 8,
+        Kind::Polling => 9,
+        Kind::PolicyMismatch => 10,
+        Kind::FineGrained => 11,
+        Kind::Imbalance => 12,
+        Kind::BarrierOverhead => 13,
     }
 }
 
@@ -52,14 +59,36 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
     use Kind::*;
     let kinds: &[Kind] = match cause.finding.kind {
         Deadlock => &[Bottleneck, PingPong],
-        FalseSharing => &[PingPong, Bottleneck, PolicyMismatch, MisplacedOwner],
-        NoSharing => &[MisplacedOwner, PolicyMismatch],
-        PingPong => &[Bottleneck, PolicyMismatch],
-        Bottleneck => &[PingPong, PolicyMismatch],
-        BadGroup => &[MisplacedOwner, PolicyMismatch],
-        MisplacedOwner | PolicyMismatch | Imbalance => &[],
+        FalseSharing => &[
+            PingPong,
+            Bottleneck,
+            PolicyMismatch,
+            MisplacedOwner,
+            FineGrained,
+        ],
+        CrowdedOwner => &[
+            MisplacedOwner,
+            NoSharing,
+            BadGroup,
+            PolicyMismatch,
+            FineGrained,
+        ],
+        NoSharing => &[MisplacedOwner, PolicyMismatch, FineGrained],
+        PingPong => &[Bottleneck, PolicyMismatch, FineGrained],
+        Bottleneck => &[PingPong, PolicyMismatch, FineGrained],
+        BadGroup => &[MisplacedOwner, PolicyMismatch, FineGrained],
+        Polling => &[PolicyMismatch, FineGrained],
+        MisplacedOwner | PolicyMismatch => &[FineGrained],
+        FineGrained | Imbalance | BarrierOverhead => &[],
     };
-    kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
+    // What holds in a part of the run explains no more than it costs.
+    let (severity, explained) = (cause.finding.severity, symptom.finding.severity);
+    let enough = match symptom.finding.kind {
+        // Near or far, many small accesses cost more than one large.
+        FineGrained => 2.0 * severity >= explained,
+        _ => !cause.in_part || severity >= explained,
+    };
+    enough && kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
 }
 
 fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {

@@ -6,7 +6,7 @@
 //! * (max − mean) / max of the processes' busy times, all phases together, is at least `imbalance`: the same
 //!   processes work longer; or Σ (max − mean) / Σ max over the phases is at least `imbalance_in_turns`: each
 //!   time others do. Less than that is what chance does to equal work; and
-//! * the time lost, Σ (max − busy), is at least `time_lost` of total process time.
+//! * the time lost, Σ (max − busy), is at least `time_lost` of the time of those processes.
 //!
 //! What processes lose by accesses that go far is not work: the same must hold of the time outside accesses. Nor is it
 //! work when the machine runs others: of a program that computes, it must hold of the time on a processor, which the
@@ -30,7 +30,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         let holds = |total: &Spread, each: &Spread| {
             let uneven =
                 total.imbalance() >= t.imbalance || each.imbalance() >= t.imbalance_in_turns;
-            uneven && profile.fraction(each.lost) >= t.time_lost
+            uneven && profile.fraction_of(phases.by_ap.len(), each.lost) >= t.time_lost
         };
         if phases.count < t.imbalance_phases
             || !holds(&total_busy, &phases.busy)
@@ -46,7 +46,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             .copied()
             .collect::<std::collections::BTreeSet<_>>();
         let records = phases.count * aps.len() as u64;
-        let mut candidate = Candidate::new(finding, [], records, t.time_lost);
+        let floor = t.time_lost * aps.len() as f64 / profile.active().max(1) as f64;
+        let mut candidate = Candidate::new(finding, [], records, floor);
         candidate.ratio = Some((phases.busy.imbalance(), t.imbalance));
         candidate
             .finding

@@ -1,11 +1,14 @@
 //! The detectors: each a pure function from a profile to findings, with its definition. Then, over all of
 //! them: one cause gives one finding ([`explain`]), and what was not recorded explains nothing ([`loss`]).
 
+mod barrier_overhead;
 mod bottleneck;
 mod candidate;
+mod crowded;
 mod deadlock;
 mod explain;
 mod false_sharing;
+mod fine_grained;
 mod group;
 mod imbalance;
 mod loss;
@@ -13,6 +16,8 @@ mod no_sharing;
 mod owner;
 mod ping_pong;
 mod policy;
+mod polling;
+mod scan;
 
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
@@ -53,6 +58,11 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     candidates.extend(owner::detect(profile, t));
     candidates.extend(imbalance::detect(profile, t));
     candidates.extend(deadlock::detect(profile));
+    candidates.extend(crowded::detect(profile, t));
+    candidates.extend(fine_grained::detect(profile, t));
+    candidates.extend(barrier_overhead::detect(profile, t));
+    candidates.extend(polling::detect(profile, t));
+    scan::add(profile, t, &mut candidates);
     let mut detected = Detected {
         findings: Vec::new(),
         withheld: Vec::new(),

@@ -2,13 +2,13 @@
 //!
 //! Holds when at least `least_accesses` accesses to the variable were seen, all by one process,
 //! while others were active, and they cost at least `negligible_loss` of total process time, the time included that others
-//! wait at barriers for that process.
+//! wait at barriers for that process; or at least `their_loss` of that process's time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_trace::meta::OpCounts;
 
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::{Finding, Kind};
 use crate::profile::Profile;
 use crate::thresholds::Thresholds;
@@ -33,7 +33,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         }
         let by_ap: BTreeMap<_, _> = users.iter().map(|&ap| (ap, time)).collect();
         let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
-        if lost < t.negligible_loss {
+        let floor = candidate::least_severity(profile, t, 1);
+        if lost < floor {
             continue;
         }
         let mut finding = Finding::new(Kind::NoSharing, profile.window)
@@ -50,7 +51,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
             finding.target(),
         );
         let objects = objects.iter().map(|(id, _)| *id);
-        let mut candidate = Candidate::new(finding, objects, counts.total(), t.negligible_loss);
+        let mut candidate = Candidate::new(finding, objects, counts.total(), floor);
         candidate.aps = users;
         found.push(candidate);
     }

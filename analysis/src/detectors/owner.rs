@@ -4,7 +4,8 @@
 //! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; in the owner's group reads
 //! are served from copies as often as the versions that were read allow. Holds when the process with most
 //! accesses (at least `least_accesses` in all) is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
-//! and that is at least `negligible_loss` of total process time (with what others wait at barriers). Objects of one variable with the same cure
+//! and that is at least `negligible_loss` of total process time (with what others wait at barriers), or `their_loss` of the
+//! time of the processes that gain. Objects of one variable with the same cure
 //! make one finding.
 
 use std::collections::BTreeMap;
@@ -12,19 +13,22 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, MpId, ObjectId, VarId};
 
 use crate::cure::Cure;
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::{Finding, Kind};
 use crate::profile::{MpUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
 
-struct Move {
+/// An object and a better owner of it.
+pub(super) struct Move {
     object: u32,
     from: MpId,
-    now: f64,
-    then: f64,
+    /// Cost of its accesses, nanoseconds: as it is, and with the better owner.
+    pub(super) now: f64,
+    pub(super) then: f64,
     /// What each process would save, nanoseconds.
-    saved: Vec<(ApId, f64)>,
-    records: u64,
+    pub(super) saved: Vec<(ApId, f64)>,
+    /// Accesses.
+    pub(super) records: u64,
 }
 
 pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
@@ -40,7 +44,8 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         .collect()
 }
 
-fn better_owner(
+/// The memory process that issues most accesses to an object, if it would be the better owner.
+pub(super) fn better_owner(
     profile: &Profile,
     id: ObjectId,
     object: &ObjectProfile,
@@ -91,7 +96,9 @@ fn describe(
     }
     let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
     let records: u64 = moves.iter().map(|m| m.records).sum();
-    if lost < t.negligible_loss || records < t.least_accesses {
+    let gaining = by_ap.values().filter(|saved| **saved > 0.0).count();
+    let floor = candidate::least_severity(profile, t, gaining);
+    if lost < floor || records < t.least_accesses {
         return None;
     }
     let topology = &profile.catalog.topology;
@@ -118,7 +125,7 @@ fn describe(
         "let {to_name} own {}: its processes issue most of the accesses",
         finding.target()
     );
-    let mut candidate = Candidate::new(finding, moved, records, t.negligible_loss);
+    let mut candidate = Candidate::new(finding, moved, records, floor);
     candidate.ratio = Some(((now - then) / now, t.assignment_gain));
     Some(candidate)
 }

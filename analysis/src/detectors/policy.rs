@@ -6,17 +6,18 @@
 //! fetches, and for the copies' answers to their releases, which come all at once. Holds when the
 //! variable's own policy costs at least `least_accesses` messages, more than the other by at least `policy_messages`
 //! of them (or that much more of what is waited for, and the other costs hardly more messages);
-//! and the time saved is at least `negligible_loss` of process time. That time is the messages saved, at the mean cost
+//! and the time saved is at least `negligible_loss` of process time, or `their_loss` of the time of the processes that use
+//! the variable. That time is the messages saved, at the mean cost
 //! of an intra-group access; or, if it is more, what all save that wait at barriers for the readers, who fetch, or for the
 //! writers, whose releases wait until the last copy is dealt with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, CopyPolicy, MpId, ObjectId, VarId};
 use dosmos_trace::record::Origin;
 
 use crate::cure::Cure;
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::{Finding, Kind};
 use crate::profile::{MpUse, ObjectProfile, Profile};
 use crate::thresholds::Thresholds;
@@ -39,13 +40,15 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         let by_messages = saved / 2.0 * profile.costs.mean(Origin::Intra);
         let by_waiting = profile.lost_by_all(&waited(profile, &objects, policy));
         let lost = profile.fraction(profile.scaled(by_messages.max(by_waiting)));
-        if lost < t.negligible_loss {
+        let users: BTreeSet<&ApId> = objects.iter().flat_map(|o| o.1.by_ap.keys()).collect();
+        let floor = candidate::least_severity(profile, t, users.len());
+        if lost < floor {
             continue;
         }
         let finding = describe(profile, id, (own, other), better, lost);
         let records = objects.iter().map(|(_, used)| used.counts().total()).sum();
         let objects = objects.iter().map(|(id, _)| *id);
-        let mut candidate = Candidate::new(finding, objects, records, t.negligible_loss);
+        let mut candidate = Candidate::new(finding, objects, records, floor);
         candidate.ratio = Some((saving, t.policy_messages));
         findings.push(candidate);
     }

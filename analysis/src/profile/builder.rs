@@ -1,14 +1,17 @@
 //! Builds a profile from records, one pass, in order of their start.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
 use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
+use super::sequences::Following;
 use super::waits::Waits;
-use super::{Costs, ObjectProfile, OnProcessor, Profile};
+use super::windows::Windows;
+use super::{Costs, ObjectProfile, OnProcessor, Profile, Sequences};
 use crate::efficiency::Efficiency;
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
@@ -19,6 +22,8 @@ pub struct ProfileBuilder {
     seen: Option<(Nanos, Nanos)>,
     spent: BTreeMap<ApId, Spent>,
     waits: Waits,
+    windows: Windows,
+    following: Following,
     times: Vec<PhaseTimes>,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
@@ -36,18 +41,22 @@ impl ProfileBuilder {
         Self {
             profile: Profile {
                 window: TimeRange::ALL,
-                places: variables.map(|(i, v)| (v.id(), i)).collect(),
-                catalog,
+                places: Arc::new(variables.map(|(i, v)| (v.id(), i)).collect()),
+                catalog: Arc::new(catalog),
                 objects: BTreeMap::new(),
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
+                sequences: Sequences::default(),
                 costs: Costs::default(),
                 broken: Vec::new(),
                 efficiency: None,
+                windows: Vec::new(),
             },
             seen: None,
             spent: BTreeMap::new(),
             waits: Waits::default(),
+            windows: Windows::default(),
+            following: Following::default(),
             times: Vec::new(),
             barriers,
         }
@@ -81,6 +90,7 @@ impl ProfileBuilder {
             None => (record.start, end),
         });
         let own = self.profile.aps.entry(record.ap).or_default();
+        self.following.access(record, &mut self.profile.sequences);
         let n = record.accesses();
         own.counts.count(record.op, n);
         own.time += record.spent();
@@ -103,6 +113,7 @@ impl ProfileBuilder {
             self.profile.costs.add(record.origin, undelayed.0, n);
         }
         self.object(record.object).access(record);
+        self.windows.access(record);
     }
 
     fn barrier(&mut self, record: &Record, before: Spent) {
@@ -113,7 +124,9 @@ impl ProfileBuilder {
         let id = record.object.var;
         let (group, members) = *self.barriers.entry(id).or_insert_with(all);
         let phases = self.profile.barriers.entry(group).or_default();
-        phases.passed(record, members, before);
+        if let Some(phase) = phases.passed(record, members, before) {
+            self.windows.phase(group, &phase);
+        }
     }
 
     fn object(&mut self, id: ObjectId) -> &mut ObjectProfile {
@@ -124,6 +137,7 @@ impl ProfileBuilder {
     pub fn finish(mut self, window: Option<TimeRange>) -> Profile {
         self.waits.until(Nanos::MAX, &self.profile.objects);
         self.profile.broken = self.waits.broken;
+        self.following.finish(&mut self.profile.sequences);
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for phases in self.profile.barriers.values_mut() {
@@ -136,6 +150,7 @@ impl ProfileBuilder {
         for object in self.profile.objects.values_mut() {
             object.finish();
         }
+        self.profile.windows = self.windows.finish(&self.profile, &self.times);
         self.profile
     }
 }

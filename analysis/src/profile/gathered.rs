@@ -1,12 +1,13 @@
 //! The profile of a run, and what is derived from its sums.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, VarId, Variable};
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
-use super::{ApUse, Broken, Costs, ObjectProfile, Phases};
+use super::{ApUse, Broken, Costs, ObjectProfile, Phases, Sequences};
 use crate::efficiency::Efficiency;
 
 /// What the detectors know of a run.
@@ -17,19 +18,24 @@ pub struct Profile {
     /// What it covers.
     pub window: TimeRange,
     /// Names, processes, groups, and how complete the records are.
-    pub catalog: Catalog,
+    pub catalog: Arc<Catalog>,
     /// Every object accessed.
     pub objects: BTreeMap<ObjectId, ObjectProfile>,
     /// Barrier phases, by the group whose processes pass (none: all).
     pub barriers: BTreeMap<Option<GroupId>, Phases>,
     /// Accesses and their time, by application process.
     pub aps: BTreeMap<ApId, ApUse>,
+    /// What processes do one access right after the other; of the whole run only.
+    pub sequences: Sequences,
     /// What accesses cost.
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.
     pub broken: Vec<Broken>,
     /// Places of the variables in the catalog.
-    pub(super) places: BTreeMap<VarId, usize>,
+    pub(super) places: Arc<BTreeMap<VarId, usize>>,
+    /// The same of equal stretches of the window, one after the other, as far as detectors look at them: without use by
+    /// memory process, and without objects that one process alone used or that were only read. None in a stretch.
+    pub windows: Vec<Profile>,
 }
 
 impl Profile {
@@ -51,6 +57,13 @@ impl Profile {
     /// The fraction of total process time that `nanos` is, at most 1.
     pub fn fraction(&self, nanos: f64) -> f64 {
         (nanos / self.process_time()).clamp(0.0, 1.0)
+    }
+
+    /// The fraction of the time of so many processes that `nanos` is: what it means to those whom it concerns, however many
+    /// others there are.
+    pub fn fraction_of(&self, processes: usize, nanos: f64) -> f64 {
+        let theirs = self.window.length().0 as f64 * processes as f64;
+        (nanos / theirs.max(1.0)).clamp(0.0, 1.0)
     }
 
     /// Time lost by all, nanoseconds, where these processes lose so much in accesses (nanoseconds; negative: they would

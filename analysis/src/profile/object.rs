@@ -6,6 +6,7 @@ use dosmos_proto::{ApId, MpId, Nanos};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::record::{Op, Record};
 
+use super::holders::{HandOvers, Section};
 use crate::ranges::RangeSet;
 
 /// One application process's use of one object, or of everything.
@@ -30,6 +31,17 @@ pub struct ApUse {
 }
 
 impl ApUse {
+    fn append(&mut self, later: &Self) {
+        self.counts.add(&later.counts);
+        self.in_process.add(&later.in_process);
+        self.optimized += later.optimized;
+        self.time += later.time;
+        self.wait += later.wait;
+        self.releasing += later.releasing;
+        self.written.join(&later.written);
+        self.foreign_reads += later.foreign_reads;
+    }
+
     /// The accesses that a memory process served.
     pub fn served(&self) -> OpCounts {
         let (all, own) = (&self.counts, &self.in_process);
@@ -94,55 +106,8 @@ impl MpUse {
     }
 }
 
-/// Who held an object one after another.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HandOvers {
-    /// Changes from one holder to another.
-    pub count: u64,
-    /// Of those, back to the holder before last.
-    pub returns: u64,
-    /// All that held it.
-    pub holders: BTreeSet<ApId>,
-    /// Time from asking for the section to having it, of the changes.
-    pub taking: Nanos,
-    last: Option<ApId>,
-    before: Option<ApId>,
-    /// Grants not yet counted, by version and time: records come in order of request, not of grant.
-    pending: BTreeMap<(u64, Nanos), (ApId, Nanos)>,
-}
-
-/// How far grants may come out of order.
-const REORDER: usize = 32;
-
-impl HandOvers {
-    fn granted(&mut self, record: &Record) {
-        self.pending
-            .insert((record.version, record.end()), (record.ap, record.duration));
-        if self.pending.len() > REORDER {
-            self.count_first();
-        }
-    }
-
-    fn count_first(&mut self) {
-        let Some((_, (ap, taking))) = self.pending.pop_first() else {
-            return;
-        };
-        self.holders.insert(ap);
-        if self.last.is_some_and(|last| last != ap) {
-            self.count += 1;
-            self.taking += taking;
-            self.returns += u64::from(self.before == Some(ap));
-            self.before = self.last;
-        }
-        self.last = Some(ap);
-    }
-
-    fn finish(&mut self) {
-        while !self.pending.is_empty() {
-            self.count_first();
-        }
-    }
-}
+/// The fraction of the waiting for an object that those account for who are said to wait for it.
+const NEARLY_ALL: f64 = 0.95;
 
 /// An acquire that has not been granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,51 +116,6 @@ pub struct Waiting {
     pub ap: ApId,
     /// Since when.
     pub since: Nanos,
-}
-
-/// A section that is held: what lies between its calls. Memory processes record a call from its arrival to its reply, so
-/// each gap contains the way to the process and back, which is not work. The shortest gap of the section stands for that.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Section {
-    last: Nanos,
-    gaps: u64,
-    between: Nanos,
-    shortest: Nanos,
-}
-
-/// Calls of one record told apart.
-const MOST_CALLS: u64 = 1_000;
-
-impl Section {
-    fn granted(at: Nanos) -> Self {
-        Self {
-            last: at,
-            gaps: 0,
-            between: Nanos::ZERO,
-            shortest: Nanos::MAX,
-        }
-    }
-
-    /// A call of the holder on the object; its release is the last.
-    fn call(&mut self, record: &Record) {
-        let spread = record.spread();
-        for at in (0..spread.count().min(MOST_CALLS)).map(|i| spread.at(i)) {
-            let gap = at - self.last;
-            self.gaps += 1;
-            self.between += gap;
-            self.shortest = self.shortest.min(gap);
-            self.last = self.last.max(at);
-        }
-        self.last = self.last.max(record.end());
-    }
-
-    fn work(&self) -> Nanos {
-        Nanos(
-            self.between
-                .0
-                .saturating_sub(self.shortest.0.saturating_mul(self.gaps)),
-        )
-    }
 }
 
 /// What is known of one object.
@@ -217,6 +137,8 @@ pub struct ObjectProfile {
     pub hold_working: Nanos,
     /// Sections behind that.
     pub sections: u64,
+    /// Time for which anybody waited for it.
+    pub contended: Nanos,
     /// Lowest and highest version seen.
     pub versions: Option<(u64, u64)>,
     /// Who holds it at the end of the window, and since when. One, unless releases were not recorded.
@@ -227,6 +149,8 @@ pub struct ObjectProfile {
     pub bytes: u64,
     /// First and last instant of use.
     pub used: Option<(Nanos, Nanos)>,
+    /// Until when what is in `contended` reaches.
+    contended_until: Nanos,
     last_writer: Option<ApId>,
     open: BTreeMap<ApId, Section>,
     /// Last instant at which each process is known not to wait.
@@ -246,11 +170,25 @@ impl ObjectProfile {
         Nanos(granted + pending)
     }
 
-    /// Application processes that waited for it.
-    pub fn waiters(&self) -> BTreeSet<ApId> {
-        let waited = self.by_ap.iter().filter(|(_, u)| u.wait > Nanos::ZERO);
-        let waiting = self.waiting.iter().map(|w| w.ap);
-        waited.map(|(ap, _)| *ap).chain(waiting).collect()
+    /// Application processes that waited for it, those that wait at `end` included: as many, the longest first, as did
+    /// nearly all of the waiting.
+    pub fn waiters(&self, end: Nanos) -> BTreeSet<ApId> {
+        let mut waits: BTreeMap<ApId, u64> = BTreeMap::new();
+        for (&ap, used) in &self.by_ap {
+            *waits.entry(ap).or_default() += used.wait.0;
+        }
+        for waiting in &self.waiting {
+            *waits.entry(waiting.ap).or_default() += (end - waiting.since).0;
+        }
+        let mut waits: Vec<(ApId, u64)> = waits.into_iter().filter(|w| w.1 > 0).collect();
+        waits.sort_by_key(|w| std::cmp::Reverse(w.1));
+        let mut left = NEARLY_ALL * waits.iter().map(|w| w.1).sum::<u64>() as f64;
+        let most = waits.into_iter().take_while(|(_, wait)| {
+            let more = left > 0.0;
+            left -= *wait as f64;
+            more
+        });
+        most.map(|(ap, _)| ap).collect()
     }
 
     /// Accesses by all application processes.
@@ -276,6 +214,12 @@ impl ObjectProfile {
 
     /// Takes an access into account.
     pub(super) fn access(&mut self, record: &Record) {
+        self.count_for_mp(record);
+        self.access_in_window(record);
+    }
+
+    /// The same without use by memory process.
+    pub(super) fn access_in_window(&mut self, record: &Record) {
         let end = record.end();
         self.used = Some(match self.used {
             Some((from, to)) => (from.min(record.start), to.max(end)),
@@ -288,7 +232,6 @@ impl ObjectProfile {
         self.bytes += record.bytes;
         self.owner = record.peer;
         self.count_for_ap(record);
-        self.count_for_mp(record);
         // What the holder does in itself is work.
         let calls = !record.flags.in_process || record.op == Op::Release;
         if let Some(section) = self.open.get_mut(&record.ap).filter(|_| calls) {
@@ -303,6 +246,7 @@ impl ObjectProfile {
             }
             Op::Acquire => {
                 self.answered(record.ap, end);
+                self.waited(record);
                 self.hand_overs.granted(record);
                 if !record.is_of_past_sections() {
                     self.held.insert(record.ap, end);
@@ -322,6 +266,14 @@ impl ObjectProfile {
             Op::Read => self.count_foreign(record),
             Op::Barrier => {}
         }
+    }
+
+    /// Who waits first is granted first: what was waited for before is known.
+    fn waited(&mut self, record: &Record) {
+        let end = record.end();
+        let from = (end - record.wait).max(self.contended_until);
+        self.contended += end - from;
+        self.contended_until = self.contended_until.max(end);
     }
 
     /// A process has been answered: what it waited for before it has. Records come in order of their start, so
@@ -402,5 +354,35 @@ impl ObjectProfile {
 
     pub(super) fn finish(&mut self) {
         self.hand_overs.finish();
+    }
+
+    /// Whether processes had to do with each other here: one waited for, took over or wrote what another had.
+    pub(super) fn is_contended(&self) -> bool {
+        self.writer_changes > 0 || self.hand_overs.count > 0 || self.contended > Nanos::ZERO
+    }
+
+    /// Adds what came later, of an object that was looked at anew there. Both are finished.
+    pub(super) fn append(&mut self, later: Self) {
+        self.owner = later.owner;
+        for (ap, used) in later.by_ap {
+            self.by_ap.entry(ap).or_default().append(&used);
+        }
+        self.hand_overs.append(later.hand_overs);
+        self.writer_changes += later.writer_changes;
+        self.hold += later.hold;
+        self.hold_working += later.hold_working;
+        self.sections += later.sections;
+        self.contended += later.contended;
+        self.bytes += later.bytes;
+        self.versions = outer(self.versions, later.versions);
+        self.used = outer(self.used, later.used);
+    }
+}
+
+/// The smallest range that holds both.
+fn outer<T: Ord + Copy>(a: Option<(T, T)>, b: Option<(T, T)>) -> Option<(T, T)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
     }
 }

@@ -28,6 +28,41 @@ struct Passage {
     after: Spent,
 }
 
+impl Passage {
+    /// What the process did since it left the barrier before.
+    fn since(&self, ap: ApId, last: &Self) -> Own {
+        let took = self.arrived - last.left;
+        Own {
+            ap,
+            took,
+            busy: took - (self.before.waiting - last.after.waiting),
+            computing: took - (self.before.accesses - last.after.accesses),
+        }
+    }
+}
+
+/// A process in a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Own {
+    ap: ApId,
+    /// From one opening to its next arrival.
+    took: Nanos,
+    /// Of that, not waiting.
+    busy: Nanos,
+    /// Of that, outside accesses.
+    computing: Nanos,
+}
+
+/// One phase: what each process did from one opening of a barrier to the next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Phase {
+    /// When the barrier at its end opened.
+    pub(super) opened: Nanos,
+    /// The shortest time that a process spent in it.
+    shortest: Nanos,
+    each: Vec<Own>,
+}
+
 /// Sums over the phases of one set of processes. Holds few openings at a time, so its size does not grow
 /// with the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +73,8 @@ pub struct Phases {
     pub busy: Spread,
     /// Time outside accesses.
     pub computing: Spread,
+    /// Time in barriers of who spent least in each: what passing them costs those that wait for nobody.
+    pub overhead: Nanos,
     /// Σ busy and computing time by process.
     pub by_ap: BTreeMap<ApId, (Nanos, Nanos)>,
     /// Instants of the first and last opening.
@@ -65,8 +102,13 @@ impl Phases {
     }
 
     /// Takes one process's passage into account; `members` is how many pass, `before` what the process's
-    /// time went to until it arrived.
-    pub(super) fn passed(&mut self, record: &Record, members: usize, before: Spent) {
+    /// time went to until it arrived. The phase that this ends, if it does.
+    pub(super) fn passed(
+        &mut self,
+        record: &Record,
+        members: usize,
+        before: Spent,
+    ) -> Option<Phase> {
         let opening = (record.object.var, record.object.index);
         let last = self.last.insert((opening.0, record.ap), opening.1);
         let between = last.map_or(0, |last| opening.1.saturating_sub(last).saturating_sub(1));
@@ -85,8 +127,9 @@ impl Phases {
         let here = self.arrived.entry(opening).or_default();
         here.insert(record.ap, passage);
         if here.len() >= members {
-            self.close(opening);
-        } else if self.arrived.len() > OPEN {
+            return self.close(opening);
+        }
+        if self.arrived.len() > OPEN {
             let first = |(_, here): &(&(VarId, u32), &BTreeMap<ApId, Passage>)| {
                 here.values().map(|p| p.arrived).min()
             };
@@ -94,42 +137,67 @@ impl Phases {
                 self.arrived.remove(&oldest);
             }
         }
+        None
     }
 
-    fn close(&mut self, opening: (VarId, u32)) {
-        let Some(here) = self.arrived.remove(&opening) else {
-            return;
-        };
+    fn close(&mut self, opening: (VarId, u32)) -> Option<Phase> {
+        let here = self.arrived.remove(&opening)?;
         let opened = here.values().map(|p| p.left).max().unwrap_or_default();
-        if !here.is_empty() && here.keys().all(|ap| self.left.contains_key(ap)) {
-            let phase = here.iter().map(|(ap, p)| (*ap, p, &self.left[ap]));
-            let busy: Vec<(ApId, Nanos)> = phase
-                .clone()
-                .map(|(ap, p, last)| {
-                    let waited = p.before.waiting - last.after.waiting;
-                    (ap, p.arrived - last.left - waited)
-                })
-                .collect();
-            let computing: Vec<Nanos> = phase
-                .map(|(_, p, last)| {
-                    let accessed = p.before.accesses - last.after.accesses;
-                    p.arrived - last.left - accessed
-                })
-                .collect();
-            self.count += 1;
-            let took = here.iter();
-            let took = took.map(|(ap, p)| (*ap, p.arrived - self.left[ap].left));
-            self.arrivals.add(took);
-            self.busy.add(busy.iter().map(|b| b.1));
-            self.computing.add(computing.iter().copied());
-            for ((ap, busy), computing) in busy.into_iter().zip(computing) {
-                let sums = self.by_ap.entry(ap).or_default();
-                sums.0 += busy;
-                sums.1 += computing;
+        let all_left = !here.is_empty() && here.keys().all(|ap| self.left.contains_key(ap));
+        let phase = all_left.then(|| {
+            let each = here.iter().map(|(ap, p)| p.since(*ap, &self.left[ap]));
+            let passing = here.values().map(|p| p.left - p.arrived);
+            Phase {
+                opened,
+                shortest: passing.min().unwrap_or_default(),
+                each: each.collect(),
             }
-            let from = self.span.map_or(opened, |s| s.0);
-            self.span = Some((from, opened));
-        }
+        });
         self.left.extend(here);
+        let phase = phase?;
+        self.add(&phase);
+        self.arrivals
+            .add(phase.each.iter().map(|own| (own.ap, own.took)));
+        Some(phase)
+    }
+
+    /// Counts a phase.
+    pub(super) fn add(&mut self, phase: &Phase) {
+        self.count += 1;
+        self.overhead += phase.shortest;
+        self.busy.add(phase.each.iter().map(|own| own.busy));
+        self.computing
+            .add(phase.each.iter().map(|own| own.computing));
+        for own in &phase.each {
+            let sums = self.by_ap.entry(own.ap).or_default();
+            sums.0 += own.busy;
+            sums.1 += own.computing;
+        }
+        let from = self.span.map_or(phase.opened, |s| s.0);
+        self.span = Some((from, phase.opened));
+    }
+
+    /// Counts what came later, of phases that were counted alone.
+    pub(super) fn append(&mut self, later: Self) {
+        self.count += later.count;
+        self.overhead += later.overhead;
+        self.busy.join(&later.busy);
+        self.computing.join(&later.computing);
+        for (ap, (busy, computing)) in later.by_ap {
+            let sums = self.by_ap.entry(ap).or_default();
+            sums.0 += busy;
+            sums.1 += computing;
+        }
+        self.span = match (self.span, later.span) {
+            (Some((from, _)), Some((_, to))) => Some((from, to)),
+            (own, later) => own.or(later),
+        };
+        self.processor = match (self.processor.take(), later.processor) {
+            (Some(mut own), Some(later)) => {
+                own.append(later);
+                Some(own)
+            }
+            (own, later) => own.or(later),
+        };
     }
 }

@@ -49,6 +49,16 @@ impl OnProcessor {
         (!sums.by_ap.is_empty()).then_some(sums)
     }
 
+    /// Counts what came later.
+    pub(super) fn append(&mut self, later: Self) {
+        self.each.join(&later.each);
+        for (ap, (on, off)) in later.by_ap {
+            let own = self.by_ap.entry(ap).or_default();
+            own.0 += on;
+            own.1 += off;
+        }
+    }
+
     /// All phases together.
     pub fn total(&self) -> Spread {
         Spread::over(self.by_ap.values().map(|t| t.0))

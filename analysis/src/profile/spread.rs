@@ -26,6 +26,13 @@ impl Spread {
         spread
     }
 
+    /// Phases that came later.
+    pub(super) fn join(&mut self, later: &Self) {
+        self.max += later.max;
+        self.mean += later.mean;
+        self.lost += later.lost;
+    }
+
     pub(super) fn add(&mut self, times: impl Iterator<Item = Nanos> + Clone) {
         let max = times.clone().max().unwrap_or_default().0 as f64;
         let (sum, n) = times.fold((0.0, 0.0), |(s, n), t| (s + t.0 as f64, n + 1.0));

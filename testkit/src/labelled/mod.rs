@@ -8,17 +8,24 @@
 //! it takes clearly less time, the label is [`Labelled::planted`]; if the pathology is there and hardly
 //! costs anything, it is [`Labelled::slight`] and counts neither way. So labels depend on what the program does and
 //! on the simulated clock, not on how a detector defines or measures anything.
+//!
+//! [`generate`] mixes everything on few processes; [`varied`] puts one pathology at a time into a part of a run, among many
+//! processes or in bursts.
 
+mod causes;
 mod generate;
 mod healthy;
 mod loss;
 mod machine;
 mod parts;
+mod pathology;
 mod score;
 mod trace;
+mod varied;
 mod world;
 
 pub use generate::generate;
 pub use loss::Loss;
 pub use score::{KindScore, Mistake, Score, score};
 pub use trace::{Label, Labelled};
+pub use varied::{VARIED, Variation, varied};

@@ -5,16 +5,15 @@
 
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::VarId;
+use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 
 use super::machine::Step::{self, Acquire, Compute, Read, Release, Write};
 use super::world::{ELEMENTS, World, object};
-use dosmos_analysis::Kind;
 
 /// All elements of an object.
-const WHOLE: (u32, u32) = (0, ELEMENTS);
+pub(super) const WHOLE: (u32, u32) = (0, ELEMENTS);
 
 /// What a process does in one iteration for this part.
 type Body = Box<dyn Fn(usize, usize, &mut StdRng) -> Vec<Step>>;
@@ -53,26 +52,12 @@ pub(super) struct Recipe<'a> {
     pub(super) iterations: usize,
     /// There is no other part: processes may change places without leaving those of other parts.
     pub(super) alone: bool,
-}
-
-/// The part with pathology `kind`, or with its cure.
-pub(super) fn pathology(kind: Kind, sick: bool, world: &mut World, recipe: &Recipe<'_>) -> Part {
-    let random = &mut StdRng::seed_from_u64(recipe.seed);
-    match kind {
-        Kind::Bottleneck => bottleneck(sick, world, recipe, random),
-        Kind::PingPong => ping_pong(sick, world, recipe, random),
-        Kind::NoSharing => no_sharing(sick, world, recipe, random),
-        Kind::PolicyMismatch => policy(sick, world, recipe, random),
-        Kind::FalseSharing => false_sharing(sick, world, recipe, random),
-        Kind::BadGroup => bad_group(sick, world, recipe, random),
-        Kind::MisplacedOwner => misplaced(sick, world, recipe, random),
-        Kind::Imbalance => imbalance(sick, world, random),
-        Kind::Deadlock => deadlock(sick, world, recipe, random),
-    }
+    /// A crowd may want the same: otherwise at most four do, however many processes there are.
+    pub(super) crowd: bool,
 }
 
 /// This many of the processes, in any order.
-fn some(of: &[usize], n: usize, random: &mut StdRng) -> Vec<usize> {
+pub(super) fn some(of: &[usize], n: usize, random: &mut StdRng) -> Vec<usize> {
     let mut all = of.to_vec();
     all.shuffle(random);
     all.truncate(n);
@@ -80,21 +65,29 @@ fn some(of: &[usize], n: usize, random: &mut StdRng) -> Vec<usize> {
 }
 
 /// A number of rounds of `cost` nanoseconds that together take a part of the base time.
-fn rounds(recipe: &Recipe<'_>, cost: f64, random: &mut StdRng) -> usize {
+pub(super) fn rounds(recipe: &Recipe<'_>, cost: f64, random: &mut StdRng) -> usize {
     let time = recipe.base * random.random_range(0.5..2.0);
     ((time / cost) as usize).clamp(3, 60)
 }
 
 /// One lock that everybody needs, and most of the work done under it. Cured: one lock per process.
-fn bottleneck(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn bottleneck(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     // A team of one group, or everybody.
     let all: Vec<usize> = (0..world.size()).collect();
-    let everybody = random.random_bool(0.5) || world.size() < 4;
-    let aps = if everybody {
+    let everybody = random.random_bool(0.5) && recipe.crowd || world.size() < 4;
+    let mut aps = if everybody {
         all
     } else {
         world.team(4, random)
     };
+    if !recipe.crowd {
+        aps.truncate(4);
+    }
     let section = world.speed.trip[1] * random.random_range(1.0..8.0);
     let think = section * random.random_range(0.0..0.8);
     // With all of them at it, several times as long as the rest of an iteration.
@@ -121,7 +114,12 @@ fn bottleneck(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut S
 }
 
 /// Two processes that add to one total in turn, each addition its own section. Cured: one total per process.
-fn ping_pong(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn ping_pong(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let aps = some(&world.team(2, random), 2, random);
     let think = world.speed.trip[0] * random.random_range(0.0..2.0);
     let rounds = rounds(recipe, 4.0 * world.speed.trip[1], random);
@@ -145,7 +143,12 @@ fn ping_pong(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut St
 }
 
 /// A work array of one process, declared shared. Cured: an ordinary array.
-fn no_sharing(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn no_sharing(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let team = some(&world.team(2, random), 2, random);
     let ap = team[0];
     let owner = team[random.random_range(0..2)];
@@ -167,7 +170,12 @@ fn no_sharing(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut S
 /// A table that one process of a group writes in every iteration, row by row, and the others read. Sick: they read
 /// every version of every row, and fetch it (invalidate); or they read a version in many, and are told of each
 /// (update). Cured: the other policy.
-fn policy(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn policy(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let team = world.team(3, random);
     let n = random.random_range(3..=team.len().min(5));
     let aps = some(&team, n, random);
@@ -184,6 +192,11 @@ fn policy(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRn
     let v = world.declare(recipe.name, &owner, if sick { wrong } else { right });
     let reads = random.random_range(1..=2);
     let (writer, users) = (aps[0], aps.clone());
+    // Where nothing else is looked for, with work on each: otherwise all could be read at once.
+    let work: Vec<Step> = match recipe.crowd {
+        true => Vec::new(),
+        false => vec![Compute(3.0 * world.speed.trip[1])],
+    };
     Part::new(vec![v], aps, move |ap, iteration, _| {
         let all = (0..rows).map(|row| object(v, row));
         match (ap == writer, users.contains(&ap)) {
@@ -191,7 +204,8 @@ fn policy(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRn
                 .flat_map(|o| [Acquire(o), Write(o, WHOLE), Release(o)])
                 .collect(),
             (_, true) if iteration % every == 0 => {
-                all.flat_map(|o| [Read(o, WHOLE)].repeat(reads)).collect()
+                let row = |o| [[Read(o, WHOLE)].repeat(reads), work.clone()].concat();
+                all.flat_map(row).collect()
             }
             _ => Vec::new(),
         }
@@ -199,7 +213,12 @@ fn policy(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRn
 }
 
 /// Counters of several processes that lie in one object. Cured: an object each, owned near.
-fn false_sharing(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn false_sharing(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let n = random.random_range(2..=4);
     let aps = some(&world.team(n, random), n, random);
     let locked = random.random_bool(0.5);
@@ -230,7 +249,12 @@ fn false_sharing(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mu
 
 /// A table for each of several teams. Sick: a table is kept in another group than its team, or (if there is nothing
 /// else that keeps them there) two members of teams sit in each other's group. Cured: everybody with his team, the tables too.
-fn bad_group(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn bad_group(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let groups = world.topology.groups().len();
     let mut teams: Vec<Vec<usize>> = (0..groups).map(|g| world.members(g)).collect();
     let mut homes: Vec<usize> = teams.iter().map(|t| t[0]).collect();
@@ -261,7 +285,12 @@ fn bad_group(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut St
 
 /// Arrays each worked on by one process and looked at by another. Sick: they lie with the latter. Cured: with
 /// the former.
-fn misplaced(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn misplaced(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let g = random.random_range(0..world.topology.groups().len());
     let pair = some(&world.members(g), 2, random);
     let (worker, reader) = (pair[0], pair[1]);
@@ -286,7 +315,7 @@ fn misplaced(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut St
 }
 
 /// Work shared out unevenly: one process has too much, or half of them, or each in turn. Cured: evenly.
-fn imbalance(sick: bool, world: &mut World, random: &mut StdRng) -> Part {
+pub(super) fn imbalance(sick: bool, world: &mut World, random: &mut StdRng) -> Part {
     let n = world.size();
     let (form, heavy) = (random.random_range(0..3), random.random_range(0..n));
     let factor = random.random_range(2.0..5.0);
@@ -311,7 +340,12 @@ fn imbalance(sick: bool, world: &mut World, random: &mut StdRng) -> Part {
 
 /// Pairs of locks, one of a process and one of its neighbour, always in order of their number. Sick: once, some of them
 /// take their own first and then the neighbour's, all at the same time. Cured: in order every time.
-fn deadlock(sick: bool, world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng) -> Part {
+pub(super) fn deadlock(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
     let n = random.random_range(2..=3);
     let aps = some(&world.team(n, random), n, random);
     let v = world.declare(recipe.name, &aps, Invalidate);

@@ -25,6 +25,13 @@ impl World {
     /// 1 to 3 groups of 3 to 5 memory processes, an application process each; latencies of a fast or slow network.
     pub(super) fn new(random: &mut StdRng) -> Self {
         let groups = random.random_range(1..=3_u32);
+        let sizes = (0..groups).map(|_| random.random_range(3..=5_i32) as usize);
+        let sizes: Vec<usize> = sizes.collect();
+        Self::of(&sizes, random)
+    }
+
+    /// Groups of these sizes.
+    pub(super) fn of(sizes: &[usize], random: &mut StdRng) -> Self {
         let mut topology = TopologyBuilder {
             name: "labelled".into(),
             event_managers: vec![EventManager {
@@ -32,12 +39,12 @@ impl World {
             }],
             ..TopologyBuilder::default()
         };
-        for g in 0..groups {
+        for (g, size) in (0..).zip(sizes) {
             topology.groups.push(Group {
                 path: GroupPath::from(format!("g{g}").as_str()),
                 parent: None,
             });
-            for _ in 0..random.random_range(3..=5) {
+            for _ in 0..*size {
                 let n = topology.memory_processes.len();
                 topology.memory_processes.push(MemoryProcess {
                     name: format!("mp{n}"),

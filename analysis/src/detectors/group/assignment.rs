@@ -80,8 +80,8 @@ impl Assignment {
 
     /// The best places found, today's if none is better.
     pub(super) fn solve(&self) -> Vec<usize> {
-        if self.groups() == 0 {
-            // Records of a cluster that nobody describes.
+        if self.groups() == 0 || self.parts() == 0 {
+            // Records of a cluster that nobody describes, or of processes that share nothing: any place is as good.
             return self.places.clone();
         }
         let steps = (self.parts() * self.groups()) as u64;
@@ -323,5 +323,17 @@ mod tests {
             let sorted = |p: &[usize]| { let mut p = p.to_vec(); p.sort_unstable(); p };
             prop_assert_eq!(sorted(&places), sorted(&a.places));
         }
+    }
+
+    #[test]
+    fn many_processes_that_share_nothing_stay_where_they_are() {
+        let nothing = Assignment {
+            within: vec![Vec::new(); 64],
+            across: vec![Vec::new(); 64],
+            places: (0..64).map(|p| p / 32).collect(),
+            owners: Vec::new(),
+            can_own: vec![true; 2],
+        };
+        assert_eq!(nothing.solve(), nothing.places);
     }
 }

@@ -1,7 +1,8 @@
 //! **Bad group structure**: processes and the variables they use stand in different groups.
 //!
 //! Holds when the best assignment of processes and owners to groups ([`assignment`]) lowers the access
-//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is at least `negligible_loss` of total process time. Owners
+//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is at least `negligible_loss` of total process time
+//! (or `time_lost` of the time of the processes concerned). Owners
 //! alone are moved unless moving processes too gains as much again: a declaration is easier to
 //! change than a cluster. Inter-group accesses that no assignment avoids are not reported. An object whose
 //! users in its better group are those of one memory process has a *misplaced owner* instead.
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, VarId};
 
 use crate::cure::Cure;
-use crate::detectors::candidate::Candidate;
+use crate::detectors::candidate::{self, Candidate};
 use crate::finding::{Finding, Kind};
 use crate::groups::GroupMatrix;
 use crate::patch;
@@ -59,15 +60,16 @@ pub(super) fn detect(
         now - problem.cost(&places)
     };
     let lost = profile.fraction(profile.scaled(saved));
-    if saved < t.assignment_gain * now || now <= 0.0 || lost < t.negligible_loss {
+    if saved < t.assignment_gain * now || now <= 0.0 {
         return (None, matrix);
     }
     let candidate = describe(profile, &tables, &places, &moves, (now, saved));
-    if candidate.records < t.least_accesses {
+    let floor = candidate::least_severity(profile, t, candidate.aps.len());
+    if lost < floor || candidate.records < t.least_accesses {
         return (None, matrix);
     }
     let candidate = Candidate {
-        floor: t.negligible_loss,
+        floor,
         ratio: Some((saved / now, t.assignment_gain)),
         ..candidate
     };

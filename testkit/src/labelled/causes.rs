@@ -1,0 +1,266 @@
+//! Causes that show in many variables or in the order of accesses, with their cures; and good programs that look like
+//! them.
+
+use std::cell::RefCell;
+
+use dosmos_proto::CopyPolicy::{Invalidate, Update};
+use dosmos_proto::VarId;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Write};
+use super::parts::{Part, Recipe, WHOLE, rounds, some};
+use super::world::{ELEMENTS, World, object};
+
+/// Everything is kept by one process: arrays of which each process works on its own and looks at one of another. Cured: kept
+/// by the process that works on them.
+pub(super) fn crowded(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let n = world.size();
+    let home = random.random_range(0..n);
+    let each = random.random_range(1..=3_usize);
+    let owners: Vec<usize> = (0..n * each)
+        .map(|i| if sick { home } else { i % n })
+        .collect();
+    let one = random.random_bool(0.3);
+    let variables: Vec<VarId> = match one {
+        true => vec![world.declare(recipe.name, &owners, Invalidate)],
+        false => (0..)
+            .zip(&owners)
+            .map(|(i, owner)| world.declare(&format!("{}{i}", recipe.name), &[*owner], Invalidate))
+            .collect(),
+    };
+    let place = {
+        let variables = variables.clone();
+        move |i: usize| match one {
+            true => object(variables[0], i),
+            false => object(variables[i], 0),
+        }
+    };
+    let rounds = rounds(recipe, 3.0 * world.speed.trip[1], random).min(12);
+    let pause = 3.0 * world.speed.trip[2];
+    Part::new(variables, (0..n).collect(), move |ap, _, _| {
+        let mut steps = Vec::new();
+        for i in (0..each).map(|k| k * n + ap) {
+            steps.extend([Read(place(i), WHOLE), Write(place(i), WHOLE)].repeat(rounds));
+            steps.push(Compute(pause));
+        }
+        steps.push(Read(place((ap + 1) % n), WHOLE));
+        steps
+    })
+}
+
+/// A table read, or an array of its own written, number by number. Cured: all at once.
+pub(super) fn fine_grained(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let groups = world.topology.groups().len();
+    let few = (0..groups).map(|g| world.members(g)).take(4);
+    let firsts: Vec<(usize, usize)> = few.map(|m| (m[0], m[1])).collect();
+    let parts = random.random_range(24..=ELEMENTS);
+    let form = random.random_range(0..3);
+    let writers: Vec<usize> = firsts.iter().map(|p| p.0).collect();
+    let readers: Vec<usize> = firsts.iter().map(|p| p.1).collect();
+    // Each table is kept by who writes it; one of each group reads that of the group.
+    let owners: Vec<usize> = match form {
+        1 => writers
+            .iter()
+            .flat_map(|w| vec![*w; parts as usize])
+            .collect(),
+        _ => writers.clone(),
+    };
+    let v = world.declare(recipe.name, &owners, Update);
+    let aps = match form {
+        2 => writers.clone(),
+        _ => readers.clone(),
+    };
+    Part::new(vec![v], aps, move |ap, _, _| {
+        let range = |i: u32| (i, i + 1);
+        let small = |step: fn(dosmos_proto::ObjectId, (u32, u32)) -> Step, o| -> Vec<Step> {
+            match sick {
+                true => (0..parts).map(|i| step(o, range(i))).collect(),
+                false => vec![step(o, (0, parts))],
+            }
+        };
+        let (writes, reads) = (
+            writers.iter().position(|w| *w == ap),
+            readers.iter().position(|r| *r == ap),
+        );
+        match (form, writes, reads) {
+            (1, Some(k), _) => vec![Write(object(v, k * parts as usize), WHOLE)],
+            (1, _, Some(k)) => {
+                let all = (0..parts as usize).map(|i| object(v, k * parts as usize + i));
+                let all = all.take(if sick { parts as usize } else { 1 });
+                all.map(|o| Read(o, WHOLE)).collect()
+            }
+            (2, Some(k), _) => small(Write, object(v, k)),
+            (_, Some(k), _) => vec![Write(object(v, k), WHOLE)],
+            (2, _, Some(k)) => vec![Read(object(v, k), WHOLE)],
+            (_, _, Some(k)) => small(Read, object(v, k)),
+            _ => Vec::new(),
+        }
+    })
+}
+
+/// A barrier after every little step. Cured: one after many.
+pub(super) fn barriers(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let step = world.speed.trip[2] * random.random_range(0.2..0.8);
+    let rounds = (recipe.base * random.random_range(1.0..2.0) / step / 2.0) as usize;
+    Part::new(
+        Vec::new(),
+        (0..world.size()).collect(),
+        move |_, _, _| match sick {
+            true => [Compute(step), Barrier].repeat(rounds),
+            false => vec![Compute(step * rounds as f64), Barrier],
+        },
+    )
+}
+
+/// Two processes that work in turn, each of which reads the other's flag until it is set. Cured: both work at the same
+/// time, and look at the flag once.
+pub(super) fn polling(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let pair = some(&world.team(2, random), 2, random);
+    let v = world.declare(recipe.name, &pair, Update);
+    let [a, b] = [object(v, 0), object(v, 1)];
+    let work = recipe.base * random.random_range(1.0..2.0);
+    let turns = RefCell::new(vec![0_u64; world.size()]);
+    let users = pair.clone();
+    Part::new(vec![v], pair, move |ap, _, _| {
+        let Some(rank) = users.iter().position(|u| *u == ap) else {
+            return Vec::new();
+        };
+        let mut turns = turns.borrow_mut();
+        turns[ap] += 1;
+        let (own, other) = if rank == 0 { (a, b) } else { (b, a) };
+        let look = match sick {
+            true => Await(other, turns[ap]),
+            false => Read(other, WHOLE),
+        };
+        let mut steps = vec![Compute(work), Acquire(own), Write(own, WHOLE), Release(own)];
+        match rank {
+            0 => steps.push(look),
+            _ => steps.insert(0, look),
+        }
+        steps
+    })
+}
+
+/// Number of good programs that look like these.
+pub(super) const ALIKE: usize = 5;
+
+/// The `which`-th good program that looks like one of these.
+pub(super) fn alike(
+    which: usize,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let n = world.size();
+    let all: Vec<usize> = (0..n).collect();
+    let trip = world.speed.trip;
+    match which {
+        // A table that all read evenly, again and again, and one keeps: nobody else should.
+        0 => {
+            let home = world.middle();
+            let v = world.declare(recipe.name, &vec![home; n], Invalidate);
+            Part::new(vec![v], all, move |ap, iteration, _| {
+                let mut steps = match (ap == home, iteration % 7) {
+                    (true, 0) => vec![Write(object(v, iteration % n), WHOLE)],
+                    _ => Vec::new(),
+                };
+                for k in 0..3 {
+                    let o = object(v, (ap + iteration * 5 + k * 3) % n);
+                    steps.extend([Compute(4.0 * trip[2]), Read(o, WHOLE)]);
+                }
+                steps
+            })
+        }
+        // Row by row, with work on each.
+        1 => {
+            let rows = random.random_range(8..24_usize);
+            let owners: Vec<usize> = (0..n * rows).map(|i| i / rows).collect();
+            let v = world.declare(recipe.name, &owners, Invalidate);
+            let work = recipe.base / rows as f64 + 3.0 * trip[0];
+            Part::new(vec![v], all, move |ap, _, _| {
+                let neighbour = (ap + 1) % n;
+                let own = (0..rows).map(|i| object(v, ap * rows + i));
+                let mut steps: Vec<Step> = own
+                    .flat_map(|o| [Read(o, WHOLE), Compute(work), Write(o, WHOLE)])
+                    .collect();
+                steps.push(Read(object(v, neighbour * rows), WHOLE));
+                steps
+            })
+        }
+        // A few edges of neighbours, one after the other.
+        2 => {
+            let v = world.declare(recipe.name, &all, Update);
+            Part::new(vec![v], all, move |ap, _, _| {
+                let others = (1..=3).map(|k| object(v, (ap + k) % n));
+                let mut steps = vec![Write(object(v, ap), WHOLE)];
+                steps.extend(others.map(|o| Read(o, WHOLE)));
+                steps
+            })
+        }
+        // Lookups in a table of the group, here and there.
+        3 => {
+            let groups = world.topology.groups().len();
+            let size = 16;
+            let teams: Vec<Vec<usize>> = (0..groups).map(|g| world.members(g)).collect();
+            let owners: Vec<usize> = teams
+                .iter()
+                .flat_map(|team| (0..size).map(move |i| team[i % team.len()]))
+                .collect();
+            let v = world.declare(recipe.name, &owners, Update);
+            Part::new(vec![v], all, move |ap, _, random| {
+                let g = teams
+                    .iter()
+                    .position(|team| team.contains(&ap))
+                    .unwrap_or(0);
+                let mut places: Vec<usize> = (0..size).collect();
+                places.shuffle(random);
+                let looked = places.into_iter().take(12);
+                looked
+                    .map(|i| Read(object(v, g * size + i), WHOLE))
+                    .collect()
+            })
+        }
+        // A value that is read often and changes now and then.
+        _ => {
+            let groups = world.topology.groups().len();
+            let homes: Vec<usize> = (0..groups).map(|g| world.members(g)[0]).collect();
+            let teams: Vec<Vec<usize>> = (0..groups).map(|g| world.members(g)).collect();
+            let v = world.declare(recipe.name, &homes, Update);
+            let often = random.random_range(6..20_usize);
+            Part::new(vec![v], all, move |ap, iteration, _| {
+                let g = teams
+                    .iter()
+                    .position(|team| team.contains(&ap))
+                    .unwrap_or(0);
+                let o = object(v, g);
+                let mut steps = [Read(o, (0, 1)), Compute(0.3 * trip[0])].repeat(often);
+                if homes[g] == ap && iteration % 3 == 0 {
+                    steps.push(Write(o, WHOLE));
+                }
+                steps
+            })
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether a pathology is found does not depend on how many processes have nothing to do with it, on when it occurs, or
+//! on how much of the run has it.
+
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_analysis::{Kind, Thresholds};
+use dosmos_testkit::labelled::{Labelled, Score, VARIED, Variation, score, varied};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Every kind in turn; where it is follows from the seed.
+fn variation(seed: u64, processes: usize) -> Variation {
+    let mut random = StdRng::seed_from_u64(seed);
+    let lasts = [1.0, 0.3, 0.2][random.random_range(0..3)];
+    Variation {
+        kind: Some(VARIED[(seed % VARIED.len() as u64) as usize]),
+        processes,
+        bursts: [1, 1, 8][random.random_range(0..3)],
+        begins: random.random_range(0.0..=1.0 - lasts),
+        lasts,
+    }
+}
+
+fn traces(seeds: std::ops::Range<u64>, processes: usize) -> impl Iterator<Item = Labelled> {
+    seeds.map(move |seed| varied(seed, variation(seed, processes)))
+}
+
+#[track_caller]
+fn check(score: &Score) {
+    for kind in score.kinds.iter().filter(|k| k.planted + k.wrong > 0) {
+        let (missed, wrong) = (kind.planted - kind.found, kind.wrong);
+        // Of so few, one is more than 5 %.
+        assert!(
+            kind.recall() >= 0.95 || missed <= 1,
+            "{kind:?}: {:#?}",
+            score.mistakes
+        );
+        assert!(
+            kind.precision() >= 0.95 || wrong <= 1,
+            "{kind:?}: {:#?}",
+            score.mistakes
+        );
+    }
+    let sum = |of: fn(&dosmos_testkit::labelled::KindScore) -> u64| -> u64 {
+        score.kinds.iter().map(of).sum()
+    };
+    let (planted, found, wrong) = (sum(|k| k.planted), sum(|k| k.found), sum(|k| k.wrong));
+    assert!(3 * planted >= score.traces, "{planted} of {}", score.traces);
+    assert!(20 * found >= 19 * planted, "{:#?}", score.mistakes);
+    assert!(20 * wrong <= found + wrong, "{:#?}", score.mistakes);
+}
+
+#[test]
+fn among_few_processes() {
+    check(&score(
+        traces(5_000_000..5_000_042, 8),
+        &Thresholds::default(),
+    ));
+}
+
+#[test]
+fn among_many_processes() {
+    check(&score(
+        traces(5_100_000..5_100_014, 64),
+        &Thresholds::default(),
+    ));
+}
+
+fn in_the_end(kind: Kind, seed: u64) -> (dosmos_analysis::Analysis, dosmos_analysis::Finding) {
+    let variation = Variation {
+        kind: Some(kind),
+        processes: 32,
+        bursts: 1,
+        begins: 0.9,
+        lasts: 0.06,
+    };
+    let trace = varied(seed, variation);
+    let input = dosmos_analysis::Input {
+        catalog: trace.catalog,
+        records: &mut trace.records.into_iter(),
+        window: None,
+    };
+    let analysis = dosmos_analysis::analyse(input, &Thresholds::default());
+    let mut found = analysis.findings.iter().filter(|f| f.kind == kind);
+    let first = found.next().cloned();
+    assert!(found.next().is_none(), "{:#?}", analysis.findings);
+    (analysis.clone(), first.unwrap())
+}
+
+/// The iterations that have it come last; they take longer than the others.
+#[track_caller]
+fn is_said_to_be_in_the_end(kind: Kind, seed: u64) {
+    let (analysis, found) = in_the_end(kind, seed);
+    let length = (analysis.to_ns - analysis.from_ns) as f64;
+    let said = |key: &str| found.evidence[key].as_f64().unwrap();
+    assert!(
+        said("part_begins_after_ns") > 0.4 * length,
+        "{length} {found:#?}"
+    );
+    assert!(said("part_length_ns") < 0.6 * length, "{found:#?}");
+    assert!(
+        said("severity_in_part") >= 1.5 * found.severity,
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn where_uneven_work_is_is_said() {
+    is_said_to_be_in_the_end(Kind::Imbalance, 5_200_002);
+}
+
+#[test]
+fn where_a_bottleneck_is_is_said() {
+    is_said_to_be_in_the_end(Kind::Bottleneck, 5_200_001);
+}
