@@ -6,12 +6,15 @@
 //! `fit` reads). Schema of `predict`: `about`, `delays`, `measured`, `modelled`, `changed` (times in µs),
 //! `error`, `gain`, `expected_us`, `change` (the keys and values asked for).
 
+mod replayed;
 mod what_if;
 
 use anyhow::{Context, bail};
 use dosmos_client::{Run, read_network};
 use dosmos_model::inputs::{DelayModel, Measured, NetworkRecord, Prediction};
 use serde_json::{Value, json};
+
+use replayed::Replayed;
 
 use crate::args::{Format, InputsArgs, InputsFor, PredictArgs, RunArgs};
 use crate::output::{self, Cell, Column, Table};
@@ -59,18 +62,23 @@ pub(super) async fn inputs(args: &InputsArgs) -> anyhow::Result<()> {
 
 /// `dosmos model predict`.
 pub(super) async fn predict(args: &PredictArgs) -> anyhow::Result<()> {
-    let run = measured(&args.run).await?;
+    let (source, run) = opened(&args.run).await?;
     let change = what_if::parse(&args.what_if, run.catalog())?;
     let prediction = run.predict(delays(&args.run), change.as_ref())?;
+    let replayed = match &change {
+        Some(change) => Replayed::of(&source, run.network(), change, run.catalog()).await?,
+        None => None,
+    };
     match args.format {
         Format::Json => {
             let mut document = serde_json::to_value(&prediction)?;
             document["about"] = serde_json::to_value(run.about())?;
             document["delays"] = serde_json::to_value(delays(&args.run))?;
             document["change"] = json!(args.what_if);
+            document["replay"] = serde_json::to_value(&replayed)?;
             output::text(&(serde_json::to_string_pretty(&document)? + "\n"));
         }
-        format => output::text(&table(&run, &prediction, format)),
+        format => output::text(&table(&run, &prediction, replayed.as_ref(), format)),
     }
     Ok(())
 }
@@ -84,6 +92,11 @@ fn delays(args: &RunArgs) -> DelayModel {
 
 /// Reads a run.
 async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
+    Ok(opened(args).await?.1)
+}
+
+/// A run, and what is read of it.
+async fn opened(args: &RunArgs) -> anyhow::Result<(Run, Measured)> {
     let network = match &args.network {
         Some(path) => read_network(path)?,
         None => {
@@ -94,7 +107,8 @@ async fn measured(args: &RunArgs) -> anyhow::Result<Measured> {
         }
     };
     let run = Run::open(&args.sources.target()).await?;
-    Ok(run.measure(network).await?)
+    let measured = run.measure(network).await?;
+    Ok((run, measured))
 }
 
 fn all(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
@@ -125,7 +139,12 @@ fn dvsm(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
     Ok(document)
 }
 
-fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
+fn table(
+    run: &Measured,
+    prediction: &Prediction,
+    replayed: Option<&Replayed>,
+    format: Format,
+) -> String {
     let mut columns = vec![
         Column::named("mean of a process", "component"),
         Column::time("measured"),
@@ -154,14 +173,18 @@ fn table(run: &Measured, prediction: &Prediction, format: Format) -> String {
         about.phases,
         100.0 * prediction.error
     );
-    if let (Some(gain), Some(expected)) = (prediction.gain, prediction.expected_us) {
+    if let Some(replayed) = replayed {
+        text += &replayed.line();
+    } else if let (Some(gain), Some(expected)) = (prediction.gain, prediction.expected_us) {
         let (percent, verb) = match gain < 0.0 {
             true => (-100.0 * gain, "costs"),
             false => (100.0 * gain, "saves"),
         };
         let expected = time(expected);
         let expected = expected.shown();
-        text += &format!("the change {verb} {percent:.1} %: expect {expected}\n");
+        text += &format!(
+            "by the phase model, with the delays of this run, the change {verb} {percent:.1} %: expect {expected}\n"
+        );
     }
     for note in about.notes {
         text += &format!("note: {note}\n");

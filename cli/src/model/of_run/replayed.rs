@@ -1,0 +1,83 @@
+//! What a replay says of a change: of places and processors, which is all that it knows.
+
+use dosmos_client::Run;
+use dosmos_model::dvsm::Technology;
+use dosmos_model::inputs::{Change, NetworkRecord};
+use dosmos_replay::{Calibrated, Costs};
+use dosmos_trace::query::Catalog;
+use serde::Serialize;
+
+/// A change as a replay of the run has it.
+#[derive(Debug, Serialize)]
+pub(super) struct Replayed {
+    /// Fraction of the run time that it saves; below 0: costs.
+    gain: f64,
+    least: f64,
+    most: f64,
+    expected_us: f64,
+    /// The part of the run that was replayed.
+    part: f64,
+}
+
+impl Replayed {
+    /// None if the change is one of technology or of the number of processes, or the replay does not come to an end.
+    pub(super) async fn of(
+        run: &Run,
+        network: &NetworkRecord,
+        asked: &Change,
+        catalog: &Catalog,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(change) = change(asked, catalog) else {
+            return Ok(None);
+        };
+        let script = run.script().await?;
+        let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
+        let Some((replay, gain)) = replay.and_then(|r| r.gain(&change).map(|gain| (r, gain)))
+        else {
+            return Ok(None);
+        };
+        let script = replay.script();
+        Ok(Some(Self {
+            gain: gain.gain,
+            least: gain.least,
+            most: gain.most,
+            expected_us: script.measured().0 as f64 / 1e3 * (1.0 - gain.gain) / script.part(),
+            part: script.part(),
+        }))
+    }
+
+    /// The same as a sentence.
+    pub(super) fn line(&self) -> String {
+        let [gain, least, most] = [self.gain, self.least, self.most].map(|g| 100.0 * g);
+        let mut text = format!(
+            "by a replay of the run the change saves {gain:.1} % ({least:.1} to {most:.1} %): expect {:.3} ms\n",
+            self.expected_us / 1e3
+        );
+        if self.part < 1.0 {
+            text += &format!("the first {:.0} % of the run were replayed\n", 100.0 * self.part);
+        }
+        text
+    }
+}
+
+fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
+    if asked.technology != Technology::default() || asked.processes.is_some() {
+        return None;
+    }
+    let mut change = dosmos_replay::Change {
+        processors: asked.processors,
+        ..dosmos_replay::Change::default()
+    };
+    if let Some(placement) = &asked.placement {
+        change.topology = Some(placement.topology.clone());
+        change.owners.clone_from(&placement.objects);
+        for variable in &catalog.variables {
+            let Some(owners) = placement.moved.get(&variable.id()).filter(|o| !o.is_empty()) else {
+                continue;
+            };
+            let moved = variable.objects().zip(owners.iter().copied().cycle());
+            change.owners.extend(moved);
+        }
+    }
+    Some(change)
+}
