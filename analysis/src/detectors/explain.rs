@@ -10,6 +10,7 @@
 //! | crowded owner | misplaced owner, no sharing, bad group, policy mismatch | a common object |
 //! | bad group | misplaced owner, policy mismatch | a common object |
 //! | polling | policy mismatch | a common object |
+//! | barrier overhead | imbalance that costs no more than twice as much: of little work, chance makes somebody last | a common process |
 //! | all of these, and misplaced owner | fine-grained access that costs no more than twice as much | a common object |
 //!
 //! (Bad group leaves variables without sharing, or with false sharing, out from the start: an object each has no group to
@@ -50,8 +51,8 @@ fn rank(c: &Candidate) -> usize {
         Kind::Polling => 9,
         Kind::PolicyMismatch => 10,
         Kind::FineGrained => 11,
-        Kind::Imbalance => 12,
-        Kind::BarrierOverhead => 13,
+        Kind::BarrierOverhead => 12,
+        Kind::Imbalance => 13,
     }
 }
 
@@ -79,16 +80,21 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         BadGroup => &[MisplacedOwner, PolicyMismatch, FineGrained],
         Polling => &[PolicyMismatch, FineGrained],
         MisplacedOwner | PolicyMismatch => &[FineGrained],
-        FineGrained | Imbalance | BarrierOverhead => &[],
+        BarrierOverhead => &[Imbalance],
+        FineGrained | Imbalance => &[],
     };
     // What holds in a part of the run explains no more than it costs.
     let (severity, explained) = (cause.finding.severity, symptom.finding.severity);
     let enough = match symptom.finding.kind {
-        // Near or far, many small accesses cost more than one large.
-        FineGrained => 2.0 * severity >= explained,
+        // Near or far, many small accesses cost more than one large; uneven work costs what it does at few barriers too.
+        FineGrained | Imbalance => 2.0 * severity >= explained,
         _ => !cause.in_part || severity >= explained,
     };
-    enough && kinds.contains(&symptom.finding.kind) && !cause.objects.is_disjoint(&symptom.objects)
+    let common = match cause.finding.kind {
+        BarrierOverhead => !cause.aps.is_disjoint(&symptom.aps),
+        _ => !cause.objects.is_disjoint(&symptom.objects),
+    };
+    enough && common && kinds.contains(&symptom.finding.kind)
 }
 
 fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {

@@ -59,8 +59,8 @@ impl Profile {
         (nanos / self.process_time()).clamp(0.0, 1.0)
     }
 
-    /// The fraction of the time of so many processes that `nanos` is: what it means to those whom it concerns, however many
-    /// others there are.
+    /// The fraction of the time of this number of processes that `nanos` is: what a loss means to those whom it concerns,
+    /// whatever the number of the others.
     pub fn fraction_of(&self, processes: usize, nanos: f64) -> f64 {
         let theirs = self.window.length().0 as f64 * processes as f64;
         (nanos / theirs.max(1.0)).clamp(0.0, 1.0)

@@ -67,6 +67,9 @@ pub(super) fn fine_grained(
     let firsts: Vec<(usize, usize)> = few.map(|m| (m[0], m[1])).collect();
     let parts = random.random_range(24..=ELEMENTS);
     let form = random.random_range(0..3);
+    let sweeps =
+        recipe.base * random.random_range(0.5..2.0) / f64::from(parts) / world.speed.trip[0];
+    let sweeps = (sweeps as usize).clamp(1, 20);
     let writers: Vec<usize> = firsts.iter().map(|p| p.0).collect();
     let readers: Vec<usize> = firsts.iter().map(|p| p.1).collect();
     // Each table is kept by who writes it; one of each group reads that of the group.
@@ -86,9 +89,10 @@ pub(super) fn fine_grained(
         let range = |i: u32| (i, i + 1);
         let small = |step: fn(dosmos_proto::ObjectId, (u32, u32)) -> Step, o| -> Vec<Step> {
             match sick {
-                true => (0..parts).map(|i| step(o, range(i))).collect(),
+                true => (0..parts).map(|i| step(o, range(i))).collect::<Vec<_>>(),
                 false => vec![step(o, (0, parts))],
             }
+            .repeat(sweeps)
         };
         let (writes, reads) = (
             writers.iter().position(|w| *w == ap),
@@ -99,7 +103,8 @@ pub(super) fn fine_grained(
             (1, _, Some(k)) => {
                 let all = (0..parts as usize).map(|i| object(v, k * parts as usize + i));
                 let all = all.take(if sick { parts as usize } else { 1 });
-                all.map(|o| Read(o, WHOLE)).collect()
+                let all = all.map(|o| Read(o, WHOLE)).collect::<Vec<_>>();
+                all.repeat(sweeps)
             }
             (2, Some(k), _) => small(Write, object(v, k)),
             (_, Some(k), _) => vec![Write(object(v, k), WHOLE)],
@@ -151,7 +156,7 @@ pub(super) fn polling(
         turns[ap] += 1;
         let (own, other) = if rank == 0 { (a, b) } else { (b, a) };
         let look = match sick {
-            true => Await(other, turns[ap]),
+            true => Await(other, WHOLE, turns[ap]),
             false => Read(other, WHOLE),
         };
         let mut steps = vec![Compute(work), Acquire(own), Write(own, WHOLE), Release(own)];

@@ -19,8 +19,8 @@ pub(super) enum Step {
     /// Compute for this many nanoseconds.
     Compute(f64),
     Read(ObjectId, (u32, u32)),
-    /// Read all of it again and again until it has this version.
-    Await(ObjectId, u64),
+    /// Read them again and again until the object has this version.
+    Await(ObjectId, (u32, u32), u64),
     Write(ObjectId, (u32, u32)),
     Acquire(ObjectId),
     Release(ObjectId),
@@ -166,11 +166,11 @@ impl<'a> Machine<'a> {
                 self.resume(ap, now + time as u64);
             }
             Step::Read(object, range) => self.read(ap, now, object, range),
-            Step::Await(object, version) => {
+            Step::Await(object, range, version) => {
                 if self.shared(object).version < version {
                     self.scripts[ap].push_front(step);
                 }
-                self.read(ap, now, object, (0, super::world::ELEMENTS));
+                self.read(ap, now, object, range);
             }
             Step::Write(object, range) => self.write(ap, now, object, range),
             Step::Acquire(object) => self.acquire(ap, now, object),

@@ -105,7 +105,10 @@ impl Plan {
             seed,
             variation,
             base: world.speed.trip[2] * random.random_range(15.0..40.0),
-            barriers: random.random_bool(0.6) || variation.kind == Some(Kind::Imbalance),
+            // A process that neither accesses nor waits is none that anybody knows of.
+            barriers: random.random_bool(0.6)
+                || variation.kind == Some(Kind::Imbalance)
+                || healthy.is_empty(),
             healthy,
             world,
         }
