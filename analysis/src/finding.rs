@@ -121,7 +121,7 @@ pub struct Withheld {
     pub why: String,
 }
 
-/// A finding that is none: following its advice does not make the run faster in a replay.
+/// What would be a finding, but following its advice does not make the run faster in a replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dismissed {
     /// What it would have been.

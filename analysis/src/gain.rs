@@ -60,7 +60,7 @@ impl Analysis {
     }
 }
 
-/// A gain, where a loss is no gain.
+/// A gain, or 0 in place of a loss.
 fn shown(gain: f64) -> f64 {
     gain.clamp(0.0, 1.0)
 }

@@ -41,6 +41,10 @@ enum Kind {
     MisplacedOwner,
     Imbalance,
     Deadlock,
+    CrowdedOwner,
+    FineGrained,
+    BarrierOverhead,
+    Polling,
 }
 
 impl Program for Pathology {
@@ -56,6 +60,10 @@ impl Program for Pathology {
             Kind::MisplacedOwner => self.misplaced_owner(dsm)?,
             Kind::Imbalance => self.imbalance(dsm)?,
             Kind::Deadlock => self.deadlock(dsm)?,
+            Kind::CrowdedOwner => self.crowded_owner(dsm)?,
+            Kind::FineGrained => self.fine_grained(dsm)?,
+            Kind::BarrierOverhead => self.barrier_overhead(dsm)?,
+            Kind::Polling => self.polling(dsm)?,
         }
         patient(dsm).barrier()?;
         Ok(String::new())
@@ -235,6 +243,95 @@ impl Pathology {
             Err(e) => return Err(e.into()),
         };
         one.release()?;
+        Ok(())
+    }
+
+    /// Each process works on four variables of its own, which all lie with process 0; cured: with the process itself.
+    fn crowded_owner(&self, dsm: &Dsm) -> Result<()> {
+        const EACH: usize = 4;
+        let mut mine = Vec::new();
+        for rank in 0..dsm.size() {
+            let owner = home(dsm, if self.healthy { rank } else { 0 })?;
+            for i in 0..EACH {
+                let part = dsm.vector::<u64>(&format!("part-{rank}-{i}"), 8);
+                let part = part.owner(&owner).declare()?;
+                if rank == dsm.rank() {
+                    mine.push(part.object(0)?);
+                }
+            }
+        }
+        patient(dsm).barrier()?;
+        for round in 0..self.rounds as u64 {
+            for part in &mine {
+                part.set(0, round)?;
+                self.check(dsm, part.get(0)?, round)?;
+            }
+            work(50);
+        }
+        Ok(())
+    }
+
+    /// Process 1 reads a table of process 0 element by element, round by round; cured: as a whole.
+    fn fine_grained(&self, dsm: &Dsm) -> Result<()> {
+        const ELEMENTS: usize = 64;
+        let table = dsm.vector::<u64>("table", ELEMENTS);
+        let table = table.owner(&home(dsm, 0)?).declare()?;
+        let object = table.object(0)?;
+        let patient = patient(dsm);
+        for round in 0..self.rounds as u64 {
+            if dsm.rank() == 0 {
+                object.write(&[round; ELEMENTS])?;
+            }
+            patient.barrier()?;
+            if dsm.rank() == 1 {
+                let mut sum = 0;
+                if self.healthy {
+                    sum += object.read()?.iter().sum::<u64>();
+                } else {
+                    for i in 0..ELEMENTS {
+                        sum += object.get(i)?;
+                    }
+                }
+                self.check(dsm, sum, round * ELEMENTS as u64)?;
+            }
+            patient.barrier()?;
+        }
+        Ok(())
+    }
+
+    /// A barrier after each little piece of work; cured: after 32 of them.
+    fn barrier_overhead(&self, dsm: &Dsm) -> Result<()> {
+        let pieces = if self.healthy { 32 } else { 1 };
+        let patient = patient(dsm);
+        for round in 0..self.rounds {
+            work(20);
+            if round % pieces == 0 {
+                patient.barrier()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Process 1 reads again and again until process 0 has written the next number; cured: it waits at a barrier.
+    fn polling(&self, dsm: &Dsm) -> Result<()> {
+        let next = dsm.vector::<u64>("next", 1);
+        let object = next.owner(&home(dsm, 0)?).declare()?.object(0)?;
+        let patient = patient(dsm);
+        for round in 1..=self.rounds as u64 {
+            if dsm.rank() == 0 {
+                work(2000);
+                object.set(0, round)?;
+                dsm.publish()?;
+            }
+            if self.healthy {
+                patient.barrier()?;
+            }
+            if dsm.rank() == 1 {
+                while object.get(0)? < round {}
+            }
+            // Nobody writes the next number before this one was seen.
+            patient.barrier()?;
+        }
         Ok(())
     }
 

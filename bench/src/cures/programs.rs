@@ -52,7 +52,7 @@ impl fmt::Display for Program {
 }
 
 /// Each pathology with how much of it takes one to three seconds.
-const PATHOLOGIES: [(Kind, [&str; 2]); 9] = [
+const PATHOLOGIES: [(Kind, [&str; 2]); 13] = [
     (Kind::Bottleneck, ["--rounds", "300"]),
     (Kind::PingPong, ["--rounds", "4000"]),
     (Kind::NoSharing, ["--rounds", "4000"]),
@@ -62,6 +62,10 @@ const PATHOLOGIES: [(Kind, [&str; 2]); 9] = [
     (Kind::MisplacedOwner, ["--rounds", "5000"]),
     (Kind::Imbalance, ["--rounds", "20"]),
     (Kind::Deadlock, ["--deadline", "1500"]),
+    (Kind::CrowdedOwner, ["--rounds", "2000"]),
+    (Kind::FineGrained, ["--rounds", "300"]),
+    (Kind::BarrierOverhead, ["--rounds", "8000"]),
+    (Kind::Polling, ["--rounds", "500"]),
 ];
 
 /// The applications, at sizes that take one to two seconds, and two of them as they run without arguments but longer: LU with many

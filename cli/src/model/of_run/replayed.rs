@@ -54,7 +54,10 @@ impl Replayed {
             self.expected_us / 1e3
         );
         if self.part < 1.0 {
-            text += &format!("the first {:.0} % of the run were replayed\n", 100.0 * self.part);
+            text += &format!(
+                "the first {:.0} % of the run were replayed\n",
+                100.0 * self.part
+            );
         }
         text
     }
@@ -72,7 +75,11 @@ fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
         change.topology = Some(placement.topology.clone());
         change.owners.clone_from(&placement.objects);
         for variable in &catalog.variables {
-            let Some(owners) = placement.moved.get(&variable.id()).filter(|o| !o.is_empty()) else {
+            let Some(owners) = placement
+                .moved
+                .get(&variable.id())
+                .filter(|o| !o.is_empty())
+            else {
                 continue;
             };
             let moved = variable.objects().zip(owners.iter().copied().cycle());
