@@ -1,12 +1,9 @@
 //! Barriers: open when all that passed them in the run have arrived.
 
-use dosmos_proto::{MpId, VarId};
+use dosmos_proto::MpId;
 use rustc_hash::FxHashMap;
 
-use crate::engine::OpId;
-
-/// An opening: the barrier and its generation.
-pub(crate) type Opening = (VarId, u32);
+use crate::ids::{OpId, Opening};
 
 #[derive(Debug, Default)]
 struct Arrivals {

@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::change::Change;
 use crate::costs::Costs;
 use crate::engine::Outcome;
-use crate::script::{Script, Thread};
+use crate::script::Script;
+use crate::thread::Thread;
 
 /// A script with costs that fit it.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use dosmos_model::inputs::NetworkRecord;
 
-use crate::Time;
+use crate::ids::Time;
 
 /// Costs of messages, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]

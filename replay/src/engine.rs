@@ -7,22 +7,17 @@ use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use dosmos_trace::record::{Op, PerOrigin};
 use rustc_hash::FxHashSet;
 
-use crate::Time;
-use crate::barriers::{Barriers, Opening};
+use crate::balance::Balance;
+use crate::barriers::Barriers;
 use crate::change::Change;
 use crate::copies::Copies;
 use crate::costs::Costs;
-use crate::host::{At, Host, Process};
+use crate::host::{At, Host};
+use crate::ids::{OpId, Opening, Process, PublicationId, Time};
 use crate::locks::Locks;
 use crate::places::{Places, Way};
-use crate::script::{Mean, Script, Step};
-use crate::think::Thinking;
-
-/// Number of an operation under way.
-pub(crate) type OpId = u32;
-
-/// Number of a publication under way.
-pub(crate) type PublicationId = u32;
+use crate::script::{Mean, Script};
+use crate::thread::{Step, Thinking};
 
 /// What arrives with a message.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +179,7 @@ pub(crate) struct Engine<'a> {
     messages: Slab<Message>,
     sent: u64,
     pub(crate) data: PerOrigin<Mean>,
-    balance: crate::operations::Balance,
+    balance: Balance,
 }
 
 impl Script {
@@ -216,7 +211,7 @@ impl<'a> Engine<'a> {
             messages: Slab::new(),
             sent: 0,
             data: PerOrigin::default(),
-            balance: crate::operations::Balance::of(script, change),
+            balance: Balance::of(script, change),
         }
     }
 

@@ -7,10 +7,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::Time;
-
-/// Number of a process: application processes first, then memory and link processes.
-pub(crate) type Process = u32;
+use crate::ids::{Process, Time};
 
 /// A time that can be ordered.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,11 +9,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `script` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
+//! | `script`, `thread` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
 //! | `change` | what is to be different: [`Change`] |
 //! | `places` | who owns what, who is where, and the way between two processes |
+//! | `balance` | work that is divided evenly |
 //! | `host` | processes that share processors |
 //! | `locks`, `copies`, `barriers` | the state that operations find |
 //! | `engine`, `operations` | the events, and what each operation does |
@@ -23,6 +24,7 @@
 //! takes work from a queue makes as many operations as it did; accesses in the application process ([in-process
 //! records](dosmos_trace::record::Flags)) are part of its computing.
 
+mod balance;
 mod barriers;
 mod calibrate;
 mod change;
@@ -30,17 +32,16 @@ mod copies;
 mod costs;
 mod engine;
 mod host;
+mod ids;
 mod locks;
 mod operations;
 mod places;
 mod script;
 mod think;
+mod thread;
 
 pub use calibrate::{Calibrated, Gain};
 pub use change::Change;
 pub use costs::Costs;
 pub use engine::Outcome;
 pub use script::{Script, ScriptBuilder};
-
-/// An instant or a length of time in nanoseconds. Times of a replay are not rounded, so that many short costs add up.
-pub(crate) type Time = f64;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dosmos_proto::ObjectId;
 use rustc_hash::FxHashMap;
 
-use crate::engine::OpId;
+use crate::ids::OpId;
 
 #[derive(Debug, Default)]
 struct Lock {

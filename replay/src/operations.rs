@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::{MpId, ObjectId};
 use dosmos_trace::record::{Op, Origin};
-use rustc_hash::FxHashMap;
 
-use crate::Time;
-use crate::barriers::Opening;
-use crate::change::Change;
-use crate::engine::{Arrived, Engine, OpId, Publication, PublicationId, Running};
+use crate::engine::{Arrived, Engine, Publication, Running};
+use crate::ids::{OpId, Opening, PublicationId};
 use crate::places::Way;
-use crate::script::Script;
-use crate::think::Thinking;
 
 impl Engine<'_> {
     /// A message has arrived.
@@ -312,46 +307,6 @@ impl Engine<'_> {
     fn open(&mut self, opening: Opening, mp: MpId) {
         for op in self.barriers.open(opening, mp) {
             self.reply(op);
-        }
-    }
-}
-
-/// What processes that divide their work evenly do in each phase, by the factor to what they did.
-#[derive(Debug, Default)]
-pub(crate) struct Balance(FxHashMap<(u32, u32), f64>);
-
-impl Balance {
-    pub(crate) fn of(script: &Script, change: &Change) -> Self {
-        let mut by_phase: BTreeMap<u32, BTreeMap<u32, Time>> = BTreeMap::new();
-        for ap in &change.balanced {
-            let Some(thread) = script.threads.get(ap.index()) else {
-                continue;
-            };
-            let tail = (thread.last_phase(), thread.tail);
-            let steps = thread.steps.iter().map(|s| (s.phase, s.thinking));
-            for (phase, thinking) in steps.chain([tail]) {
-                let sums = by_phase.entry(phase).or_default();
-                *sums.entry(ap.0).or_default() += thinking.computing + thinking.asleep;
-            }
-        }
-        let all = change.balanced.len().max(1) as f64;
-        let mut factors = FxHashMap::default();
-        for (phase, sums) in by_phase {
-            let mean = sums.values().sum::<Time>() / all;
-            for (ap, sum) in sums.into_iter().filter(|(_, sum)| *sum > 0.0) {
-                factors.insert((ap, phase), mean / sum);
-            }
-        }
-        Self(factors)
-    }
-
-    pub(crate) fn of_phase(&self, ap: u32, phase: u32, thinking: Thinking) -> Thinking {
-        match self.0.get(&(ap, phase)) {
-            None => thinking,
-            Some(factor) => Thinking {
-                computing: thinking.computing * factor,
-                asleep: thinking.asleep * factor,
-            },
         }
     }
 }

@@ -4,7 +4,7 @@ use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, Topology, VarId, V
 use rustc_hash::FxHashMap;
 
 use crate::change::Change;
-use crate::host::Process;
+use crate::ids::Process;
 
 /// The most memory and link processes on the way of a message; groups nested deeper than that are taken to be nearer.
 pub(crate) const LONGEST: usize = 8;

@@ -7,9 +7,9 @@ use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Op, Origin, PerOrigin, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::Time;
-use crate::barriers::Opening;
-use crate::think::{self, Thinking};
+use crate::ids::{Opening, Time};
+use crate::think;
+use crate::thread::{Step, Thinking, Thread};
 
 /// Operations that a script holds at most, so that a replay takes a fraction of a second.
 const MOST_STEPS: usize = 300_000;
@@ -17,28 +17,6 @@ const MOST_STEPS: usize = 300_000;
 /// Reads from copies in the process that follow one another so closely are taken to be asked for together, where they
 /// have to be asked for: a variable is read as a whole.
 const TOGETHER: Nanos = Nanos(20_000);
-
-/// An operation of a process, and what it did before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    /// From the operation before (its begin or its end) to this one.
-    pub(crate) thinking: Thinking,
-    /// Operations that may still be under way when it begins.
-    pub(crate) ahead: u32,
-    pub(crate) op: Op,
-    /// A read that a copy served.
-    pub(crate) cached: bool,
-    /// Reads from a copy in the application process: no message, as long as there is one.
-    pub(crate) in_process: bool,
-    /// A write that stored something; a release of a section that wrote.
-    pub(crate) stored: bool,
-    pub(crate) object: ObjectId,
-    /// The owner in the run, or the coordinator of the barrier.
-    pub(crate) owner: MpId,
-    pub(crate) bytes: u32,
-    /// Barriers passed before.
-    pub(crate) phase: u32,
-}
 
 /// A geometric mean: a few that took long count little.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,24 +34,6 @@ impl Mean {
     /// None of nothing.
     pub(crate) fn get(self) -> Option<Time> {
         (self.count > 0.0).then(|| (self.sum / self.count).exp())
-    }
-}
-
-/// What one process does.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Thread {
-    /// When it begins, from the begin of the first.
-    pub(crate) begin: Time,
-    pub(crate) steps: Vec<Step>,
-    /// After the last operation.
-    pub(crate) tail: Thinking,
-}
-
-impl Thread {
-    /// The phase that follows the last operation.
-    pub(crate) fn last_phase(&self) -> u32 {
-        let last = self.steps.last();
-        last.map_or(0, |last| last.phase + u32::from(last.op == Op::Barrier))
     }
 }
 

@@ -10,17 +10,8 @@ use std::collections::BTreeMap;
 use dosmos_proto::{ApId, Component, PhaseTimes, Spent};
 use dosmos_trace::query::Breakdown;
 
-use crate::Time;
-use crate::script::Thread;
-
-/// Time between two operations of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Thinking {
-    /// On a processor.
-    pub(crate) computing: Time,
-    /// Not on one, and not because others had it.
-    pub(crate) asleep: Time,
-}
+use crate::ids::Time;
+use crate::thread::{Thinking, Thread};
 
 /// A program that is on a processor for less than this fraction of its time between calls sleeps there, or waits for
 /// devices.

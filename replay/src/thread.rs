@@ -1,0 +1,55 @@
+//! What one process does: operations, and what lies between them.
+
+use dosmos_proto::{MpId, ObjectId};
+use dosmos_trace::record::Op;
+
+use crate::ids::Time;
+
+/// Time between two operations of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Thinking {
+    /// On a processor.
+    pub(crate) computing: Time,
+    /// Not on one, and not because others had it.
+    pub(crate) asleep: Time,
+}
+
+/// An operation of a process, and what it did before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// From the operation before (its begin or its end) to this one.
+    pub(crate) thinking: Thinking,
+    /// Operations that may still be under way when it begins.
+    pub(crate) ahead: u32,
+    pub(crate) op: Op,
+    /// A read that a copy served.
+    pub(crate) cached: bool,
+    /// Reads from a copy in the application process: no message, as long as there is one.
+    pub(crate) in_process: bool,
+    /// A write that stored something; a release of a section that wrote.
+    pub(crate) stored: bool,
+    pub(crate) object: ObjectId,
+    /// The owner in the run, or the coordinator of the barrier.
+    pub(crate) owner: MpId,
+    pub(crate) bytes: u32,
+    /// Barriers passed before.
+    pub(crate) phase: u32,
+}
+
+/// What one process does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thread {
+    /// When it begins, from the begin of the first.
+    pub(crate) begin: Time,
+    pub(crate) steps: Vec<Step>,
+    /// After the last operation.
+    pub(crate) tail: Thinking,
+}
+
+impl Thread {
+    /// The phase that follows the last operation.
+    pub(crate) fn last_phase(&self) -> u32 {
+        let last = self.steps.last();
+        last.map_or(0, |last| last.phase + u32::from(last.op == Op::Barrier))
+    }
+}
