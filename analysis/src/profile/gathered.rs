@@ -8,6 +8,7 @@ use dosmos_trace::record::Origin;
 
 use super::{ApUse, Broken, Costs, ObjectProfile, Phases};
 use crate::efficiency::Efficiency;
+use crate::path::{CriticalPath, Delay};
 
 /// What the detectors know of a run.
 #[derive(Clone, Debug)]
@@ -28,6 +29,10 @@ pub struct Profile {
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.
     pub broken: Vec<Broken>,
+    /// The longest chain of dependences; none without records.
+    pub path: Option<CriticalPath>,
+    /// What waits for others cost, the largest first.
+    pub delays: Vec<Delay>,
     /// Places of the variables in the catalog.
     pub(super) places: BTreeMap<VarId, usize>,
 }
