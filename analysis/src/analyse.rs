@@ -15,6 +15,7 @@ use crate::detectors;
 use crate::efficiency::{self, Efficiency};
 use crate::finding::{Dismissed, Finding, Withheld};
 use crate::groups::GroupMatrix;
+use crate::path::{CriticalPath, Delay};
 use crate::profile::{Phases, Profile, ProfileBuilder};
 use crate::thresholds::Thresholds;
 
@@ -50,6 +51,10 @@ pub struct Analysis {
     pub efficiency: Option<Efficiency>,
     /// The same as a sentence, and whether the findings explain what is lost.
     pub verdict: String,
+    /// The longest chain of dependences: what the length of the run consists of. None without records.
+    pub critical_path: Option<CriticalPath>,
+    /// What waits for others cost, and why, the largest first.
+    pub delays: Vec<Delay>,
     /// By predicted gain, highest first; where none was replayed by severity.
     pub findings: Vec<Finding>,
     /// Findings whose advice does not make the run faster in a replay.
@@ -83,6 +88,8 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         from_ns: profile.window.from.0,
         to_ns: profile.window.to.0,
         efficiency,
+        critical_path: profile.path.clone(),
+        delays: profile.delays.clone(),
         findings: detected.findings,
         dismissed: Vec::new(),
         withheld: detected.withheld,

@@ -196,6 +196,8 @@ mod tests {
             to_ns: 1,
             efficiency: None,
             verdict: String::new(),
+            critical_path: None,
+            delays: Vec::new(),
             findings: vec![finding],
             dismissed: Vec::new(),
             withheld: Vec::new(),

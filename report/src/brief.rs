@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::asked::Asked;
 use crate::options::Options;
-use crate::{figures, findings, summary};
+use crate::{figures, findings, path, summary};
 
 /// The verdict, the findings, where the time went, the variables and how the run was started, as a page without charts.
 ///
@@ -24,7 +24,9 @@ pub async fn brief(
     if asked.catalog.extent.is_some() {
         page.section("Findings", found(analysis));
         let lost = summary::lost(analysis).map(Block::Table);
-        page.section("Where the time goes", lost.into_iter().collect());
+        let mut time: Vec<Block> = lost.into_iter().collect();
+        time.extend(path::blocks(analysis));
+        page.section("Where the time goes", time);
         page.section("Variables", vec![figures::table(&asked)]);
     }
     let facts = summary::facts(&asked, &options.launch);

@@ -11,6 +11,7 @@ mod findings;
 mod groups;
 mod lanes;
 mod options;
+mod path;
 mod phases;
 mod summary;
 mod time;
@@ -42,7 +43,9 @@ pub async fn report(
     );
     if asked.catalog.extent.is_some() {
         page.section("Findings", findings::blocks(analysis));
-        page.section("Where the time goes", time::blocks(&asked).await?);
+        let mut time = time::blocks(&asked).await?;
+        time.extend(path::blocks(analysis));
+        page.section("Where the time goes", time);
         page.section("Accesses over time", over_time(&asked).await?);
         page.section("Variables", variables(&asked, analysis, options).await?);
         page.section("Processes", processes(&asked, analysis, options).await?);

@@ -13,6 +13,7 @@ use super::waits::Waits;
 use super::windows::Windows;
 use super::{Costs, ObjectProfile, OnProcessor, Profile, Sequences};
 use crate::efficiency::Efficiency;
+use crate::path::PathBuilder;
 
 /// Gathers what the detectors need. Feed it every record of the window (owners' records, failed
 /// operations and waiting notices too), in order of start.
@@ -24,7 +25,8 @@ pub struct ProfileBuilder {
     waits: Waits,
     windows: Windows,
     following: Following,
-    times: Vec<PhaseTimes>,
+    times: Breakdown,
+    path: PathBuilder,
     /// Group of each barrier, and how many pass.
     barriers: BTreeMap<VarId, (Option<GroupId>, usize)>,
 }
@@ -38,6 +40,7 @@ impl ProfileBuilder {
             .map(|b| (b.id, (b.group, members(b.group))))
             .collect();
         let variables = catalog.variables.iter().enumerate();
+        let path = PathBuilder::new(&catalog);
         Self {
             profile: Profile {
                 window: TimeRange::ALL,
@@ -51,24 +54,28 @@ impl ProfileBuilder {
                 broken: Vec::new(),
                 efficiency: None,
                 windows: Vec::new(),
+                path: None,
+                delays: Vec::new(),
             },
             seen: None,
             spent: BTreeMap::new(),
             waits: Waits::default(),
             windows: Windows::default(),
             following: Following::default(),
-            times: Vec::new(),
+            times: Breakdown::default(),
+            path,
             barriers,
         }
     }
 
     /// Where the processes say their time went: without it, work is the time between accesses, whoever had the processor.
     pub fn times(&mut self, breakdown: Breakdown) {
-        self.times = breakdown.phases;
+        self.times = breakdown;
     }
 
     /// Takes one record into account.
     pub fn add(&mut self, record: &Record) {
+        self.path.add(record);
         self.waits.until(record.start, &self.profile.objects);
         if record.flags.waiting {
             self.waits.noticed(record);
@@ -136,21 +143,33 @@ impl ProfileBuilder {
     /// The profile, over `window` or over what the records cover.
     pub fn finish(mut self, window: Option<TimeRange>) -> Profile {
         self.waits.until(Nanos::MAX, &self.profile.objects);
-        self.profile.broken = self.waits.broken;
-        self.following.finish(&mut self.profile.sequences);
+        self.profile.broken = std::mem::take(&mut self.waits.broken);
+        std::mem::take(&mut self.following).finish(&mut self.profile.sequences);
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for phases in self.profile.barriers.values_mut() {
             let aps = phases.by_ap.keys().copied().collect();
-            phases.processor = OnProcessor::of(&self.times, &aps, self.profile.window);
+            phases.processor = OnProcessor::of(&self.times.phases, &aps, self.profile.window);
         }
         // Of a part of a run, what lies in it.
         let inside = |p: &&PhaseTimes| window.is_none_or(|w| w.from <= p.start && p.end() <= w.to);
-        self.profile.efficiency = Efficiency::of(self.times.iter().filter(inside));
+        self.profile.efficiency = Efficiency::of(self.times.phases.iter().filter(inside));
         for object in self.profile.objects.values_mut() {
             object.finish();
         }
-        self.profile.windows = self.windows.finish(&self.profile, &self.times);
+        let windows = std::mem::take(&mut self.windows);
+        self.profile.windows = windows.finish(&self.profile, &self.times.phases);
+        self.finish_path(window);
         self.profile
+    }
+
+    /// Of a part of a run the path ends with its last record, not with its processes.
+    fn finish_path(&mut self, window: Option<TimeRange>) {
+        let ends = match window {
+            Some(_) => Breakdown::default(),
+            None => std::mem::take(&mut self.times),
+        };
+        let catalog = &self.profile.catalog;
+        (self.profile.path, self.profile.delays) = self.path.finish(catalog, &ends);
     }
 }

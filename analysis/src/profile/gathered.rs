@@ -9,6 +9,7 @@ use dosmos_trace::record::Origin;
 
 use super::{ApUse, Broken, Costs, ObjectProfile, Phases, Sequences};
 use crate::efficiency::Efficiency;
+use crate::path::{CriticalPath, Delay};
 
 /// What the detectors know of a run.
 #[derive(Clone, Debug)]
@@ -31,6 +32,10 @@ pub struct Profile {
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.
     pub broken: Vec<Broken>,
+    /// The longest chain of dependences; none without records.
+    pub path: Option<CriticalPath>,
+    /// What waits for others cost, the largest first.
+    pub delays: Vec<Delay>,
     /// Places of the variables in the catalog.
     pub(super) places: Arc<BTreeMap<VarId, usize>>,
     /// The same of equal stretches of the window, one after the other, as far as detectors look at them: without use by

@@ -238,6 +238,8 @@ impl Window {
             broken: Vec::new(),
             places: whole.places.clone(),
             windows: Vec::new(),
+            path: None,
+            delays: Vec::new(),
         }
     }
 }

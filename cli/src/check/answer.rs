@@ -1,6 +1,6 @@
 //! What `dosmos check` answers.
 
-use dosmos_analysis::{Dismissed, Efficiency, Finding, Withheld};
+use dosmos_analysis::{CriticalPath, Delay, Dismissed, Efficiency, Finding, Withheld};
 use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
@@ -28,6 +28,10 @@ pub(super) struct Answer<'a> {
     pub(super) efficiency: Option<&'a Efficiency>,
     /// The same as a sentence.
     pub(super) verdict: &'a str,
+    /// The longest chain of dependences; null without records.
+    pub(super) critical_path: Option<&'a CriticalPath>,
+    /// What waits for others cost, and why.
+    pub(super) delays: &'a [Delay],
     pub(super) findings: Vec<Judged<'a>>,
     /// Whose advice does not make the run faster in a replay.
     pub(super) dismissed: &'a [Dismissed],

@@ -80,6 +80,8 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         to_ns: analysis.to_ns,
         efficiency: analysis.efficiency.as_ref(),
         verdict: &analysis.verdict,
+        critical_path: analysis.critical_path.as_ref(),
+        delays: &analysis.delays,
         findings: analysis.findings.iter().map(judge).collect(),
         dismissed: &analysis.dismissed,
         withheld: &analysis.withheld,

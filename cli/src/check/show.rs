@@ -8,6 +8,10 @@ use super::baseline::Change;
 use crate::args::Format;
 use crate::output::{Cell, Column, Table};
 
+/// Delays in the text: as many, and of at least this fraction of process time.
+const DELAYS: usize = 3;
+const DELAYED: f64 = 0.01;
+
 /// One row per finding.
 pub(super) fn table(answer: &Answer<'_>) -> Table {
     // By this number `--apply` takes a finding.
@@ -42,6 +46,7 @@ pub(super) fn table(answer: &Answer<'_>) -> Table {
 pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
     let mut text = format!("{}\n", answer.verdict);
+    text += &path(answer);
     for (what, is) in launch.lines() {
         text += &format!("{what:12}{is}\n");
     }
@@ -72,6 +77,19 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
         for w in answer.withheld {
             text += &format!("  {} of {}: {}\n", w.kind, w.target, w.why);
         }
+    }
+    text
+}
+
+/// The critical path, and the largest delays.
+fn path(answer: &Answer<'_>) -> String {
+    let Some(path) = answer.critical_path else {
+        return String::new();
+    };
+    let mut text = format!("critical path: {}\n", path.summary);
+    let told = answer.delays.iter().filter(|d| d.share >= DELAYED);
+    for delay in told.take(DELAYS) {
+        text += &format!("  {}\n", delay.text);
     }
     text
 }
