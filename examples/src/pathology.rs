@@ -271,7 +271,7 @@ impl Pathology {
         Ok(())
     }
 
-    /// Process 1 reads a table of process 0 element by element, round by round; cured: as a whole.
+    /// Process 1 fills a table of process 0 element by element; cured: at once.
     fn fine_grained(&self, dsm: &Dsm) -> Result<()> {
         const ELEMENTS: usize = 64;
         let table = dsm.vector::<u64>("table", ELEMENTS);
@@ -279,19 +279,18 @@ impl Pathology {
         let object = table.object(0)?;
         let patient = patient(dsm);
         for round in 0..self.rounds as u64 {
-            if dsm.rank() == 0 {
-                object.write(&[round; ELEMENTS])?;
-            }
-            patient.barrier()?;
             if dsm.rank() == 1 {
-                let mut sum = 0;
                 if self.healthy {
-                    sum += object.read()?.iter().sum::<u64>();
+                    object.write(&[round; ELEMENTS])?;
                 } else {
                     for i in 0..ELEMENTS {
-                        sum += object.get(i)?;
+                        object.set(i, round)?;
                     }
                 }
+            }
+            patient.barrier()?;
+            if dsm.rank() == 0 {
+                let sum = object.read()?.iter().sum();
                 self.check(dsm, sum, round * ELEMENTS as u64)?;
             }
             patient.barrier()?;
@@ -312,7 +311,8 @@ impl Pathology {
         Ok(())
     }
 
-    /// Process 1 reads again and again until process 0 has written the next number; cured: it waits at a barrier.
+    /// The last process reads again and again, from another group where there is one, until process 0 has written the next
+    /// number; cured: it waits at a barrier.
     fn polling(&self, dsm: &Dsm) -> Result<()> {
         let next = dsm.vector::<u64>("next", 1);
         let object = next.owner(&home(dsm, 0)?).declare()?.object(0)?;
@@ -320,18 +320,22 @@ impl Pathology {
         for round in 1..=self.rounds as u64 {
             if dsm.rank() == 0 {
                 work(2000);
-                object.set(0, round)?;
-                dsm.publish()?;
+                let mut section = object.acquire()?;
+                section.set(0, round)?;
+                section.release()?;
             }
             if self.healthy {
                 patient.barrier()?;
             }
-            if dsm.rank() == 1 {
+            if dsm.rank() + 1 == dsm.size() {
                 while object.get(0)? < round {}
             }
-            // Nobody writes the next number before this one was seen.
-            patient.barrier()?;
+            if !self.healthy {
+                // Nobody writes the next number before this one was seen.
+                patient.barrier()?;
+            }
         }
+        patient.barrier()?;
         Ok(())
     }
 

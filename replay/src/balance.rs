@@ -24,7 +24,8 @@ impl Balance {
             let steps = thread.steps.iter().map(|s| (s.phase, s.thinking));
             for (phase, thinking) in steps.chain([tail]) {
                 let sums = by_phase.entry(phase).or_default();
-                *sums.entry(ap.0).or_default() += thinking.computing + thinking.asleep;
+                *sums.entry(ap.0).or_default() +=
+                    thinking.computing + thinking.asleep + script.slept * thinking.without;
             }
         }
         let all = change.balanced.len().max(1) as f64;
@@ -44,6 +45,7 @@ impl Balance {
             Some(factor) => Thinking {
                 computing: thinking.computing * factor,
                 asleep: thinking.asleep * factor,
+                without: thinking.without * factor,
             },
         }
     }

@@ -57,7 +57,8 @@ const LONGEST_NS: f64 = 50e6;
 
 impl Calibrated {
     /// Fits `costs` to the run; none if its replay does not come to an end (records are missing).
-    pub fn new(script: Script, costs: &Costs) -> Option<Self> {
+    pub fn new(mut script: Script, costs: &Costs) -> Option<Self> {
+        script.slept = slept(&script, &replayed(&script, costs)?, costs);
         let plain = replayed(&script, costs)?;
         let mut fitted = shortened(&script, costs)?;
         for _ in 0..ROUNDS {
@@ -128,6 +129,13 @@ impl Calibrated {
 fn replayed(script: &Script, costs: &Costs) -> Option<Outcome> {
     let outcome = script.replay(costs, &Change::default());
     outcome.is_whole().then_some(outcome)
+}
+
+/// Of the time that processes were without a processor, the part that they slept: all where processors were idle for half of
+/// the time, nothing where they were busy for nine tenths.
+fn slept(script: &Script, outcome: &Outcome, costs: &Costs) -> f64 {
+    let busy = outcome.processor.0 as f64 / (costs.processors as f64 * script.measured);
+    ((0.9 - busy) / 0.4).clamp(0.0, 1.0)
 }
 
 /// Costs with no time on the ways, and with less software where the replay is too long even so.

@@ -37,8 +37,10 @@ const IN_A_RUN: f64 = 3.0;
 impl Costs {
     /// Those of a machine, as `dosmos-bench network` measured it.
     pub fn of(record: &NetworkRecord) -> Self {
-        let small = record.network.segments.first();
-        let [end_us, per_byte] = small.map_or([9.0, 0.0], |s| s.total_us);
+        // Of small messages it is the message that counts, of large ones the content.
+        let segments = &record.network.segments;
+        let end_us = segments.first().map_or(4.0, |s| s.total_us[0]);
+        let per_byte = segments.last().map_or(0.0, |s| s.total_us[1]);
         let way = record.network.interface_us * 2.0 + record.network.switch_us;
         let near = (record.hop.read_us[0] - 4.0 * end_us) / 2.0;
         Self {

@@ -276,7 +276,8 @@ impl<'a> Engine<'a> {
     fn done(&mut self, job: Job) {
         match job {
             Job::Computed(ap) => {
-                let asleep = self.thinking(ap).asleep;
+                let thinking = self.thinking(ap);
+                let asleep = thinking.asleep + self.script.slept * thinking.without;
                 match asleep > 0.0 {
                     true => self.at(self.now + asleep, Event::Awake(ap)),
                     false => self.issue(ap),

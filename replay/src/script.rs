@@ -49,6 +49,8 @@ pub struct Script {
     pub(crate) remote: PerOrigin<Mean>,
     /// Bytes of those in the group.
     pub(crate) content: Mean,
+    /// Of the time that processes were without a processor, the part that they slept: the rest is made by the replay.
+    pub(crate) slept: f64,
     pub(crate) measured: Time,
     pub(crate) part: f64,
 }
@@ -160,6 +162,7 @@ impl ScriptBuilder {
             coordinators: self.coordinators,
             remote: self.remote,
             content: self.content,
+            slept: 0.0,
             measured: length,
             part: length / whole,
         })
@@ -186,7 +189,7 @@ impl Reading {
             thinking: Thinking {
                 // The first one's counts from the begin of the process, which is not known yet.
                 asleep: if first { now.0 } else { (now - since).0 } as Time,
-                computing: 0.0,
+                ..Thinking::default()
             },
             ahead: together.map_or(self.under_way.len() as u32, |b| b.ahead + 1),
             op: record.op,

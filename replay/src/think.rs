@@ -80,6 +80,7 @@ struct Gaps {
     count: f64,
     computing: Time,
     asleep: Time,
+    without: Time,
 }
 
 fn by_phase(thread: &Thread, least: Time) -> BTreeMap<u32, Gaps> {
@@ -110,8 +111,10 @@ impl Gaps {
     fn divided(&mut self, told: Option<&Spent>, sleeps: bool) {
         let Some(spent) = told else { return };
         self.computing = spent.time(Component::Busy).0 as Time;
-        if sleeps {
-            self.asleep = spent.time(Component::Service).0 as Time;
+        let without = spent.time(Component::Service).0 as Time;
+        match sleeps {
+            true => self.asleep = without,
+            false => self.without = without,
         }
     }
 
@@ -123,6 +126,7 @@ impl Gaps {
         Thinking {
             computing: self.computing * share,
             asleep: self.asleep * share,
+            without: self.without * share,
         }
     }
 }

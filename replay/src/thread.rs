@@ -12,6 +12,8 @@ pub(crate) struct Thinking {
     pub(crate) computing: Time,
     /// Not on one, and not because others had it.
     pub(crate) asleep: Time,
+    /// Not on one: because others had it, or asleep.
+    pub(crate) without: Time,
 }
 
 /// An operation of a process, and what it did before.

@@ -38,8 +38,8 @@ impl Program {
     /// The cluster file.
     pub(super) fn cluster(&self) -> String {
         match self.pathology {
-            // The one that needs groups: two, of two processes each.
-            Some(Kind::BadGroup) => demo::CLUSTER.to_owned(),
+            // Those that need groups: two, of two processes each.
+            Some(Kind::BadGroup | Kind::Polling) => demo::CLUSTER.to_owned(),
             _ => one_group(PROCESSES, true),
         }
     }
@@ -181,7 +181,7 @@ mod tests {
             }
             let cluster = Cluster::parse(&program.cluster()).unwrap();
             let groups = cluster.topology.groups().len();
-            let two = program.pathology == Some(Kind::BadGroup);
+            let two = matches!(program.pathology, Some(Kind::BadGroup | Kind::Polling));
             assert_eq!(groups, if two { 2 } else { 1 }, "{program}");
             assert_eq!(cluster.topology.application_processes().len(), PROCESSES);
         }
