@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use dosmos_analysis::{Finding, Kind, Thresholds};
+use dosmos_analysis::{Analysis, Finding, Kind, Thresholds};
 use dosmos_client::{Run, Target};
 use dosmos_interchange::jsonl::{self, BadLines};
 use dosmos_model::inputs::NetworkRecord;
@@ -12,6 +12,10 @@ use dosmos_testkit::recorded;
 
 /// What is found in the recorded run of this name.
 fn findings(name: &str) -> Vec<Finding> {
+    analysis(name).findings
+}
+
+fn analysis(name: &str) -> Analysis {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     let text = recorded::jsonl(name).unwrap();
@@ -36,7 +40,6 @@ fn findings(name: &str) -> Vec<Finding> {
             .await
             .unwrap()
             .analysis
-            .findings
     })
 }
 
@@ -95,4 +98,44 @@ fn imbalance() {
 #[test]
 fn deadlock() {
     check(Kind::Deadlock, Some("locks"));
+}
+
+/// The critical path of a real run is as long as its parts.
+fn path_is_whole(analysis: &Analysis) {
+    let path = analysis.critical_path.as_ref().unwrap();
+    let sum: u64 = path.parts.iter().map(|p| p.time_ns).sum();
+    assert!(path.complete && sum == path.length_ns, "{path:#?}");
+    assert!(analysis.delays.iter().all(|d| d.share <= 1.0));
+}
+
+#[test]
+fn of_an_imbalance_the_critical_path_is_the_slow_process_that_others_wait_for() {
+    let sick = analysis("imbalance-sick");
+    path_is_whole(&sick);
+    let path = &sick.critical_path.as_ref().unwrap().parts[0];
+    assert!(path.doing == "computing" && path.share > 0.9, "{path:#?}");
+    let delay = &sick.delays[0];
+    assert_eq!((delay.at, delay.because), ("barrier", "computing"));
+    assert_eq!((&delay.process, delay.waiting.len()), (&path.process, 3));
+    assert!(delay.share > 0.5 && delay.path_share.unwrap() > 0.9);
+    let cured = analysis("imbalance-cured");
+    path_is_whole(&cured);
+    assert!(cured.delays.iter().all(|d| d.share < 0.1));
+}
+
+#[test]
+fn of_a_bottleneck_every_holder_is_waited_for() {
+    let sick = analysis("bottleneck-sick");
+    path_is_whole(&sick);
+    let at_lock = |analysis: &Analysis| -> Vec<(String, f64)> {
+        let delays = analysis.delays.iter().filter(|d| d.at == "lock");
+        delays.map(|d| (d.of.clone(), d.share)).collect()
+    };
+    let locks = at_lock(&sick);
+    assert!(locks.len() >= 4, "{:#?}", sick.delays);
+    assert!(locks.iter().all(|(of, _)| of == "counter[0]"), "{locks:?}");
+    assert!(locks.iter().map(|(_, share)| share).sum::<f64>() > 0.5);
+    let cured = analysis("bottleneck-cured");
+    path_is_whole(&cured);
+    assert!(at_lock(&cured).is_empty());
 }

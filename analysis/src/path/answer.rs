@@ -263,6 +263,7 @@ impl Names<'_> {
     fn did(&self, doing: Doing, all: &[(&Key, &Waited)]) -> String {
         match doing {
             Doing::Computing => "computed".to_owned(),
+            Doing::Other => "did many small things".to_owned(),
             Doing::Copies(_) => "waited for the acknowledgements of copies".to_owned(),
             Doing::HeldBy(object, by) => {
                 let held = format!("waited for {}", self.object(object));
@@ -273,7 +274,7 @@ impl Names<'_> {
                 let of_it = |key: &Key| key.process == Some(by) && key.at == At::Lock(object);
                 let row = all.iter().find(|(key, _)| of_it(key));
                 let meanwhile = row.map(|(key, _)| match key.because {
-                    Doing::HeldBy(..) | Doing::Late(..) => " which waited itself".to_owned(),
+                    Doing::HeldBy(..) | Doing::Late(..) => ", which waited itself".to_owned(),
                     doing => format!(", which {} meanwhile", self.did(doing, &[])),
                 });
                 let meanwhile = meanwhile.unwrap_or_default();

@@ -169,7 +169,7 @@ impl PathBuilder {
             false => Doing::Lock(var),
         };
         let section = process.end_section(object);
-        let longest = section.and_then(|did| did.longest(Doing::Lock(var)));
+        let longest = section.and_then(|did| did.longest());
         let because = match longest {
             Some((doing, time)) if time >= record.duration.0 => doing,
             _ => releasing,
@@ -204,22 +204,13 @@ impl PathBuilder {
     }
 
     fn charge(&mut self, object: ObjectId, (by, because): (usize, Doing), now: Nanos) {
-        let holder = self.processes[by].ap;
-        let charges = self.locks.charge(object, by, now);
-        for charge in &charges {
-            self.processes[charge.to].until_as(
-                now,
-                Doing::Lock(object.var),
-                Doing::HeldBy(object, Some(holder)),
-            );
-        }
         let key = Key {
-            process: Some(holder),
+            process: Some(self.processes[by].ap),
             at: At::Lock(object),
             because,
         };
-        let time = charges.iter().map(|c| c.time).sum();
-        self.delays.add(key, time, charges.iter().map(|c| c.to));
+        let time = self.locks.charge(object, by, now);
+        self.delays.add(key, time, self.locks.waiting(object, by));
     }
 
     fn granted(&mut self, object: ObjectId, number: usize, now: Nanos) {
@@ -227,14 +218,16 @@ impl PathBuilder {
         if let Some(release) = self.locks.released_early(object, now) {
             self.hands_over(object, release, now);
         }
-        let (left, follows) = self.locks.granted(object, number);
+        let (wait, follows) = self.locks.granted(object, number);
+        let mostly = wait.mostly.map(|(by, time)| (self.processes[by].ap, time));
+        self.processes[number].waited_for(object, mostly, wait.explained);
         match follows {
             Some((by, followed)) if by != number => {
                 let doing = Doing::Lock(object.var);
                 self.processes[number].follow(&mut self.chains, followed, doing, now);
             }
             Some((_, (chain, _))) => self.chains.end(chain),
-            None => self.unexplained += left,
+            None => self.unexplained += wait.left,
         }
     }
 
@@ -292,7 +285,7 @@ impl PathBuilder {
         let key = Key {
             process: Some(self.processes[last].ap),
             at: At::Barrier(opening.0),
-            because: because.unwrap_or(Doing::Computing),
+            because: because.unwrap_or(Doing::Other),
         };
         self.delays.add(key, time, waits.map(|(n, _)| *n));
         let process = &mut self.processes[last];

@@ -77,6 +77,7 @@ impl Chains {
         for (doing, time) in did.once() {
             *sums.entry((Some(ap), doing)).or_default() += time;
         }
+        keep_small(sums);
         self.join();
         new
     }
@@ -154,6 +155,10 @@ fn add(sums: &mut Sums, mut more: Sums) {
     for (what, time) in more {
         *sums.entry(what).or_default() += time;
     }
+    keep_small(sums);
+}
+
+fn keep_small(sums: &mut Sums) {
     if sums.len() > MOST {
         bound(sums, MOST, (None, Doing::Other), |_| true);
     }

@@ -14,6 +14,42 @@ struct Waiter {
     /// Up to when its wait is explained, and how much of it is not, nanoseconds.
     from: Nanos,
     left: u64,
+    /// For whom it has waited most of it, if for anybody, and how long.
+    mostly: Option<(usize, u64)>,
+    /// By how much that is more than for all others since.
+    ahead: u64,
+}
+
+impl Waiter {
+    /// It waited for `by` until now: how long, nanoseconds.
+    fn waited(&mut self, by: usize, now: Nanos) -> u64 {
+        let time = (now - self.from).0.min(self.left);
+        self.left -= time;
+        self.from = self.from.max(now);
+        // Who has more than half of the time stays in the end (Boyer and Moore's vote).
+        match &mut self.mostly {
+            Some((most, of_it)) if *most == by => {
+                *of_it += time;
+                self.ahead += time;
+            }
+            _ if time > self.ahead => {
+                self.mostly = Some((by, time));
+                self.ahead = time - self.ahead;
+            }
+            _ => self.ahead -= time,
+        }
+        time
+    }
+}
+
+/// A wait that is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wait {
+    /// Up to when it is known for whom, and for whom it mostly was, and how long.
+    pub(super) explained: Nanos,
+    pub(super) mostly: Option<(usize, u64)>,
+    /// What of it is not explained, nanoseconds.
+    pub(super) left: u64,
 }
 
 /// A release under way, or over.
@@ -38,13 +74,6 @@ struct Lock {
     released: Option<(usize, Followed)>,
 }
 
-/// What a process waited for another, nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Charge {
-    pub(super) to: usize,
-    pub(super) time: u64,
-}
-
 /// The locks of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
@@ -59,6 +88,8 @@ impl Locks {
             number,
             from: record.start,
             left: record.wait.0,
+            mostly: None,
+            ahead: 0,
         });
         let end = lock.releasing.map(|release| release.end);
         end.filter(|end| *end > record.start)
@@ -90,22 +121,20 @@ impl Locks {
         lock.releasing.take_if(|release| which(release))
     }
 
-    /// What those that wait have waited until now, for the process `by`.
-    pub(super) fn charge(&mut self, object: ObjectId, by: usize, now: Nanos) -> Vec<Charge> {
+    /// Those that wait have waited until now for the process `by`: how long together, nanoseconds.
+    pub(super) fn charge(&mut self, object: ObjectId, by: usize, now: Nanos) -> u64 {
         let Some(lock) = self.by_object.get_mut(&object) else {
-            return Vec::new();
+            return 0;
         };
         let others = lock.waiters.iter_mut().filter(|w| w.number != by);
-        let charge = |waiter: &mut Waiter| {
-            let time = (now - waiter.from).0.min(waiter.left);
-            waiter.left -= time;
-            waiter.from = waiter.from.max(now);
-            Charge {
-                to: waiter.number,
-                time,
-            }
-        };
-        others.map(charge).collect()
+        others.map(|waiter| waiter.waited(by, now)).sum()
+    }
+
+    /// Who waits, apart from one.
+    pub(super) fn waiting(&self, object: ObjectId, but: usize) -> impl Iterator<Item = usize> {
+        let waiters = self.by_object.get(&object).map(|lock| lock.waiters.iter());
+        let numbers = waiters.into_iter().flatten().map(|w| w.number);
+        numbers.filter(move |number| *number != but)
     }
 
     /// Who is granted the object next goes on with this chain. The one that nobody went on with, if there is one.
@@ -120,17 +149,22 @@ impl Locks {
         old.map(|(_, (chain, _))| chain)
     }
 
-    /// A process that waited has the object: what of its wait is not explained, and whose chain it follows.
+    /// A process that waited has the object: its wait, and whose chain it follows.
     pub(super) fn granted(
         &mut self,
         object: ObjectId,
         number: usize,
-    ) -> (u64, Option<(usize, Followed)>) {
+    ) -> (Wait, Option<(usize, Followed)>) {
         let Some(lock) = self.by_object.get_mut(&object) else {
-            return (0, None);
+            return Default::default();
         };
         let at = lock.waiters.iter().position(|w| w.number == number);
-        let left = at.map_or(0, |at| lock.waiters.swap_remove(at).left);
-        (left, lock.released.take())
+        let wait = at.map(|at| lock.waiters.swap_remove(at));
+        let wait = wait.map(|waiter| Wait {
+            explained: waiter.from,
+            mostly: waiter.mostly,
+            left: waiter.left,
+        });
+        (wait.unwrap_or_default(), lock.released.take())
     }
 }

@@ -83,6 +83,21 @@ impl Process {
         self.until(now);
     }
 
+    /// In an acquire it has waited until `to`, for one process this long, and for others.
+    pub(super) fn waited_for(&mut self, object: ObjectId, mostly: Option<(ApId, u64)>, to: Nanos) {
+        let Some((end, doing)) = self.under_way else {
+            return;
+        };
+        let to = end.min(to);
+        if doing == Doing::Lock(object.var) {
+            if let Some((ap, time)) = mostly {
+                let one = (self.known + Nanos(time)).min(to);
+                self.spend(Doing::HeldBy(object, Some(ap)), one);
+                self.spend(Doing::HeldBy(object, None), to);
+            }
+        }
+    }
+
     fn spend(&mut self, doing: Doing, to: Nanos) {
         if to <= self.known {
             return;
