@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Findings(FindingsArgs),
     /// Measure what the cures that `dosmos check` proposes gain, beside what it predicts: runs with and without each in turn
     Cures(CuresArgs),
+    /// Measure the speed and memory of finding the critical path of a generated run
+    Path(PathArgs),
     /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
     Verify(VerifyArgs),
     /// Count the instructions of an operation on the paths that everything goes through (needs valgrind)
@@ -62,6 +64,16 @@ pub(crate) struct InstructionsArgs {
     pub(crate) path: Option<String>,
     #[arg(long, hide = true, requires = "path")]
     pub(crate) operations: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    /// Records
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) records: u64,
+    /// Application processes
+    #[arg(long, default_value_t = 16)]
+    pub(crate) processes: u32,
 }
 
 #[derive(Debug, Args)]

@@ -21,6 +21,7 @@ mod machine;
 mod models;
 mod network;
 mod paper;
+mod path;
 mod predict;
 mod query;
 mod run;
@@ -60,6 +61,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Findings(args) => findings::run(&args),
         Command::Instructions(args) => instructions::run(&args),
+        Command::Path(args) => path::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Latency(args) => runtime.block_on(latency::run(args)),
         Command::Network(args) => runtime.block_on(network::run(args)),

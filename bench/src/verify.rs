@@ -16,8 +16,8 @@ use crate::args::VerifyArgs;
 use crate::machine::machine;
 use crate::store::usage::{Meter, one_processor, peak};
 
-const SHARED: VarId = VarId(1);
-const BARRIER: VarId = VarId(1 << 31);
+pub(crate) const SHARED: VarId = VarId(1);
+pub(crate) const BARRIER: VarId = VarId(1 << 31);
 /// Sections of each process between two barriers, and reads behind each.
 const SECTIONS: u32 = 20;
 const READS: u32 = 7;
@@ -160,7 +160,7 @@ pub(crate) fn make_phase(to: &mut Vec<Record>, phase: u64, n: u32, versions: &mu
     operations
 }
 
-fn record(
+pub(crate) fn record(
     ap: u32,
     op: Op,
     object: ObjectId,
