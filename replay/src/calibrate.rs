@@ -20,8 +20,9 @@ use crate::thread::Thread;
 #[derive(Clone, Debug)]
 pub struct Calibrated {
     script: Script,
+    given: Costs,
+    /// Those that fit.
     costs: Costs,
-    fitted: Costs,
     /// Length of the replay with the costs as they were, and with those that fit.
     plain: f64,
     fit: f64,
@@ -67,10 +68,10 @@ impl Calibrated {
         }
         let (fitted, fit) = as_long(&script, fitted)?;
         Some(Self {
-            costs: *costs,
+            given: *costs,
             plain: plain.length.0 as f64,
             script,
-            fitted,
+            costs: fitted,
             fit,
         })
     }
@@ -82,7 +83,7 @@ impl Calibrated {
 
     /// The costs that fit.
     pub fn costs(&self) -> &Costs {
-        &self.fitted
+        &self.costs
     }
 
     /// Replay over run, less one: with the costs as they were, and with those that fit.
@@ -97,8 +98,8 @@ impl Calibrated {
             let outcome = self.script.replay(costs, change);
             outcome.is_whole().then_some(outcome.length.0 as f64)
         };
-        let gain = 1.0 - length(&self.fitted)? / self.fit;
-        let other = 1.0 - length(&self.costs)? / self.plain;
+        let gain = 1.0 - length(&self.costs)? / self.fit;
+        let other = 1.0 - length(&self.given)? / self.plain;
         Some(Gain {
             gain,
             least: gain.min(other),
@@ -110,15 +111,15 @@ impl Calibrated {
     pub fn expected(&self, change: &Change, here: &Costs, there: &Costs) -> Option<Nanos> {
         let software = there.end_ns / here.end_ns;
         let fitted = Costs {
-            end_ns: self.fitted.end_ns * software,
-            end_ns_per_byte: self.fitted.end_ns_per_byte + there.end_ns_per_byte
+            end_ns: self.costs.end_ns * software,
+            end_ns_per_byte: self.costs.end_ns_per_byte + there.end_ns_per_byte
                 - here.end_ns_per_byte,
-            serve_ns: self.fitted.serve_ns,
-            near_ns: (self.fitted.near_ns + there.near_ns - here.near_ns).max(0.0),
-            far_ns: (self.fitted.far_ns + there.far_ns - here.far_ns).max(0.0),
-            way_ns_per_byte: self.fitted.way_ns_per_byte,
-            link_ns: (self.fitted.link_ns + there.link_ns - here.link_ns).max(0.0),
-            processors: self.fitted.processors,
+            serve_ns: self.costs.serve_ns,
+            near_ns: (self.costs.near_ns + there.near_ns - here.near_ns).max(0.0),
+            far_ns: (self.costs.far_ns + there.far_ns - here.far_ns).max(0.0),
+            way_ns_per_byte: self.costs.way_ns_per_byte,
+            link_ns: (self.costs.link_ns + there.link_ns - here.link_ns).max(0.0),
+            processors: self.costs.processors,
         };
         let outcome = self.script.replay(&fitted, change);
         let length = outcome.length.0 as f64 * self.script.measured / self.fit;

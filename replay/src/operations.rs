@@ -54,7 +54,7 @@ impl Engine<'_> {
         let (home, step) = (self.home(&running), running.step);
         match step.op {
             Op::Read if self.cached(&running) => self.reply(op),
-            Op::Read | Op::Acquire => self.to_owner(op),
+            Op::Read | Op::Acquire => self.ask_owner(op),
             Op::Write => {
                 if step.stored && !self.places.is_split(step.object) {
                     self.copies.drop_at(home, step.object);
@@ -66,13 +66,13 @@ impl Engine<'_> {
                         }
                     }
                 }
-                self.to_owner(op);
+                self.ask_owner(op);
             }
             Op::Release | Op::Barrier => self.publish(op),
         }
     }
 
-    fn to_owner(&mut self, op: OpId) {
+    fn ask_owner(&mut self, op: OpId) {
         let running = self.ops.get(op);
         let bytes = match running.step.op {
             Op::Write => running.step.bytes,
@@ -207,7 +207,7 @@ impl Engine<'_> {
         let running = self.ops.get(op);
         match running.step.op {
             Op::Barrier => self.arrive(op),
-            _ => self.to_owner(op),
+            _ => self.ask_owner(op),
         }
     }
 

@@ -145,10 +145,11 @@ impl Names<'_> {
     /// What was done on the path, by whom mostly.
     fn summary(&self, complete: bool) -> String {
         let length = self.gathered.length as f64;
-        let mut by_doing: Vec<(Doing, u64, Vec<(ApId, u64)>)> = Vec::new();
-        for (doing, by) in grouped(&self.gathered.path) {
-            by_doing.push((doing, by.iter().map(|(_, time)| time).sum(), by));
-        }
+        let whole = |by: &[(ApId, u64)]| by.iter().map(|(_, time)| time).sum::<u64>();
+        let by_doing = grouped(&self.gathered.path).into_iter();
+        let mut by_doing: Vec<_> = by_doing
+            .map(|(doing, by)| (doing, whole(&by), by))
+            .collect();
         by_doing.sort_by_key(|(doing, time, _)| (std::cmp::Reverse(*time), *doing));
         let told = by_doing.iter().take(4);
         let told = told.filter(|(_, time, _)| *time as f64 >= TOLD * length);

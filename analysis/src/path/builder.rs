@@ -33,7 +33,7 @@ pub struct PathBuilder {
     begin: Option<Nanos>,
     processes: Vec<Process>,
     numbers: FxHashMap<ApId, usize>,
-    /// Groups whose barriers a process passes.
+    /// For each process the groups whose barriers it passes.
     groups: FxHashMap<ApId, Vec<Option<GroupId>>>,
     chains: Chains,
     locks: Locks,

@@ -89,12 +89,12 @@ impl Process {
             return;
         };
         let to = end.min(to);
-        if doing == Doing::Lock(object.var) {
-            if let Some((ap, time)) = mostly {
-                let one = (self.known + Nanos(time)).min(to);
-                self.spend(Doing::HeldBy(object, Some(ap)), one);
-                self.spend(Doing::HeldBy(object, None), to);
-            }
+        if doing == Doing::Lock(object.var)
+            && let Some((ap, time)) = mostly
+        {
+            let one = (self.known + Nanos(time)).min(to);
+            self.spend(Doing::HeldBy(object, Some(ap)), one);
+            self.spend(Doing::HeldBy(object, None), to);
         }
     }
 

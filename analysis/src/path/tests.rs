@@ -370,7 +370,7 @@ fn the_parts_of_the_path_add_up_to_the_length_of_random_runs() {
         let Some(begin) = records.iter().map(|r| r.start).min() else {
             continue;
         };
-        let end = records.iter().map(|r| r.end()).max().unwrap();
+        let end = records.iter().map(Record::end).max().unwrap();
         if end == begin {
             continue;
         }
