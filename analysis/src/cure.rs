@@ -34,6 +34,12 @@ pub enum Cure {
     Balance(BTreeSet<ApId>),
     /// The variable has another copy policy.
     Policy(VarId, CopyPolicy),
+    /// Neighbours of the variable are read (or written: `true`) in one access instead of one by one.
+    Together(VarId, bool),
+    /// Who reads these objects until they have changed is told instead, at no cost.
+    Wait(BTreeSet<ObjectId>),
+    /// Passing these barriers costs nothing but waiting.
+    FreeBarriers(BTreeSet<VarId>),
 }
 
 impl Cure {
@@ -60,6 +66,11 @@ impl Cure {
             Self::Policy(variable, policy) => {
                 change.policies.insert(*variable, *policy);
             }
+            Self::Together(variable, writes) => {
+                change.together.insert((*variable, *writes));
+            }
+            Self::Wait(objects) => change.awaited.clone_from(objects),
+            Self::FreeBarriers(barriers) => change.free_barriers.clone_from(barriers),
         }
         change
     }

@@ -172,6 +172,9 @@ pub struct Finding {
     /// The numbers behind it (`records`: how many records they come from); under `symptoms`, what else it
     /// explains.
     pub evidence: serde_json::Map<String, serde_json::Value>,
+    /// The findings that this one explains: those whose cure a replay finds better are told too.
+    #[serde(skip)]
+    pub explained: Vec<Finding>,
 }
 
 impl Finding {
@@ -195,6 +198,7 @@ impl Finding {
             advice: String::new(),
             patch: None,
             evidence: serde_json::Map::new(),
+            explained: Vec::new(),
         }
     }
 

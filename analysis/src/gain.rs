@@ -13,6 +13,12 @@
 //! | bottleneck, false sharing, ping-pong | an object for each process, at its own memory process |
 //! | imbalance | the processes divide what they compute in each phase evenly |
 //! | policy mismatch | the other policy |
+//! | fine-grained access | one access in place of each sequence |
+//! | polling | who reads until something has changed is told at once, with the content: the most that waiting for it can gain |
+//! | barrier overhead | barriers that open when the last has arrived, and at once: the most that fewer barriers can gain |
+//!
+//! What another finding explains (`explain`) is told beside it where its own cure gains more: elements that are accessed one by
+//! one cost less where their owner is nearer, and still less at once.
 //!
 //! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file and the
 //! replay is not faster with it, the finding is *dismissed*: it is listed apart, with what the replay says.
@@ -24,16 +30,27 @@ use crate::cure::{Cure, GainFrom};
 use crate::finding::{Dismissed, Finding};
 use crate::thresholds::Thresholds;
 
-/// A change of the cluster file that saves less than this fraction of the run is not advised.
-const LEAST_GAIN: f64 = 0.005;
+/// A change of the cluster file that saves less than this fraction of the run is not advised: few measurements could tell.
+const LEAST_GAIN: f64 = 0.02;
+
+/// What another finding explains is a finding of its own if its cure saves so much more, as a fraction of the run.
+const BETTER: f64 = 0.05;
 
 impl Analysis {
     /// Puts the gain that a replay of the whole run gives in place of each estimate, and the findings in the order of
     /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
     pub fn predict_gains(&mut self, run: &Calibrated, thresholds: &Thresholds) {
         let whole = run.script().part() >= 1.0;
-        for mut finding in std::mem::take(&mut self.findings) {
-            let gain = finding.cure.as_ref().and_then(|c| run.gain(&c.change()));
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.reverse();
+        while let Some(mut finding) = findings.pop() {
+            let of_cure = |f: &Finding| f.cure.as_ref().and_then(|c| run.gain(&c.change()));
+            let gain = of_cure(&finding);
+            if let Some(gain) = gain {
+                let explained = std::mem::take(&mut finding.explained).into_iter();
+                let better = |f: &Finding| of_cure(f).is_some_and(|g| g.gain > gain.gain + BETTER);
+                findings.extend(explained.filter(better));
+            }
             match gain {
                 // What it is about may come later than what is replayed.
                 Some(gain) if gain.gain < LEAST_GAIN && !whole => {}
@@ -175,6 +192,8 @@ mod tests {
             far_ns: 0.0,
             link_ns: 0.0,
             way_ns_per_byte: 0.0,
+            woken_ns: 0.0,
+            wake_ns: 0.0,
             processors: 4,
         };
         Calibrated::new(script.finish(&breakdown).unwrap(), &costs).unwrap()
@@ -190,6 +209,10 @@ mod tests {
         finding.gain_from = Some(GainFrom::Costs);
         finding.patch = Some("+a line".to_owned());
         finding.cure = cure;
+        analysed_finding(finding)
+    }
+
+    fn analysed_finding(finding: Finding) -> Analysis {
         let mut analysis = Analysis {
             complete: 1.0,
             from_ns: 0,
@@ -253,6 +276,25 @@ mod tests {
         let nearer = Cure::owners([(OBJECT, MpId(1))].into());
         let nearer = predicted(Kind::MisplacedOwner, Some(nearer));
         assert_eq!(nearer.patch.as_deref(), Some("+a line"));
+    }
+
+    #[test]
+    fn what_is_explained_is_told_too_if_its_own_cure_saves_more() {
+        let explained = |cure: Cure| {
+            let mut symptom = Finding::new(Kind::FineGrained, TimeRange::ALL);
+            symptom.cure = Some(cure);
+            let mut cause = Finding::new(Kind::MisplacedOwner, TimeRange::ALL);
+            cause.cure = Some(Cure::owners([(OBJECT, MpId(1))].into()));
+            cause.explained = vec![symptom];
+            let found = analysed_finding(cause).findings;
+            found.iter().map(|f| f.kind).collect::<Vec<_>>()
+        };
+        // Nearer, the reads take half as long; without them nothing is lost at all.
+        let better = explained(Cure::Private([OBJECT].into()));
+        assert_eq!(better, [Kind::FineGrained, Kind::MisplacedOwner]);
+        // One object each is as good as the owner nearby.
+        let as_good = explained(Cure::Split([OBJECT].into()));
+        assert_eq!(as_good, [Kind::MisplacedOwner]);
     }
 
     #[test]

@@ -130,6 +130,8 @@ impl Pathology {
     /// What process 0 writes, process 1 reads, every version of it, and fetches it; cured: it is told.
     fn policy_mismatch(&self, dsm: &Dsm) -> Result<()> {
         const ROWS: usize = 16;
+        /// They are read in an order that no single call has.
+        const STRIDE: usize = 7;
         let policy = match self.healthy {
             true => CopyPolicy::Update,
             false => CopyPolicy::Invalidate,
@@ -145,7 +147,8 @@ impl Pathology {
             }
             patient.barrier()?;
             if dsm.rank() == 1 {
-                for row in rows.objects() {
+                for i in 0..ROWS {
+                    let row = rows.object(STRIDE * i % ROWS)?;
                     self.check(dsm, row.read()?[0], round + 1)?;
                 }
             }

@@ -31,6 +31,10 @@ pub struct ProcessCounters {
     pub buffered_bytes: u64,
     /// Processor time used.
     pub cpu: Nanos,
+    /// Of that, before it was ready to serve.
+    pub started: Nanos,
+    /// Of that, what it waited awake for messages while nobody else needed the processor.
+    pub awake: Nanos,
     /// Copies held now.
     pub copies: u64,
     /// Objects owned now.
@@ -38,6 +42,13 @@ pub struct ProcessCounters {
     /// Of the processor time used, what went into making and encoding records (the push of a record is
     /// timed for one in many, and scaled).
     pub monitor: Nanos,
+}
+
+impl ProcessCounters {
+    /// Processor time that serving took.
+    pub fn serving(&self) -> Nanos {
+        self.cpu - self.started - self.awake
+    }
 }
 
 impl From<ProcessCounters> for wire::ProcessCounters {
@@ -54,6 +65,8 @@ impl From<ProcessCounters> for wire::ProcessCounters {
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu_ns: c.cpu.0,
+            started_ns: c.started.0,
+            awake_ns: c.awake.0,
             copies: c.copies,
             objects: c.objects,
             monitor_ns: c.monitor.0,
@@ -75,6 +88,8 @@ impl From<wire::ProcessCounters> for ProcessCounters {
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
             cpu: Nanos(c.cpu_ns),
+            started: Nanos(c.started_ns),
+            awake: Nanos(c.awake_ns),
             copies: c.copies,
             objects: c.objects,
             monitor: Nanos(c.monitor_ns),

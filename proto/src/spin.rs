@@ -29,6 +29,13 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// How long it is somebody else's the next time (nanoseconds).
 static PAUSE: AtomicU64 = AtomicU64::new(0);
+/// How long this process has waited awake in vain so far (nanoseconds).
+static WAITED: AtomicU64 = AtomicU64::new(0);
+
+/// The time that this process has waited awake for messages: processor time that nobody else needed.
+pub fn waited() -> Duration {
+    Duration::from_nanos(WAITED.load(Ordering::Relaxed))
+}
 
 fn now() -> u64 {
     START.elapsed().as_nanos() as u64
@@ -72,9 +79,11 @@ pub async fn awake<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = polled {
                 return output;
             }
+            let before = now();
             if !look().await {
                 break;
             }
+            WAITED.fetch_add(now() - before, Ordering::Relaxed);
         }
     }
     future.await
@@ -107,7 +116,16 @@ impl Spinner {
         loop {
             self.begin.notified().await;
             self.spins.store(true, Ordering::Relaxed);
-            while now() < self.until.load(Ordering::Relaxed) && look().await {}
+            let mut until = self.until.load(Ordering::Relaxed);
+            let mut before = now();
+            while before < until && look().await {
+                let (next, after) = (self.until.load(Ordering::Relaxed), now());
+                // Otherwise an event was taken care of meanwhile.
+                if next == until {
+                    WAITED.fetch_add(after - before, Ordering::Relaxed);
+                }
+                (until, before) = (next, after);
+            }
             self.spins.store(false, Ordering::Relaxed);
         }
     }

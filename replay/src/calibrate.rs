@@ -1,17 +1,19 @@
 //! Costs such that the replay of the run as it was takes as long as the run.
 //!
 //! What a message costs is measured on the machine, or that of a typical one; what it cost in this run depends on what
-//! else went on. So the ways are adjusted: those between memory processes until reads and writes take as long in the
-//! replay as they did, by origin; that between an application process and its memory process until the whole does. Where
-//! the replay is too long without any time on the ways, software takes less. How far the replay was off before is kept, and so is what would be
-//! gained with the costs as they were: the gain lies between the two.
+//! else went on. So software takes as much as memory processes say that it took, where they do, and the ways are adjusted:
+//! those between memory processes until reads and writes take as long in the replay as they did, by origin; that between an
+//! application process and its memory process until the whole does. That hop is first of all waking who sleeps, which takes
+//! nothing where the next message comes soon. Where the replay is too long without any time on the ways, software takes
+//! less. How far the replay was off before the ways were adjusted is kept, and so is what would be gained with the ways as
+//! they were: the gain lies between the two.
 
 use dosmos_proto::Nanos;
 use dosmos_trace::record::Origin;
 use serde::Serialize;
 
 use crate::change::Change;
-use crate::costs::Costs;
+use crate::costs::{Costs, IN_A_RUN};
 use crate::engine::Outcome;
 use crate::script::Script;
 use crate::thread::Thread;
@@ -20,6 +22,7 @@ use crate::thread::Thread;
 #[derive(Clone, Debug)]
 pub struct Calibrated {
     script: Script,
+    /// With software as the run had it.
     given: Costs,
     /// Those that fit.
     costs: Costs,
@@ -39,9 +42,18 @@ pub struct Gain {
     pub most: f64,
 }
 
-/// Rounds of fitting the ways, and of the last one of them alone.
+/// Rounds of fitting the ways, and of the hop alone.
 const ROUNDS: usize = 5;
 const LAST_ROUNDS: usize = 12;
+
+/// Rounds of fitting the software.
+const SERVED_ROUNDS: usize = 2;
+
+/// What one end of a message takes in a running program, to begin with: processor time of whole runs (docs/models.md#costs).
+const IN_A_RUN_NS: f64 = 8_000.0;
+
+/// Ways that change by less have settled.
+const SETTLED_NS: f64 = 300.0;
 
 /// A replay this near to the run fits.
 const NEAR: f64 = 0.005;
@@ -53,23 +65,32 @@ const LARGE_BYTES: f64 = 8192.0;
 /// processes have less to do (median of 22 runs of applications on two groups).
 const OVER_LINKS: f64 = 0.7;
 
+/// The longest that waking a process is taken to take: what a hop takes beyond is on the way.
+const MOST_WAKE_NS: f64 = 75_000.0;
+
 /// The longest that a way between two processes is taken to be: beyond, something else is wrong.
 const LONGEST_NS: f64 = 50e6;
 
 impl Calibrated {
     /// Fits `costs` to the run; none if its replay does not come to an end (records are missing).
     pub fn new(mut script: Script, costs: &Costs) -> Option<Self> {
-        script.slept = slept(&script, &replayed(&script, costs)?, costs);
-        let plain = replayed(&script, costs)?;
-        let mut fitted = shortened(&script, costs)?;
+        let given = as_served(&script, costs)?;
+        script.slept = slept(&script, &replayed(&script, &given)?, given.processors);
+        let plain = replayed(&script, &given)?.length.0 as f64;
+        let mut fitted = given.with_ways(0.0);
         for _ in 0..ROUNDS {
             let outcome = replayed(&script, &fitted)?;
-            fitted = nearer(&script, &fitted, &outcome);
+            let next = nearer(&script, &fitted, &outcome);
+            let settled = next.ways_differ_by(&fitted) < SETTLED_NS;
+            fitted = next;
+            if settled {
+                break;
+            }
         }
         let (fitted, fit) = as_long(&script, fitted)?;
         Some(Self {
-            given: *costs,
-            plain: plain.length.0 as f64,
+            given,
+            plain,
             script,
             costs: fitted,
             fit,
@@ -109,22 +130,43 @@ impl Calibrated {
 
     /// The expected length of the run after `change`, where messages cost what `there` says instead of what `here` says.
     pub fn expected(&self, change: &Change, here: &Costs, there: &Costs) -> Option<Nanos> {
-        let software = there.end_ns / here.end_ns;
+        // What another transport takes more it takes in the program too; being woken takes as long.
+        let end_ns = self.costs.end_ns + (there.end_ns - here.end_ns) / IN_A_RUN;
         let fitted = Costs {
-            end_ns: self.costs.end_ns * software,
-            end_ns_per_byte: self.costs.end_ns_per_byte + there.end_ns_per_byte
-                - here.end_ns_per_byte,
+            end_ns: end_ns.max(0.0),
+            end_ns_per_byte: (self.costs.end_ns_per_byte + there.end_ns_per_byte
+                - here.end_ns_per_byte)
+                .max(0.0),
             serve_ns: self.costs.serve_ns,
             near_ns: (self.costs.near_ns + there.near_ns - here.near_ns).max(0.0),
             far_ns: (self.costs.far_ns + there.far_ns - here.far_ns).max(0.0),
             way_ns_per_byte: self.costs.way_ns_per_byte,
             link_ns: (self.costs.link_ns + there.link_ns - here.link_ns).max(0.0),
+            woken_ns: self.costs.woken_ns,
+            wake_ns: self.costs.wake_ns,
             processors: self.costs.processors,
         };
         let outcome = self.script.replay(&fitted, change);
         let length = outcome.length.0 as f64 * self.script.measured / self.fit;
         outcome.is_whole().then_some(Nanos(length as u64))
     }
+}
+
+/// Costs with so much software that memory processes take about as much processor time as they say that they took.
+fn as_served(script: &Script, costs: &Costs) -> Option<Costs> {
+    let Some(serving) = script.serving else {
+        return Some(*costs);
+    };
+    let mut served = costs.with_software(IN_A_RUN_NS / costs.end_ns.max(1.0));
+    // Who has to be woken how often depends on how long everything takes; but two ways to divide the time are as good as one
+    // another where most of it is software, so not to the end.
+    for _ in 0..SERVED_ROUNDS {
+        let replayed = replayed(script, &served)?.serving;
+        if replayed > 0.0 {
+            served = served.with_software(serving / replayed);
+        }
+    }
+    Some(served)
 }
 
 fn replayed(script: &Script, costs: &Costs) -> Option<Outcome> {
@@ -134,54 +176,56 @@ fn replayed(script: &Script, costs: &Costs) -> Option<Outcome> {
 
 /// Of the time that processes were without a processor, the part that they slept: all where processors were idle for half of
 /// the time, nothing where they were busy for nine tenths.
-fn slept(script: &Script, outcome: &Outcome, costs: &Costs) -> f64 {
-    let busy = outcome.processor.0 as f64 / (costs.processors as f64 * script.measured);
+fn slept(script: &Script, outcome: &Outcome, processors: usize) -> f64 {
+    let busy = outcome.processor.0 as f64 / (processors as f64 * script.measured);
     ((0.9 - busy) / 0.4).clamp(0.0, 1.0)
 }
 
-/// Costs with no time on the ways, and with less software where the replay is too long even so.
-fn shortened(script: &Script, costs: &Costs) -> Option<Costs> {
-    let at_once = Costs {
-        near_ns: 0.0,
-        far_ns: 0.0,
-        link_ns: 0.0,
-        way_ns_per_byte: 0.0,
-        ..*costs
-    };
-    let is_short =
-        |costs: &Costs| Some(replayed(script, costs)?.length.0 as f64 <= script.measured);
-    if is_short(&at_once)? {
-        return Some(at_once);
+/// Costs with which the replay is as long as the run, and that length: by the hop to and from the own memory process;
+/// where the replay is too long without one, by the other ways; and where it is too long without any, by less software.
+fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
+    let is_short = |length: f64| length <= script.measured * (1.0 + NEAR);
+    let hop = costs.near_ns + costs.wake_ns;
+    let by_hop = |hop: f64| with_hop(&costs, hop);
+    let found = bisected(script, hop, [(2.0 * hop).max(50_000.0), LONGEST_NS], by_hop)?;
+    if is_short(found.1) {
+        return Some(found);
     }
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..6 {
-        let middle = (low + high) / 2.0;
-        match is_short(&at_once.with_software(middle))? {
-            true => low = middle,
-            false => high = middle,
-        }
+    let without = by_hop(0.0);
+    let found = bisected(script, 1.0, [1.0, 1.0], |share| without.with_ways(share))?;
+    if is_short(found.1) {
+        return Some(found);
     }
-    Some(at_once.with_software(low))
+    let without = without.with_ways(0.0);
+    bisected(script, 1.0, [1.0, 1.0], |share| {
+        without.with_software(share)
+    })
 }
 
-/// The way to and from the own memory process with which the replay is as long as the run, and that length.
-fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
-    let of = |near_ns: f64| {
-        let costs = Costs { near_ns, ..costs };
+/// The costs of some number with which the replay is nearest to the run, and its length. The greater the number, the longer it
+/// takes; it is at most `high`, which grows up to `highest` where that is too little.
+fn bisected(
+    script: &Script,
+    first: f64,
+    [mut high, highest]: [f64; 2],
+    of: impl Fn(f64) -> Costs,
+) -> Option<(Costs, f64)> {
+    let tried = |number: f64| {
+        let costs = of(number);
         Some((costs, replayed(script, &costs)?.length.0 as f64))
     };
     let off = |length: f64| (length / script.measured - 1.0).abs();
-    let (mut low, mut high) = (0.0, (2.0 * costs.near_ns).max(50_000.0));
-    let mut best = of(costs.near_ns)?;
+    let mut low = 0.0;
+    let mut best = tried(first)?;
     for _ in 0..LAST_ROUNDS {
         if off(best.1) < NEAR {
             break;
         }
         let middle = (low + high) / 2.0;
-        let tried = of(middle)?;
+        let tried = tried(middle)?;
         match tried.1 > script.measured {
             true => high = middle,
-            false if middle > 0.9 * high && high < LONGEST_NS => high *= 2.0,
+            false if middle > 0.9 * high && high < highest => high *= 2.0,
             false => low = middle,
         }
         if off(tried.1) < off(best.1) {
@@ -191,6 +235,17 @@ fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
     Some(best)
 }
 
+/// The hop to and from the own memory process takes that long: because a process has to be woken, as far as that can be,
+/// and on the way.
+fn with_hop(costs: &Costs, hop: f64) -> Costs {
+    let hop = hop.clamp(0.0, LONGEST_NS);
+    Costs {
+        wake_ns: hop.min(MOST_WAKE_NS),
+        near_ns: (hop - MOST_WAKE_NS).max(0.0),
+        ..*costs
+    }
+}
+
 /// Ways with which the replay should be nearer to the run than `outcome` is, which was replayed with `costs`.
 fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
     let longer = |origin: Origin, ways: f64| {
@@ -198,8 +253,8 @@ fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
         Some((recorded - outcome.data[origin].get()?) / ways)
     };
     let way = |now: f64, by: Option<f64>| (now + by.unwrap_or(0.0)).clamp(0.0, LONGEST_NS);
-    let mut next = *costs;
-    next.near_ns = way(costs.near_ns, Some(missing(script, outcome) / 2.0));
+    let hop = costs.near_ns + costs.wake_ns + missing(script, outcome) / 2.0;
+    let mut next = with_hop(costs, hop);
     // There and back; between groups over two link processes, mostly.
     let content = script.content.get().filter(|bytes| *bytes > LARGE_BYTES);
     match content {

@@ -20,6 +20,13 @@ pub struct Change {
     pub private: BTreeSet<ObjectId>,
     /// Objects of which each process has one of its own instead, at its own memory process.
     pub split: BTreeSet<ObjectId>,
+    /// Barriers that cost nothing but waiting: everyone goes on when the last has arrived.
+    pub free_barriers: BTreeSet<VarId>,
+    /// Variables of which a process reads (or writes: `true`) neighbours in one access instead of one by one.
+    pub together: BTreeSet<(VarId, bool)>,
+    /// Objects of which processes are told that they have changed, and to what, at no cost, instead of reading them until
+    /// then.
+    pub awaited: BTreeSet<ObjectId>,
     /// These processes divide their computing evenly, phase by phase.
     pub balanced: BTreeSet<ApId>,
     /// Number of processors of the machine; none: as it was.

@@ -21,18 +21,31 @@ pub struct Costs {
     pub link_ns: f64,
     /// On the way of each byte of content between memory processes, in all.
     pub way_ns_per_byte: f64,
+    /// Processor time, beside that of the end, of a process that a message wakes: it had waited for longer than it waits
+    /// awake (`dosmos_proto::spin`).
+    pub woken_ns: f64,
+    /// Until such a process runs, where a processor sleeps too; nobody's processor taken.
+    pub wake_ns: f64,
     /// Processors of the machine.
     pub processors: usize,
 }
 
-/// What the core of a memory process takes for an operation (docs/benchmarks.md#instructions-per-operation: some
-/// thousand instructions).
-const SERVE_NS: f64 = 2_000.0;
-
 /// What software takes in a running program, where other processes have had the processor and its caches in between, over
-/// what it takes in a tight loop, as microbenchmarks measure it. The processor time of whole runs of five programs
-/// (docs/models.md#costs) says 2.8 to 4.6.
-const IN_A_RUN: f64 = 3.0;
+/// what it takes in a tight loop, as microbenchmarks measure it. Only where the memory processes of the run did not tell how
+/// much processor time they took (docs/models.md#costs).
+pub(crate) const IN_A_RUN: f64 = 2.0;
+
+/// What a memory process takes to serve an operation, over one end of a message.
+const SERVE: f64 = 0.75;
+
+/// What a process takes more if a message wakes it, over one end of a message.
+const WOKEN: f64 = 1.9;
+
+/// A large content.
+const CONTENT_BYTES: f64 = 65_536.0;
+
+/// What waking takes where a processor sleeps too (`dosmos_proto::spin`).
+const WAKE_NS: f64 = 30_000.0;
 
 impl Costs {
     /// Those of a machine, as `dosmos-bench network` measured it.
@@ -43,14 +56,17 @@ impl Costs {
         let per_byte = segments.last().map_or(0.0, |s| s.total_us[1]);
         let way = record.network.interface_us * 2.0 + record.network.switch_us;
         let near = (record.hop.read_us[0] - 4.0 * end_us) / 2.0;
+        let end_ns = 1e3 * end_us * IN_A_RUN;
         Self {
-            end_ns: 1e3 * end_us * IN_A_RUN,
+            end_ns,
             end_ns_per_byte: 1e3 * per_byte,
-            serve_ns: SERVE_NS * IN_A_RUN,
+            serve_ns: end_ns * SERVE,
             near_ns: 1e3 * near.max(0.0),
             far_ns: 1e3 * way,
             link_ns: 1e3 * way,
             way_ns_per_byte: 0.0,
+            woken_ns: end_ns * WOKEN,
+            wake_ns: WAKE_NS,
             processors: record.processors.max(1),
         }
     }
@@ -66,11 +82,31 @@ impl Costs {
             end_ns: self.end_ns * share,
             end_ns_per_byte: self.end_ns_per_byte * share,
             serve_ns: self.serve_ns * share,
+            woken_ns: self.woken_ns * share,
+            ..*self
+        }
+    }
+
+    /// The most by which a way differs.
+    pub(crate) fn ways_differ_by(&self, other: &Self) -> Time {
+        let ways = |c: &Self| [c.near_ns + c.wake_ns, c.far_ns, c.link_ns];
+        let differ = ways(self)
+            .into_iter()
+            .zip(ways(other))
+            .map(|(a, b)| (a - b).abs());
+        let content = (self.way_ns_per_byte - other.way_ns_per_byte).abs();
+        differ.fold(content * CONTENT_BYTES, Time::max)
+    }
+
+    /// The same costs with ways that take `share` of the time.
+    pub(crate) fn with_ways(&self, share: f64) -> Self {
+        Self {
             near_ns: self.near_ns * share,
+            wake_ns: self.wake_ns * share,
             far_ns: self.far_ns * share,
             link_ns: self.link_ns * share,
             way_ns_per_byte: self.way_ns_per_byte * share,
-            processors: self.processors,
+            ..*self
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use dosmos_trace::record::{Op, PerOrigin};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::balance::Balance;
 use crate::barriers::Barriers;
@@ -18,6 +18,12 @@ use crate::locks::Locks;
 use crate::places::{Places, Way};
 use crate::script::{Mean, Script};
 use crate::thread::{Step, Thinking};
+
+/// A process waits awake for so long for the next message.
+const STAYS_AWAKE_NS: Time = dosmos_proto::spin::LIMIT.as_nanos() as Time;
+
+/// Reads that are made once more, as nothing has changed, in all.
+const MOST_READS: usize = 1_000_000;
 
 /// What arrives with a message.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +84,8 @@ pub(crate) struct Runner {
     thinking: bool,
     under_way: u32,
     ended: Option<Time>,
+    /// What it waits for without reading it.
+    waits_for: Option<ObjectId>,
     /// What it wrote outside sections and has not published.
     pub(crate) unpublished: FxHashSet<ObjectId>,
 }
@@ -91,6 +99,8 @@ pub(crate) struct Running {
     pub(crate) flushes: u32,
     /// When its memory process received it.
     pub(crate) received: Time,
+    /// What a read has seen: sections of the object that had ended.
+    pub(crate) seen: u64,
 }
 
 /// A publication under way at an owner.
@@ -157,6 +167,8 @@ pub struct Outcome {
     pub messages: u64,
     /// Processor time of all processes together.
     pub processor: Nanos,
+    /// Of that, the memory processes.
+    pub(crate) serving: Time,
     /// How long reads and writes took, at the memory process that received them.
     pub(crate) data: PerOrigin<Mean>,
 }
@@ -173,6 +185,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) copies: Copies,
     pub(crate) barriers: Barriers,
     host: Host<Job>,
+    /// When each process that was woken last was awake.
+    awake_at: Vec<Time>,
     events: BinaryHeap<Reverse<(At, u64, Event)>>,
     numbered: u64,
     pub(crate) now: Time,
@@ -180,6 +194,24 @@ pub(crate) struct Engine<'a> {
     sent: u64,
     pub(crate) data: PerOrigin<Mean>,
     balance: Balance,
+    pub(crate) versions: Versions,
+    /// Reads that may still be made once more, as nothing has changed.
+    reads_left: usize,
+}
+
+/// Sections of each object that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Versions(FxHashMap<ObjectId, u64>);
+
+impl Versions {
+    pub(crate) fn of(&self, object: ObjectId) -> u64 {
+        self.0.get(&object).copied().unwrap_or(0)
+    }
+
+    fn rise(&mut self, object: ObjectId, version: u64) {
+        let known = self.0.entry(object).or_default();
+        *known = version.max(*known);
+    }
 }
 
 impl Script {
@@ -204,6 +236,7 @@ impl<'a> Engine<'a> {
             copies: Copies::default(),
             barriers: Barriers::default(),
             host: Host::new(processors, places.processes()),
+            awake_at: vec![Time::NEG_INFINITY; places.processes()],
             places,
             events: BinaryHeap::new(),
             numbered: 0,
@@ -212,6 +245,8 @@ impl<'a> Engine<'a> {
             sent: 0,
             data: PerOrigin::default(),
             balance: Balance::of(script, change),
+            versions: Versions::default(),
+            reads_left: MOST_READS,
         }
     }
 
@@ -261,14 +296,23 @@ impl<'a> Engine<'a> {
                 let Some(process) = m.way.get(usize::from(m.at)) else {
                     return;
                 };
+                if let Some(at) = self.wakes(process) {
+                    return self.at(at, event);
+                }
+                let woken = match self.sleeps(process) {
+                    true => self.costs.woken_ns,
+                    false => 0.0,
+                };
                 let last = usize::from(m.at) + 1 == m.way.len();
                 let end = self.costs.end(m.bytes);
                 let needs = match (last, m.what) {
-                    (false, _) => 2.0 * end,
+                    // What is passed on is neither served nor made anew: both ends take as much as one.
+                    (false, _) => end,
                     (true, Arrived::Request(_) | Arrived::Owner(_)) => end + self.costs.serve_ns,
                     (true, _) => end,
                 };
-                self.host.give(process, needs, Job::Received(message));
+                self.host
+                    .give(process, needs + woken, Job::Received(message));
             }
         }
     }
@@ -301,19 +345,30 @@ impl<'a> Engine<'a> {
 
     fn under_way(&mut self, message: u32) {
         let m = self.messages.get(message);
-        let takes = match m.what {
-            Arrived::Request(_) | Arrived::Reply(_) => self.costs.near_ns,
-            _ => {
-                let last = usize::from(m.at) + 1 == m.way.len();
-                let content = if last { f64::from(m.bytes) } else { 0.0 };
-                let way = match m.way.len() {
-                    1 => self.costs.far_ns,
-                    _ => self.costs.link_ns,
-                };
-                way + content * self.costs.way_ns_per_byte
-            }
+        let last = usize::from(m.at) + 1 == m.way.len();
+        let content = if last { f64::from(m.bytes) } else { 0.0 };
+        let way = match (m.what, m.way.len()) {
+            (Arrived::Request(_) | Arrived::Reply(_), _) => self.costs.near_ns,
+            (_, 1) => self.costs.far_ns,
+            _ => self.costs.link_ns,
         };
+        let takes = way + content * self.costs.way_ns_per_byte;
         self.at(self.now + takes, Event::Reaches(message));
+    }
+
+    /// Whether a process has to be woken for a message.
+    fn sleeps(&self, process: Process) -> bool {
+        self.host.idle(process) > STAYS_AWAKE_NS
+    }
+
+    /// When a process that a message reaches now will be awake, if that takes until then.
+    fn wakes(&mut self, process: Process) -> Option<Time> {
+        let sleeps = self.sleeps(process) && self.host.has_idle_processor();
+        let awake_at = &mut self.awake_at[process as usize];
+        if sleeps && *awake_at < self.now {
+            *awake_at = self.now + self.costs.wake_ns;
+        }
+        (*awake_at > self.now).then_some(*awake_at)
     }
 
     /// Sends a message.
@@ -355,11 +410,20 @@ impl<'a> Engine<'a> {
     fn issue(&mut self, ap: u32) {
         let runner = &mut self.runners[ap as usize];
         runner.thinking = false;
+        runner.waits_for = None;
         let Some(step) = self.script.threads[ap as usize].steps.get(runner.next) else {
             runner.ended = Some(self.now);
             return;
         };
+        let awaited = step.until > 0 && self.places.is_awaited(step.object);
+        if awaited && self.versions.of(step.object) < step.until {
+            runner.waits_for = Some(step.object);
+            return;
+        }
         runner.next += 1;
+        if awaited {
+            return self.proceed(ap);
+        }
         if self.is_silent(ap, step) {
             return self.proceed(ap);
         }
@@ -369,12 +433,19 @@ impl<'a> Engine<'a> {
             // What was read is not there: all of it is fetched.
             step.bytes = self.places.bytes(step.object);
         }
+        if self.places.are_together(step.object.var, step.op) {
+            step.bytes = step.together;
+        }
         let op = self.ops.put(Running {
             ap,
             step,
             flushes: 0,
-            received: 0.0,
+            received: self.now,
+            seen: 0,
         });
+        if step.op == Op::Barrier && self.places.is_free(step.object.var) {
+            return self.publish(op);
+        }
         let home = self.places.process_of(self.places.home(ap));
         let bytes = if step.op == Op::Write { step.bytes } else { 0 };
         self.send(ap, Way::to(home), bytes, Arrived::Request(op));
@@ -384,6 +455,9 @@ impl<'a> Engine<'a> {
     /// Whether an operation sends nothing.
     fn is_silent(&self, ap: u32, step: &Step) -> bool {
         let (object, home) = (step.object, self.places.home(ap));
+        if step.goes_on && self.places.are_together(object.var, step.op) {
+            return true;
+        }
         if step.op != Op::Barrier && self.places.is_private(object) {
             return true;
         }
@@ -395,10 +469,29 @@ impl<'a> Engine<'a> {
         step.in_process && here()
     }
 
-    fn complete(&mut self, op: OpId) {
-        let ap = self.ops.take(op).ap;
-        self.runners[ap as usize].under_way -= 1;
+    pub(crate) fn complete(&mut self, op: OpId) {
+        let Running { ap, step, seen, .. } = self.ops.take(op);
+        let runner = &mut self.runners[ap as usize];
+        runner.under_way -= 1;
+        if seen < step.until {
+            // It reads again. If nothing changes any more, because records are missing, it does not go on for ever.
+            let Some(left) = self.reads_left.checked_sub(1) else {
+                return;
+            };
+            self.reads_left = left;
+            runner.next -= 1;
+        }
         self.proceed(ap);
+    }
+
+    /// A section of the object has ended: who waits for that goes on.
+    pub(crate) fn changed(&mut self, object: ObjectId, version: u64) {
+        self.versions.rise(object, version);
+        for ap in 0..self.runners.len() as u32 {
+            if self.runners[ap as usize].waits_for == Some(object) {
+                self.issue(ap);
+            }
+        }
     }
 
     fn outcome(self) -> Outcome {
@@ -416,6 +509,7 @@ impl<'a> Engine<'a> {
             messages: self.sent,
             data: self.data,
             processor: Nanos(self.host.used().iter().sum::<Time>() as u64),
+            serving: self.host.used()[self.runners.len()..].iter().sum(),
         }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Host<T> {
     /// The current job of each ready process, by the virtual time of its end.
     running: BinaryHeap<Reverse<(At, Process)>>,
     jobs: Vec<VecDeque<(Time, T)>>,
+    /// When each process last ran out of jobs.
+    idle_since: Vec<Time>,
     /// Processor time of each process so far.
     used: Vec<Time>,
 }
@@ -49,6 +51,7 @@ impl<T> Host<T> {
             virtual_now: 0.0,
             running: BinaryHeap::new(),
             jobs: (0..processes).map(|_| VecDeque::new()).collect(),
+            idle_since: vec![0.0; processes],
             used: vec![0.0; processes],
         }
     }
@@ -86,11 +89,27 @@ impl<T> Host<T> {
         let jobs = &mut self.jobs[process as usize];
         let (needed, job) = jobs.pop_front()?;
         self.used[process as usize] += needed;
-        if let Some((needs, _)) = jobs.front() {
-            self.running
-                .push(Reverse((At(self.virtual_now + needs), process)));
+        match jobs.front() {
+            Some((needs, _)) => {
+                let end = At(self.virtual_now + needs);
+                self.running.push(Reverse((end, process)));
+            }
+            None => self.idle_since[process as usize] = self.now,
         }
         Some(job)
+    }
+
+    /// How long a process has had no job.
+    pub(crate) fn idle(&self, process: Process) -> Time {
+        match self.jobs[process as usize].is_empty() {
+            true => self.now - self.idle_since[process as usize],
+            false => 0.0,
+        }
+    }
+
+    /// Whether a processor has nothing to do.
+    pub(crate) fn has_idle_processor(&self) -> bool {
+        (self.running.len() as f64) < self.processors
     }
 
     /// Processor time of each process so far.

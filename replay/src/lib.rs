@@ -10,6 +10,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `script`, `thread` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
+//! | `neighbours` | accesses that one call could make |
+//! | `polls` | reading until something has changed |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
 //! | `change` | what is to be different: [`Change`] |
@@ -20,8 +22,8 @@
 //! | `engine`, `operations` | the events, and what each operation does |
 //! | `calibrate` | costs such that the replay of the run as it was takes as long as the run |
 //!
-//! Limits, which the outcome states: a process takes the same decisions whatever it reads, so a program that polls or
-//! takes work from a queue makes as many operations as it did; accesses in the application process ([in-process
+//! Limits, which the outcome states: a process takes the same decisions whatever it reads (but that it reads until something
+//! has changed), so a program that takes work from a queue makes as many operations as it did; accesses in the application process ([in-process
 //! records](dosmos_trace::record::Flags)) are part of its computing.
 
 mod balance;
@@ -34,8 +36,10 @@ mod engine;
 mod host;
 mod ids;
 mod locks;
+pub mod neighbours;
 mod operations;
 mod places;
+mod polls;
 mod script;
 mod think;
 mod thread;

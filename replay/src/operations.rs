@@ -1,7 +1,7 @@
 //! What each operation does on its way: at the memory process of its application process (the *requester*), at the
 //! owner, and back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{MpId, ObjectId};
 use dosmos_trace::record::{Op, Origin};
@@ -53,7 +53,10 @@ impl Engine<'_> {
         let running = self.ops.get(op);
         let (home, step) = (self.home(&running), running.step);
         match step.op {
-            Op::Read if self.cached(&running) => self.reply(op),
+            Op::Read if self.cached(&running) => {
+                self.sees(op);
+                self.reply(op);
+            }
             Op::Read | Op::Acquire => self.ask_owner(op),
             Op::Write => {
                 if step.stored && !self.places.is_split(step.object) {
@@ -106,6 +109,7 @@ impl Engine<'_> {
                 if owner != home && self.places.same_group(owner, home) {
                     self.copies.add(home, step.object);
                 }
+                self.sees(op);
                 self.respond(op);
             }
             Op::Acquire => {
@@ -125,6 +129,12 @@ impl Engine<'_> {
             }
             Op::Write | Op::Barrier => self.respond(op),
         }
+    }
+
+    /// A read is served: it sees what there is.
+    fn sees(&mut self, op: OpId) {
+        let seen = self.versions.of(self.ops.get(op).step.object);
+        self.ops.change(op).seen = seen;
     }
 
     /// The owner answers.
@@ -164,7 +174,7 @@ impl Engine<'_> {
     }
 
     /// Before a release or a barrier: what the process wrote outside sections is published by each owner.
-    fn publish(&mut self, op: OpId) {
+    pub(crate) fn publish(&mut self, op: OpId) {
         let running = self.ops.get(op);
         let home = self.home(&running);
         let written = &self.runners[running.ap as usize].unpublished;
@@ -255,6 +265,9 @@ impl Engine<'_> {
             let home = self.home(&running);
             return self.between(of.owner, home, 0, Arrived::Flushed(of.op));
         }
+        if running.step.op == Op::Release {
+            self.changed(running.step.object, running.step.version);
+        }
         self.respond(of.op);
         if !self.places.is_split(running.step.object)
             && let Some(next) = self.locks.pass_on(running.step.object)
@@ -268,10 +281,25 @@ impl Engine<'_> {
         let home = self.home(&running);
         let object = running.step.object;
         let opening = (object.var, object.index);
+        if self.places.is_free(object.var) {
+            return self.arrive_for_nothing(opening, op);
+        }
         let arrived = self.barriers.arrive(opening, home, op);
         if arrived == self.participants_at(opening, home) {
             let coordinator = self.coordinator(opening, home);
             self.between(home, coordinator, 0, Arrived::Complete(opening));
+        }
+    }
+
+    /// At a barrier that costs nothing all wait in one place, and go on from there.
+    fn arrive_for_nothing(&mut self, opening: Opening, op: OpId) {
+        let place = MpId::default();
+        let all = self.script.participants(opening.0, opening.1);
+        let all = all.map_or(1, BTreeSet::len);
+        if self.barriers.arrive(opening, place, op) == all {
+            for op in self.barriers.open(opening, place) {
+                self.complete(op);
+            }
         }
     }
 

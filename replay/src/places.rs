@@ -1,6 +1,7 @@
 //! Who owns what, who is where, and the way between two processes.
 
 use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_trace::record::Op;
 use rustc_hash::FxHashMap;
 
 use crate::change::Change;
@@ -147,12 +148,27 @@ impl<'a> Places<'a> {
         near_there != self.same_group(self.home(ap), self.number(owner))
     }
 
+    /// Whether who reads the object until it has changed waits for that instead.
+    pub(crate) fn is_awaited(&self, object: ObjectId) -> bool {
+        self.change.awaited.contains(&object)
+    }
+
     pub(crate) fn is_private(&self, object: ObjectId) -> bool {
         self.change.private.contains(&object)
     }
 
     pub(crate) fn is_split(&self, object: ObjectId) -> bool {
         self.change.split.contains(&object)
+    }
+
+    /// Whether a barrier costs nothing but waiting.
+    pub(crate) fn is_free(&self, barrier: VarId) -> bool {
+        self.change.free_barriers.contains(&barrier)
+    }
+
+    /// Whether accesses of this sort are one with those that go on from them.
+    pub(crate) fn are_together(&self, variable: VarId, op: Op) -> bool {
+        self.change.together.contains(&(variable, op == Op::Write))
     }
 
     pub(crate) fn same_group(&self, a: MpId, b: MpId) -> bool {

@@ -8,6 +8,8 @@ use dosmos_trace::record::{Op, Origin, PerOrigin, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{Opening, Time};
+use crate::neighbours;
+use crate::polls;
 use crate::think;
 use crate::thread::{Step, Thinking, Thread};
 
@@ -49,6 +51,8 @@ pub struct Script {
     pub(crate) remote: PerOrigin<Mean>,
     /// Bytes of those in the group.
     pub(crate) content: Mean,
+    /// Processor time that all memory processes together took; none: not all of them told.
+    pub(crate) serving: Option<Time>,
     /// Of the time that processes were without a processor, the part that they slept: the rest is made by the replay.
     pub(crate) slept: f64,
     pub(crate) measured: Time,
@@ -67,6 +71,8 @@ struct Reading {
     passed: u32,
     /// Objects that it has acquired.
     sections: FxHashSet<ObjectId>,
+    /// The access before, if others may go on where it ended; in which direction they did; and where that began.
+    neighbours: Option<(Record, Option<bool>, usize)>,
 }
 
 /// Gathers a script from records.
@@ -154,7 +160,15 @@ impl ScriptBuilder {
         }
         let length = (until - last_begin).0 as Time;
         let whole = (end - last_begin).0.max(1) as Time;
+        let memory_processes = self.catalog.topology.memory_processes().len();
+        let serving = times
+            .processor
+            .values()
+            .map(|time| time.0 as Time)
+            .sum::<Time>();
+        let told = times.processor.len() == memory_processes && serving > 0.0;
         think::divide(&mut threads, times);
+        polls::find(&mut threads);
         (length > 0.0).then_some(Script {
             catalog: self.catalog,
             threads,
@@ -162,6 +176,7 @@ impl ScriptBuilder {
             coordinators: self.coordinators,
             remote: self.remote,
             content: self.content,
+            serving: told.then_some(serving * length / whole),
             slept: 0.0,
             measured: length,
             part: length / whole,
@@ -184,21 +199,28 @@ impl Reading {
         let before = self.thread.steps.last();
         let together = before.filter(|b| b.in_process && record.flags.in_process);
         let together = together.filter(|_| now - since < TOGETHER);
+        let ahead = together.map_or(self.under_way.len() as u32, |b| b.ahead + 1);
         let first = self.thread.steps.is_empty();
+        let goes_on = self.goes_on(record);
+        let bytes = u32::try_from(record.bytes).unwrap_or(u32::MAX);
         self.thread.steps.push(Step {
             thinking: Thinking {
                 // The first one's counts from the begin of the process, which is not known yet.
                 asleep: if first { now.0 } else { (now - since).0 } as Time,
                 ..Thinking::default()
             },
-            ahead: together.map_or(self.under_way.len() as u32, |b| b.ahead + 1),
+            ahead,
             op: record.op,
             cached: record.flags.optimized,
             in_process: record.flags.in_process,
             stored: record.op == Op::Write && record.bytes > 0,
             object: record.object,
             owner: record.peer,
-            bytes: u32::try_from(record.bytes).unwrap_or(u32::MAX),
+            bytes,
+            goes_on,
+            together: bytes,
+            version: record.version,
+            until: 0,
             phase: self.passed,
         });
         if !record.flags.in_process {
@@ -211,6 +233,28 @@ impl Reading {
             Op::Release => drop(self.sections.remove(&record.object)),
             Op::Read | Op::Write => {}
         }
+    }
+
+    /// Whether one call could have made this access and the one before; then those from which it goes on are told so.
+    fn goes_on(&mut self, record: &Record) -> bool {
+        let at = self.thread.steps.len();
+        let before = self.neighbours.take();
+        if !neighbours::is_single(record) {
+            return false;
+        }
+        let goes_on = before.and_then(|(before, direction, first)| {
+            let upwards = neighbours::upwards(&before, record)?;
+            let same = direction.is_none_or(|d| d == upwards);
+            let follows = neighbours::follows(&before, record, neighbours::LONGEST_HOP);
+            (same && follows).then_some((upwards, first))
+        });
+        let (direction, first) = goes_on.map_or((None, at), |(d, first)| (Some(d), first));
+        self.neighbours = Some((*record, direction, first));
+        if let Some(first) = self.thread.steps.get_mut(first) {
+            let bytes = u32::try_from(record.bytes).unwrap_or(u32::MAX);
+            first.together = first.together.saturating_add(bytes);
+        }
+        goes_on.is_some()
     }
 
     /// Of other accesses without a message only one thing matters: a section that wrote has something to publish.

@@ -31,9 +31,17 @@ pub(crate) struct Step {
     /// A write that stored something; a release of a section that wrote.
     pub(crate) stored: bool,
     pub(crate) object: ObjectId,
+    /// It goes on where the one before ended ([`crate::neighbours`]).
+    pub(crate) goes_on: bool,
+    /// The bytes of this one and of those that go on from it.
+    pub(crate) together: u32,
     /// The owner in the run, or the coordinator of the barrier.
     pub(crate) owner: MpId,
     pub(crate) bytes: u32,
+    /// Sections of the object that had ended: when it was read, or with this release.
+    pub(crate) version: u64,
+    /// The process reads the object again and again until it has this version; 0: once.
+    pub(crate) until: u64,
     /// Barriers passed before.
     pub(crate) phase: u32,
 }

@@ -22,6 +22,8 @@ fn costs() -> Costs {
         far_ns: 0.0,
         link_ns: 0.0,
         way_ns_per_byte: 0.0,
+        woken_ns: 0.0,
+        wake_ns: 0.0,
         processors: 8,
     }
 }
@@ -65,6 +67,8 @@ struct Run {
     /// When each process is done with what it did so far.
     now: Vec<u64>,
     spent: Vec<PhaseTimes>,
+    /// What each memory process says that serving took of a processor; none: they do not say it.
+    serving: Option<u64>,
 }
 
 impl Run {
@@ -77,6 +81,7 @@ impl Run {
             records: Vec::new(),
             now: vec![0; processes as usize],
             spent: (0..processes).map(times).collect(),
+            serving: None,
         }
     }
 
@@ -135,8 +140,10 @@ impl Run {
                 wall: Nanos(*end),
                 ..*times
             });
+        let told = |ns| (0..self.now.len() as u32).map(move |mp| (MpId(mp), Nanos(ns)));
         let times = Breakdown {
             phases: phases.collect(),
+            processor: self.serving.into_iter().flat_map(told).collect(),
             ..Breakdown::default()
         };
         builder.finish(&times).expect("a script")
@@ -357,4 +364,141 @@ fn what_a_process_reads_from_its_own_copy_is_fetched_where_copies_are_dropped() 
     let dropped = run.replay(&told(CopyPolicy::Invalidate));
     // Request and response, to the own memory process and to the owner: four messages for each of nine versions.
     assert_eq!(dropped.messages - update.messages, 4 * 9);
+}
+
+#[test]
+fn who_has_waited_for_long_has_to_be_woken() {
+    let slow = Costs {
+        woken_ns: 5e3,
+        wake_ns: 20e3,
+        ..costs()
+    };
+    let each = |computing: u64, costs: &Costs| {
+        let mut run = Run::of(1);
+        for _ in 0..100 {
+            run.does(0, computing, Op::Read, 0, 20 * US);
+        }
+        let length = run.script().replay(costs, &Change::default()).length.0;
+        (length + 50 * US) / 100 / US - computing / US
+    };
+    assert_eq!(each(MS, &costs()), 4);
+    // The memory process had nothing to do for a millisecond; the application process waits for microseconds only.
+    assert_eq!(each(MS, &slow), 4 + 5 + 20);
+    assert_eq!(each(50 * US, &slow), 4);
+    // With no processor that sleeps, only what waking costs of a processor is left.
+    let mut run = Run::of(2);
+    run.does(0, MS, Op::Read, 0, 20 * US);
+    run.does(1, 3 * MS, Op::Read, 1, 20 * US);
+    let one = Costs {
+        processors: 1,
+        ..slow
+    };
+    let length = run.script().replay(&one, &Change::default()).length;
+    assert!(length.0 / US < 4000 + 2 * (4 + 5) + 21, "{length}");
+}
+
+#[test]
+fn software_takes_what_memory_processes_say_that_it_took() {
+    let mut run = Run::of(1);
+    for _ in 0..100 {
+        run.does(0, 10 * US, Op::Read, 0, 100 * US);
+    }
+    // Each read has two ends at the memory process, which was never idle for long.
+    run.serving = Some(100 * 2 * 3 * US);
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let end = fitted.costs().end_ns;
+    assert!((end - 3e3).abs() < 30.0, "{end}");
+    // What is not told of all is not known.
+    run.serving = None;
+    let unknown = Calibrated::new(run.script(), &costs()).expect("a replay");
+    assert_eq!(unknown.costs().end_ns, 1e3);
+}
+
+/// Process 1 writes eight elements one by one.
+fn one_by_one() -> Run {
+    let mut run = Run::of(2);
+    for round in 0..10 {
+        for i in 0..8 {
+            let computing = if i == 0 { MS } else { 0 };
+            run.does(1, computing, Op::Write, 0, 20 * US).range = (i, i + 1);
+        }
+        run.barrier(round);
+    }
+    run
+}
+
+#[test]
+fn neighbours_are_one_access_where_they_are_to_be_together() {
+    let before = one_by_one().replay(&Change::default());
+    let together = |writes| Change {
+        together: [(VarId(1), writes)].into(),
+        ..Change::default()
+    };
+    let after = one_by_one().replay(&together(true));
+    // Seven of eight, with four messages each.
+    assert_eq!(before.messages - after.messages, 10 * 7 * 4);
+    let saved = before.length - after.length;
+    assert_eq!((saved.0 + 500) / US, 10 * 7 * 8);
+    assert_eq!(one_by_one().replay(&together(false)), before);
+}
+
+#[test]
+fn a_barrier_that_costs_nothing_is_still_waited_at() {
+    let mut run = Run::of(2);
+    for generation in 0..10 {
+        run.does(0, 3 * MS, Op::Read, 0, 4 * US);
+        run.does(1, MS, Op::Read, 1, 4 * US);
+        run.barrier(generation);
+    }
+    let free = Change {
+        free_barriers: [VarId(100)].into(),
+        ..Change::default()
+    };
+    let before = run.replay(&Change::default());
+    let after = run.replay(&free);
+    // Process 0 is always the last; only the reads are messages.
+    assert_eq!(after.ended[0], Some(Nanos(10 * (3 * MS + 4 * US))));
+    assert_eq!(after.messages, 2 * 10 * 2);
+    assert!(before.ended[0] > after.ended[0] && before.messages > after.messages);
+}
+
+/// Process 0 works for ten milliseconds and writes, process 1 reads meanwhile until it sees that.
+fn polling() -> Run {
+    let mut run = Run::of(2);
+    for round in 1..=5u64 {
+        run.does(0, 10 * MS, Op::Acquire, 0, 10 * US).version = round - 1;
+        run.does(0, 0, Op::Release, 0, 10 * US).version = round;
+        for i in 0..10 {
+            let version = if i == 9 { round } else { round - 1 };
+            run.does(1, 0, Op::Read, 0, MS + 5 * US).version = version;
+        }
+        run.barrier(round as u32 - 1);
+    }
+    run
+}
+
+#[test]
+fn who_reads_until_something_has_changed_reads_as_often_as_that_takes() {
+    let all = polling().replay(&Change::default());
+    assert!(
+        all.length >= Nanos(50 * MS) && all.length < Nanos(51 * MS),
+        "{all:?}"
+    );
+    // Eight microseconds each, not a millisecond as in the run: more than ten reads a round, of four messages.
+    assert!(all.messages > 5 * 1000 * 4, "{all:?}");
+    let told = Change {
+        awaited: [OBJECT].into(),
+        ..Change::default()
+    };
+    let told = polling().replay(&told);
+    assert!(
+        told.length <= all.length && told.messages < 5 * 50,
+        "{told:?}"
+    );
+    // A change that was not recorded does not come: then it is reads as they were.
+    let mut lost = polling();
+    lost.records
+        .retain(|r| r.op != Op::Release && r.op != Op::Acquire);
+    let lost = lost.replay(&Change::default());
+    assert!(lost.messages < 5 * 50 + 5 * 10 * 4, "{lost:?}");
 }

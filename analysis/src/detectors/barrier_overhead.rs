@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use dosmos_proto::{ApId, GroupId};
 use dosmos_trace::query::TimeRange;
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::{Phases, Profile};
@@ -61,6 +62,8 @@ fn about(
     finding.groups = profile.group_names(&aps);
     finding.severity = profile.fraction(lost);
     finding.predicted_gain = Some(finding.severity);
+    let of_group = profile.catalog.barriers.iter().filter(|b| b.group == group);
+    finding.cure = Some(Cure::FreeBarriers(of_group.map(|b| b.id).collect()));
     finding.advice = format!(
         "a barrier of {passers} takes {:.1} µs even for the last to arrive, after {:.1} µs of work: do more between barriers \
          (exchange what several steps need at once), or let those processes wait for each other that need it: a barrier of the group",

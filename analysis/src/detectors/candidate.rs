@@ -27,6 +27,8 @@ pub(super) struct Candidate {
     pub(super) lacking: Option<String>,
     /// It holds in a part of the run only.
     pub(super) in_part: bool,
+    /// What it explains.
+    pub(super) explained: Vec<Candidate>,
 }
 
 impl Candidate {
@@ -46,6 +48,7 @@ impl Candidate {
             ratio: None,
             lacking: None,
             in_part: false,
+            explained: Vec::new(),
         }
     }
 
@@ -60,13 +63,13 @@ impl Candidate {
         finding.cure = match finding.kind {
             Kind::NoSharing => Some(Cure::Private(objects())),
             Kind::Bottleneck | Kind::FalseSharing | Kind::PingPong => Some(Cure::Split(objects())),
+            Kind::Polling => Some(Cure::Wait(objects())),
             Kind::Imbalance => Some(Cure::Balance(self.aps.clone())),
-            // These say themselves who goes where.
+            // These say it themselves.
             Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
-            // So does this; and who waits in a circle waits for ever.
-            Kind::PolicyMismatch | Kind::Deadlock => None,
-            // A replay makes the calls that were made.
-            Kind::FineGrained | Kind::BarrierOverhead | Kind::Polling => None,
+            Kind::PolicyMismatch | Kind::FineGrained | Kind::BarrierOverhead => None,
+            // Who waits in a circle waits for ever.
+            Kind::Deadlock => None,
         };
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn explain(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by_key(rank);
     for candidate in candidates {
         match standing.iter_mut().find(|c| explains(c, &candidate)) {
-            Some(cause) => add_symptom(cause, &candidate),
+            Some(cause) => add_symptom(cause, candidate),
             None => standing.push(candidate),
         }
     }
@@ -97,7 +97,7 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
     enough && common && kinds.contains(&symptom.finding.kind)
 }
 
-fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {
+fn add_symptom(cause: &mut Candidate, symptom: Candidate) {
     let listed = json!({
         "kind": symptom.finding.kind,
         "target": symptom.finding.target(),
@@ -108,4 +108,5 @@ fn add_symptom(cause: &mut Candidate, symptom: &Candidate) {
     if let Some(list) = list.as_array_mut() {
         list.push(listed);
     }
+    cause.explained.push(symptom);
 }

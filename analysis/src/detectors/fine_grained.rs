@@ -2,7 +2,8 @@
 //! round trip, where one call could transfer all of them.
 //!
 //! A sequence: accesses of one process to elements of an object that lie one after the other, or (reads) to objects of a
-//! variable in one direction, each right after the one before ([`crate::profile::Sequences`]). Holds when a variable's
+//! variable in one direction, each right after the one before ([`crate::profile::Sequences`]): after the time that the longer of
+//! them took or, where processes told where their time went, that the way of a reply and of the next request takes. Holds when a variable's
 //! sequences have at least `least_accesses` accesses, on average at least `batch_length` each, and one access in place of each
 //! sequence would have saved at least `time_lost` of the time of the processes that do it.
 
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{ApId, VarId};
 
+use crate::cure::Cure;
 use crate::detectors::candidate::Candidate;
 use crate::finding::{Finding, Kind};
 use crate::profile::{Profile, Runs};
@@ -20,9 +22,9 @@ const STAYS: f64 = 0.1;
 
 pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
     let mut by_variable: BTreeMap<(VarId, bool), Vec<(ApId, Runs)>> = BTreeMap::new();
-    for (&(variable, writes, ap), &runs) in &profile.sequences.runs {
+    for (&(variable, writes, ap), near) in &profile.sequences.runs {
         let of = by_variable.entry((variable, writes)).or_default();
-        of.push((ap, runs));
+        of.push((ap, near.of_hop(profile.hops.get(&ap).copied())));
     }
     let all = by_variable.into_iter();
     all.filter_map(|((variable, writes), runs)| about(profile, t, variable, writes, &runs))
@@ -60,6 +62,7 @@ fn about(
     finding.groups = profile.group_names(&aps);
     finding.severity = lost;
     finding.predicted_gain = Some(lost);
+    finding.cure = Some(Cure::Together(variable, writes));
     finding.advice = match writes {
         true => format!(
             "{name} is written {length:.0} neighbouring elements one after the other: write them as one range, or in a \

@@ -68,10 +68,21 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
         withheld: Vec::new(),
         groups,
     };
-    for mut candidate in explain::explain(candidates) {
+    let judged = |mut candidate: candidate::Candidate| {
         candidate.tell_the_cure();
-        match loss::judge(profile, t, candidate) {
-            Ok(finding) => detected.findings.push(finding),
+        loss::judge(profile, t, candidate)
+    };
+    for mut candidate in explain::explain(candidates) {
+        let explained = std::mem::take(&mut candidate.explained);
+        match judged(candidate) {
+            Ok(mut finding) => {
+                finding.explained = explained
+                    .into_iter()
+                    .map(judged)
+                    .filter_map(Result::ok)
+                    .collect();
+                detected.findings.push(finding);
+            }
             Err(withheld) => detected.withheld.push(withheld),
         }
     }

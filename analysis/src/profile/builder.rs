@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
+use dosmos_proto::{ApId, Component, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
 use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
@@ -50,6 +50,7 @@ impl ProfileBuilder {
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
                 sequences: Sequences::default(),
+                hops: BTreeMap::new(),
                 costs: Costs::default(),
                 broken: Vec::new(),
                 efficiency: None,
@@ -154,6 +155,9 @@ impl ProfileBuilder {
         // Of a part of a run, what lies in it.
         let inside = |p: &&PhaseTimes| window.is_none_or(|w| w.from <= p.start && p.end() <= w.to);
         self.profile.efficiency = Efficiency::of(self.times.phases.iter().filter(inside));
+        if window.is_none() {
+            self.profile.hops = self.hops();
+        }
         for object in self.profile.objects.values_mut() {
             object.finish();
         }
@@ -161,6 +165,27 @@ impl ProfileBuilder {
         self.profile.windows = windows.finish(&self.profile, &self.times.phases);
         self.finish_path(window);
         self.profile
+    }
+
+    /// What calls took beyond what memory processes say that they took.
+    fn hops(&self) -> BTreeMap<ApId, Nanos> {
+        const CALLS: [Component; 5] = [
+            Component::Local,
+            Component::Fault,
+            Component::Cold,
+            Component::Lock,
+            Component::Barrier,
+        ];
+        let processes = self.times.by_process().into_iter();
+        let hop = |process: PhaseTimes| {
+            let served = self.profile.aps.get(&process.ap)?.time;
+            let sum = |of: &dyn Fn(Component) -> u64| CALLS.into_iter().map(of).sum::<u64>();
+            let calls = sum(&|c| process.spent.calls(c));
+            let time = sum(&|c| process.spent.time(c).0);
+            let each = time.checked_sub(served.0)?.checked_div(calls)?;
+            Some((process.ap, Nanos(each)))
+        };
+        processes.filter_map(hop).collect()
     }
 
     /// Of a part of a run the path ends with its last record, not with its processes.

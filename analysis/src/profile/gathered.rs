@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, VarId, Variable};
+use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, Nanos, ObjectId, VarId, Variable};
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
@@ -28,6 +28,9 @@ pub struct Profile {
     pub aps: BTreeMap<ApId, ApUse>,
     /// What processes do one access right after the other; of the whole run only.
     pub sequences: Sequences,
+    /// The time of a reply and of the next request on their way between application process and memory process, on average;
+    /// none of a process that did not tell where its time went.
+    pub hops: BTreeMap<ApId, Nanos>,
     /// What accesses cost.
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.

@@ -2,15 +2,19 @@
 //! transfer together, and reads of the same object again and again until it has changed.
 //!
 //! *Right after* means that the time between two accesses is at most as long as the longer of them: the process does next
-//! to nothing in between. Accesses that a process serves in itself cost next to nothing, and those that are under way at the
-//! same time are together already: both end a sequence. State is one sequence of each sort per application process.
+//! to nothing in between. Memory processes measure, so the way of a reply and of the next request lies in between too; how
+//! long that takes only the breakdown tells, which comes with the last records: for neighbours both are summed up, what
+//! lies right after and what would if that way took the longest ([`Near`]). Accesses that a process serves in itself cost
+//! next to nothing, and those that are under way at the same time are together already: both end a sequence. State is one
+//! sequence of each sort per application process.
 
 use std::collections::BTreeMap;
 
 use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
+use dosmos_replay::neighbours::{self, LONGEST_HOP};
 use dosmos_trace::record::{Op, Record};
 
-/// Accesses of a sequence at least: fewer are no loop.
+/// Accesses of a sequence at least: fewer are not a loop.
 const SHORTEST: u64 = 4;
 
 /// Bytes of an access at most: larger ones cost more for what they carry than for their way.
@@ -25,8 +29,35 @@ pub struct Runs {
     pub accesses: u64,
     /// Time in these accesses.
     pub time: Nanos,
-    /// Of that, what one access a sequence would not have taken.
+    /// Between them.
+    pub between: Nanos,
+    /// Of both, what one access a sequence would not have taken.
     pub excess: Nanos,
+}
+
+/// Sequences of accesses to neighbours by what lies between two of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Near {
+    /// Right after one another.
+    pub right_after: Runs,
+    /// By [`neighbours::LONGEST_HOP`] at most.
+    pub apart: Runs,
+}
+
+/// Several times the average hop may lie between two accesses on average.
+const HOPS: f64 = 1.5;
+
+impl Near {
+    /// The sequences of a process whose replies and next requests take that long: those farther apart too, if it is that way
+    /// which lies between.
+    pub fn of_hop(&self, hop: Option<Nanos>) -> Runs {
+        let apart = &self.apart;
+        let gaps = apart.accesses.saturating_sub(apart.count) as f64;
+        match hop {
+            Some(hop) if apart.between.0 as f64 <= HOPS * hop.0 as f64 * gaps => *apart,
+            _ => self.right_after,
+        }
+    }
 }
 
 /// Sequences of reads of one object, of one process.
@@ -46,7 +77,7 @@ pub struct Polls {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sequences {
     /// Accesses to neighbours, by variable, whether they write, and application process.
-    pub runs: BTreeMap<(VarId, bool, ApId), Runs>,
+    pub runs: BTreeMap<(VarId, bool, ApId), Near>,
     /// Repeated reads, by object and application process.
     pub polls: BTreeMap<(ObjectId, ApId), Polls>,
 }
@@ -54,44 +85,57 @@ pub struct Sequences {
 /// The sequences that are not over, by application process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Following {
-    open: BTreeMap<ApId, (Run, Poll)>,
+    open: BTreeMap<ApId, Open>,
+}
+
+/// Those of a process.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    right_after: Run,
+    apart: Run,
+    poll: Poll,
 }
 
 impl Following {
     /// Takes an access into account; what it ends is added to `sums`.
     pub(super) fn access(&mut self, record: &Record, sums: &mut Sequences) {
-        let counts = record.count <= 1 && !record.flags.in_process && !record.flags.atomic;
-        let Some((run, poll)) = self.open.get_mut(&record.ap) else {
-            let new = (Run::of(record, counts), Poll::of(record, counts));
+        let Some(open) = self.open.get_mut(&record.ap) else {
+            let new = Open {
+                right_after: Run::of(record),
+                apart: Run::of(record),
+                poll: Poll::of(record),
+            };
             self.open.insert(record.ap, new);
             return;
         };
-        if counts && run.goes_on(record) {
-            run.add(record);
-        } else {
-            run.end(record.ap, sums);
-            *run = Run::of(record, counts);
+        for (run, within) in [
+            (&mut open.right_after, Nanos::ZERO),
+            (&mut open.apart, LONGEST_HOP),
+        ] {
+            if run.goes_on(record, within) {
+                run.add(record);
+            } else {
+                run.end(within, record.ap, sums);
+                *run = Run::of(record);
+            }
         }
-        if counts && poll.goes_on(record) {
+        let poll = &mut open.poll;
+        if poll.goes_on(record) {
             poll.add(record);
         } else {
             poll.end(record.ap, sums);
-            *poll = Poll::of(record, counts);
+            *poll = Poll::of(record);
         }
     }
 
     /// Nothing more comes.
     pub(super) fn finish(self, sums: &mut Sequences) {
-        for (ap, (run, poll)) in &self.open {
-            run.end(*ap, sums);
-            poll.end(*ap, sums);
+        for (ap, open) in &self.open {
+            open.right_after.end(Nanos::ZERO, *ap, sums);
+            open.apart.end(LONGEST_HOP, *ap, sums);
+            open.poll.end(*ap, sums);
         }
     }
-}
-
-/// Whether a record follows another access right after.
-fn follows(record: &Record, end: Nanos, longest: Nanos) -> bool {
-    record.start >= end && record.start - end <= record.duration.max(longest)
 }
 
 /// Accesses to neighbours, in one direction.
@@ -101,128 +145,113 @@ struct Run {
     accesses: u64,
     bytes: u64,
     time: Nanos,
+    between: Nanos,
     longest: Nanos,
     /// Upwards or downwards; none: not known yet.
     upwards: Option<bool>,
 }
 
 impl Run {
-    fn of(record: &Record, counts: bool) -> Self {
-        let can = counts && matches!(record.op, Op::Read | Op::Write);
+    fn of(record: &Record) -> Self {
         Self {
             last: *record,
-            accesses: u64::from(can),
+            accesses: u64::from(neighbours::is_single(record)),
             bytes: record.bytes,
             time: record.duration,
+            between: Nanos::ZERO,
             longest: record.duration,
             upwards: None,
         }
     }
 
-    fn goes_on(&self, record: &Record) -> bool {
-        let step = step(&self.last, record);
+    fn goes_on(&self, record: &Record, within: Nanos) -> bool {
+        let upwards = neighbours::upwards(&self.last, record);
         self.accesses > 0
-            && record.op == self.last.op
-            && step.is_some_and(|up| self.upwards.is_none_or(|before| before == up))
-            && follows(record, self.last.end(), self.last.duration)
+            && neighbours::is_single(record)
+            && upwards.is_some_and(|up| self.upwards.is_none_or(|before| before == up))
+            && neighbours::follows(&self.last, record, within)
     }
 
     fn add(&mut self, record: &Record) {
-        self.upwards = step(&self.last, record);
+        self.upwards = neighbours::upwards(&self.last, record);
         self.accesses += 1;
         self.bytes += record.bytes;
         self.time += record.duration;
+        self.between += record.start - self.last.end();
         self.longest = self.longest.max(record.duration);
         self.last = *record;
     }
 
-    fn end(&self, ap: ApId, sums: &mut Sequences) {
+    /// Adds it to those whose accesses are apart by at most `within`, if it is one.
+    fn end(&self, within: Nanos, ap: ApId, sums: &mut Sequences) {
         if self.accesses < SHORTEST || self.bytes > SMALL * self.accesses {
             return;
         }
         let key = (self.last.object.var, self.last.op == Op::Write, ap);
-        let own = sums.runs.entry(key).or_default();
+        let near = sums.runs.entry(key).or_default();
+        let own = match within {
+            Nanos::ZERO => &mut near.right_after,
+            _ => &mut near.apart,
+        };
         own.count += 1;
         own.accesses += self.accesses;
         own.time += self.time;
+        own.between += self.between;
         own.excess += self.time - self.longest;
+        if within > Nanos::ZERO {
+            own.excess += self.between;
+        }
     }
-}
-
-/// Whether an access goes to what comes after the one before (or to what comes before it), such that one call could do
-/// both: of reads other objects of the variable too, of writes other elements of the object.
-fn step(before: &Record, record: &Record) -> Option<bool> {
-    if before.object.var != record.object.var {
-        return None;
-    }
-    if before.object == record.object {
-        let ((first, end), (next_first, next_end)) = (before.range, record.range);
-        let one_after = first < end && next_first < next_end;
-        return match one_after {
-            true if end == next_first => Some(true),
-            true if next_end == first => Some(false),
-            _ => None,
-        };
-    }
-    (record.op == Op::Read).then_some(record.object.index > before.object.index)
 }
 
 /// Reads of one object.
 #[derive(Clone, Copy, Debug)]
 struct Poll {
-    object: ObjectId,
+    last: Record,
+    first: Nanos,
     reads: u64,
     /// Reads of a version that the read before had not seen.
     changes: u64,
-    version: u64,
     /// The last read was such a one.
     changed: bool,
-    first: Nanos,
-    last: Nanos,
-    end: Nanos,
-    duration: Nanos,
 }
 
 impl Poll {
-    fn of(record: &Record, counts: bool) -> Self {
+    fn of(record: &Record) -> Self {
+        let reads = record.op == Op::Read && neighbours::is_single(record);
         Self {
-            object: record.object,
-            reads: u64::from(counts && record.op == Op::Read),
-            changes: 0,
-            version: record.version,
-            changed: false,
+            last: *record,
             first: record.start,
-            last: record.start,
-            end: record.end(),
-            duration: record.duration,
+            reads: u64::from(reads),
+            changes: 0,
+            changed: false,
         }
     }
 
     fn goes_on(&self, record: &Record) -> bool {
         self.reads > 0
             && record.op == Op::Read
-            && record.object == self.object
-            && follows(record, self.end, self.duration)
+            && neighbours::is_single(record)
+            && record.object == self.last.object
+            && neighbours::follows(&self.last, record, Nanos::ZERO)
     }
 
     fn add(&mut self, record: &Record) {
         self.reads += 1;
-        self.changed = record.version != self.version;
+        self.changed = record.version != self.last.version;
         self.changes += u64::from(self.changed);
-        self.version = record.version;
-        (self.last, self.end) = (record.start, record.end());
-        self.duration = record.duration;
+        self.last = *record;
     }
 
     fn end(&self, ap: ApId, sums: &mut Sequences) {
         if self.reads < SHORTEST {
             return;
         }
-        let own = sums.polls.entry((self.object, ap)).or_default();
+        let own = sums.polls.entry((self.last.object, ap)).or_default();
         if self.waited() {
             own.ended += 1;
             own.reads += self.reads;
-            own.time += self.last - self.first;
+            own.time += self.last.start - self.first;
         } else {
             own.others += 1;
         }
@@ -231,5 +260,36 @@ impl Poll {
     /// Whether it looks like waiting for a change: it saw one and stopped, and saw none most of the time.
     fn waited(&self) -> bool {
         self.changed && 3 * self.changes <= self.reads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten accesses of 5 µs with so much between them.
+    fn runs(between_us: u64) -> Near {
+        let apart = Runs {
+            count: 1,
+            accesses: 10,
+            time: Nanos(50_000),
+            between: Nanos(9 * between_us * 1_000),
+            excess: Nanos(45_000 + 9 * between_us * 1_000),
+        };
+        Near {
+            right_after: Runs::default(),
+            apart,
+        }
+    }
+
+    #[test]
+    fn accesses_with_only_a_hop_between_them_lie_right_after_one_another() {
+        let hop = Some(Nanos(40_000));
+        assert_eq!(runs(40).of_hop(hop).accesses, 10);
+        assert_eq!(runs(60).of_hop(hop).accesses, 10);
+        // Something is done in between.
+        assert_eq!(runs(61).of_hop(hop), Runs::default());
+        // Nobody told how long a hop takes.
+        assert_eq!(runs(40).of_hop(None), Runs::default());
     }
 }

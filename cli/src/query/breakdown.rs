@@ -1,5 +1,7 @@
 //! The execution-time breakdown, one row per process, or with `--all` one per process and phase.
 
+use std::collections::BTreeMap;
+
 use dosmos_proto::{Component, PhaseTimes};
 use dosmos_trace::query::{Catalog, TraceSource};
 use serde_json::json;
@@ -52,10 +54,9 @@ pub(super) async fn answer(
         table.row(cells);
         items.push(item);
     }
-    Ok(Answer::list(
-        table,
-        "breakdown",
-        &items,
-        breakdown.completeness,
-    ))
+    let name = |mp| catalog.topology.mp_name(mp);
+    let serving = breakdown.processor.iter();
+    let serving: BTreeMap<String, u64> = serving.map(|(mp, time)| (name(*mp), time.0)).collect();
+    let answer = json!({ "breakdown": items, "serving_ns": serving });
+    Ok(Answer::new(table, answer, breakdown.completeness))
 }

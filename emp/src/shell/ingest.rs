@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::state::{GREETING, Link, Replies, Shared};
+use super::state::{GREETING, Replies, Shared};
 use crate::core::{Full, PositionedEvent, Verdict};
 
 /// Reads the stream of a memory process until it ends.
@@ -166,12 +166,21 @@ async fn read(
                     let mut state = shared.lock();
                     let ended = state.ingest.has_all(mp, incarnation, bye.last);
                     // A reader of the store compares what was made with what is there.
-                    if ended && let Some(counters) = state.links.get(&mp).and_then(Link::counted) {
-                        state.pending.event(Event::Counters {
+                    if ended && let Some(link) = state.links.get(&mp) {
+                        let (counted, time) = (link.counted(), link.serving());
+                        let incarnation = incarnation.to_wire();
+                        state.pending.event(Event::Processor {
                             mp,
-                            incarnation: incarnation.to_wire(),
-                            counters,
+                            incarnation,
+                            time,
                         });
+                        if let Some(counters) = counted {
+                            state.pending.event(Event::Counters {
+                                mp,
+                                incarnation,
+                                counters,
+                            });
+                        }
                     }
                     ended
                 };

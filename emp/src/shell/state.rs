@@ -394,7 +394,8 @@ impl State {
             | Event::Report { .. }
             | Event::Times(_)
             | Event::Imported(_)
-            | Event::Clock { .. } => {}
+            | Event::Clock { .. }
+            | Event::Processor { .. } => {}
         }
     }
 
@@ -483,6 +484,11 @@ impl Link {
             recorded: self.counters.recorded,
             ..said
         })
+    }
+
+    /// Processor time that serving took.
+    pub(super) fn serving(&self) -> Nanos {
+        self.counters.serving()
     }
 
     /// A batch arrived at `now`, with records up to `last`.

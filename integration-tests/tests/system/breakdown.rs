@@ -23,6 +23,20 @@ fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
     let events = lab.query(&["events", "--limit", "0"]);
     let events = events["events"].as_array().unwrap();
     let whole = lab.query(&["breakdown"]);
+    // Memory and link processes say at their end what serving took of a processor.
+    let serving = whole["serving_ns"].as_object().unwrap();
+    let status = lab.query(&["processes"]);
+    let processes = status["processes"].as_array().unwrap();
+    let serves = |p: &&Value| p["kind"] != "application";
+    assert_eq!(
+        serving.len(),
+        processes.iter().filter(serves).count(),
+        "{status:#}"
+    );
+    let most = 2 * elapsed * std::thread::available_parallelism().unwrap().get() as u64;
+    for (process, time) in serving {
+        assert!((1..most).contains(&number(time)), "{process}: {serving:?}");
+    }
     let whole = whole["breakdown"].as_array().unwrap();
     assert_eq!(whole.len(), 4, "one entry per process: {whole:?}");
     for process in whole {

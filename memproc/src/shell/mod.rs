@@ -25,6 +25,7 @@ use dosmos_node::backoff::{Backoff, Pauses};
 use dosmos_node::drain::{self, Drained, Work};
 use dosmos_node::incarnation;
 use dosmos_node::metrics::MetricsListener;
+use dosmos_node::processor::process_time;
 use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::Serving;
 use dosmos_proto::transport::Listener;
@@ -113,6 +114,7 @@ pub async fn run(
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let mut server = Serving::start(transport::server(token).add_service(service), listener);
+    let _ = shared.started.set(process_time());
     tokio::select! {
         () = shutdown => {}
         source = server.failed() => return Err(Error::Serve { name, source }),

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
-use dosmos_proto::spin::Spinner;
+use dosmos_proto::spin::{self, Spinner};
 use dosmos_proto::time::Clock;
 use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub(super) farewell: Notify,
     /// Messages come in bursts: the next is waited for awake.
     pub(super) spinner: Spinner,
+    /// Processor time that this process had used when it was ready to serve.
+    pub(super) started: OnceLock<Nanos>,
     pub(super) slow_peers: SlowLines,
     recording_up: AtomicBool,
     /// The event manager was connected at some time.
@@ -132,6 +134,7 @@ impl Shared {
             room: Notify::new(),
             farewell: Notify::new(),
             spinner: Spinner::default(),
+            started: OnceLock::new(),
             slow_peers: SlowLines::default(),
             recording_up: AtomicBool::new(false),
             recording_was_up: AtomicBool::new(false),
@@ -288,6 +291,8 @@ impl Shared {
             served: core.served,
             forwarded: core.forwarded,
             cpu: process_time(),
+            started: self.started.get().copied().unwrap_or_default(),
+            awake: Nanos::from(spin::waited()),
             copies: core.copies,
             objects: core.objects,
             ..ProcessCounters::default()

@@ -1655,6 +1655,12 @@ pub struct ProcessCounters {
     /// the same of the records dropped
     #[prost(uint64, tag = "14")]
     pub extra_dropped: u64,
+    /// of cpu_ns, before it was ready
+    #[prost(uint64, tag = "15")]
+    pub started_ns: u64,
+    /// of cpu_ns, waited awake for messages while nobody else needed the processor
+    #[prost(uint64, tag = "16")]
+    pub awake_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClockProbe {
@@ -2381,6 +2387,16 @@ pub struct Breakdown {
     pub phases: ::prost::alloc::vec::Vec<PhaseTimes>,
     #[prost(message, optional, tag = "2")]
     pub completeness: ::core::option::Option<Completeness>,
+    #[prost(message, repeated, tag = "3")]
+    pub processor: ::prost::alloc::vec::Vec<ProcessorTime>,
+}
+/// What a memory or link process needed of a processor to serve a run that is over.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProcessorTime {
+    #[prost(uint32, tag = "1")]
+    pub memory_process: u32,
+    #[prost(uint64, tag = "2")]
+    pub time_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatusRequest {}

@@ -1,6 +1,8 @@
 //! Where the application processes' time went.
 
-use dosmos_proto::{ApId, PhaseTimes};
+use std::collections::BTreeMap;
+
+use dosmos_proto::{ApId, MpId, Nanos, PhaseTimes};
 use serde::{Deserialize, Serialize};
 
 use super::Completeness;
@@ -10,6 +12,9 @@ use super::Completeness;
 pub struct Breakdown {
     /// One entry per process and phase.
     pub phases: Vec<PhaseTimes>,
+    #[serde(default)]
+    /// Processor time that serving the run took of each memory and link process that has ended.
+    pub processor: BTreeMap<MpId, Nanos>,
     /// What is missing. A process that has not ended still owes up to the last half second before
     /// its last call; one that was killed never gives it.
     pub completeness: Completeness,
@@ -30,6 +35,9 @@ impl Breakdown {
             }
             same
         });
+        for (mp, time) in &other.processor {
+            *self.processor.entry(*mp).or_default() += *time;
+        }
         self.completeness.merge(&other.completeness);
     }
 
@@ -54,7 +62,7 @@ impl Breakdown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::{Component, Nanos, Spent};
+    use dosmos_proto::{Component, Spent};
 
     fn piece(ap: u32, phase: u64, wall: u64) -> PhaseTimes {
         let mut spent = Spent::default();
@@ -77,6 +85,7 @@ mod tests {
         ] {
             all.merge(&Breakdown {
                 phases,
+                processor: [(MpId(0), Nanos(3))].into(),
                 completeness: Completeness::default(),
             });
         }
@@ -86,6 +95,7 @@ mod tests {
             .map(|p| (p.ap.0, p.phase, p.wall.0))
             .collect();
         assert_eq!(walls, [(0, 0, 7), (1, 0, 10), (1, 1, 11)]);
+        assert_eq!(all.processor, [(MpId(0), Nanos(6))].into());
         let totals: Vec<_> = all.by_process().iter().map(|p| p.wall.0).collect();
         assert_eq!(totals, [7, 21]);
         assert!(all.by_process().iter().all(|p| p.spent.total() == p.wall));

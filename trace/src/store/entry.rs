@@ -1,6 +1,6 @@
 //! What is in a log: commits of records, and the events between them.
 
-use dosmos_proto::{EmpId, MpId, PhaseTimes, Variable};
+use dosmos_proto::{EmpId, MpId, Nanos, PhaseTimes, Variable};
 use serde::{Deserialize, Serialize};
 
 use super::imported::Imported;
@@ -98,6 +98,15 @@ pub enum Event {
         incarnation: u64,
         /// By what, and how far they may be off.
         correction: Correction,
+    },
+    /// A memory process said at its end what serving took.
+    Processor {
+        /// The memory process.
+        mp: MpId,
+        /// Which start of it.
+        incarnation: u64,
+        /// Processor time.
+        time: Nanos,
     },
 }
 

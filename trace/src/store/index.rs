@@ -100,6 +100,8 @@ pub(super) struct Index {
     pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
     pub(super) phases: BTreeMap<(ApId, u64), PhaseTimes>,
+    /// What serving took, of each start of a memory process that has ended.
+    pub(super) processor: BTreeMap<(MpId, u64), Nanos>,
     /// What is wrong with which chunk, and how many records it has.
     damaged_chunks: BTreeMap<u64, (u64, String)>,
     /// Accesses that the records of those chunks stand for, beyond one each.
@@ -158,6 +160,13 @@ impl Index {
                 self.clocks.insert(start, correction);
             }
             Event::Times(piece) => self.times(piece),
+            Event::Processor {
+                mp,
+                incarnation,
+                time,
+            } => {
+                self.processor.insert((*mp, *incarnation), *time);
+            }
             Event::HandOver(_) | Event::Received { .. } => {}
         }
     }
@@ -360,6 +369,12 @@ impl Index {
             });
         let imported = self.imported.iter().cloned().map(Event::Imported);
         let times = self.phases.values().copied().map(Event::Times);
+        let processor = self.processor.iter();
+        let processor = processor.map(|(&(mp, incarnation), &time)| Event::Processor {
+            mp,
+            incarnation,
+            time,
+        });
         let clocks = self.clocks.iter();
         let clocks = clocks.map(|(&(mp, incarnation), &correction)| Event::Clock {
             mp,
@@ -374,7 +389,17 @@ impl Index {
             .chain(imported)
             .chain(clocks)
             .chain(times)
+            .chain(processor)
             .collect()
+    }
+
+    /// What serving took of each memory process, all its starts together.
+    pub(super) fn processor(&self) -> BTreeMap<MpId, Nanos> {
+        let mut sums: BTreeMap<MpId, Nanos> = BTreeMap::new();
+        for ((mp, _), time) in &self.processor {
+            *sums.entry(*mp).or_default() += *time;
+        }
+        sums
     }
 
     /// Forgets the files before `first`, which retention removes.

@@ -61,7 +61,8 @@ impl Snapshot {
                 | Event::Report { .. }
                 | Event::Times(_)
                 | Event::Imported(_)
-                | Event::Clock { .. },
+                | Event::Clock { .. }
+                | Event::Processor { .. },
             ) => {}
         }
     }

@@ -137,6 +137,7 @@ impl StoreView {
     pub fn breakdown(&self) -> Breakdown {
         self.read(|index| Breakdown {
             phases: index.phases.values().copied().collect(),
+            processor: index.processor(),
             completeness: self.lacking(index),
         })
     }

@@ -297,7 +297,7 @@ fn point() -> impl Strategy<Value = HistoryPoint> {
 }
 
 fn process() -> impl Strategy<Value = ProcessStatus> {
-    (any::<(u32, bool, i64, [u64; 16])>(), per_origin()).prop_map(
+    (any::<(u32, bool, i64, [u64; 18])>(), per_origin()).prop_map(
         |((mp, connected, clock_offset_ns, n), by_origin)| ProcessStatus {
             mp: MpId(mp),
             connected,
@@ -309,6 +309,8 @@ fn process() -> impl Strategy<Value = ProcessStatus> {
                 dropped: n[4],
                 buffered_bytes: n[5],
                 cpu: Nanos(n[6]),
+                started: Nanos(n[16]),
+                awake: Nanos(n[17]),
                 copies: n[7],
                 objects: n[8],
                 monitor: Nanos(n[11]),
