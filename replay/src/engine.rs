@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+use dosmos_proto::{MpId, Nanos, ObjectId};
 use dosmos_trace::record::{Op, PerOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -518,10 +518,5 @@ impl Outcome {
     /// Whether all processes came to their end.
     pub fn is_whole(&self) -> bool {
         self.ended.iter().all(Option::is_some)
-    }
-
-    /// When a process ended, from the begin of the first one.
-    pub fn end_of(&self, ap: ApId) -> Option<Nanos> {
-        self.ended.get(ap.index()).copied().flatten()
     }
 }
