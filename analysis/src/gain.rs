@@ -41,16 +41,20 @@ impl Analysis {
     /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
     pub fn predict_gains(&mut self, run: &Calibrated, thresholds: &Thresholds) {
         let whole = run.script().part() >= 1.0;
-        let mut findings = std::mem::take(&mut self.findings);
-        findings.reverse();
-        while let Some(mut finding) = findings.pop() {
-            let of_cure = |f: &Finding| f.cure.as_ref().and_then(|c| run.gain(&c.change()));
+        let of_cure = |f: &Finding| f.cure.as_ref().and_then(|c| run.gain(&c.change()));
+        let mut found = Vec::new();
+        for mut finding in std::mem::take(&mut self.findings) {
             let gain = of_cure(&finding);
+            let explained = std::mem::take(&mut finding.explained).into_iter();
+            found.push((finding, gain));
             if let Some(gain) = gain {
-                let explained = std::mem::take(&mut finding.explained).into_iter();
-                let better = |f: &Finding| of_cure(f).is_some_and(|g| g.gain > gain.gain + BETTER);
-                findings.extend(explained.filter(better));
+                let explained = explained.map(|f| (of_cure(&f), f));
+                let better =
+                    explained.filter(|(own, _)| own.is_some_and(|g| g.gain > gain.gain + BETTER));
+                found.extend(better.map(|(own, f)| (f, own)));
             }
+        }
+        for (mut finding, gain) in found {
             match gain {
                 // What it is about may come later than what is replayed.
                 Some(gain) if gain.gain < LEAST_GAIN && !whole => {}
@@ -62,6 +66,8 @@ impl Analysis {
                     });
                     continue;
                 }
+                // Nothing is different: what would be is not in the script.
+                Some(gain) if (gain.least, gain.most) == (0.0, 0.0) => {}
                 Some(gain) => {
                     finding.predicted_gain = Some(shown(gain.gain));
                     finding.gain_range = Some([shown(gain.least), shown(gain.most)]);
@@ -299,6 +305,10 @@ mod tests {
 
     #[test]
     fn what_no_replay_knows_stays_an_estimate_and_says_so() {
+        // Nobody reads it until it has changed.
+        let not_polled = predicted(Kind::Polling, Some(Cure::Wait([OBJECT].into())));
+        assert_eq!(not_polled.predicted_gain, Some(0.123));
+        assert_eq!(not_polled.gain_from, Some(GainFrom::Costs));
         let kept = predicted(Kind::Deadlock, None);
         assert_eq!(kept.predicted_gain, Some(0.123));
         assert_eq!(
