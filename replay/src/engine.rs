@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use dosmos_proto::{MpId, Nanos, ObjectId};
 use dosmos_trace::record::{Op, PerOrigin};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::balance::Balance;
 use crate::barriers::Barriers;
@@ -16,6 +16,7 @@ use crate::host::{At, Host};
 use crate::ids::{OpId, Opening, Process, PublicationId, Time};
 use crate::locks::Locks;
 use crate::places::{Places, Way};
+use crate::polls::Versions;
 use crate::script::{Mean, Script};
 use crate::thread::{Step, Thinking};
 
@@ -197,21 +198,6 @@ pub(crate) struct Engine<'a> {
     pub(crate) versions: Versions,
     /// Reads that may still be made once more, as nothing has changed.
     reads_left: usize,
-}
-
-/// Sections of each object that have ended.
-#[derive(Debug, Default)]
-pub(crate) struct Versions(FxHashMap<ObjectId, u64>);
-
-impl Versions {
-    pub(crate) fn of(&self, object: ObjectId) -> u64 {
-        self.0.get(&object).copied().unwrap_or(0)
-    }
-
-    fn rise(&mut self, object: ObjectId, version: u64) {
-        let known = self.0.entry(object).or_default();
-        *known = version.max(*known);
-    }
 }
 
 impl Script {
@@ -432,8 +418,7 @@ impl<'a> Engine<'a> {
         if step.in_process {
             // What was read is not there: all of it is fetched.
             step.bytes = self.places.bytes(step.object);
-        }
-        if self.places.are_together(step.object.var, step.op) {
+        } else if self.places.are_together(step.object.var, step.op) {
             step.bytes = step.together;
         }
         let op = self.ops.put(Running {
@@ -487,6 +472,9 @@ impl<'a> Engine<'a> {
     /// A section of the object has ended: who waits for that goes on.
     pub(crate) fn changed(&mut self, object: ObjectId, version: u64) {
         self.versions.rise(object, version);
+        if !self.places.is_awaited(object) {
+            return;
+        }
         for ap in 0..self.runners.len() as u32 {
             if self.runners[ap as usize].waits_for == Some(object) {
                 self.issue(ap);

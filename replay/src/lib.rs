@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `script`, `thread` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
 //! | `neighbours` | accesses that one call could make |
-//! | `polls` | reading until something has changed |
+//! | `polls` | reading until something has changed, and what has |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
 //! | `change` | what is to be different: [`Change`] |

@@ -15,19 +15,17 @@ const READS_PER_CHANGE: usize = 3;
 
 /// Makes one step of the reads of each wait that ends with a section of another process.
 pub(crate) fn find(threads: &mut [Thread]) {
-    let mut versions: FxHashMap<ObjectId, u64> = FxHashMap::default();
+    let mut versions = Versions::default();
     for step in threads.iter().flat_map(|t| &t.steps) {
         if step.op == Op::Release {
-            let version = versions.entry(step.object).or_default();
-            *version = step.version.max(*version);
+            versions.rise(step.object, step.version);
         }
     }
     for thread in threads {
         let steps = std::mem::take(&mut thread.steps);
         let mut rest = steps.as_slice();
         while let Some(first) = rest.first() {
-            let last = versions.get(&first.object).copied().unwrap_or(0);
-            let reads = reads_of_wait(rest, last);
+            let reads = reads_of_wait(rest, versions.of(first.object));
             let (wait, others) = rest.split_at(reads.max(1));
             thread.steps.push(match reads {
                 0 => *first,
@@ -72,4 +70,19 @@ fn until_changed(reads: &[Step]) -> Step {
     };
     step.until = step.version;
     step
+}
+
+/// Sections of each object that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Versions(FxHashMap<ObjectId, u64>);
+
+impl Versions {
+    pub(crate) fn of(&self, object: ObjectId) -> u64 {
+        self.0.get(&object).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn rise(&mut self, object: ObjectId, version: u64) {
+        let known = self.0.entry(object).or_default();
+        *known = version.max(*known);
+    }
 }
