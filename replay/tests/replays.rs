@@ -231,14 +231,20 @@ fn who_wants_a_lock_waits_for_its_holder() {
     assert!(alone < Nanos(11 * MS), "{alone}");
 }
 
-#[test]
-fn a_barrier_opens_when_the_last_has_arrived_and_even_work_is_as_long_as_its_mean() {
+/// Between barriers, process 0 computes three milliseconds and process 1 one.
+fn uneven(barriers: u32) -> Run {
     let mut run = Run::of(2);
-    for generation in 0..5 {
+    for generation in 0..barriers {
         run.does(0, 3 * MS, Op::Read, 0, 10 * US);
         run.does(1, MS, Op::Read, 1, 10 * US);
         run.barrier(generation);
     }
+    run
+}
+
+#[test]
+fn a_barrier_opens_when_the_last_has_arrived_and_even_work_is_as_long_as_its_mean() {
+    let run = uneven(5);
     let uneven = run.replay(&Change::default()).length;
     assert!(
         uneven >= Nanos(15 * MS) && uneven < Nanos(16 * MS),
@@ -444,12 +450,7 @@ fn neighbours_are_one_access_where_they_are_to_be_together() {
 
 #[test]
 fn a_barrier_that_costs_nothing_is_still_waited_at() {
-    let mut run = Run::of(2);
-    for generation in 0..10 {
-        run.does(0, 3 * MS, Op::Read, 0, 4 * US);
-        run.does(1, MS, Op::Read, 1, 4 * US);
-        run.barrier(generation);
-    }
+    let run = uneven(10);
     let free = Change {
         free_barriers: [VarId(100)].into(),
         ..Change::default()
