@@ -91,6 +91,7 @@ pub(super) struct Following {
 /// Those of a process.
 #[derive(Clone, Copy, Debug)]
 struct Open {
+    last: Record,
     right_after: Run,
     apart: Run,
     poll: Poll,
@@ -100,40 +101,53 @@ impl Following {
     /// Takes an access into account; what it ends is added to `sums`.
     pub(super) fn access(&mut self, record: &Record, sums: &mut Sequences) {
         let Some(open) = self.open.get_mut(&record.ap) else {
-            let new = Open {
-                right_after: Run::of(record),
-                apart: Run::of(record),
-                poll: Poll::of(record),
-            };
-            self.open.insert(record.ap, new);
+            self.open.insert(record.ap, Open::of(record));
             return;
         };
+        let last = std::mem::replace(&mut open.last, *record);
+        let single = neighbours::is_single(record);
+        let upwards = neighbours::upwards(&last, record).filter(|_| single);
         for (run, within) in [
             (&mut open.right_after, Nanos::ZERO),
             (&mut open.apart, LONGEST_HOP),
         ] {
-            if run.goes_on(record, within) {
-                run.add(record);
-            } else {
-                run.end(within, record.ap, sums);
-                *run = Run::of(record);
+            let upwards = upwards.filter(|up| run.upwards.is_none_or(|before| before == *up));
+            match upwards.filter(|_| run.accesses > 0) {
+                Some(upwards) if neighbours::follows(&last, record, within) => {
+                    run.add(record, record.start - last.end(), upwards);
+                }
+                _ => {
+                    run.end(within, &last, sums);
+                    *run = Run::of(record);
+                }
             }
         }
-        let poll = &mut open.poll;
-        if poll.goes_on(record) {
-            poll.add(record);
+        let again = single && record.op == Op::Read && record.object == last.object;
+        if again && open.poll.reads > 0 && neighbours::follows(&last, record, Nanos::ZERO) {
+            open.poll.add(record, last.version);
         } else {
-            poll.end(record.ap, sums);
-            *poll = Poll::of(record);
+            open.poll.end(&last, sums);
+            open.poll = Poll::of(record);
         }
     }
 
     /// Nothing more comes.
     pub(super) fn finish(self, sums: &mut Sequences) {
-        for (ap, open) in &self.open {
-            open.right_after.end(Nanos::ZERO, *ap, sums);
-            open.apart.end(LONGEST_HOP, *ap, sums);
-            open.poll.end(*ap, sums);
+        for open in self.open.values() {
+            open.right_after.end(Nanos::ZERO, &open.last, sums);
+            open.apart.end(LONGEST_HOP, &open.last, sums);
+            open.poll.end(&open.last, sums);
+        }
+    }
+}
+
+impl Open {
+    fn of(record: &Record) -> Self {
+        Self {
+            last: *record,
+            right_after: Run::of(record),
+            apart: Run::of(record),
+            poll: Poll::of(record),
         }
     }
 }
@@ -141,7 +155,6 @@ impl Following {
 /// Accesses to neighbours, in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    last: Record,
     accesses: u64,
     bytes: u64,
     time: Nanos,
@@ -154,7 +167,6 @@ struct Run {
 impl Run {
     fn of(record: &Record) -> Self {
         Self {
-            last: *record,
             accesses: u64::from(neighbours::is_single(record)),
             bytes: record.bytes,
             time: record.duration,
@@ -164,30 +176,21 @@ impl Run {
         }
     }
 
-    fn goes_on(&self, record: &Record, within: Nanos) -> bool {
-        let upwards = neighbours::upwards(&self.last, record);
-        self.accesses > 0
-            && neighbours::is_single(record)
-            && upwards.is_some_and(|up| self.upwards.is_none_or(|before| before == up))
-            && neighbours::follows(&self.last, record, within)
-    }
-
-    fn add(&mut self, record: &Record) {
-        self.upwards = neighbours::upwards(&self.last, record);
+    fn add(&mut self, record: &Record, between: Nanos, upwards: bool) {
+        self.upwards = Some(upwards);
         self.accesses += 1;
         self.bytes += record.bytes;
         self.time += record.duration;
-        self.between += record.start - self.last.end();
+        self.between += between;
         self.longest = self.longest.max(record.duration);
-        self.last = *record;
     }
 
-    /// Adds it to those whose accesses are apart by at most `within`, if it is one.
-    fn end(&self, within: Nanos, ap: ApId, sums: &mut Sequences) {
+    /// Adds it to those whose accesses are apart by at most `within`, if it is one; `last` is its last access.
+    fn end(&self, within: Nanos, last: &Record, sums: &mut Sequences) {
         if self.accesses < SHORTEST || self.bytes > SMALL * self.accesses {
             return;
         }
-        let key = (self.last.object.var, self.last.op == Op::Write, ap);
+        let key = (last.object.var, last.op == Op::Write, last.ap);
         let near = sums.runs.entry(key).or_default();
         let own = match within {
             Nanos::ZERO => &mut near.right_after,
@@ -207,7 +210,6 @@ impl Run {
 /// Reads of one object.
 #[derive(Clone, Copy, Debug)]
 struct Poll {
-    last: Record,
     first: Nanos,
     reads: u64,
     /// Reads of a version that the read before had not seen.
@@ -220,7 +222,6 @@ impl Poll {
     fn of(record: &Record) -> Self {
         let reads = record.op == Op::Read && neighbours::is_single(record);
         Self {
-            last: *record,
             first: record.start,
             reads: u64::from(reads),
             changes: 0,
@@ -228,30 +229,23 @@ impl Poll {
         }
     }
 
-    fn goes_on(&self, record: &Record) -> bool {
-        self.reads > 0
-            && record.op == Op::Read
-            && neighbours::is_single(record)
-            && record.object == self.last.object
-            && neighbours::follows(&self.last, record, Nanos::ZERO)
-    }
-
-    fn add(&mut self, record: &Record) {
+    /// Another read, after one of this version.
+    fn add(&mut self, record: &Record, version: u64) {
         self.reads += 1;
-        self.changed = record.version != self.last.version;
+        self.changed = record.version != version;
         self.changes += u64::from(self.changed);
-        self.last = *record;
     }
 
-    fn end(&self, ap: ApId, sums: &mut Sequences) {
+    /// `last` is the last read of it.
+    fn end(&self, last: &Record, sums: &mut Sequences) {
         if self.reads < SHORTEST {
             return;
         }
-        let own = sums.polls.entry((self.last.object, ap)).or_default();
+        let own = sums.polls.entry((last.object, last.ap)).or_default();
         if self.waited() {
             own.ended += 1;
             own.reads += self.reads;
-            own.time += self.last.start - self.first;
+            own.time += last.start - self.first;
         } else {
             own.others += 1;
         }
