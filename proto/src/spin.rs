@@ -29,13 +29,6 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// How long it is somebody else's the next time (nanoseconds).
 static PAUSE: AtomicU64 = AtomicU64::new(0);
-/// How long this process has waited awake in vain so far (nanoseconds).
-static WAITED: AtomicU64 = AtomicU64::new(0);
-
-/// The time that this process has waited awake for messages: processor time that nobody else needed.
-pub fn waited() -> Duration {
-    Duration::from_nanos(WAITED.load(Ordering::Relaxed))
-}
 
 fn now() -> u64 {
     START.elapsed().as_nanos() as u64
@@ -79,11 +72,9 @@ pub async fn awake<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = polled {
                 return output;
             }
-            let before = now();
             if !look().await {
                 break;
             }
-            WAITED.fetch_add(now() - before, Ordering::Relaxed);
         }
     }
     future.await
@@ -96,6 +87,8 @@ pub struct Spinner {
     until: AtomicU64,
     spins: AtomicBool,
     begin: Notify,
+    /// Time without an event while it was awake, in nanoseconds.
+    waited: AtomicU64,
 }
 
 impl Spinner {
@@ -111,6 +104,11 @@ impl Spinner {
         }
     }
 
+    /// How long it has kept the runtime awake without an event: processor time that nobody else needed.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
     /// Keeps the runtime awake after events, for ever.
     pub async fn run(&self) {
         loop {
@@ -122,7 +120,7 @@ impl Spinner {
                 let (next, after) = (self.until.load(Ordering::Relaxed), now());
                 // Otherwise an event was taken care of meanwhile.
                 if next == until {
-                    WAITED.fetch_add(after - before, Ordering::Relaxed);
+                    self.waited.fetch_add(after - before, Ordering::Relaxed);
                 }
                 (until, before) = (next, after);
             }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
-use dosmos_proto::spin::{self, Spinner};
+use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
 use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
@@ -292,7 +292,7 @@ impl Shared {
             forwarded: core.forwarded,
             cpu: process_time(),
             started: self.started.get().copied().unwrap_or_default(),
-            awake: Nanos::from(spin::waited()),
+            awake: Nanos::from(self.spinner.waited()),
             copies: core.copies,
             objects: core.objects,
             ..ProcessCounters::default()

@@ -12,7 +12,6 @@ use super::Completeness;
 pub struct Breakdown {
     /// One entry per process and phase.
     pub phases: Vec<PhaseTimes>,
-    #[serde(default)]
     /// Processor time that serving the run took of each memory and link process that has ended.
     pub processor: BTreeMap<MpId, Nanos>,
     /// What is missing. A process that has not ended still owes up to the last half second before
