@@ -71,6 +71,7 @@
 mod barrier;
 mod cache;
 mod call;
+mod carrier;
 mod client;
 mod counts;
 mod declare;
@@ -81,6 +82,8 @@ mod edit;
 mod element;
 mod error;
 mod haste;
+#[cfg(feature = "simulation")]
+pub mod hosted;
 mod io;
 mod lock;
 mod lock_words;

@@ -7,7 +7,6 @@ use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, exchange_reply, exchange_request};
 use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
-use dosmos_trace::store::Event;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -41,7 +40,7 @@ impl ToEventManager {
     async fn wait_until_due(&self) {
         loop {
             let due = self.shared.due.notified();
-            if !self.shared.lock().outbox.after(self.to, 0, 1).is_empty() {
+            if !self.shared.lock().manager.outbox().after(self.to, 0, 1).is_empty() {
                 return;
             }
             due.await;
@@ -89,11 +88,11 @@ impl Link for ToEventManager {
         let shared = &*self.shared;
         let mut acknowledged = connection.durable;
         let mut sent = acknowledged;
-        shared.lock().outbox.acknowledged(self.to, acknowledged);
+        shared.lock().manager.handed_over(self.to, acknowledged);
         loop {
             let due = shared.due.notified();
             let room = IN_FLIGHT.saturating_sub((sent - acknowledged) as usize);
-            let contents = shared.lock().outbox.after(self.to, sent, room);
+            let contents = shared.lock().manager.outbox().after(self.to, sent, room);
             for content in contents {
                 sent = content.sequence;
                 let content = post(exchange_request::Body::Content(content.into()));
@@ -104,7 +103,7 @@ impl Link for ToEventManager {
                 () = due => {}
                 durable = next_durable(&mut connection.replies) => {
                     acknowledged = durable?.max(acknowledged);
-                    shared.lock().outbox.acknowledged(self.to, acknowledged);
+                    shared.lock().manager.handed_over(self.to, acknowledged);
                 }
             }
         }
@@ -165,7 +164,7 @@ async fn take_until_end(
         })?;
     {
         let mut state = shared.lock();
-        let last = state.metas.last_received(from);
+        let last = state.manager.metas().last_received(from);
         let _ = replies.send(Ok(exchange_reply(last)));
         state.senders.insert(from, replies.clone());
     }
@@ -174,11 +173,7 @@ async fn take_until_end(
         let Some(exchange_request::Body::Content(content)) = request.body else {
             return Err(Status::invalid_argument("only contents follow a hello"));
         };
-        let event = Event::Received {
-            from,
-            content: content.into(),
-        };
-        shared.lock().pending.event(event);
+        shared.lock().manager.content(from, content.into());
         shared.work.notify_one();
     }
     Ok(())
