@@ -123,10 +123,6 @@ impl History {
         self.refusals
     }
 
-    pub(crate) fn is_disturbed(&self) -> bool {
-        self.disturbed
-    }
-
     /// From now on operations may fail.
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;

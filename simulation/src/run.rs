@@ -101,13 +101,14 @@ fn attempt(seed: u64, kind: Kind, in_words: bool) -> Result<Outcome, Failure> {
     let mut world = World::new(plan, Arc::clone(&common), rng, trail, dir.path());
     let ended = world.live();
     let ended = ended.and_then(|()| world.judge());
+    let history = common.history();
     match ended {
         Ok(()) => Ok(Outcome {
             hash: world.trail.hash(),
             events: world.trail.events(),
             time: world.now,
-            operations: common.history().operations(),
-            refusals: common.history().refusals(),
+            operations: history.operations(),
+            refusals: history.refusals(),
         }),
         Err(what) => Err(Failure {
             seed,

@@ -88,10 +88,14 @@ impl Object {
         if grant.side != Side::Owner {
             return;
         }
+        let error = found.names().own_clock_error(grant.peer);
         let Some(latest) = self.latest.filter(|l| grant.end() < l.end()) else {
             self.latest = Some(*grant);
             return;
         };
+        if latest.end() - grant.end() <= error {
+            return;
+        }
         found.certain(Kind::OutOfTurn, grant.object, &[latest, *grant], |names| {
             format!(
                 "the request of {} reached the owner before that of {} and was granted after it",
@@ -106,6 +110,7 @@ impl Object {
             && release.version == grant.version
             && release.ap != grant.ap
             && grant.end() < release.end()
+            && release.end() - grant.end() > found.names().own_clock_error(grant.peer)
         {
             let records = [release, grant];
             found.certain(Kind::GrantedTooEarly, grant.object, &records, |names| {
