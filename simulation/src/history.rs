@@ -99,6 +99,8 @@ pub(crate) struct History {
     violation: Option<String>,
     operations: u64,
     refusals: u64,
+    /// What was refused since it was last asked.
+    notes: Vec<String>,
 }
 
 impl History {
@@ -123,6 +125,11 @@ impl History {
         self.refusals
     }
 
+    /// What was refused since this was last asked.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
     /// From now on operations may fail.
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
@@ -137,6 +144,7 @@ impl History {
     /// An operation failed.
     pub(crate) fn refused(&mut self, a: usize, what: &str) {
         self.refusals += 1;
+        self.notes.push(format!("ap{a}: {what}"));
         let disturbed = self.disturbed;
         self.must(disturbed, || format!("ap{a}: {what}, and nothing went wrong"));
     }

@@ -434,6 +434,8 @@ impl Program {
         let dsm = self.connect()?;
         let handles = self.declare(&dsm)?;
         let me = self.me;
+        // Until everybody is back and known to be.
+        self.seat.pause(3_000_000_000);
         let mut passed = false;
         for _ in 0..4 {
             passed = self.barrier(&dsm, "last")?;

@@ -744,7 +744,9 @@ impl World {
             }
             Event::Fault => self.fault(),
             Event::Restart(pid) => {
-                if !self.is_up(pid) {
+                // Programs that ended for good begin together.
+                let program = matches!(pid, Pid::Ap(_));
+                if !self.is_up(pid) && (self.faults || !program) {
                     self.start(pid);
                 }
             }
@@ -834,6 +836,10 @@ impl World {
                 Wish::Nothing
             }
         };
+        let notes = self.common.history().take_notes();
+        for note in notes {
+            self.say(|| note);
+        }
         self.after_program(pid);
         match wish {
             Wish::Reply => {}
