@@ -59,6 +59,8 @@ struct Object {
     weak: bool,
     /// When its owner was started again: it is gone.
     lost: Option<u64>,
+    /// Its owner may have been started again since it was declared, before anybody used it.
+    maybe_lost: bool,
     issued: u64,
     /// Of a counter: what was handed out.
     handed_out: BTreeSet<u64>,
@@ -92,6 +94,8 @@ struct Process {
 pub(crate) struct History {
     objects: BTreeMap<ObjectId, Object>,
     processes: Vec<Process>,
+    /// Memory processes that were.
+    started_again: BTreeSet<String>,
     arrivals: BTreeMap<String, Vec<Vec<Arrival>>>,
     next_number: u64,
     /// Something went wrong so far: operations may fail.
@@ -158,6 +162,7 @@ impl History {
         near: bool,
         owner: &str,
     ) {
+        let maybe_lost = self.started_again.contains(owner);
         let new = || Object {
             name: name.to_owned(),
             usage,
@@ -165,6 +170,7 @@ impl History {
             owner: owner.to_owned(),
             weak: false,
             lost: None,
+            maybe_lost,
             issued: 0,
             handed_out: BTreeSet::new(),
             sections: Vec::new(),
@@ -180,6 +186,7 @@ impl History {
 
     /// A memory process was started again: what it owned is gone, at the latest when leases are over.
     pub(crate) fn owner_lost(&mut self, owner: &str, now: u64) {
+        self.started_again.insert(owner.to_owned());
         for object in self.objects.values_mut().filter(|o| o.owner == owner) {
             object.lost.get_or_insert(now);
             object.weak = true;
@@ -545,7 +552,7 @@ impl History {
             let name = object.name.clone();
             let first = values.first().map_or(0, |v| v.1);
             let same = values.iter().all(|(_, v)| *v == first);
-            let lost = object.lost.is_some();
+            let lost = object.lost.is_some() || object.maybe_lost;
             let fits = match object.usage {
                 Use::Counter => {
                     let last = object.handed_out.last().map_or(0, |n| n + 1);
@@ -564,7 +571,7 @@ impl History {
 
     /// Whether an object's owner was started again.
     pub(crate) fn is_lost(&self, id: ObjectId) -> bool {
-        self.objects.get(&id).is_some_and(|o| o.lost.is_some())
+        self.objects.get(&id).is_some_and(|o| o.lost.is_some() || o.maybe_lost)
     }
 
     /// Whether what is known of an object may be lost with a process.

@@ -350,7 +350,12 @@ impl World {
         let process = self.processes.entry(pid).or_default();
         process.up = false;
         process.stopped = false;
-        process.held.clear();
+        for event in std::mem::take(&mut process.held) {
+            // Who dialled it learns that nobody is there.
+            if let Event::Arrive(conn, end, Message::Open) = event {
+                self.send(conn, 1 - end, Message::Closed);
+            }
+        }
         match pid {
             Pid::Ap(a) => {
                 if let Some(mut thread) = self.threads.remove(&pid) {
