@@ -103,6 +103,7 @@ pub(crate) struct History {
     violation: Option<String>,
     operations: u64,
     refusals: u64,
+    deaths: u64,
     /// What was refused since it was last asked.
     notes: Vec<String>,
 }
@@ -132,6 +133,11 @@ impl History {
     /// What was refused since this was last asked.
     pub(crate) fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// How many application processes were killed.
+    pub(crate) fn deaths(&self) -> u64 {
+        self.deaths
     }
 
     /// From now on operations may fail.
@@ -205,6 +211,7 @@ impl History {
     /// A process ended: what it had under way is in doubt.
     pub(crate) fn died(&mut self, a: usize, now: u64) {
         self.disturb();
+        self.deaths += 1;
         self.silent(a);
         for object in self.objects.values_mut() {
             let its = object.sections.iter_mut().filter(|s| s.by == a);
@@ -271,8 +278,11 @@ impl History {
         }
     }
 
-    pub(crate) fn written(&mut self, a: usize, id: ObjectId, number: u64, asked: u64) {
-        self.not_lost(a, id, asked, "a write");
+    /// It was written, or, if it is not known when that was asked, is on its way.
+    pub(crate) fn written(&mut self, a: usize, id: ObjectId, number: u64, asked: Option<u64>) {
+        if let Some(asked) = asked {
+            self.not_lost(a, id, asked, "a write");
+        }
         let own = self.processes[a].own.entry(id).or_default();
         *own = (*own).max(number);
     }

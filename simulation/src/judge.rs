@@ -158,7 +158,12 @@ impl World {
         };
         let mut verifier = Verifier::new(stored.catalog, options);
         stored.records.iter().for_each(|r| verifier.add(r));
-        let verdict = verifier.finish(&stored.completeness, false, &[]);
+        // As whoever starts a program says of it.
+        let killed = match self.common.history().deaths() {
+            0 => Vec::new(),
+            n => vec![format!("{n} application processes were killed")],
+        };
+        let verdict = verifier.finish(&stored.completeness, false, &killed);
         let plain = self.plan.kind == Kind::Plain;
         match verdict.state {
             State::Violated => Err(format!("verify: {:#?}", verdict.violations)),

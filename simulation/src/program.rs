@@ -238,8 +238,8 @@ impl Program {
     fn act(&mut self, dsm: &Dsm, handle: &Handle) -> Result<()> {
         let writes = self.rng.random_bool(0.5);
         match handle.usage {
-            Use::Queue if writes => self.section(handle),
-            Use::Words => self.section(handle),
+            Use::Queue if writes => self.section(handle).map(drop),
+            Use::Words => self.section(handle).map(drop),
             Use::Owned(by) if by == self.me && writes => self.write(&handle.object),
             Use::Counter if writes => self.add(&handle.object),
             _ if self.rng.random_bool(0.08) => self.publish(dsm),
@@ -283,7 +283,8 @@ impl Program {
         let (asked, id) = (self.now(), object.id());
         let number = self.history().next_write(id);
         let values = [number; ELEMENTS];
-        let written = match self.rng.random_range(0..4) {
+        let how = self.rng.random_range(0..4);
+        let written = match how {
             0 => object.edit().and_then(|mut edit| {
                 edit.copy_from_slice(&values);
                 edit.finish()
@@ -297,7 +298,8 @@ impl Program {
         }
         match written {
             Ok(()) => {
-                self.history().written(self.me, id, number, asked);
+                let known = (how != 1).then_some(asked);
+                self.history().written(self.me, id, number, known);
                 Ok(())
             }
             Err(error) => self.goes_on(error),
@@ -321,7 +323,7 @@ impl Program {
     }
 
     /// One section; whether it ended well.
-    fn section(&mut self, handle: &Handle) -> Result<()> {
+    fn section(&mut self, handle: &Handle) -> Result<bool> {
         let asked = self.now();
         let short = self.common.plan.short_deadlines && self.rng.random_bool(0.2);
         let object = match short {
@@ -333,10 +335,10 @@ impl Program {
         };
         let section = match object.acquire() {
             Ok(section) => section,
-            Err(error) => return self.goes_on(error),
+            Err(error) => return self.goes_on(error).map(|()| false),
         };
         if self.seat.is_dead() {
-            return Ok(());
+            return Ok(false);
         }
         let granted = self.now();
         let id = object.id();
@@ -344,27 +346,34 @@ impl Program {
             Ok(view) => view.as_slice()[0],
             Err(error) => {
                 self.goes_on(error)?;
-                return self.leave(section, id, None);
+                self.leave(section, id, None)?;
+                return Ok(false);
             }
         };
         if self.seat.is_dead() {
-            return Ok(());
+            return Ok(false);
         }
         let times = (asked, granted);
         let number = self
             .history()
             .granted(self.me, id, section.epoch(), found, times);
-        let ended = self.inside(section, id, number);
-        if let Err(error) = ended {
-            if !self.seat.is_dead() {
-                self.history().in_doubt(id, number);
+        match self.inside(section, id, number) {
+            Ok(released) => Ok(released),
+            Err(error) => {
+                if !self.seat.is_dead() {
+                    self.history().in_doubt(id, number);
+                }
+                self.goes_on(error).map(|()| false)
             }
-            return self.goes_on(error);
         }
-        Ok(())
     }
 
-    fn inside(&mut self, mut section: Section<u64>, id: ObjectId, number: usize) -> Result<()> {
+    fn inside(
+        &mut self,
+        mut section: Section<u64>,
+        id: ObjectId,
+        number: usize,
+    ) -> Result<bool> {
         if self.rng.random_bool(0.8) {
             let value = self.history().next_number(id, number);
             let half = [value; ELEMENTS / 2];
@@ -390,10 +399,10 @@ impl Program {
         mut section: Section<u64>,
         id: ObjectId,
         number: Option<usize>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         for _ in 0..3 {
             if self.seat.is_dead() {
-                return Ok(());
+                return Ok(false);
             }
             if let Some(number) = number {
                 let now = self.now();
@@ -404,7 +413,7 @@ impl Program {
                     if let Some(number) = number.filter(|_| !self.seat.is_dead()) {
                         self.history().released(self.me, id, number);
                     }
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(ReleaseFailed {
                     error,
@@ -412,7 +421,7 @@ impl Program {
                     ..
                 }) => {
                     if self.seat.is_dead() {
-                        return Ok(());
+                        return Ok(false);
                     }
                     let mut history = self.history();
                     history.not_published(self.me);
@@ -426,6 +435,19 @@ impl Program {
                 }
             }
         }
+        Ok(false)
+    }
+
+    /// Comes to a barrier until it opens: what was written before things went wrong may fail it once.
+    fn meet(&mut self, dsm: &Dsm, name: &str) -> Result<()> {
+        let mut passed = false;
+        for _ in 0..4 {
+            passed = passed || self.barrier(dsm, name)?;
+        }
+        let me = self.me;
+        self.history().must(passed, || {
+            format!("ap{me}: the barrier {name} does not open")
+        });
         Ok(())
     }
 
@@ -436,33 +458,23 @@ impl Program {
         let me = self.me;
         // Until everybody is back and known to be.
         self.seat.pause(3_000_000_000);
-        let mut passed = false;
-        for _ in 0..4 {
-            passed = self.barrier(&dsm, "last")?;
-            if passed {
-                break;
-            }
-        }
-        self.history()
-            .must(passed, || format!("ap{me}: the last barrier does not open"));
+        self.meet(&dsm, "last")?;
         for handle in &handles {
             let id = handle.object.id();
             let lost = self.history().is_lost(id);
             match handle.usage {
                 Use::Queue => {
-                    let before = self.history().refusals();
-                    self.section(handle)?;
-                    let failed = self.history().refusals() > before;
-                    self.history().must(!failed || lost, || {
+                    let had = self.section(handle)?;
+                    self.history().must(had || lost, || {
                         format!("ap{me} cannot have {id:?} at the end")
                     });
                 }
-                Use::Words if !self.history().is_weak(id) => self.section(handle)?,
+                Use::Words if !self.history().is_weak(id) => drop(self.section(handle)?),
                 Use::Counter => self.add(&handle.object)?,
                 _ => {}
             }
         }
-        self.barrier(&dsm, "done")?;
+        self.meet(&dsm, "done")?;
         for handle in handles.iter().filter(|h| h.usage != Use::Words) {
             let (asked, id) = (self.now(), handle.object.id());
             match handle.object.read() {

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use twox_hash::XxHash64;
 
 /// How many of the last events are told of a run that failed.
-const TOLD: usize = 400;
+const TOLD: usize = 200;
 
 /// What happened so far.
 pub(crate) struct Trail {

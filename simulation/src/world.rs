@@ -246,7 +246,13 @@ impl World {
             ),
             false => (0, 0),
         };
-        let clock = Clock::new(self.now, ahead, ppm);
+        let mut clock = Clock::new(self.now, ahead, ppm);
+        // An application process is on the machine of its memory process.
+        if let Pid::Ap(a) | Pid::Intruder(a) = pid {
+            let home = self.plan.topology.application_processes()[a].memory_process;
+            let its = self.processes.get(&Pid::Mp(home.index()));
+            clock = its.and_then(|p| p.clock).unwrap_or(clock);
+        }
         let process = self.processes.entry(pid).or_default();
         process.start += 1;
         process.up = true;
@@ -649,11 +655,7 @@ impl World {
     /// The process that an event happens to, which may be stopped.
     fn subject(&self, event: &Event) -> Option<Pid> {
         match event {
-            Event::Arrive(conn, end, message) => {
-                let open = matches!(message, Message::Open);
-                let conn = self.network.conn(*conn)?;
-                (open || conn.is_open(*end)).then(|| conn.pid(*end))
-            }
+            Event::Arrive(conn, end, _) => Some(self.network.conn(*conn)?.pid(*end)),
             Event::Wake(pid) | Event::Look(pid) | Event::Dial(pid, _) => Some(*pid),
             Event::Tick(m) | Event::Pack(m) | Event::Probe(m) => Some(Pid::Mp(*m)),
             Event::Write(e) | Event::Written(e) => Some(Pid::Emp(*e)),
