@@ -7,7 +7,7 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
 
 use super::leave::describe;
-use super::pending::{Again, Pending, call};
+use super::pending::{Again, Operation, Pending, call};
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
@@ -26,9 +26,15 @@ pub(super) fn check_served(cx: &Context, place: &Place) -> Result<(), Refusal> {
 
 /// Asks whoever serves the object, if that can be reached; else it waits.
 pub(super) fn ask(cx: &mut Context, pending: &mut Pending, number: u64, ap: ApId) {
+    let overdue = pending.get(number).is_some_and(Operation::is_overdue);
     let Some(again) = pending.again.get_mut(&number) else {
         return;
     };
+    if overdue {
+        // It was taken back.
+        again.waits = Some(Nanos::MAX);
+        return;
+    }
     let Ok(place) = cx.variables.place(cx.cluster, again.access.object) else {
         return;
     };
