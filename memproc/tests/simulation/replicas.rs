@@ -272,7 +272,7 @@ impl Run {
         }
         let until = self.c.now + CALM;
         while self.c.now < until {
-            self.c.pass(Nanos(20 * MILLI.0));
+            self.c.pass(Nanos(50 * MILLI.0));
             self.c.run();
             (0..self.count()).for_each(|ap| self.hear(ap));
         }
@@ -375,7 +375,7 @@ impl Run {
 #[test]
 fn no_confirmed_release_is_lost_among_deaths_cuts_and_stops() {
     let first = dosmos_testseeds::seed();
-    let cases = dosmos_testseeds::cases(300);
+    let cases = dosmos_testseeds::cases(100);
     let mut confirmed = 0;
     for i in 0..cases {
         let seed = first.wrapping_add(i.into());
