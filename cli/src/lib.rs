@@ -6,6 +6,7 @@
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
 //! * `query`, `top`, `runs`: asking running event managers and stores.
+//! * `cert`: the private authority of a cluster.
 //! * `complete`, `man`: completions of the shell, manual pages.
 //! * `export`, `import`: traces to and from other tools.
 //! * `output`: the only place that prints.
@@ -15,6 +16,7 @@
 
 pub mod args;
 pub mod check;
+mod cert;
 mod complete;
 pub mod config;
 pub mod demo;
@@ -86,6 +88,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
+        Command::Cert { command } => cert::run(command).map(|()| ExitCode::SUCCESS),
         Command::Config {
             command: ConfigCommand::Check { file },
         } => {

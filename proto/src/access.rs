@@ -1,6 +1,7 @@
 //! What a process shows to another that it dials, and whom it expects there.
 
-use dosmos_secure::Credentials;
+pub use dosmos_secure::files::{ENV_FILES, ENV_TLS, Incomplete};
+pub use dosmos_secure::{Credentials, CredentialsError, Files};
 
 use crate::token::Token;
 
@@ -44,6 +45,12 @@ impl Access {
 impl From<Option<&Token>> for Access {
     fn from(token: Option<&Token>) -> Self {
         Self::new(token.cloned(), None)
+    }
+}
+
+impl From<Option<Token>> for Access {
+    fn from(token: Option<Token>) -> Self {
+        Self::new(token, None)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A method that is not listed here is refused to whoever has a certificate.
 
-use dosmos_secure::{Denied, Peer, Role};
+pub use dosmos_secure::{Denied, Peer, Role};
 use tonic::codegen::http::{Extensions, Request as HttpRequest};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};

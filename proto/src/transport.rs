@@ -187,6 +187,11 @@ impl Listener {
         }
     }
 
+    /// Whether other machines can reach it without encryption.
+    pub fn is_exposed(&self) -> bool {
+        self.credentials.is_none() && !self.address.is_local()
+    }
+
     /// The address bound, with the port the system chose.
     pub fn address(&self) -> &Address {
         &self.address

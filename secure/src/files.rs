@@ -54,7 +54,11 @@ impl Files {
         Self::from_lookup(|name| env::var_os(name).map(PathBuf::from))
     }
 
-    fn from_lookup(
+    /// As [`from_env`](Self::from_env), from another environment.
+    ///
+    /// # Errors
+    /// If it names some of them only.
+    pub fn from_lookup(
         lookup: impl Fn(&str) -> Option<PathBuf>,
     ) -> Result<Option<Self>, Incomplete> {
         let given = ENV_FILES.map(|name| lookup(name).filter(|path| !path.as_os_str().is_empty()));

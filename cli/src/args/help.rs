@@ -215,6 +215,15 @@ Example:
 
 Exit status: 0, or 2 if the store cannot be rewritten; it is unchanged then.";
 
+pub(crate) const CERT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert issue --cluster cluster.toml --role memory,event-manager,application --any-name node
+  dosmos cert rotate --cluster cluster.toml
+
+Roles and files: docs/guide/security.md. Exit status: 0, or 2 if nothing could be made.";
+
 pub(crate) const CONFIG: &str = "\
 Example:
   dosmos config check cluster.toml

@@ -9,9 +9,11 @@ mod file;
 mod names;
 mod patch;
 mod read;
+mod tls;
 #[cfg(test)]
 mod tests;
 
 pub use cluster::{Cluster, Listen, Metrics};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
+pub use tls::{OPERATOR, Protection};
