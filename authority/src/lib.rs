@@ -8,6 +8,8 @@
 mod error;
 mod folder;
 mod sign;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use error::Error;
 pub use folder::{Folder, Renewed};

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use dosmos_secure::{Peer, SecureSocket};
+use dosmos_secure::{Credentials, Peer, SecureSocket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tonic::transport::server::Connected;
@@ -30,6 +30,17 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// One over TCP: with TLS, if there are credentials.
+    pub fn over_tcp(socket: TcpStream, credentials: Option<&Credentials>) -> Self {
+        match credentials {
+            None => Self::new(Connection::Tcp(socket), Peer::Uncertified),
+            Some(credentials) => {
+                let (socket, peer) = SecureSocket::accept(socket, credentials);
+                Self::new(Connection::Tls(socket), peer)
+            }
+        }
+    }
+
     pub(crate) fn new(connection: Connection, peer: Peer) -> Self {
         Self { connection, peer }
     }

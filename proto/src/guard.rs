@@ -65,6 +65,14 @@ impl Interceptor for Guard {
     }
 }
 
+/// Whether `peer` may do `what`, which takes who looks.
+///
+/// # Errors
+/// If it may not.
+pub fn may_look(peer: &Peer, what: &str) -> Result<(), Denied> {
+    peer.has_one_of(LOOKING, what)
+}
+
 /// Who called.
 ///
 /// # Errors

@@ -212,13 +212,7 @@ impl Stream for Listener {
             Socket::Tcp(l) => l.poll_accept(cx).map_ok(|(socket, _)| {
                 // A socket that refuses the option is slow, not wrong.
                 let _ = socket.set_nodelay(true);
-                match &self.credentials {
-                    None => Accepted::new(Connection::Tcp(socket), Peer::Uncertified),
-                    Some(credentials) => {
-                        let (socket, peer) = SecureSocket::accept(socket, credentials);
-                        Accepted::new(Connection::Tls(socket), peer)
-                    }
-                }
+                Accepted::over_tcp(socket, self.credentials.as_ref())
             }),
             Socket::Unix(l) => l.poll_accept(cx).map(|accepted| {
                 let (socket, _) = accepted?;

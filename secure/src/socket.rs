@@ -69,11 +69,7 @@ impl SecureSocket {
         credentials: &Credentials,
         expected: Option<&str>,
     ) -> io::Result<Self> {
-        let connector = TlsConnector::from(credentials.current().client.clone());
-        // Not sent, and not compared: identities are.
-        let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;
-        let stream = connector.connect(nobody, socket).await.map_err(explain)?;
-        let mut stream = TlsStream::from(stream);
+        let mut stream = connect(socket, credentials).await?;
         let shown = identities(&stream)?;
         if !shown.serves(expected) {
             let expected = expected.unwrap_or("a memory process or event manager");
@@ -94,6 +90,16 @@ impl SecureSocket {
             Ok(_) => Ok(Self(State::Open(Box::new(stream)))),
             Err(e) => Err(explain(e)),
         }
+    }
+
+    /// As [`dial`](Self::dial), for another end that says nothing before it is asked: if it does not accept us, the first
+    /// reading says so.
+    ///
+    /// # Errors
+    /// If it is not accepted.
+    pub async fn dial_silent(socket: TcpStream, credentials: &Credentials) -> io::Result<Self> {
+        let stream = connect(socket, credentials).await?;
+        Ok(Self(State::Open(Box::new(stream))))
     }
 
     /// The socket below, once the handshake is over.
@@ -129,6 +135,17 @@ impl SecureSocket {
             State::Opening(_) | State::Failed => Poll::Ready(Err(ErrorKind::NotConnected.into())),
         }
     }
+}
+
+async fn connect(
+    socket: TcpStream,
+    credentials: &Credentials,
+) -> io::Result<TlsStream<TcpStream>> {
+    let connector = TlsConnector::from(credentials.current().client.clone());
+    // Not sent, and not compared: identities are.
+    let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;
+    let stream = connector.connect(nobody, socket).await.map_err(explain)?;
+    Ok(TlsStream::from(stream))
 }
 
 fn identities(stream: &TlsStream<TcpStream>) -> io::Result<Identities> {
