@@ -5,6 +5,7 @@ mod awake;
 mod child;
 mod floors;
 mod line;
+mod tls;
 
 use anyhow::bail;
 use dosmos_cli::args::Format;
@@ -54,6 +55,9 @@ pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
     }
     if args.runs == 0 || args.ops == 0 {
         bail!("--runs and --ops must be at least 1");
+    }
+    if args.tls {
+        return tls::run(&args).await;
     }
     let mut all = ["idle", "awake"].map(|processors| Measured {
         processors,
@@ -178,13 +182,18 @@ fn micros(ns: f64) -> String {
 async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
     let mut lines = floors::measure(args.unix, args.ops).await?;
     let listen = if args.unix { "unix" } else { "127.0.0.1:0" };
+    lines.extend(operations(listen, "", args.ops).await?);
+    Ok(lines)
+}
+
+/// Each operation in one run on the demo's cluster; `more` is added to its file.
+async fn operations(listen: &str, more: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
     let text = CLUSTER.replacen(
         "name = \"demo\"\n",
         &format!("name = \"demo\"\n[defaults]\nlisten = \"{listen}\"\n"),
         1,
     );
-    let ops = args.ops.to_string();
-    let said = run_on(&text, &["latency", "--ops", &ops]).await?;
-    lines.extend(json_lines::<Line>(&said)?);
-    Ok(lines)
+    let ops = ops.to_string();
+    let said = run_on(&(text + more), &["latency", "--ops", &ops]).await?;
+    json_lines(&said)
 }
