@@ -128,9 +128,15 @@ impl Authority {
         params.not_after = request.validity.until;
         params.distinguished_name = rcgen::DistinguishedName::new();
         if let Some(first) = request.identities.first() {
-            params.distinguished_name.push(DnType::CommonName, first.name());
-            params.distinguished_name.push(DnType::OrganizationalUnitName, first.role().as_str());
-            params.distinguished_name.push(DnType::OrganizationName, first.cluster());
+            params
+                .distinguished_name
+                .push(DnType::CommonName, first.name());
+            params
+                .distinguished_name
+                .push(DnType::OrganizationalUnitName, first.role().as_str());
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, first.cluster());
         }
         for identity in &request.identities {
             let uri = Ia5String::try_from(identity.to_string())?;

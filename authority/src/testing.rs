@@ -95,7 +95,12 @@ impl Certificates {
         let folder = self.dir.path().join(format!("{number:016x}"));
         fs::create_dir(&folder).unwrap();
         let files = Files::in_folder(&folder);
-        put(&files, signer, &self.ours, &request(cluster, role, name, validity));
+        put(
+            &files,
+            signer,
+            &self.ours,
+            &request(cluster, role, name, validity),
+        );
         Credentials::read(files).unwrap()
     }
 }
@@ -119,7 +124,12 @@ fn replace(path: &Path, content: &str) {
     let temporary = path.with_extension("new");
     // Left over by nobody: only one test has this folder.
     let mut options = fs::File::options();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary).unwrap();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .unwrap();
     std::io::Write::write_all(&mut file, content.as_bytes()).unwrap();
     fs::rename(&temporary, path).unwrap();
 }

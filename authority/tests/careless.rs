@@ -49,7 +49,9 @@ impl ServerCertVerifier for Careless {
         Ok(HandshakeSignatureValid::assertion())
     }
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        default_provider().signature_verification_algorithms.supported_schemes()
+        default_provider()
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
@@ -76,7 +78,10 @@ async fn answer(to: std::net::SocketAddr, shown: Option<&Credentials>) -> Result
     let socket = TcpStream::connect(to).await.unwrap();
     let mut socket = connector.connect(name, socket).await.unwrap();
     let mut read = vec![0; 5];
-    match timeout(DEADLINE, socket.read_exact(&mut read)).await.unwrap() {
+    match timeout(DEADLINE, socket.read_exact(&mut read))
+        .await
+        .unwrap()
+    {
         Ok(_) => Ok(read),
         Err(e) => Err(e.to_string()),
     }
@@ -104,9 +109,18 @@ async fn nobody_gets_a_byte_without_a_good_certificate_of_this_cluster() {
     assert_eq!(answer(address, Some(&good)).await.unwrap(), b"hello");
     for (credentials, alert) in [
         (None, "CertificateRequired"),
-        (Some(certificates.expired(Role::Application, "ap0")), "CertificateExpired"),
-        (Some(certificates.foreign(Role::Application, "ap0")), "DecryptError"),
-        (Some(certificates.of_other_cluster(Role::Application, "ap0")), "CertificateUnknown"),
+        (
+            Some(certificates.expired(Role::Application, "ap0")),
+            "CertificateExpired",
+        ),
+        (
+            Some(certificates.foreign(Role::Application, "ap0")),
+            "DecryptError",
+        ),
+        (
+            Some(certificates.of_other_cluster(Role::Application, "ap0")),
+            "CertificateUnknown",
+        ),
     ] {
         let refused = answer(address, credentials.as_ref()).await.unwrap_err();
         assert!(refused.contains(alert), "{alert}: {refused}");

@@ -49,7 +49,10 @@ async fn dial(
 
 async fn said(socket: &mut SecureSocket, n: usize) -> Vec<u8> {
     let mut read = vec![0; n];
-    timeout(DEADLINE, socket.read_exact(&mut read)).await.unwrap().unwrap();
+    timeout(DEADLINE, socket.read_exact(&mut read))
+        .await
+        .unwrap()
+        .unwrap();
     read
 }
 
@@ -77,7 +80,10 @@ async fn who_dials_with_a_wrong_certificate_is_told_so_at_once() {
     let certificates = Certificates::new("demo");
     let address = serve(certificates.of(Role::Memory, "mp0")).await;
     for (credentials, why) in certificates.refused(Role::Application, "ap0") {
-        let error = dial(address, &credentials, None).await.unwrap_err().to_string();
+        let error = dial(address, &credentials, None)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(why), "{error}");
     }
 }
@@ -88,19 +94,36 @@ async fn who_answers_with_a_wrong_certificate_is_left() {
     let ap0 = certificates.of(Role::Application, "ap0");
     let refused = |of: Credentials, expected: Option<&'static str>| {
         let ap0 = ap0.clone();
-        async move { dial(serve(of).await, &ap0, expected).await.unwrap_err().to_string() }
+        async move {
+            dial(serve(of).await, &ap0, expected)
+                .await
+                .unwrap_err()
+                .to_string()
+        }
     };
     let e = refused(certificates.expired(Role::Memory, "mp0"), None).await;
-    assert!(e.contains("has expired; renew it with `dosmos cert rotate`"), "{e}");
+    assert!(
+        e.contains("has expired; renew it with `dosmos cert rotate`"),
+        "{e}"
+    );
     let e = refused(certificates.foreign(Role::Memory, "mp0"), None).await;
-    assert!(e.contains("another authority than those in our ca.pem"), "{e}");
+    assert!(
+        e.contains("another authority than those in our ca.pem"),
+        "{e}"
+    );
     let e = refused(certificates.of_other_cluster(Role::Memory, "mp0"), None).await;
     assert!(e.contains("it is for cluster other, this is demo"), "{e}");
     // An observer cannot pass for a process, nor one process for another.
     let e = refused(certificates.of(Role::Observer, "mp0"), None).await;
-    assert!(e.contains("observer mp0, which accepts no connections"), "{e}");
+    assert!(
+        e.contains("observer mp0, which accepts no connections"),
+        "{e}"
+    );
     let e = refused(certificates.of(Role::Memory, "mp1"), Some("mp0")).await;
-    assert!(e.contains("this is not mp0: its certificate is of memory mp1"), "{e}");
+    assert!(
+        e.contains("this is not mp0: its certificate is of memory mp1"),
+        "{e}"
+    );
 }
 
 #[tokio::test]
@@ -114,10 +137,16 @@ async fn who_does_not_use_tls_is_told_to_in_its_own_protocol() {
         let mut socket = TcpStream::connect(address).await.unwrap();
         socket.write_all(begin).await.unwrap();
         let mut said = Vec::new();
-        timeout(DEADLINE, socket.read_to_end(&mut said)).await.unwrap().unwrap();
+        timeout(DEADLINE, socket.read_to_end(&mut said))
+            .await
+            .unwrap()
+            .unwrap();
         assert!(said.starts_with(answer), "{said:?}");
         let said = String::from_utf8_lossy(&said).into_owned();
-        assert!(said.contains("this process takes TLS only: set DOSMOS_TLS"), "{said}");
+        assert!(
+            said.contains("this process takes TLS only: set DOSMOS_TLS"),
+            "{said}"
+        );
     }
 }
 
@@ -146,7 +175,10 @@ async fn renewed_certificates_count_for_new_connections_and_old_ones_stay() {
     assert_eq!(said(&mut before, 5).await, b"hello");
     // As another process, so that it shows which certificate counts.
     certificates.renew(&mp0, Role::Memory, "mp9");
-    let error = dial(address, &ap0, Some("mp0")).await.unwrap_err().to_string();
+    let error = dial(address, &ap0, Some("mp0"))
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("memory mp9"), "{error}");
     let mut after = dial(address, &ap0, Some("mp9")).await.unwrap();
     assert_eq!(said(&mut after, 5).await, b"hello");
@@ -181,18 +213,34 @@ async fn what_cannot_be_used_is_named_with_the_cure() {
     let refused = || Credentials::read(files.clone()).unwrap_err().to_string();
     let key = std::fs::read(&files.key).unwrap();
     std::fs::set_permissions(&files.key, PermissionsExt::from_mode(0o644)).unwrap();
-    assert!(refused().contains("key.pem can be read by others: chmod 600"), "{}", refused());
+    assert!(
+        refused().contains("key.pem can be read by others: chmod 600"),
+        "{}",
+        refused()
+    );
     std::fs::set_permissions(&files.key, PermissionsExt::from_mode(0o600)).unwrap();
     let other = certificates.of(Role::Memory, "mp1").files().key.clone();
     std::fs::copy(other, &files.key).unwrap();
-    assert!(refused().contains("the key is not that of the certificate"), "{}", refused());
+    assert!(
+        refused().contains("the key is not that of the certificate"),
+        "{}",
+        refused()
+    );
     std::fs::write(&files.key, "").unwrap();
-    assert!(refused().contains("key.pem has no private key"), "{}", refused());
+    assert!(
+        refused().contains("key.pem has no private key"),
+        "{}",
+        refused()
+    );
     std::fs::write(&files.key, key).unwrap();
     std::fs::copy(&files.ca, &files.certificate).unwrap();
     assert!(refused().contains("dosmos cert issue"), "{}", refused());
     std::fs::remove_file(&files.ca).unwrap();
-    assert!(refused().contains("cannot read") && refused().contains("ca.pem"), "{}", refused());
+    assert!(
+        refused().contains("cannot read") && refused().contains("ca.pem"),
+        "{}",
+        refused()
+    );
 }
 
 /// What is printed of a peer or of credentials has no key in it.
@@ -203,5 +251,8 @@ async fn keys_are_not_printed() {
     let key = std::fs::read_to_string(&mp0.files().key).unwrap();
     let line = key.lines().nth(1).unwrap();
     let printed = format!("{mp0:?} {:?}", Peer::Uncertified);
-    assert!(!printed.contains(line) && !printed.contains("PRIVATE"), "{printed}");
+    assert!(
+        !printed.contains(line) && !printed.contains("PRIVATE"),
+        "{printed}"
+    );
 }

@@ -15,8 +15,8 @@
 //! Invariant: no process started here outlives it.
 
 pub mod args;
-pub mod check;
 mod cert;
+pub mod check;
 mod complete;
 pub mod config;
 pub mod demo;

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dosmos_proto::access::Access;
 use dosmos_proto::transport::{self, Address, Channel};
 use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::access::Access;
 use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, VarId, wire};
 use dosmos_trace::query::table::{RankQuery, Ranking, VariableTable};
 use dosmos_trace::query::{
@@ -184,6 +184,8 @@ impl RemoteSource {
         match status.code() {
             Code::InvalidArgument => QueryError::BadQuery(status.message().to_owned()),
             _ if connection_lost(status) => self.unavailable(transport::innermost(status)),
+            // A process that is none says nothing else.
+            Code::Unimplemented => self.unavailable("is no event manager, or of another version"),
             _ => self.unavailable(status.message()),
         }
     }

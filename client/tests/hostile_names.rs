@@ -12,7 +12,12 @@ fn what_controls_a_terminal_never_reaches_it() {
     assert_eq!(clean("x\u{202e}gnp"), "x?gnp");
     // What reorders, and what nobody sees.
     for mark in "\u{61c}\u{200e}\u{2066}\u{2069}\u{feff}\u{2060}\u{ad}\u{e0041}".chars() {
-        assert_eq!(clean(&format!("grid{mark}x")), "grid?x", "{}", mark.escape_unicode());
+        assert_eq!(
+            clean(&format!("grid{mark}x")),
+            "grid?x",
+            "{}",
+            mark.escape_unicode()
+        );
     }
     assert_eq!(clean_line("one\nnothing found"), "one?nothing found");
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dosmos_proto::access::{Access, Credentials, ENV_TLS, Files};
 use dosmos_proto::Token;
+use dosmos_proto::access::{Access, Credentials, ENV_TLS, Files};
 use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::Address;
 

@@ -35,7 +35,9 @@ impl Secured {
         let dir = tempfile::tempdir().unwrap();
         let topology = topology::topology(&["/a"], 2, 2);
         let certificates = Certificates::new(topology.name());
-        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into())).await.unwrap();
+        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
+            .await
+            .unwrap();
         let address = listener.address().clone();
         let mp0 = certificates.of(Role::Memory, &topology.mp_name(MpId(0)));
         let book = AddressBook::new(HashMap::new(), Some(dir.path())).secured(Some(mp0));
@@ -82,7 +84,10 @@ impl Secured {
             ..w::ApRequest::default()
         };
         let requests = tokio_stream::once(hello).chain(tokio_stream::pending());
-        let mut replies = MemoryClient::new(channel).application(requests).await?.into_inner();
+        let mut replies = MemoryClient::new(channel)
+            .application(requests)
+            .await?
+            .into_inner();
         let reply = timeout(TIMEOUT, replies.message()).await.unwrap()?;
         Ok(reply.unwrap().body.unwrap())
     }
@@ -100,7 +105,10 @@ impl Secured {
             ..w::PeerMessage::default()
         };
         let requests = tokio_stream::once(hello).chain(tokio_stream::pending());
-        let mut replies = MemoryClient::new(channel).peer(requests).await?.into_inner();
+        let mut replies = MemoryClient::new(channel)
+            .peer(requests)
+            .await?
+            .into_inner();
         let reply = timeout(TIMEOUT, replies.message()).await.unwrap()?;
         Ok(reply.unwrap().body.unwrap())
     }
@@ -158,7 +166,10 @@ async fn a_peer_is_the_memory_process_whose_certificate_it_shows() {
 #[tokio::test]
 async fn neither_is_reached_with_a_bad_certificate_or_another_token() {
     let c = Secured::start().await;
-    for (role, name) in [(Role::Application, "ap0".to_owned()), (Role::Memory, c.mp(1))] {
+    for (role, name) in [
+        (Role::Application, "ap0".to_owned()),
+        (Role::Memory, c.mp(1)),
+    ] {
         for (shown, why) in c.certificates.refused(role, &name) {
             let refused = c.channel(c.token.clone(), Some(shown)).await.unwrap_err();
             assert!(refused.contains(why), "{refused}");
@@ -190,7 +201,9 @@ async fn a_unix_socket_takes_no_certificate() {
     let topology = topology::topology(&["/a"], 1, 1);
     let certificates = Certificates::new(topology.name());
     let mp0 = certificates.of(Role::Memory, "mp0");
-    let listener = Listener::bind(&Address::Unix(dir.path().join("s"))).await.unwrap();
+    let listener = Listener::bind(&Address::Unix(dir.path().join("s")))
+        .await
+        .unwrap();
     let address = listener.address().clone();
     let book = AddressBook::new(HashMap::new(), Some(dir.path())).secured(Some(mp0));
     let token = book.require_token().unwrap();

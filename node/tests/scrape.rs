@@ -195,7 +195,9 @@ async fn half_requests_do_not_block_the_page() {
 async fn ask_securely(address: &str, credentials: &Credentials) -> Result<String, String> {
     let stream = TcpStream::connect(address).await.unwrap();
     // Whoever serves HTTP/1 says nothing before it is asked, so this does not wait for it as `dial` does.
-    let mut socket = SecureSocket::dial_silent(stream, credentials).await.map_err(|e| e.to_string())?;
+    let mut socket = SecureSocket::dial_silent(stream, credentials)
+        .await
+        .map_err(|e| e.to_string())?;
     let get = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let asked = socket.write_all(get.as_bytes()).await;
     asked.map_err(|e| e.to_string())?;
@@ -217,7 +219,9 @@ async fn over_tls_the_page_is_for_observers_and_operators() {
         let shown = certificates.of(role, "x");
         let answer = ask_securely(&address, &shown).await.unwrap();
         match role {
-            Role::Observer | Role::Operator => assert!(answer.starts_with("HTTP/1.1 200"), "{answer}"),
+            Role::Observer | Role::Operator => {
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}")
+            }
             _ => {
                 assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
                 assert!(answer.contains("may not read metrics"), "{answer}");

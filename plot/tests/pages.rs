@@ -80,7 +80,8 @@ fn names_are_text_wherever_they_stand_on_a_page() {
     let mut table = Table::new([evil]);
     table.row([Cell::from(evil), Cell::shaded(evil, Color::Inter, 0.5)]);
     let points = vec![(0.0, 1.0), (1.0, 2.0)];
-    let chart = Chart::new(evil, Axis::new(evil), Axis::new(evil)).line(evil, Color::Series(0), points);
+    let chart =
+        Chart::new(evil, Axis::new(evil), Axis::new(evil)).line(evil, Color::Series(0), points);
     let empty = Chart::new(evil, Axis::new(evil), Axis::new(evil));
     let mut page = Page::new(evil, evil);
     let blocks = vec![
@@ -102,7 +103,10 @@ fn names_are_text_wherever_they_stand_on_a_page() {
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(!html.contains('\u{202e}') && !html.contains('\u{1b}'));
     // Within attributes too: a quotation mark ends none.
-    let attributes = html.split('<').skip(1).filter_map(|tag| tag.split('>').next());
+    let attributes = html
+        .split('<')
+        .skip(1)
+        .filter_map(|tag| tag.split('>').next());
     for tag in attributes {
         assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
     }

@@ -145,9 +145,8 @@ impl Token {
     /// # Errors
     /// If there is something else.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> io::Result<Option<Self>> {
-        let wrong = |variable: &str, why: String| {
-            io::Error::other(format!("{variable} is wrong: {why}"))
-        };
+        let wrong =
+            |variable: &str, why: String| io::Error::other(format!("{variable} is wrong: {why}"));
         if let Some(text) = lookup(ENV_TOKEN) {
             let token = text.trim().parse();
             return token

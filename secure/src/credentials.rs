@@ -132,10 +132,12 @@ fn provider() -> Arc<CryptoProvider> {
 fn load(files: &Files) -> Result<Loaded, CredentialsError> {
     let mut roots = RootCertStore::empty();
     for authority in certificates(&files.ca)? {
-        roots.add(authority).map_err(|source| CredentialsError::Tls {
-            file: files.ca.clone(),
-            source,
-        })?;
+        roots
+            .add(authority)
+            .map_err(|source| CredentialsError::Tls {
+                file: files.ca.clone(),
+                source,
+            })?;
     }
     let roots = Arc::new(roots);
     let chain = certificates(&files.certificate)?;
@@ -143,7 +145,9 @@ fn load(files: &Files) -> Result<Loaded, CredentialsError> {
         file: files.certificate.clone(),
         source,
     };
-    let first = chain.first().ok_or_else(|| empty(&files.certificate, "certificate"))?;
+    let first = chain
+        .first()
+        .ok_or_else(|| empty(&files.certificate, "certificate"))?;
     let own = Identities::of(first).map_err(|source| CredentialsError::Identity {
         file: files.certificate.clone(),
         source,

@@ -128,7 +128,12 @@ mod tests {
         assert_eq!(from(&[(ENV_TLS, "")]), Ok(None));
         let folder = from(&[(ENV_TLS, "/tls/alice")]).unwrap().unwrap();
         assert_eq!(folder.key, Path::new("/tls/alice/key.pem"));
-        let all = from(&[(ENV_TLS, "/x"), (ca, "/a"), (certificate, "/b"), (key, "/c")]);
+        let all = from(&[
+            (ENV_TLS, "/x"),
+            (ca, "/a"),
+            (certificate, "/b"),
+            (key, "/c"),
+        ]);
         assert_eq!(all.unwrap().unwrap().certificate, Path::new("/b"));
         let some = from(&[(ENV_TLS, "/x"), (ca, "/a"), (certificate, "/b")]);
         let said = some.unwrap_err().to_string();
@@ -144,7 +149,10 @@ mod tests {
         };
         let files = files.below(Path::new("/clusters")).of_process("mp0");
         assert_eq!(files.ca, Path::new("/clusters/tls/ca.pem"));
-        assert_eq!(files.certificate, Path::new("/clusters/tls/mp0/certificate.pem"));
+        assert_eq!(
+            files.certificate,
+            Path::new("/clusters/tls/mp0/certificate.pem")
+        );
         assert_eq!(files.key, Path::new("/etc/mp0.pem"));
     }
 }

@@ -173,7 +173,9 @@ pub enum IdentityError {
     #[error("it is not a certificate: {0}")]
     NotACertificate(String),
     /// It has no identity.
-    #[error("it names no process or person of a dosmos cluster; issue one with `dosmos cert issue`")]
+    #[error(
+        "it names no process or person of a dosmos cluster; issue one with `dosmos cert issue`"
+    )]
     None,
     /// It is for several clusters.
     #[error("it is for the clusters {0} and {1}; issue one for each")]

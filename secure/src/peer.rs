@@ -27,7 +27,9 @@ impl Certified {
 
 /// What the other end may not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{who} may not {what}: that takes a certificate of {needed}; issue one with `dosmos cert issue`")]
+#[error(
+    "{who} may not {what}: that takes a certificate of {needed}; issue one with `dosmos cert issue`"
+)]
 pub struct Denied {
     who: String,
     what: String,
@@ -95,6 +97,10 @@ mod tests {
     fn nobody_is_served_before_the_certificate_is_there() {
         let peer = Peer::Certified(Certified::default());
         assert!(peer.has_one_of(&Role::ALL, "look").is_err());
-        assert!(Peer::Uncertified.has_one_of(&[Role::Operator], "look").is_ok());
+        assert!(
+            Peer::Uncertified
+                .has_one_of(&[Role::Operator], "look")
+                .is_ok()
+        );
     }
 }

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 /// The first byte of a connection over TLS: a handshake.
 const HANDSHAKE: u8 = 0x16;
-const ADVICE: &str = "this process takes TLS only: set DOSMOS_TLS to the folder of a certificate of its cluster";
+const ADVICE: &str =
+    "this process takes TLS only: set DOSMOS_TLS to the folder of a certificate of its cluster";
 /// How long the other end may take to read it, and how much it may send meanwhile.
 const LINGER: Duration = Duration::from_secs(2);
 const MOST_UNREAD: usize = 1 << 20;

@@ -120,7 +120,10 @@ impl SecureSocket {
     }
 
     /// The connection, after its handshake.
-    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Pin<&mut TlsStream<TcpStream>>>> {
+    fn poll_open(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Pin<&mut TlsStream<TcpStream>>>> {
         if let State::Opening(opening) = &mut self.0 {
             self.0 = match ready!(opening.as_mut().poll(cx)) {
                 Ok(stream) => State::Open(Box::new(stream)),
@@ -137,10 +140,7 @@ impl SecureSocket {
     }
 }
 
-async fn connect(
-    socket: TcpStream,
-    credentials: &Credentials,
-) -> io::Result<TlsStream<TcpStream>> {
+async fn connect(socket: TcpStream, credentials: &Credentials) -> io::Result<TlsStream<TcpStream>> {
     let connector = TlsConnector::from(credentials.current().client.clone());
     // Not sent, and not compared: identities are.
     let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;

@@ -47,7 +47,11 @@ pub(super) async fn run(args: &LatencyArgs) -> anyhow::Result<()> {
             let all = json!({ "machine": machine(), "pairs": pairs.len(), "operations": items });
             serde_json::to_string_pretty(&all)?
         }
-        format => format!("{}\n\n{}", machine(), table(&pairs).render(format).trim_end()),
+        format => format!(
+            "{}\n\n{}",
+            machine(),
+            table(&pairs).render(format).trim_end()
+        ),
     };
     output::text(&(text + "\n"));
     Ok(())

@@ -19,7 +19,11 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<()> {
     let path = folder(&args.authority);
     let days = args.validity.days;
     let holders = holders(&cluster)?;
-    let authority = Folder::create(&path, cluster.topology.name(), Validity::days(AUTHORITY_DAYS))?;
+    let authority = Folder::create(
+        &path,
+        cluster.topology.name(),
+        Validity::days(AUTHORITY_DAYS),
+    )?;
     for (name, role) in &holders {
         let request = Request {
             identities: vec![Identity::new(cluster.topology.name(), *role, name)?],
@@ -34,9 +38,16 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<()> {
         cluster.topology.name(),
         path.display()
     ));
-    output::note(&format!("issued, valid for {days} days: {}", names.join(", ")));
+    output::note(&format!(
+        "issued, valid for {days} days: {}",
+        names.join(", ")
+    ));
     if cluster.tls.is_none() {
-        let below = args.authority.cluster.parent().and_then(|dir| path.strip_prefix(dir).ok());
+        let below = args
+            .authority
+            .cluster
+            .parent()
+            .and_then(|dir| path.strip_prefix(dir).ok());
         let shown = below.unwrap_or(&path).display();
         output::note(&format!("add to {}:", args.authority.cluster.display()));
         output::text(&format!(
@@ -49,9 +60,18 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<()> {
 /// All processes of a cluster with their roles, an operator and an observer.
 fn holders(cluster: &Cluster) -> anyhow::Result<Vec<(String, Role)>> {
     let topology = &cluster.topology;
-    let emps = topology.event_managers().iter().map(|p| (&p.name, Role::EventManager));
-    let mps = topology.memory_processes().iter().map(|p| (&p.name, Role::Memory));
-    let aps = topology.application_processes().iter().map(|p| (&p.name, Role::Application));
+    let emps = topology
+        .event_managers()
+        .iter()
+        .map(|p| (&p.name, Role::EventManager));
+    let mps = topology
+        .memory_processes()
+        .iter()
+        .map(|p| (&p.name, Role::Memory));
+    let aps = topology
+        .application_processes()
+        .iter()
+        .map(|p| (&p.name, Role::Application));
     let mut all: Vec<(String, Role)> = emps
         .chain(mps)
         .chain(aps)
@@ -59,7 +79,9 @@ fn holders(cluster: &Cluster) -> anyhow::Result<Vec<(String, Role)>> {
         .collect();
     for (name, role) in [(OPERATOR, Role::Operator), (OBSERVER, Role::Observer)] {
         if all.iter().any(|(taken, _)| taken == name) {
-            bail!("a process is called {name}, as a certificate is for persons; rename the process");
+            bail!(
+                "a process is called {name}, as a certificate is for persons; rename the process"
+            );
         }
         all.push((name.to_owned(), role));
     }
@@ -73,7 +95,9 @@ fn hosts(cluster: &Cluster, name: &str, role: Role) -> Vec<String> {
     }
     let mut hosts = vec![name.to_owned()];
     if let Some(Listen::At(Address::Tcp(text))) = cluster.listen.get(name) {
-        let host = text.rsplit_once(':').map_or(text.as_str(), |(host, _)| host);
+        let host = text
+            .rsplit_once(':')
+            .map_or(text.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         hosts.push(host.to_owned());
     }

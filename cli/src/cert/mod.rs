@@ -38,7 +38,11 @@ fn folder(args: &AuthorityArgs) -> PathBuf {
 
 fn issue(args: IssueArgs) -> anyhow::Result<()> {
     let cluster = read(&args.authority)?;
-    let name = if args.any_name { ANY } else { args.name.as_str() };
+    let name = if args.any_name {
+        ANY
+    } else {
+        args.name.as_str()
+    };
     let mut identities = Vec::new();
     for role in &args.role {
         identities.push(Identity::new(cluster.topology.name(), *role, name)?);

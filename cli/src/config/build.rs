@@ -325,7 +325,9 @@ impl Builder {
             && !address.is_local()
             && !self.exposed
         {
-            self.error(exposed(&format!("process {name} would listen at {address}")));
+            self.error(exposed(&format!(
+                "process {name} would listen at {address}"
+            )));
         }
         self.listen.insert(name.to_owned(), listen);
     }

@@ -9,9 +9,9 @@ mod file;
 mod names;
 mod patch;
 mod read;
-mod tls;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use cluster::{Cluster, Listen, Metrics};
 pub use patch::{PatchError, apply_patch};

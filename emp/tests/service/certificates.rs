@@ -46,14 +46,22 @@ fn methods() -> Vec<Method> {
         method!(get_catalog, LOOKING, wire::CatalogRequest::default()),
         method!(get_meta_objects, LOOKING, wire::MetaRequest::default()),
         method!(rank_variables, LOOKING, wire::RankRequest::default()),
-        method!(describe_variables, LOOKING, wire::DescribeRequest::default()),
+        method!(
+            describe_variables,
+            LOOKING,
+            wire::DescribeRequest::default()
+        ),
         method!(get_histogram, LOOKING, wire::HistogramRequest::default()),
         method!(get_history, LOOKING, wire::HistoryRequest::default()),
         method!(get_status, LOOKING, wire::StatusRequest {}),
         method!(get_breakdown, LOOKING, wire::BreakdownRequest {}),
         method!(get_records, LOOKING, wire::RecordsRequest::default()),
         method!(flush, &[Role::Operator], wire::FlushRequest {}),
-        method!(set_selection, &[Role::Operator], wire::SelectionRequest::default()),
+        method!(
+            set_selection,
+            &[Role::Operator],
+            wire::SelectionRequest::default()
+        ),
     ];
     methods.push(Method {
         name: "ingest",
@@ -158,7 +166,10 @@ impl Secured {
 
 fn is_refused(result: &Result<(), Status>) -> bool {
     result.as_ref().is_err_and(|status| {
-        matches!(status.code(), Code::PermissionDenied | Code::Unauthenticated)
+        matches!(
+            status.code(),
+            Code::PermissionDenied | Code::Unauthenticated
+        )
     })
 }
 
@@ -174,7 +185,10 @@ async fn each_method_is_for_its_roles_alone() {
             assert_eq!(is_refused(&result), !may, "{role} calls {name}: {result:?}");
             if let (false, Err(status)) = (may, &result) {
                 let said = status.message();
-                assert!(said.contains(&format!("{role} {} may not", name_of(role))), "{said}");
+                assert!(
+                    said.contains(&format!("{role} {} may not", name_of(role))),
+                    "{said}"
+                );
                 assert!(said.contains("dosmos cert issue"), "{said}");
             }
         }
@@ -191,7 +205,12 @@ async fn each_method_asks_for_the_token_of_this_run_too() {
                 let credentials = secured.certificates.of(*role, name_of(*role));
                 let channel = secured.channel(token, Some(credentials)).await.unwrap();
                 let status = (method.call)(channel).await.unwrap_err();
-                assert_eq!(status.code(), Code::Unauthenticated, "{}: {status}", method.name);
+                assert_eq!(
+                    status.code(),
+                    Code::Unauthenticated,
+                    "{}: {status}",
+                    method.name
+                );
                 assert!(status.message().contains("DOSMOS_TOKEN_FILE"), "{status}");
             }
         }
@@ -218,7 +237,11 @@ async fn no_method_is_reached_without_a_good_certificate() {
             }
             Err(said) => said,
         };
-        assert!(said.contains("this process takes TLS only"), "{}: {said}", method.name);
+        assert!(
+            said.contains("this process takes TLS only"),
+            "{}: {said}",
+            method.name
+        );
     }
 }
 
@@ -234,5 +257,8 @@ async fn nobody_reports_or_exchanges_under_the_name_of_another() {
     let status = exchange_as(emp1, "emp0").await.unwrap_err();
     assert_eq!(status.code(), Code::PermissionDenied);
     let said = status.message();
-    assert!(said.contains("event-manager emp1 may not speak as emp0"), "{said}");
+    assert!(
+        said.contains("event-manager emp1 may not speak as emp0"),
+        "{said}"
+    );
 }

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dosmos_node::reconnect::LinkError;
+use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
-use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::{ApId, LargeMessages, PhaseTimes, Refusal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;

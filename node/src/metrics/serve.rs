@@ -103,7 +103,11 @@ impl MetricsListener {
         book: &AddressBook,
     ) -> Result<Self, MetricsError> {
         let credentials = book.credentials().cloned();
-        let scheme = if credentials.is_some() { "https" } else { "http" };
+        let scheme = if credentials.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         let mut listener = Self::bind(address).await?.secured(credentials);
         let at = listener.address();
         let entry = Address::Tcp(at.to_string());

@@ -18,7 +18,10 @@ fn secured() -> Lab {
     lab.cluster(&file);
     let made = cert(&lab, "init", &[]);
     let tls = String::from_utf8(made.stdout).unwrap();
-    assert!(tls.starts_with("[tls]\nca = \"tls/{name}/ca.pem\"\n"), "{tls}");
+    assert!(
+        tls.starts_with("[tls]\nca = \"tls/{name}/ca.pem\"\n"),
+        "{tls}"
+    );
     lab.cluster(&(file + &tls));
     lab
 }
@@ -50,7 +53,11 @@ fn refused(output: &Output, why: &str) {
 /// Runs programs that never end, and waits until they run.
 fn running(lab: &Lab) -> Up {
     let mut up = lab.command(&up_args("echo running; exec sleep 1000"));
-    let up = Up(up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let up = Up(up
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap());
     says_running(lab, 2);
     up
 }
@@ -70,14 +77,26 @@ fn join(lab: &Lab, ap: &str, mp: &str) -> Dsm {
 #[test]
 fn a_program_runs_over_tls_and_an_observer_looks_at_it() {
     let lab = secured();
-    lab.must_up(&["sor", "--rows", "20", "--columns", "12", "--iterations", "5"]);
+    lab.must_up(&[
+        "sor",
+        "--rows",
+        "20",
+        "--columns",
+        "12",
+        "--iterations",
+        "5",
+    ]);
     let reads = lab.query(&["histogram", "--op", "read"]);
     assert_ne!(reads["total"]["inter"], 0, "{reads}");
     fs::remove_dir_all(lab.path().join("run")).unwrap();
 
     let _up = running(&lab);
     let ap0 = join(&lab, "ap0", "mp0");
-    let x: Vector<u64> = ap0.vector("secret-sauce", 4).owner("mp1").declare().unwrap();
+    let x: Vector<u64> = ap0
+        .vector("secret-sauce", 4)
+        .owner("mp1")
+        .declare()
+        .unwrap();
     x.object(0).unwrap().write(&[1, 2, 3, 4]).unwrap();
     assert_eq!(&x.object(0).unwrap().read().unwrap()[..], [1, 2, 3, 4]);
     let question = ["query", "variables", "--format", "csv"];
@@ -85,24 +104,51 @@ fn a_program_runs_over_tls_and_an_observer_looks_at_it() {
         let answer = ask(&lab, Some("observer"), &question);
         answer.status.success() && said(&answer).contains("secret-sauce")
     });
-    // Nothing wrong is found in what it is shown.
-    let check = ask(&lab, Some("observer"), &["check"]);
-    assert!(!said(&check).contains("cannot connect"), "{}", said(&check));
-    assert!(said(&check).contains("looked at"), "{}", said(&check));
-    let by_option = ["query", "variables", "--run-dir", "run", "--tls", "tls/operator"];
+    let check = said(&ask(&lab, Some("observer"), &["check"]));
+    assert!(
+        check.contains("reads and writes of secret-sauce"),
+        "{check}"
+    );
+    let by_option = [
+        "query",
+        "variables",
+        "--run-dir",
+        "run",
+        "--tls",
+        "tls/operator",
+    ];
     let answer = lab.dosmos(&by_option);
     assert!(said(&answer).contains("secret-sauce"), "{}", said(&answer));
 
-    refused(&ask(&lab, None, &question), "takes TLS only: set DOSMOS_TLS");
-    refused(&ask(&lab, Some("ap0"), &question), "application ap0 may not call GetCatalog");
+    refused(
+        &ask(&lab, None, &question),
+        "takes TLS only: set DOSMOS_TLS",
+    );
+    refused(
+        &ask(&lab, Some("ap0"), &question),
+        "application ap0 may not call GetCatalog",
+    );
     cert(&lab, "init", &["--folder", "foreign"]);
-    fs::rename(lab.path().join("foreign/observer"), lab.path().join("tls/foreign")).unwrap();
+    fs::rename(
+        lab.path().join("foreign/observer"),
+        lab.path().join("tls/foreign"),
+    )
+    .unwrap();
     refused(&ask(&lab, Some("foreign"), &question), "another authority");
-    fs::write(lab.path().join("other"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    fs::write(
+        lab.path().join("other"),
+        "0123456789abcdef0123456789abcdef\n",
+    )
+    .unwrap();
     let address = fs::read_to_string(lab.path().join("run/addr/emp0")).unwrap();
     let mut other = lab.command(&[&question[..], &["--emp", address.trim()]].concat());
-    let other = other.env("DOSMOS_TOKEN_FILE", "other").env("DOSMOS_TLS", "tls/observer");
-    refused(&other.output().unwrap(), "this is not the token of this run");
+    let other = other
+        .env("DOSMOS_TOKEN_FILE", "other")
+        .env("DOSMOS_TLS", "tls/observer");
+    refused(
+        &other.output().unwrap(),
+        "this is not the token of this run",
+    );
 }
 
 #[test]
@@ -118,7 +164,10 @@ fn certificates_are_renewed_while_sessions_go_on() {
     // A new authority, beside the former; all certificates are of the new one.
     let made = said(&cert(&lab, "rotate", &["--authority-too"]));
     assert!(made.contains("renewed ap0, ap1, emp0,"), "{made}");
-    assert_ne!(fs::read(lab.path().join("tls/mp1/certificate.pem")).unwrap(), old);
+    assert_ne!(
+        fs::read(lab.path().join("tls/mp1/certificate.pem")).unwrap(),
+        old
+    );
     cert(&lab, "rotate", &["--forget-former"]);
 
     // Who has only the new authority is let in by those that run, and lets them in.
@@ -140,7 +189,11 @@ fn no_secret_is_printed_stored_or_seen_by_others() {
     let lab = secured();
     let program = "env > env.$DOSMOS_AP; echo running; exec sleep 1000";
     let mut up = lab.command(&up_args(program));
-    let _up = Up(up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let _up = Up(up
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap());
     says_running(&lab, 2);
     let ap0 = join(&lab, "ap0", "mp0");
     let x: Vector<u64> = ap0.vector("x", 4).owner("mp1").declare().unwrap();
@@ -148,7 +201,9 @@ fn no_secret_is_printed_stored_or_seen_by_others() {
 
     let mut secrets = vec![fs::read_to_string(lab.path().join("run/token")).unwrap()];
     let keys = fs::read_dir(lab.path().join("tls")).unwrap().flatten();
-    let keys = keys.map(|e| e.path().join("key.pem")).filter(|key| key.exists());
+    let keys = keys
+        .map(|e| e.path().join("key.pem"))
+        .filter(|key| key.exists());
     for key in keys.chain([lab.path().join("tls/ca-key.pem")]) {
         let mode = key.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", key.display());
@@ -176,7 +231,10 @@ fn no_secret_is_printed_stored_or_seen_by_others() {
     // Logs, addresses, stores: all but the token itself.
     files_below(&lab.path().join("run"), &mut |path| {
         if !path.ends_with("run/token") {
-            clean(&path.display().to_string(), &fs::read(path).unwrap_or_default());
+            clean(
+                &path.display().to_string(),
+                &fs::read(path).unwrap_or_default(),
+            );
         }
     });
 }
@@ -199,22 +257,51 @@ fn certificates_are_made_once_and_what_is_wrong_is_said() {
         let all = [&["cert", args[0], "--cluster", "cluster.toml"], &args[1..]].concat();
         refused(&lab.dosmos(&all), why);
     };
-    fails(&["init"], "has an authority already; add certificates with `dosmos cert issue`");
-    fails(&["rotate", "--forget-former"], "there is no former authority");
+    fails(
+        &["init"],
+        "has an authority already; add certificates with `dosmos cert issue`",
+    );
+    fails(
+        &["rotate", "--forget-former"],
+        "there is no former authority",
+    );
     fails(&["rotate", "mp9"], "mp9 is not among the certificates in");
-    fails(&["issue", "--role", "observer", "observer"], "renew it with `dosmos cert rotate`");
-    fails(&["issue", "--role", "observer", "../alice"], "is not dosmos://CLUSTER/ROLE/NAME");
-    fails(&["issue", "--role", "king", "alice"], "is not a role; write application, memory");
-    fails(&["issue", "--folder", "none", "--role", "observer", "alice"], "make one with `dosmos cert init`");
+    fails(
+        &["issue", "--role", "observer", "observer"],
+        "renew it with `dosmos cert rotate`",
+    );
+    fails(
+        &["issue", "--role", "observer", "../alice"],
+        "is not dosmos://CLUSTER/ROLE/NAME",
+    );
+    fails(
+        &["issue", "--role", "king", "alice"],
+        "is not a role; write application, memory",
+    );
+    fails(
+        &["issue", "--folder", "none", "--role", "observer", "alice"],
+        "make one with `dosmos cert init`",
+    );
     let made = said(&cert(&lab, "issue", &["--role", "observer", "alice"]));
-    assert!(made.contains("issued tls/alice, valid for 90 days"), "{made}");
+    assert!(
+        made.contains("issued tls/alice, valid for 90 days"),
+        "{made}"
+    );
     let roles = "memory,event-manager,application,operator";
     cert(&lab, "issue", &["--role", roles, "--any-name", "node"]);
 
     // One certificate for a host, and all that runs there.
     let file = fs::read_to_string(lab.path().join("cluster.toml")).unwrap();
     lab.cluster(&file.replace("{name}", "node"));
-    lab.must_up(&["sor", "--rows", "20", "--columns", "12", "--iterations", "2"]);
+    lab.must_up(&[
+        "sor",
+        "--rows",
+        "20",
+        "--columns",
+        "12",
+        "--iterations",
+        "2",
+    ]);
 }
 
 #[test]
@@ -228,15 +315,25 @@ fn what_others_can_reach_takes_tls_or_is_refused_at_the_start() {
         &up_args("true"),
     ] {
         let output = lab.dosmos(command);
-        refused(&output, "process mp0 would listen at 0.0.0.0:0, reachable from other machines");
+        refused(
+            &output,
+            "process mp0 would listen at 0.0.0.0:0, reachable from other machines",
+        );
         refused(&output, "dosmos cert init --cluster");
         refused(&output, "--insecure");
     }
     // With certificates it is no matter; they have to be there.
     lab.cluster(&(exposed + "[tls]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n"));
-    assert!(lab.dosmos(&["config", "check", "cluster.toml"]).status.success());
+    assert!(
+        lab.dosmos(&["config", "check", "cluster.toml"])
+            .status
+            .success()
+    );
     let node = ["node", "--cluster", "cluster.toml", "--name", "mp0"];
-    refused(&lab.dosmos(&node), "the certificate of mp0 ([tls], DOSMOS_TLS): cannot read");
+    refused(
+        &lab.dosmos(&node),
+        "the certificate of mp0 ([tls], DOSMOS_TLS): cannot read",
+    );
 }
 
 /// The commands of the guide, one after another, as they stand there.
@@ -268,6 +365,10 @@ fn the_guide_can_be_followed_by_the_letter() {
             assert_eq!(String::from_utf8_lossy(&output.stdout), tls);
             lab.cluster(&format!("{file}{tls}"));
         }
-        assert!(!said(&output).contains("cannot connect"), "{command}{}", said(&output));
+        assert!(
+            !said(&output).contains("cannot connect"),
+            "{command}{}",
+            said(&output)
+        );
     }
 }
