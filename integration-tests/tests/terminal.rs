@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)] // a test may
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use dosmos_integration_tests::{Lab, in_groups, said, up_args};
@@ -119,6 +119,17 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
+    }
+}
+
+/// `dosmos up`, killed at the end of the test; what it started ends with it.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -365,11 +376,8 @@ fn an_observer_of_a_secured_cluster_looks_and_an_operator_changes() {
     let made = lab.dosmos(&["cert", "init", "--cluster", "cluster.toml"]);
     lab.cluster(&(file + &String::from_utf8(made.stdout).unwrap()));
     let mut up = lab.command(&up_args("exec sleep 1000"));
-    let mut up = up
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _up = Up(up.unwrap());
     let address = lab.path().join("run/addr/emp0");
     let started = Instant::now();
     while !address.exists() {
@@ -389,14 +397,13 @@ fn an_observer_of_a_secured_cluster_looks_and_an_operator_changes() {
         terminal.until("a live overview", |s| {
             s.contains("live") && s.contains("ap1")
         });
-        terminal.types(":record op=write");
+        terminal.press(&[":"]);
+        terminal.types("record op=write");
         match who {
             "observer" => terminal.sees("observer observer may not call SetSelection"),
-            _ => terminal.sees("recording: op=write"),
+            _ => terminal.sees("2 processes record the new selection"),
         };
         terminal.press(&["q"]);
         terminal.ends();
     }
-    up.kill().unwrap();
-    up.wait().unwrap();
 }

@@ -32,12 +32,14 @@ struct Secured {
 
 impl Secured {
     async fn start() -> Self {
+        Self::start_at(Address::Tcp("127.0.0.1:0".into())).await
+    }
+
+    async fn start_at(address: Address) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let topology = topology::topology(&["/a"], 2, 2);
         let certificates = Certificates::new(topology.name());
-        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
-            .await
-            .unwrap();
+        let listener = Listener::bind(&address).await.unwrap();
         let address = listener.address().clone();
         let mp0 = certificates.of(Role::Memory, &topology.mp_name(MpId(0)));
         let book = AddressBook::new(HashMap::new(), Some(dir.path())).secured(Some(mp0));
@@ -197,34 +199,13 @@ async fn neither_is_reached_with_a_bad_certificate_or_another_token() {
 /// Over a Unix socket, files have permissions: it takes no certificate, and the token as ever.
 #[tokio::test]
 async fn a_unix_socket_takes_no_certificate() {
-    let dir = tempfile::tempdir().unwrap();
-    let topology = topology::topology(&["/a"], 1, 1);
-    let certificates = Certificates::new(topology.name());
-    let mp0 = certificates.of(Role::Memory, "mp0");
-    let listener = Listener::bind(&Address::Unix(dir.path().join("s")))
-        .await
-        .unwrap();
-    let address = listener.address().clone();
-    let book = AddressBook::new(HashMap::new(), Some(dir.path())).secured(Some(mp0));
-    let token = book.require_token().unwrap();
-    let config = Config {
-        topology: (*topology).clone(),
-        me: MpId(0),
-        recording: Recording::default(),
-        overrides: Vec::new(),
-        default_deadline: Nanos::ZERO,
-        metrics: None,
-    };
-    tokio::spawn(run(config, listener, book, std::future::pending()));
-    let access = Access::new(Some(token.clone()), None);
-    let channel = transport::connect(&address, access, TIMEOUT).await.unwrap();
-    let c = Secured {
-        certificates,
-        topology,
-        address,
-        token,
-        _dir: dir,
-    };
+    let scratch = tempfile::tempdir().unwrap();
+    let c = Secured::start_at(Address::Unix(scratch.path().join("s"))).await;
+    let channel = c.channel(c.token.clone(), None).await.unwrap();
     let welcome = c.session(channel, "ap0").await.unwrap();
     assert!(matches!(welcome, ap_reply::Body::Welcome(_)), "{welcome:?}");
+    let foreign = Token::generate().unwrap();
+    let channel = c.channel(foreign, None).await.unwrap();
+    let status = c.session(channel, "ap0").await.unwrap_err();
+    assert_eq!(status.code(), Code::Unauthenticated, "{status}");
 }

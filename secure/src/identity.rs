@@ -102,7 +102,7 @@ impl fmt::Debug for InvalidIdentity {
 /// As the names in cluster files.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    (1..=64).contains(&name.len()) && name.chars().all(fits)
+    (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
 }
 
 impl Identity {
@@ -261,6 +261,7 @@ mod tests {
             "dosmos://demo/memory/",
             "dosmos://*/memory/mp0",
             "dosmos://demo/memory/a b",
+            "dosmos://demo/memory/..",
             "dosmos://demo/memory/mp\u{202e}0",
         ] {
             assert!(bad.parse::<Identity>().is_err(), "{bad}");

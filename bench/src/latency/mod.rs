@@ -9,15 +9,13 @@ mod tls;
 
 use anyhow::bail;
 use dosmos_cli::args::Format;
-use dosmos_cli::demo::CLUSTER;
 use dosmos_cli::output::{self, Table};
 use serde_json::json;
 
 use crate::args::LatencyArgs;
 use crate::machine::machine;
-use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-use line::Line;
+use line::{Line, micros, operations};
 
 /// What is taken from a line, and what it is called.
 type Figure = (&'static str, fn(&Line) -> u64);
@@ -175,25 +173,9 @@ fn table(measured: &Measured) -> Table {
     table
 }
 
-fn micros(ns: f64) -> String {
-    format!("{:.1}", ns / 1e3)
-}
-
 async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
     let mut lines = floors::measure(args.unix, args.ops).await?;
     let listen = if args.unix { "unix" } else { "127.0.0.1:0" };
     lines.extend(operations(listen, "", args.ops).await?);
     Ok(lines)
-}
-
-/// Each operation in one run on the demo's cluster; `more` is added to its file.
-async fn operations(listen: &str, more: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
-    let text = CLUSTER.replacen(
-        "name = \"demo\"\n",
-        &format!("name = \"demo\"\n[defaults]\nlisten = \"{listen}\"\n"),
-        1,
-    );
-    let ops = ops.to_string();
-    let said = run_on(&(text + more), &["latency", "--ops", &ops]).await?;
-    json_lines(&said)
 }

@@ -9,8 +9,7 @@ use dosmos_secure::files::{CA, CERTIFICATE, KEY};
 use dosmos_secure::{Identity, Role};
 use serde_json::json;
 
-use super::line::Line;
-use super::{micros, operations};
+use super::line::{Line, micros, operations};
 use crate::args::LatencyArgs;
 use crate::machine::machine;
 use crate::statistics::spread;

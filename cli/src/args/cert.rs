@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use dosmos_secure::Role;
 
+use super::help;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CertCommand {
     /// Make an authority for a cluster file, and a certificate for each of its processes, for an operator and an observer
+    #[command(after_help = help::CERT_INIT)]
     Init(InitArgs),
     /// Issue one more certificate: for a person, a tool or a host
+    #[command(after_help = help::CERT_ISSUE)]
     Issue(IssueArgs),
     /// Renew certificates: new keys, the same names and roles; processes that run use them for new connections
+    #[command(after_help = help::CERT_ROTATE)]
     Rotate(RotateArgs),
 }
 

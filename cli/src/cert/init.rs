@@ -6,7 +6,7 @@ use dosmos_proto::transport::Address;
 use dosmos_secure::files::{CA, CERTIFICATE, KEY, NAME};
 use dosmos_secure::{Identity, Role};
 
-use super::{AUTHORITY_DAYS, folder, read};
+use super::place::{AUTHORITY_DAYS, folder, read};
 use crate::args::InitArgs;
 use crate::config::{Cluster, Listen, OPERATOR};
 use crate::output;

@@ -1,19 +1,16 @@
 //! `dosmos cert`: the private authority of a cluster file, and what it issues.
 
 mod init;
-
-use std::path::{Path, PathBuf};
+mod place;
 
 use anyhow::{Context, bail};
 use dosmos_authority::{Folder, Request, Validity};
 use dosmos_secure::Identity;
 
-use crate::args::{AuthorityArgs, CertCommand, IssueArgs, RotateArgs};
-use crate::config::{Cluster, Protection};
+use crate::args::{CertCommand, IssueArgs, RotateArgs};
 use crate::output;
+use place::{AUTHORITY_DAYS, folder, read};
 
-/// How long an authority is valid, in days.
-const AUTHORITY_DAYS: u32 = 3650;
 /// Every name of a role.
 const ANY: &str = "*";
 
@@ -23,17 +20,6 @@ pub(crate) fn run(command: CertCommand) -> anyhow::Result<()> {
         CertCommand::Issue(args) => issue(args),
         CertCommand::Rotate(args) => rotate(&args),
     }
-}
-
-/// Processes that listen without encryption are what certificates are made for.
-fn read(args: &AuthorityArgs) -> anyhow::Result<Cluster> {
-    Ok(Cluster::read_with(&args.cluster, Protection::Insecure)?)
-}
-
-/// Where the authority is.
-fn folder(args: &AuthorityArgs) -> PathBuf {
-    let beside = || args.cluster.parent().unwrap_or(Path::new("")).join("tls");
-    args.folder.clone().unwrap_or_else(beside)
 }
 
 fn issue(args: IssueArgs) -> anyhow::Result<()> {
@@ -47,9 +33,12 @@ fn issue(args: IssueArgs) -> anyhow::Result<()> {
     for role in &args.role {
         identities.push(Identity::new(cluster.topology.name(), *role, name)?);
     }
-    // It is a folder too.
-    if let Some(first) = args.role.first() {
-        Identity::new(cluster.topology.name(), *first, &args.name)?;
+    // It is the name of a folder too.
+    if args.name == ANY {
+        bail!("give the certificate a name of its own, and say --any-name");
+    }
+    for role in &args.role {
+        Identity::new(cluster.topology.name(), *role, &args.name)?;
     }
     let request = Request {
         identities,
