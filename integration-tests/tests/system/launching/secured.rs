@@ -275,6 +275,11 @@ fn certificates_are_made_once_and_what_is_wrong_is_said() {
         "is not dosmos://CLUSTER/ROLE/NAME",
     );
     fails(
+        &["issue", "--role", "observer", ".."],
+        "is not dosmos://CLUSTER/ROLE/NAME",
+    );
+    fails(&["issue", "--role", "memory", "*"], "say --any-name");
+    fails(
         &["issue", "--role", "king", "alice"],
         "is not a role; write application, memory",
     );
