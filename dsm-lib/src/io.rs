@@ -87,8 +87,8 @@ async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Channel, St
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let (to, token) = (&settings.address, settings.token.as_ref());
-        match transport::connect_watched(to, token, left.max(pause), watched).await {
+        let (to, access) = (&settings.address, settings.access());
+        match transport::connect_watched(to, access, left.max(pause), watched).await {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;

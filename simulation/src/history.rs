@@ -584,6 +584,13 @@ impl History {
         self.objects.get(&id).is_some_and(|o| o.lost.is_some() || o.maybe_lost)
     }
 
+    /// Whether what was written to an object of this name may be lost with a process that had it to itself
+    /// (docs/reliability.md#answers-of-the-monitor, number 29).
+    pub(crate) fn may_be_lost(&self, name: &str) -> bool {
+        let is_it = |o: &&Object| o.name == name || o.name == format!("{name}[0]");
+        self.objects.values().any(|o| is_it(&o) && o.near && o.weak)
+    }
+
     /// Whether what is known of an object may be lost with a process.
     pub(crate) fn is_weak(&self, id: ObjectId) -> bool {
         self.objects.get(&id).is_some_and(|o| o.weak)
