@@ -11,8 +11,8 @@ use dosmos_proto::wire::{Bye, ap_reply::Body as Reply, ap_request::Body};
 use futures::channel::mpsc;
 
 use crate::call::{Answer, Call};
-use crate::counts::Counts;
 use crate::carrier::Carrier;
+use crate::counts::Counts;
 use crate::driver;
 use crate::operation::{Op, Operation, Target};
 use crate::session::End;

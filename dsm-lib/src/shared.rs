@@ -13,8 +13,8 @@ use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
 use crate::cache::{Cache, Hits, Slot};
-use crate::counts::Counts;
 use crate::carrier::Carrier;
+use crate::counts::Counts;
 use crate::driver;
 use crate::element::Element;
 use crate::haste::{Haste, Outbound};

@@ -53,7 +53,10 @@ mod tests {
             let awaited = clock.says(now) + Nanos::from_millis(60_000);
             let then = clock.when(awaited, now);
             assert!(clock.says(then) >= awaited, "{ppm}");
-            assert!(clock.says(then) < awaited + Nanos::from_millis(100), "{ppm}");
+            assert!(
+                clock.says(then) < awaited + Nanos::from_millis(100),
+                "{ppm}"
+            );
         }
     }
 }

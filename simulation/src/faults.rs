@@ -178,7 +178,10 @@ impl World {
         for b in others.into_iter().filter(|b| *b != a) {
             self.say(|| {
                 let how = ["from", "to", "both ways at"][directions];
-                format!("nothing passes {how} {a:?} and {b:?} until {} ms", until / MS)
+                format!(
+                    "nothing passes {how} {a:?} and {b:?} until {} ms",
+                    until / MS
+                )
             });
             if directions != 1 {
                 self.network.block(a, b, until);

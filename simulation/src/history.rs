@@ -156,7 +156,9 @@ impl History {
         self.refusals += 1;
         self.notes.push(format!("ap{a}: {what}"));
         let disturbed = self.disturbed;
-        self.must(disturbed, || format!("ap{a}: {what}, and nothing went wrong"));
+        self.must(disturbed, || {
+            format!("ap{a}: {what}, and nothing went wrong")
+        });
     }
 
     /// A process uses an object for the first time.
@@ -505,7 +507,10 @@ impl History {
             }
         }
         self.must(missing.is_none(), || {
-            format!("ap{a} passed the barrier {name}, and ap{} was not there", missing.unwrap_or(0))
+            format!(
+                "ap{a} passed the barrier {name}, and ap{} was not there",
+                missing.unwrap_or(0)
+            )
         });
         news.iter().for_each(|known| self.learn(a, known));
     }
@@ -581,7 +586,9 @@ impl History {
 
     /// Whether an object's owner was started again.
     pub(crate) fn is_lost(&self, id: ObjectId) -> bool {
-        self.objects.get(&id).is_some_and(|o| o.lost.is_some() || o.maybe_lost)
+        self.objects
+            .get(&id)
+            .is_some_and(|o| o.lost.is_some() || o.maybe_lost)
     }
 
     /// Whether what was written to an object of this name may be lost with a process that had it to itself

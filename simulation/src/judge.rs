@@ -88,11 +88,16 @@ impl World {
         }
         if whole && dropped != stored.completeness.dropped {
             let said = stored.completeness.dropped;
-            return Err(format!("{dropped} records were dropped, the stores say {said}"));
+            return Err(format!(
+                "{dropped} records were dropped, the stores say {said}"
+            ));
         }
         let complete = stored.completeness.is_complete();
         if complete && (!whole || dropped > 0) {
-            return Err(format!("a run that lacks records is complete: {:?}", self.accounts));
+            return Err(format!(
+                "a run that lacks records is complete: {:?}",
+                self.accounts
+            ));
         }
         if !complete && self.plan.kind != Kind::Faulty {
             return Err(format!("{:?}", stored.completeness.reasons()));
@@ -127,7 +132,12 @@ impl World {
             for (object, more) in unheard(&stored.records)? {
                 recorded.entry(object).or_default().add(&more);
             }
-            same("in meta-objects", &self.in_meta_objects(), "recorded", &recorded)?;
+            same(
+                "in meta-objects",
+                &self.in_meta_objects(),
+                "recorded",
+                &recorded,
+            )?;
         }
         Ok(())
     }
@@ -170,7 +180,9 @@ impl World {
         let refuted = violations.any(|v| !history.may_be_lost(&v.target));
         match verdict.state {
             State::Violated if refuted => Err(format!("verify: {:#?}", verdict.violations)),
-            State::Undecided if plain => Err(format!("verify cannot decide: {:#?}", verdict.doubts)),
+            State::Undecided if plain => {
+                Err(format!("verify cannot decide: {:#?}", verdict.doubts))
+            }
             _ => Ok(()),
         }
     }

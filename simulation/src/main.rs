@@ -39,7 +39,9 @@ impl Sums {
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: u64| match arguments.get(at) {
-        Some(text) => text.parse().with_context(|| format!("{text} is not a number")),
+        Some(text) => text
+            .parse()
+            .with_context(|| format!("{text} is not a number")),
         None => Ok(default),
     };
     let (seeds, from) = (number(0, 2000)?, number(1, 1998)?);

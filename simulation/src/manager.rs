@@ -179,7 +179,9 @@ impl EventManager {
         if let Some(store) = &mut self.store {
             let manager = &self.manager;
             // What cannot be looked after now is looked after later.
-            let _ = disk.disk.with(|| store.maintain(now, || manager.snapshot()));
+            let _ = disk
+                .disk
+                .with(|| store.maintain(now, || manager.snapshot()));
         }
         self.hand_over(sent);
     }

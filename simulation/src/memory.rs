@@ -174,7 +174,13 @@ impl Memory {
     }
 
     /// A request arrived on a connection of an application process.
-    pub(crate) fn request(&mut self, now: Nanos, conn: ConnId, request: ApRequest, sent: &mut Sent) {
+    pub(crate) fn request(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        request: ApRequest,
+        sent: &mut Sent,
+    ) {
         match self.by_conn.get(&conn) {
             Some(ap) => self.served(now, *ap, request, sent),
             None => self.greeted(now, conn, request, sent),

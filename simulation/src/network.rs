@@ -60,7 +60,10 @@ impl Message {
             Self::Closed => "is gone".to_owned(),
             Self::Request(m) => format!("{} {:?}", m.id, m.body),
             Self::Reply(m) => format!("{} {:?}", m.id, m.body),
-            Self::Peer(m) => format!("{} for {}: {:?} {:?}", m.source, m.destination, m.call, m.body),
+            Self::Peer(m) => format!(
+                "{} for {}: {:?} {:?}",
+                m.source, m.destination, m.call, m.body
+            ),
             Self::Ingest(m) => format!("{:?}", m.body),
             Self::IngestReply(m) => format!("{:?}", m.body),
             Self::Exchange(m) => format!("{:?}", m.body),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsm_lib::{
-    Address, Cache, CopyPolicy, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed, Section,
-    Settings, Vector, hosted,
+    Address, Cache, CopyPolicy, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed,
+    Section, Settings, Vector, hosted,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -108,7 +108,8 @@ impl Program {
     }
 
     fn connect(&self) -> Result<Dsm> {
-        let mut settings = Settings::new(Address::Unix(Default::default()), format!("ap{}", self.me));
+        let mut settings =
+            Settings::new(Address::Unix(Default::default()), format!("ap{}", self.me));
         settings.deadline = Duration::from_millis(self.common.plan.deadline_ms);
         hosted::connect(settings, self.seat.clone())
     }
@@ -368,12 +369,7 @@ impl Program {
         }
     }
 
-    fn inside(
-        &mut self,
-        mut section: Section<u64>,
-        id: ObjectId,
-        number: usize,
-    ) -> Result<bool> {
+    fn inside(&mut self, mut section: Section<u64>, id: ObjectId, number: usize) -> Result<bool> {
         if self.rng.random_bool(0.8) {
             let value = self.history().next_number(id, number);
             let half = [value; ELEMENTS / 2];

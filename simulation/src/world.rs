@@ -801,7 +801,9 @@ impl World {
             Pid::Mp(m) => {
                 if let Some(ap) = self.memories[m].as_ref().and_then(Memory::twice) {
                     let mut history = self.common.history();
-                    history.must(false, || format!("a second process of the name of {ap} was let in"));
+                    history.must(false, || {
+                        format!("a second process of the name of {ap} was let in")
+                    });
                 }
                 let recorded = self.memories[m].as_mut().is_some_and(Memory::take_recorded);
                 if recorded && !self.packing[m] {
@@ -839,7 +841,9 @@ impl World {
             Ok(wish) => wish,
             Err(panic) => {
                 let mut history = self.common.history();
-                history.must(false, || format!("the program of {pid:?} panicked: {panic}"));
+                history.must(false, || {
+                    format!("the program of {pid:?} panicked: {panic}")
+                });
                 Wish::Nothing
             }
         };

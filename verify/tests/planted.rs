@@ -109,7 +109,8 @@ fn two_holders() {
 }
 
 #[test]
-fn a_lock_that_seems_to_pass_on_early_by_a_clock_that_was_corrected_is_not_accused_within_its_bound() {
+fn a_lock_that_seems_to_pass_on_early_by_a_clock_that_was_corrected_is_not_accused_within_its_bound()
+ {
     let mut run = section(0, X, 100, 0);
     run[2] = release(0, X, 120).version(1).took(50);
     run.push(acquire(1, X, 125).version(1).took(20).at_owner());

@@ -41,7 +41,14 @@ impl ToEventManager {
     async fn wait_until_due(&self) {
         loop {
             let due = self.shared.due.notified();
-            if !self.shared.lock().manager.outbox().after(self.to, 0, 1).is_empty() {
+            if !self
+                .shared
+                .lock()
+                .manager
+                .outbox()
+                .after(self.to, 0, 1)
+                .is_empty()
+            {
                 return;
             }
             due.await;

@@ -92,11 +92,7 @@ pub async fn run(
         entries += 1;
         manager.replay(item);
     });
-    let shared = Arc::new(Shared::new(
-        &config,
-        store.view(),
-        manager,
-    ));
+    let shared = Arc::new(Shared::new(&config, store.view(), manager));
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
     let token = book.require_token().map_err(|source| Error::Token {
         name: name.clone(),

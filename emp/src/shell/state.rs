@@ -186,7 +186,12 @@ impl Shared {
         let completeness = self.completeness();
         let state = self.lock();
         let sums = state.manager.metas().sums(None);
-        let ranking = table::rank_over(state.manager.variables().values(), &sums, &self.share, query)?;
+        let ranking = table::rank_over(
+            state.manager.variables().values(),
+            &sums,
+            &self.share,
+            query,
+        )?;
         Ok(Ranking {
             completeness,
             ..ranking
@@ -197,7 +202,9 @@ impl Shared {
         let completeness = self.completeness();
         let state = self.lock();
         let mut sums = state.manager.metas().sums(Some(wanted));
-        let known = wanted.iter().filter_map(|id| state.manager.variables().get(id));
+        let known = wanted
+            .iter()
+            .filter_map(|id| state.manager.variables().get(id));
         let row = |v: &Variable| VariableFigures {
             variable: v.clone(),
             sums: sums.remove(&v.id()).unwrap_or_default(),

@@ -59,7 +59,10 @@ fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
             break;
         }
     }
-    if let Err(e) = store.save(&shared.lock().manager.snapshot()).and_then(|()| store.close()) {
+    if let Err(e) = store
+        .save(&shared.lock().manager.snapshot())
+        .and_then(|()| store.close())
+    {
         tracing::error!("cannot close the store: {e}");
     }
 }

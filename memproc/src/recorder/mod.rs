@@ -28,10 +28,10 @@ use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
 
 use crate::core::messages::Item;
+pub use buffer::Raw;
 use buffer::{BATCH_RECORDS, Buffer};
 use filter::Filter;
 use meter::Meter;
-pub use buffer::Raw;
 pub use outbox::{Gap, Outbox, Unsent};
 
 /// What becomes of records that find the buffer full.
