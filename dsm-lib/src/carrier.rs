@@ -10,7 +10,7 @@ use dosmos_proto::time::Clock;
 
 use crate::driver::Driver;
 #[cfg(feature = "simulation")]
-use crate::hosted::Host;
+use crate::host::Host;
 use crate::meter::{CpuMark, thread_cpu};
 
 /// What carries a session.

@@ -62,18 +62,20 @@ impl Client {
         })
     }
 
-    /// A session that `host` carries.
+    /// A session that `host` carries, and what is at its other end.
     #[cfg(feature = "simulation")]
-    pub(crate) fn hosted(settings: &Settings, host: Arc<dyn crate::hosted::Host>) -> Self {
+    pub(crate) fn hosted(
+        settings: &Settings,
+        host: Arc<dyn crate::host::Host>,
+    ) -> (Self, Arc<Shared>, mpsc::UnboundedReceiver<crate::haste::Outbound>) {
         let (outbox, requests) = mpsc::unbounded();
-        let carrier = Carrier::Host(host.clone());
-        let shared = Arc::new(Shared::new(settings, outbox, carrier));
-        host.carry(crate::hosted::Line::new(shared.clone(), requests));
-        Self {
-            shared,
+        let shared = Arc::new(Shared::new(settings, outbox, Carrier::Host(host)));
+        let client = Self {
+            shared: shared.clone(),
             thread: None,
             me: Target::named(&settings.ap),
-        }
+        };
+        (client, shared, requests)
     }
 
     /// Makes a call of a request.

@@ -61,10 +61,10 @@ impl Dsm {
         Ok(joined(welcome.await?))
     }
 
-    /// As [`connect`](Self::connect), by a session that `host` carries.
+    /// As [`connect`](Self::connect), by a session that a host carries.
     #[cfg(feature = "simulation")]
-    pub(crate) fn hosted(settings: Settings, host: Arc<dyn crate::hosted::Host>) -> Result<Self> {
-        let (joined, welcome) = hello(&settings, Client::hosted(&settings, host));
+    pub(crate) fn hosted(settings: &Settings, client: Client) -> Result<Self> {
+        let (joined, welcome) = hello(settings, client);
         Ok(joined(welcome.wait()?))
     }
 

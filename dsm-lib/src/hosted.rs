@@ -1,7 +1,7 @@
 //! Sessions that a host carries instead of threads, a socket and a clock: how a simulation runs programs with this library
 //! (feature `simulation`).
 //!
-//! A program connects by [`connect`]. Its host gets the session's [`Line`]: it takes requests from it, hands replies to it, and
+//! A program connects by [`connect`], which hands out the session's [`Line`]. Whoever simulates takes requests from it, hands replies to it, and
 //! says what time it is. A thread that waits for a reply waits in [`Host::wait`].
 
 use std::sync::Arc;
@@ -10,27 +10,21 @@ use dosmos_proto::Nanos;
 use dosmos_proto::wire::{ApReply, ApRequest};
 use futures::channel::mpsc::UnboundedReceiver;
 
+use crate::client::Client;
 use crate::haste::Outbound;
+pub use crate::host::Host;
 use crate::session::End;
 use crate::shared::Shared;
 use crate::{Dsm, Result, Settings};
 
-/// What carries a session.
-pub trait Host: Send + Sync {
-    /// The time, by the clock of this process.
-    fn now(&self) -> Nanos;
-    /// The session begins. Called once, before anything else.
-    fn carry(&self, line: Line);
-    /// Returns when the session may have changed.
-    fn wait(&self);
-}
-
-/// Joins a cluster by a session that `host` carries. Of the settings, the address and the token mean nothing.
+/// Joins a cluster by a session that `host` carries; `take` gets the other end of it first. Of the settings, the address and the token mean nothing.
 ///
 /// # Errors
 /// As [`Dsm::connect`].
-pub fn connect(settings: Settings, host: Arc<dyn Host>) -> Result<Dsm> {
-    Dsm::hosted(settings, host)
+pub fn connect(settings: &Settings, host: Arc<dyn Host>, take: impl FnOnce(Line)) -> Result<Dsm> {
+    let (client, shared, requests) = Client::hosted(settings, host);
+    take(Line { shared, requests });
+    Dsm::hosted(settings, client)
 }
 
 /// The host's end of a session.
@@ -40,10 +34,6 @@ pub struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(shared: Arc<Shared>, requests: UnboundedReceiver<Outbound>) -> Self {
-        Self { shared, requests }
-    }
-
     /// The next request to be sent, if there is one.
     pub fn next(&mut self) -> Option<ApRequest> {
         self.requests.try_recv().ok().map(Outbound::take)

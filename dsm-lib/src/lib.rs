@@ -84,6 +84,8 @@ mod error;
 mod fence;
 mod haste;
 #[cfg(feature = "simulation")]
+mod host;
+#[cfg(feature = "simulation")]
 pub mod hosted;
 mod io;
 mod lock;

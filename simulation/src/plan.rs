@@ -11,10 +11,21 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::history::Use;
-use crate::program::Variable;
 
 /// Elements of an object.
 pub(crate) const ELEMENTS: usize = 4;
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) usage: Use,
+    /// Of each part.
+    pub(crate) owners: Vec<String>,
+    pub(crate) policy: CopyPolicy,
+    pub(crate) cache: Cache,
+    pub(crate) lock: LockKind,
+}
 
 /// What may go wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

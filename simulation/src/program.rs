@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsm_lib::{
-    Address, Cache, CopyPolicy, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed,
+    Address, Cache, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed,
     Section, Settings, Vector, hosted,
 };
 use rand::rngs::StdRng;
@@ -111,7 +111,7 @@ impl Program {
         let mut settings =
             Settings::new(Address::Unix(Default::default()), format!("ap{}", self.me));
         settings.deadline = Duration::from_millis(self.common.plan.deadline_ms);
-        hosted::connect(settings, self.seat.clone())
+        hosted::connect(&settings, self.seat.clone(), |line| self.seat.carry(line))
     }
 
     /// A second process of one name: it is let in only if the first is gone.
@@ -491,16 +491,4 @@ impl Program {
         }
         self.close(dsm)
     }
-}
-
-/// What the plan says of a variable, for the library.
-#[derive(Clone, Debug)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    pub(crate) usage: Use,
-    /// Of each part.
-    pub(crate) owners: Vec<String>,
-    pub(crate) policy: CopyPolicy,
-    pub(crate) cache: Cache,
-    pub(crate) lock: LockKind,
 }

@@ -91,6 +91,14 @@ impl Seat {
         self.give_up(Wish::Time(time));
     }
 
+    /// A session begins.
+    pub(crate) fn carry(&self, line: Line) {
+        if self.is_dead() {
+            line.lose("the process was killed");
+        }
+        self.lock().line = Some(line);
+    }
+
     /// The process was killed: what its program does now does not count.
     pub(crate) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
@@ -105,13 +113,6 @@ impl Seat {
 impl Host for Seat {
     fn now(&self) -> Nanos {
         Nanos(self.now.load(Ordering::Relaxed))
-    }
-
-    fn carry(&self, line: Line) {
-        if self.is_dead() {
-            line.lose("the process was killed");
-        }
-        self.lock().line = Some(line);
     }
 
     fn wait(&self) {

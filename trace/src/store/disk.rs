@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
+pub(super) use super::step::Step;
 #[cfg(any(test, feature = "simulation"))]
 use super::simulated;
 
@@ -96,19 +97,6 @@ fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     }
     record(|| Step::SyncDir);
     Ok(())
-}
-
-/// What was done to the disk.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(any(test, feature = "simulation")), allow(dead_code))]
-pub(super) enum Step {
-    Create(PathBuf),
-    Write(PathBuf, u64, Vec<u8>),
-    Truncate(PathBuf, u64),
-    Sync(PathBuf),
-    Rename(PathBuf, PathBuf),
-    Remove(PathBuf),
-    SyncDir,
 }
 
 #[cfg(test)]

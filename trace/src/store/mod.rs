@@ -45,6 +45,7 @@ mod scan;
 mod simulated;
 mod snapshot;
 mod source;
+mod step;
 mod upkeep;
 mod view;
 mod writer;

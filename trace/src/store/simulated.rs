@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::disk::Step;
+use super::step::Step;
 
 const SECTOR: usize = 512;
 
