@@ -35,6 +35,7 @@ pub struct Line {
 
 impl Line {
     /// The next request to be sent, if there is one.
+    #[allow(clippy::should_implement_trait)] // it may have more later
     pub fn next(&mut self) -> Option<ApRequest> {
         self.requests.try_recv().ok().map(Outbound::take)
     }

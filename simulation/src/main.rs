@@ -1,4 +1,4 @@
-//! `simulate SEEDS [FROM] [KIND]`: runs seeds on all processors, each some of them twice, and says what they came to.
+//! `simulate SEEDS [FROM] [KIND]`: runs seeds on all processors, some of them twice, and says what they came to.
 #![allow(clippy::print_stdout)] // it is what this prints
 
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use dosmos_simulation::{Failure, Kind, Outcome, run};
 
-/// Each of so many seeds is run twice.
+/// One seed in this number is run twice.
 const TWICE: u64 = 16;
 
 #[derive(Default)]

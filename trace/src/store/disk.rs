@@ -137,24 +137,20 @@ pub(super) fn has_engine() -> bool {
 }
 
 #[cfg(not(any(test, feature = "simulation")))]
-mod real {
-    //! The disk of this machine.
-    use super::{Step, io};
+fn record(_: impl FnOnce() -> Step) {}
 
-    pub(super) fn record(_: impl FnOnce() -> Step) {}
-
-    pub(super) fn room() -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn waits() -> bool {
-        true
-    }
-    pub(in super::super) fn has_engine() -> bool {
-        true
-    }
+#[cfg(not(any(test, feature = "simulation")))]
+fn room() -> io::Result<()> {
+    Ok(())
 }
+
 #[cfg(not(any(test, feature = "simulation")))]
-pub(super) use real::has_engine;
+fn waits() -> bool {
+    true
+}
+
+/// Whether the storage engine is there.
 #[cfg(not(any(test, feature = "simulation")))]
-use real::{record, room, waits};
+pub(super) fn has_engine() -> bool {
+    true
+}
