@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Sections of each process.
     #[arg(long, default_value_t = 100)]
     sections: u64,
@@ -96,7 +96,7 @@ fn next(count: &Scalar<u64>) -> dsm_lib::Result<(u64, u64)> {
 
 /// Sections on variables with 0, 1 and 2 replicas, in turn: what replicas cost.
 #[derive(Args, Debug, Clone)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// Rounds: each does so many sections on each of the three variables.
     #[arg(long, default_value_t = 50)]
     rounds: u32,

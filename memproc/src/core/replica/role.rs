@@ -20,8 +20,9 @@ const PATIENCE: Nanos = Nanos::from_millis(1_000);
 /// What was asked of another process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
-    Prepare(Seat, u64),
-    Accept(Seat, u64),
+    /// Of the attempt of this time.
+    Prepare(Seat, Nanos),
+    Accept(Seat, Nanos),
     Lead(Nanos),
     Recover(Nanos),
     /// To keep a state, as a member.
@@ -59,10 +60,15 @@ impl Replicas {
 
     fn ask_voters(&mut self, cx: &mut Context, asked: Asked, ballot: &Ballot) {
         for to in voters(cx.cluster, cx.me()) {
-            if cx.check_reachable(to).is_ok() {
+            if Self::is_there(cx, to) {
                 self.ask(cx, to, asked, PeerRequest::Ballot(ballot.clone()));
             }
         }
+    }
+
+    /// Whether a question has a chance of an answer soon: nothing is kept for who has not come up.
+    pub(super) fn is_there(cx: &Context, mp: MpId) -> bool {
+        cx.check_reachable(mp).is_ok() && cx.missing(mp).is_none()
     }
 
     pub(super) fn majority(cx: &Context) -> usize {
@@ -105,7 +111,7 @@ impl Replicas {
         if self.voter.asks(cx.now, RETRY) {
             let me = cx.me();
             for to in voters(cx.cluster, me).into_iter().filter(|v| *v != me) {
-                if cx.check_reachable(to).is_ok() {
+                if Self::is_there(cx, to) {
                     let ballot = PeerRequest::Ballot(Ballot::Recover);
                     self.ask(cx, to, Asked::Recover(cx.now), ballot);
                 }
@@ -161,11 +167,12 @@ impl Replicas {
             return;
         }
         let seen = self.elections.seen(seat).max(self.voter.promised(seat));
-        let term = term_after(seen, Self::position(cx, cx.me()));
+        let unused = self.elections.unused(seat).filter(|term| *term == seen);
+        let term = unused.unwrap_or_else(|| term_after(seen, Self::position(cx, cx.me())));
         self.elections.begin(seat, (term, cx.now), others);
         self.elections.see(seat, term);
         let ballot = Ballot::Prepare(seat, term);
-        self.ask_voters(cx, Asked::Prepare(seat, term), &ballot);
+        self.ask_voters(cx, Asked::Prepare(seat, cx.now), &ballot);
     }
 
     /// A majority promised; the latest decision that any of them accepted was `latest`. Whoever is a member by that has all
@@ -175,7 +182,7 @@ impl Replicas {
             return;
         };
         let me = (cx.me(), cx.own_incarnation());
-        let (term, others) = (election.term, election.others.clone());
+        let (term, began, others) = (election.term, election.began, election.others.clone());
         let holds = self.leader.holds(seat);
         let before = cx.variables.seats().config(seat);
         // What it holds it may change; else it begins alone, and the others catch up.
@@ -195,7 +202,7 @@ impl Replicas {
             members,
         };
         self.elections.tell(&config);
-        self.ask_voters(cx, Asked::Accept(seat, term), &Ballot::Accept(config));
+        self.ask_voters(cx, Asked::Accept(seat, began), &Ballot::Accept(config));
     }
 
     /// A majority accepted the decision of this process.
@@ -319,25 +326,25 @@ impl Replicas {
         };
         self.calls.remove(&number);
         match (asked, response) {
-            (Asked::Prepare(seat, term), Response::Answer(Answer::Vote(vote))) => {
+            (Asked::Prepare(seat, began), Response::Answer(Answer::Vote(vote))) => {
                 self.elections.see(seat, vote.promised);
                 if vote.granted {
                     let majority = Self::majority(cx);
                     let accepted = vote.accepted;
                     let step = self
                         .elections
-                        .promised((seat, term), from, accepted, majority);
+                        .promised((seat, began), from, accepted, majority);
                     if let Step::Decide(latest) = step {
                         self.decide(cx, seat, &latest);
                     }
                 }
             }
-            (Asked::Accept(seat, term), Response::Answer(Answer::Vote(vote))) => {
+            (Asked::Accept(seat, began), Response::Answer(Answer::Vote(vote))) => {
                 self.elections.see(seat, vote.promised);
                 if vote.granted {
                     let step = self
                         .elections
-                        .accepted((seat, term), from, Self::majority(cx));
+                        .accepted((seat, began), from, Self::majority(cx));
                     if let Step::Decided(config) = step {
                         self.elected(cx, config);
                     }

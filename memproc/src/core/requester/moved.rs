@@ -8,6 +8,7 @@ use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
 
 use super::leave::describe;
 use super::pending::{Again, Operation, Pending, call};
+use super::records::sections_lost;
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
@@ -140,8 +141,9 @@ impl Requester {
     pub(crate) fn moved(&mut self, cx: &mut Context, before: &Config, config: &Config) {
         let seat = config.seat;
         let seats = cx.variables;
-        self.sessions
-            .lose_sections(|object| seats.seat_of(object) == Some(seat));
+        let of_seat = |object, _| seats.seat_of(object) == Some(seat);
+        let lost = self.sessions.lose_sections(of_seat);
+        sections_lost(cx, &lost);
         self.caches.forget_seat(cx, (seat, before.holder()));
         let of = |again: &&Again| again.seat == seat;
         let all = self.pending.again.iter().filter(|(_, again)| of(again));
