@@ -105,6 +105,9 @@ pub(crate) struct LatencyArgs {
     /// Use Unix sockets instead of TCP
     #[arg(long)]
     pub(crate) unix: bool,
+    /// Compare TCP with TLS and without, in pairs of runs, instead of with floors
+    #[arg(long, conflicts_with = "unix")]
+    pub(crate) tls: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

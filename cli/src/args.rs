@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod cert;
 mod common;
 mod findings;
 mod help;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
+pub(crate) use cert::{AuthorityArgs, CertCommand, InitArgs, IssueArgs, RotateArgs};
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
 pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
@@ -82,6 +84,12 @@ pub(crate) enum Command {
     Store {
         #[command(subcommand)]
         command: StoreCommand,
+    },
+    /// Make and renew the certificates of a cluster
+    #[command(after_help = help::CERT)]
+    Cert {
+        #[command(subcommand)]
+        command: CertCommand,
     },
     /// Check cluster files
     #[command(after_help = help::CONFIG)]
@@ -157,6 +165,9 @@ pub(crate) struct UpArgs {
     /// Keep the event managers running after the program has ended, until Ctrl-C, to answer queries
     #[arg(long)]
     pub(crate) keep_emps: bool,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Program and arguments, started once per application process [default: [app] command of the cluster file]
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) app: Vec<String>,
@@ -173,6 +184,9 @@ pub(crate) struct NodeArgs {
     /// Directory shared by all processes: they publish their addresses in it, and keep stores there
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) run_dir: PathBuf,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// End when standard input ends (its other end is held by the parent process)
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,

@@ -16,7 +16,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::NodeArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::lock;
 
 /// What a launcher calls the position of a process.
@@ -29,7 +29,7 @@ const RANKS: [&str; 4] = [
 
 pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     log_to_stderr()?;
-    let cluster = Cluster::read(&args.cluster)?;
+    let cluster = Cluster::read_with(&args.cluster, Protection::beside_the_file(args.insecure))?;
     let name = match args.name {
         Some(name) => name,
         None => name_by_rank(&cluster)?,
@@ -47,7 +47,8 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
         &format!("{name} is already running"),
         "stop it first, or use another --run-dir",
     )?;
-    let book = cluster.address_book(Some(&run_dir));
+    let credentials = cluster.credentials_of(&name)?;
+    let book = cluster.address_book(Some(&run_dir)).secured(credentials);
     let shutdown = end_of(args.stdin_is_parent)?;
     serve(&cluster, &name, &run_dir, &book, shutdown).await
 }
@@ -130,6 +131,18 @@ fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
+async fn listen(
+    cluster: &Cluster,
+    name: &str,
+    run_dir: &Path,
+    book: &AddressBook,
+) -> anyhow::Result<Listener> {
+    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
+    let listener = listener.secured(book.credentials().cloned());
+    cluster.check_exposure(name, &listener)?;
+    Ok(listener)
+}
+
 async fn event_manager(
     cluster: &Cluster,
     me: EmpId,
@@ -138,7 +151,7 @@ async fn event_manager(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.emp_name(me);
-    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
+    let listener = listen(cluster, &name, run_dir, book).await?;
     let config = dosmos_emp::Config {
         run: RunId::of_directory(run_dir).with_context(|| {
             format!("{} cannot hold the identity of the run", run_dir.display())
@@ -167,7 +180,7 @@ async fn memory_process(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.mp_name(me);
-    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
+    let listener = listen(cluster, &name, run_dir, book).await?;
     let config = dosmos_memproc::Config {
         topology: cluster.topology.clone(),
         me,

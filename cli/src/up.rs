@@ -6,12 +6,12 @@ use anyhow::bail;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::UpArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::launch::{RunDir, Running};
 use crate::output;
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
-    let cluster = Cluster::read(&args.cluster)?;
+    let cluster = Cluster::read_with(&args.cluster, Protection::beside_the_file(args.insecure))?;
     let command = if args.app.is_empty() {
         cluster.app.clone()
     } else {

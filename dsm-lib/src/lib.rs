@@ -122,7 +122,8 @@ pub use view::View;
 
 pub use dsm_derive::Shared;
 
-pub use dosmos_proto::token::{ENV_TOKEN, Token};
+pub use dosmos_proto::access::{Credentials, CredentialsError, ENV_TLS, Files};
+pub use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
     Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,

@@ -215,6 +215,37 @@ Example:
 
 Exit status: 0, or 2 if the store cannot be rewritten; it is unchanged then.";
 
+pub(crate) const CERT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert rotate --cluster cluster.toml
+
+Roles, files and how to use them: docs/guide/security.md. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_INIT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert init --cluster cluster.toml --folder /secure/tls --days 30
+
+Prints the [tls] to add to the cluster file. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ISSUE: &str = "\
+Examples:
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert issue --cluster cluster.toml --role memory,event-manager,application --any-name node
+
+Who has the folder that is made uses it with DOSMOS_TLS or --tls. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ROTATE: &str = "\
+Examples:
+  dosmos cert rotate --cluster cluster.toml
+  dosmos cert rotate --cluster cluster.toml mp0 alice
+  dosmos cert rotate --cluster cluster.toml --authority-too
+  dosmos cert rotate --cluster cluster.toml --forget-former
+
+Exit status: 0, or 2 if nothing could be made.";
+
 pub(crate) const CONFIG: &str = "\
 Example:
   dosmos config check cluster.toml

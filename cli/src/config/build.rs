@@ -15,6 +15,7 @@ use dosmos_trace::store::Retention;
 use super::cluster::{Cluster, Listen, Metrics};
 use super::file;
 use super::names::{NAME_RULE, did_you_mean, is_name};
+use super::tls::{Protection, exposed};
 
 /// Smallest bound of a trace store, in bytes.
 const LEAST_STORE: u64 = 16 << 20;
@@ -31,13 +32,17 @@ struct Builder {
     listen: HashMap<String, Listen>,
     default_listen: Option<String>,
     metrics: Metrics,
-    insecure: bool,
+    /// Addresses that other machines can reach are allowed: without encryption, or with.
+    exposed: bool,
 }
 
-pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
+/// `protection`: what is said beside the file.
+pub(super) fn build(file: file::File, protection: Protection) -> Result<Cluster, Vec<String>> {
+    let insecure = file.defaults.insecure || protection == Protection::Insecure;
+    let tls = file.tls.map(file::Tls::into_files);
     let mut b = Builder {
         default_listen: file.defaults.listen,
-        insecure: file.defaults.insecure,
+        exposed: insecure || tls.is_some() || protection == Protection::Tls,
         ..Builder::default()
     };
     if let Some(text) = file.defaults.metrics {
@@ -68,6 +73,8 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
         recording,
         retention,
         overrides,
+        tls,
+        insecure,
         deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
         app,
     })
@@ -316,12 +323,11 @@ impl Builder {
         };
         if let Listen::At(address) = &listen
             && !address.is_local()
-            && !self.insecure
+            && !self.exposed
         {
-            self.error(format!(
-                "process {name} would listen at {address}, reachable from other machines without encryption; \
-                 set insecure = true in [defaults] if that network is private"
-            ));
+            self.error(exposed(&format!(
+                "process {name} would listen at {address}"
+            )));
         }
         self.listen.insert(name.to_owned(), listen);
     }
@@ -340,11 +346,10 @@ impl Builder {
             return None;
         }
         match text.parse() {
-            Ok(address @ Address::Tcp(_)) if address.is_local() || self.insecure => {}
-            Ok(Address::Tcp(_)) => self.error(format!(
-                "{what} would serve metrics at {text}, reachable from other machines without encryption; \
-                 set insecure = true in [defaults] if that network is private"
-            )),
+            Ok(address @ Address::Tcp(_)) if address.is_local() || self.exposed => {}
+            Ok(Address::Tcp(_)) => {
+                self.error(exposed(&format!("{what} would serve metrics at {text}")));
+            }
             _ => self.error(format!(
                 "{what}: metrics = {text:?} is not an address; write host:port (port 0: the system chooses) or \"off\""
             )),

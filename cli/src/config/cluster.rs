@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dosmos_memproc::{Recording, VariableOverride};
+use dosmos_proto::access::Files;
 use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
@@ -28,6 +29,10 @@ pub struct Cluster {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take.
     pub deadline: Nanos,
+    /// PEM files of its processes, if the file names some; `{name}` in them stands for the process.
+    pub tls: Option<Files>,
+    /// Other machines may reach processes without encryption.
+    pub insecure: bool,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
 }

@@ -31,6 +31,16 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) variable: Vec<Variable>,
     pub(super) app: Option<App>,
+    pub(super) tls: Option<Tls>,
+}
+
+/// Paths of PEM files; `{name}` in them stands for the process.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub(super) ca: PathBuf,
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -11,7 +11,9 @@ mod patch;
 mod read;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use cluster::{Cluster, Listen, Metrics};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
+pub use tls::{OPERATOR, Protection};

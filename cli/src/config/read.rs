@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::build::build;
 use super::cluster::Cluster;
 use super::file;
+use super::tls::Protection;
 
 /// Everything wrong with a cluster file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +35,29 @@ impl Cluster {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::read_with(path, Protection::beside_the_file(false))
+    }
+
+    /// Reads and checks a cluster file; `protection` is what is said beside it. Relative paths of PEM files are below its
+    /// folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read_with(path: &Path, protection: Protection) -> Result<Self, ConfigErrors> {
         let text = std::fs::read_to_string(path).map_err(|e| ConfigErrors {
             file: path.to_owned(),
             errors: vec![format!("cannot be read: {e}")],
         })?;
-        Self::parse(&text).map_err(|errors| ConfigErrors {
+        let parsed = Self::parse_with(&text, protection);
+        let mut cluster = parsed.map_err(|errors| ConfigErrors {
             file: path.to_owned(),
             errors,
-        })
+        })?;
+        // As the processes see it that are started with the file's own path.
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = whole.parent().unwrap_or(Path::new(""));
+        cluster.tls = cluster.tls.map(|files| files.below(folder));
+        Ok(cluster)
     }
 
     /// Checks the text of a cluster file.
@@ -49,7 +65,11 @@ impl Cluster {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
+        Self::parse_with(text, Protection::None)
+    }
+
+    fn parse_with(text: &str, protection: Protection) -> Result<Self, Vec<String>> {
         let file: file::File = toml::from_str(text).map_err(|e| vec![e.to_string()])?;
-        build(file)
+        build(file, protection)
     }
 }
