@@ -257,7 +257,8 @@ impl Replicas {
             cx.effect(Effect::Deposed { seat });
         }
         if !cx.is_member(config) {
-            self.store.clear(seat);
+            let holder = config.members.first().map(|m| m.1.to_wire());
+            self.store.clear(seat, holder);
         }
     }
 
