@@ -39,7 +39,7 @@ struct Case {
 }
 
 impl Case {
-    /// What so many replicas add, within rounds.
+    /// What this number of replicas adds, within rounds.
     fn added(&self, replicas: usize) -> Option<Interval> {
         let pairs = self.us[replicas].iter().zip(&self.us[0]);
         interval(

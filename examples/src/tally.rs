@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::error::{Error, Result};
 use crate::program::{Program, needs};
 
-/// Sections in a row that may fail.
-const PATIENCE: u32 = 20;
+/// At most this number of sections fail in a row.
+const MOST_FAILURES: u32 = 20;
 /// Between one that failed and the next.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -60,7 +60,7 @@ impl Program for Tally {
                     say(format!("failed: {e}"))?;
                     failed += 1;
                     // Without its memory process nothing will succeed.
-                    if failed > PATIENCE || matches!(e, dsm_lib::Error::Lost { .. }) {
+                    if failed > MOST_FAILURES || matches!(e, dsm_lib::Error::Lost { .. }) {
                         return Err(e.into());
                     }
                     std::thread::sleep(PAUSE);
@@ -97,7 +97,7 @@ fn next(count: &Scalar<u64>) -> dsm_lib::Result<(u64, u64)> {
 /// Sections on variables with 0, 1 and 2 replicas, in turn: what replicas cost.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Kept {
-    /// Rounds: each does so many sections on each of the three variables.
+    /// Rounds: each does a number of sections on each of the three variables.
     #[arg(long, default_value_t = 50)]
     rounds: u32,
     /// Sections on one variable before the next has its turn.

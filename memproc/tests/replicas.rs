@@ -224,7 +224,7 @@ fn an_owner_that_is_cut_off_is_served_by_nobody_and_learns_that_it_is_none() {
 
 #[test]
 fn a_minority_promotes_nobody() {
-    // Two memory processes: one is no majority of two.
+    // Two memory processes: one of two is not a majority.
     let (mut c, x) = cluster(2, 1);
     section(&mut c, 0, x, 7);
     isolate(&mut c, 0);

@@ -15,7 +15,7 @@ use crate::core::lease::{LEASE, RETRY};
 use crate::core::messages::{Answer, Ballot, CallId, Notice, PeerRequest, Replica, Response, Role};
 
 /// How long a decision may take; less than the lease that voters give with it.
-const PATIENCE: Nanos = Nanos::from_millis(1_000);
+const DECISION_TIME: Nanos = Nanos::from_millis(1_000);
 
 /// What was asked of another process.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ impl Replicas {
     fn watch(&mut self, cx: &mut Context, seat: Seat) {
         let config = cx.variables.seats().config(seat);
         if let Some(election) = self.elections.get(seat) {
-            if election.began + PATIENCE <= cx.now {
+            if election.began + DECISION_TIME <= cx.now {
                 let rank = Self::position(cx, cx.me()) as u64;
                 self.elections
                     .end(seat, cx.now + RETRY + Nanos(RETRY.0 * rank));
@@ -155,8 +155,8 @@ impl Replicas {
             0 => placed(cx.cluster, seat).iter().position(|m| *m == me),
             _ => config.members.iter().position(|m| m.0 == me),
         };
-        let patience = Nanos(2 * RETRY.0 * rank.unwrap_or(1).saturating_sub(1) as u64);
-        if self.voter.follows_until(seat) + patience <= cx.now {
+        let turn = Nanos(2 * RETRY.0 * rank.unwrap_or(1).saturating_sub(1) as u64);
+        if self.voter.follows_until(seat) + turn <= cx.now {
             self.elect(cx, seat, Vec::new());
         }
     }
@@ -381,7 +381,7 @@ impl Replicas {
                             cx.effect(Effect::Shipped { round });
                         }
                     }
-                    // It is no member as it stands.
+                    // It is not a member as it stands.
                     _ => self.leader.put_out(seat, from),
                 }
             }

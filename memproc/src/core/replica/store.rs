@@ -44,7 +44,7 @@ impl Store {
         objects.map(|(object, s)| (*object, s.clone())).collect()
     }
 
-    /// This process is no member. What the holder, of this start, has it catch up with stays: it may become one.
+    /// This process is not a member. What the holder, of this start, has it catch up with stays: it may become one.
     pub(crate) fn clear(&mut self, seat: Seat, holder: Option<u64>) {
         let joins = |kept: &Kept| Some(kept.joining.0) == holder;
         if !self.0.get(&seat).is_some_and(joins) {
