@@ -17,7 +17,8 @@ fn cluster() -> String {
     let mut text =
         "name = \"replicas\"\n[[group]]\nname = \"a\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
     for i in 0..3 {
-        text += &format!("[[mp]]\nname = \"mp{i}\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
+        text += &format!("[[mp]]\nname = \"mp{i}\"\ngroup = \"a\"\nemp = \"emp0\"\n");
+        text += &format!("[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
     }
     text
 }
