@@ -358,7 +358,7 @@ impl Run {
             assert!(version >= before);
             match self.c.call(ap, release_in(self.x, epoch)) {
                 Some(Reply::Released { version }) => {
-                    (self.latest.1, self.latest.2) = (version, epoch)
+                    (self.latest.1, self.latest.2) = (version, epoch);
                 }
                 other => panic!("ap{ap} cannot release: {other:?}"),
             }
@@ -381,6 +381,7 @@ impl Run {
 
 impl Drop for Run {
     /// What happened before it went wrong.
+    #[allow(clippy::print_stderr)] // beside the panic's own message
     fn drop(&mut self) {
         if std::thread::panicking() && !self.c.silent {
             let log = &self.c.log;
