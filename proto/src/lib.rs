@@ -59,7 +59,8 @@ pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
 pub use variable::{
-    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, Placement, Variable, VariableSpec,
+    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, MAX_REPLICAS, Placement, Variable,
+    VariableSpec,
 };
 pub use whole::MAX_MESSAGE_BYTES;
 
@@ -67,4 +68,4 @@ pub use whole::MAX_MESSAGE_BYTES;
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;

@@ -7,7 +7,7 @@ use dosmos_memproc::{Overflow, Recording, VariableOverride};
 use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
-use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
+use dosmos_proto::{EmpId, GroupId, MAX_REPLICAS, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::pattern::Pattern;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
@@ -453,15 +453,54 @@ impl Builder {
                 (None, Some(p)) => Some(self.placement(&v.name, p)),
                 (None, None) => None,
             };
+            if let Some(replicas) = v.replicas {
+                self.replicas(&v.name, replicas, placement.as_ref());
+            }
             overrides.push(VariableOverride {
                 name: v.name,
                 policy: v.policy,
                 placement,
                 lock: v.lock,
                 cache: v.cache,
+                replicas: v.replicas,
             });
         }
         overrides
+    }
+
+    /// Whether the group of each owner, or some group if the owners are not known yet, has enough memory processes.
+    fn replicas(&mut self, variable: &str, replicas: u32, placement: Option<&Placement>) {
+        if replicas > MAX_REPLICAS {
+            return self.error(format!(
+                "variable {variable}: replicas = {replicas}; there can be 0 to {MAX_REPLICAS}"
+            ));
+        }
+        let mps = &self.topology.memory_processes;
+        let others = |group: GroupId| {
+            let here = mps.iter().filter(|mp| mp.group == group && !mp.link);
+            here.count().saturating_sub(1)
+        };
+        let named: Vec<GroupId> = match placement {
+            Some(Placement::Explicit(names)) => {
+                let names = names.as_slice().iter();
+                let ids = names.filter_map(|name| self.mps.get(name));
+                ids.filter_map(|mp| mps.get(mp.index()))
+                    .map(|mp| mp.group)
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        let most = mps.iter().map(|mp| others(mp.group)).max().unwrap_or(0);
+        let least = named
+            .iter()
+            .map(|group| others(*group))
+            .min()
+            .unwrap_or(most);
+        if (replicas as usize) > least {
+            self.error(format!(
+                "variable {variable}: replicas = {replicas}, but only {least} other memory processes are in the group of an owner; add [[mp]] there or lower it"
+            ));
+        }
     }
 
     fn owners(&mut self, variable: &str, owners: &[String]) {

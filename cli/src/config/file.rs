@@ -130,6 +130,7 @@ pub(super) struct Variable {
     pub(super) policy: Option<CopyPolicy>,
     pub(super) lock: Option<LockKind>,
     pub(super) cache: Option<Cache>,
+    pub(super) replicas: Option<u32>,
     pub(super) owners: Option<Vec<String>>,
     pub(super) placement: Option<Placement>,
 }
