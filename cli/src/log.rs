@@ -80,7 +80,10 @@ mod tests {
         let bytes = kept.0.lock().unwrap().clone();
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{202e}'),
+            "{text}"
+        );
         assert!(text.contains("refused a peer: mp0?2026"), "{text}");
     }
 }
