@@ -27,6 +27,7 @@ pub mod export;
 mod import;
 pub mod launch;
 mod lock;
+mod log;
 mod man;
 pub mod model;
 pub mod node;

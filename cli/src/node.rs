@@ -11,13 +11,10 @@ use nix::sys::stat::{Mode, umask};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Protection};
-use crate::lock;
+use crate::{lock, log};
 
 /// What a launcher calls the position of a process.
 const RANKS: [&str; 4] = [
@@ -28,7 +25,7 @@ const RANKS: [&str; 4] = [
 ];
 
 pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
-    log_to_stderr()?;
+    log::to_stderr()?;
     let cluster = Cluster::read_with(&args.cluster, Protection::beside_the_file(args.insecure))?;
     let name = match args.name {
         Some(name) => name,
@@ -51,26 +48,6 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     let book = cluster.address_book(Some(&run_dir)).secured(credentials);
     let shutdown = end_of(args.stdin_is_parent)?;
     serve(&cluster, &name, &run_dir, &book, shutdown).await
-}
-
-/// Logs to standard error: `info`, or what `RUST_LOG` asks for, such as `warn,dosmos_memproc=debug`.
-fn log_to_stderr() -> anyhow::Result<()> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(levels) => levels.parse::<Targets>().with_context(|| {
-            format!(
-                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
-            )
-        })?,
-        Err(_) => Targets::new().with_default(LevelFilter::INFO),
-    };
-    let to_stderr = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(false);
-    tracing_subscriber::registry()
-        .with(filter)
-        .with(to_stderr)
-        .init();
-    Ok(())
 }
 
 async fn serve(
