@@ -22,11 +22,13 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod export;
+mod host_list;
 mod import;
 pub mod launch;
 mod lock;
 mod man;
 pub mod model;
+pub mod network;
 pub mod node;
 pub mod output;
 mod progress;

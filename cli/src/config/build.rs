@@ -14,6 +14,7 @@ use dosmos_trace::store::Retention;
 
 use super::cluster::{Cluster, Listen, Metrics};
 use super::file;
+use super::launch::Launch;
 use super::names::{NAME_RULE, did_you_mean, is_name};
 
 /// Smallest bound of a trace store, in bytes.
@@ -34,7 +35,7 @@ struct Builder {
     insecure: bool,
 }
 
-pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
+pub(super) fn build(file: file::File, launch: Option<Launch>) -> Result<Cluster, Vec<String>> {
     let mut b = Builder {
         default_listen: file.defaults.listen,
         insecure: file.defaults.insecure,
@@ -61,6 +62,8 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     }
     let topology = b.topology.build().map_err(|e| vec![e.to_string()])?;
     Ok(Cluster {
+        insecure: b.insecure,
+        launch,
         topology,
         listen: b.listen,
         metrics: b.metrics,

@@ -9,6 +9,8 @@ use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
 
+use super::launch::Launch;
+
 /// A consistent cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -30,6 +32,10 @@ pub struct Cluster {
     pub deadline: Nanos,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
+    /// Whether processes may listen where other machines reach them without encryption.
+    pub insecure: bool,
+    /// Which rank of a launcher is which process, if the file leaves that to a rule.
+    pub launch: Option<Launch>,
 }
 
 /// Where processes serve metrics: addresses, or not at all.

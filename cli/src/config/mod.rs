@@ -6,6 +6,7 @@
 mod build;
 mod cluster;
 mod file;
+mod launch;
 mod names;
 mod patch;
 mod read;
@@ -13,5 +14,6 @@ mod read;
 mod tests;
 
 pub use cluster::{Cluster, Listen, Metrics};
+pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
