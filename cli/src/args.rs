@@ -167,15 +167,21 @@ pub(crate) struct NodeArgs {
     /// Cluster file (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) cluster: PathBuf,
-    /// Name of the process in the cluster file [default: by the rank that srun or mpirun assigned]
+    /// Name of the process in the cluster file [default: by the rank that the launcher assigned]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Directory shared by all processes: they publish their addresses in it, and keep stores there
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) run_dir: PathBuf,
+    /// This rank stands for its host: start all processes that the [launch] rule gives a host
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) whole_host: bool,
+    /// Directory for addresses, logs and trace stores [default: with a [launch] rule dosmos-run/NAME-JOB, otherwise .]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
     /// End when standard input ends (its other end is held by the parent process)
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,
+    /// Program and arguments, for application processes [default: [app] command of the cluster file]
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) app: Vec<String>,
 }
 
 #[derive(Debug, Args)]

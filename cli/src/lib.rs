@@ -26,16 +26,20 @@ mod host_list;
 mod import;
 pub mod launch;
 mod lock;
+mod logs;
 mod man;
 pub mod model;
 pub mod network;
 pub mod node;
 pub mod output;
+mod process;
 mod progress;
 mod query;
+mod ranks;
 mod report;
 mod runs;
 mod runtime;
+mod signals;
 mod store;
 mod top;
 mod up;
@@ -76,7 +80,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Up(args) => block_on(up::run(args)),
-        Command::Node(args) => block_on(node::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Node(args) => block_on(node::run(args)),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),

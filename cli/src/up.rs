@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::UpArgs;
 use crate::config::Cluster;
 use crate::launch::{RunDir, Running};
 use crate::output;
+use crate::signals::Signals;
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     let cluster = Cluster::read(&args.cluster)?;
@@ -91,30 +91,4 @@ async fn survive_interrupts(
 
 fn keep_message(shown: &str) -> String {
     format!("the event managers run until Ctrl-C; query them: dosmos top --run-dir {shown}")
-}
-
-/// Ctrl-C, SIGTERM, and the end of the terminal.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Completes at the next signal.
-    pub(crate) async fn first(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }

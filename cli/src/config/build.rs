@@ -12,7 +12,7 @@ use dosmos_trace::pattern::Pattern;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
-use super::cluster::{Cluster, Listen, Metrics};
+use super::cluster::{Cluster, Listen, Metrics, Unencrypted};
 use super::file;
 use super::launch::Launch;
 use super::names::{NAME_RULE, did_you_mean, is_name};
@@ -321,10 +321,8 @@ impl Builder {
             && !address.is_local()
             && !self.insecure
         {
-            self.error(format!(
-                "process {name} would listen at {address}, reachable from other machines without encryption; \
-                 set insecure = true in [defaults] if that network is private"
-            ));
+            let unencrypted = Unencrypted(address.clone());
+            self.error(format!("process {name} would {unencrypted}"));
         }
         self.listen.insert(name.to_owned(), listen);
     }

@@ -78,6 +78,13 @@ pub enum Listen {
     OnThisMachine,
 }
 
+/// An address that other machines can reach without encryption.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "listen at {0}, reachable from other machines without encryption; set insecure = true in [defaults] if that network is private"
+)]
+pub struct Unencrypted(pub Address);
+
 impl Cluster {
     /// The addresses that are known before anything runs, and those in `run_dir`.
     pub fn address_book(&self, run_dir: Option<&Path>) -> AddressBook {
@@ -102,6 +109,17 @@ impl Cluster {
                 Address::Unix(socket)
             }
             Some(Listen::OnThisMachine) | None => Address::Tcp("127.0.0.1:0".to_owned()),
+        }
+    }
+
+    /// Whether a process may listen at this address.
+    ///
+    /// # Errors
+    /// If other machines could reach it without encryption, and the file does not allow that.
+    pub fn may_listen_at(&self, address: &Address) -> Result<(), Unencrypted> {
+        match address.is_local() || self.insecure {
+            true => Ok(()),
+            false => Err(Unencrypted(address.clone())),
         }
     }
 

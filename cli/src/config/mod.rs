@@ -13,7 +13,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use cluster::{Cluster, Listen, Metrics};
+pub use cluster::{Cluster, Listen, Metrics, Unencrypted};
 pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;

@@ -23,7 +23,7 @@ use crate::launch::{AppOutcome, RunDir, Running};
 use crate::output::{self, Cell, Table};
 use crate::query::{share, totals};
 use crate::top;
-use crate::up::Signals;
+use crate::signals::Signals;
 
 pub use cluster::CLUSTER;
 
