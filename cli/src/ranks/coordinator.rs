@@ -139,23 +139,31 @@ impl Coordinator {
     }
 }
 
+/// What went wrong with the program, for people.
 fn failures(meeting: &Meeting) -> Vec<String> {
-    let failed = meeting.outcomes().filter_map(|outcome| {
-        let (exit, words) = outcome.ended?;
+    let (mut failed, mut stopped) = (Vec::new(), Vec::new());
+    for outcome in meeting.outcomes() {
+        let Some((exit, words)) = outcome.ended else {
+            continue;
+        };
         let status = match exit {
-            Exit::Code(0) => return None,
+            Exit::Code(0) => continue,
+            _ if outcome.stopped => {
+                stopped.push(outcome.name.to_owned());
+                continue;
+            }
             Exit::Code(code) => format!("exit status: {code}"),
             Exit::Signal(signal) => format!("signal: {signal}"),
-            Exit::NotStarted(why) => format!("it was not started: {why}"),
+            Exit::NotStarted(_) => "not started".to_owned(),
             Exit::Unknown => "nobody saw its end".to_owned(),
         };
-        Some(Failure {
+        failed.push(Failure {
             name: outcome.name.to_owned(),
             status: format!("{status}, on {}", outcome.host),
             words: words.clone(),
-        })
-    });
-    failure_lines(&failed.collect::<Vec<_>>(), &[])
+        });
+    }
+    failure_lines(&failed, &stopped)
 }
 
 impl Shared {
@@ -209,14 +217,14 @@ impl Shared {
         let described = &self.described;
         let topology = &cluster.topology;
         output::note(&format!(
-            "{}: {} ranks of {} on {} hosts: {} application processes, {} memory processes, {} event managers; logs in {}/log",
+            "{}: {} of {} on {}: {}, {}, {}; logs in {}/log",
             topology.name(),
-            seats.len(),
+            many(seats.len(), "rank"),
             described.launcher,
-            hosts.len(),
-            topology.application_processes().len(),
-            topology.owners_in(None).count(),
-            topology.event_managers().len(),
+            many(hosts.len(), "host"),
+            many(topology.application_processes().len(), "application process"),
+            many(topology.owners_in(None).count(), "memory process"),
+            many(topology.event_managers().len(), "event manager"),
             described.run_dir,
         ));
         match Metadata::of_ranks(topology, described.run, &described.cluster_text, hosts) {
@@ -246,6 +254,15 @@ impl Shared {
             Order::End => Told::End,
             Order::Go => Told::Go,
         }
+    }
+}
+
+/// A number of things.
+fn many(n: usize, what: &str) -> String {
+    match (n, what.ends_with('s')) {
+        (1, _) => format!("1 {what}"),
+        (_, true) => format!("{n} {what}es"),
+        (_, false) => format!("{n} {what}s"),
     }
 }
 

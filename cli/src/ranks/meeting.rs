@@ -89,6 +89,8 @@ struct Member {
     name: String,
     ready: bool,
     ended: Option<(Exit, String)>,
+    /// Whether it was ordered to end before it had.
+    stopped: bool,
     /// Since when its stream is broken.
     away: Option<Nanos>,
 }
@@ -156,6 +158,7 @@ impl Meeting {
             name: &m.name,
             host: &m.announcement.seat.host,
             ended: m.ended.as_ref(),
+            stopped: m.stopped,
         })
     }
 
@@ -207,6 +210,7 @@ impl Meeting {
             name: String::new(),
             ready: false,
             ended: None,
+            stopped: false,
             away: None,
         };
         self.members.insert(rank, member);
@@ -422,9 +426,14 @@ impl Meeting {
         out
     }
 
-    fn order_to_end(&self, role: impl Fn(Role) -> bool) -> Vec<Output> {
-        let running = self.with_role(role).filter(|(_, m)| m.ended.is_none());
-        running.map(|(rank, _)| Output::Order(rank, Order::End)).collect()
+    fn order_to_end(&mut self, role: impl Fn(Role) -> bool) -> Vec<Output> {
+        let members = self.members.iter_mut();
+        let running = members.filter(|(_, m)| role(m.role) && m.ended.is_none());
+        let orders = running.map(|(rank, member)| {
+            member.stopped = true;
+            Output::Order(*rank, Order::End)
+        });
+        orders.collect()
     }
 
     fn order(&self, role: impl Fn(Role) -> bool, order: &Order) -> Vec<Output> {
@@ -444,6 +453,8 @@ pub(super) struct Outcome<'a> {
     pub(super) name: &'a str,
     pub(super) host: &'a str,
     pub(super) ended: Option<&'a (Exit, String)>,
+    /// Whether it ended because it was told to.
+    pub(super) stopped: bool,
 }
 
 fn serves(role: Role) -> bool {

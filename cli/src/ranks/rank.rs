@@ -212,7 +212,10 @@ impl Start {
         let mine = posts.iter().find(|p| p.rank == self.rank);
         let post = mine.context("rank 0 has left this rank out")?.clone();
         let book = AddressBook::new(addresses(&roster, &posts)?, Some(self.run_dir.path()));
-        logs::to_file(self.run_dir.log(&post.name)?, &post.name)?;
+        // The log of an application process is what its program prints.
+        if post.role != Role::Application {
+            logs::to_file(self.run_dir.log(&post.name)?, &post.name)?;
+        }
         let _alone = alone(self.run_dir.path(), &post.name)?;
         let (done, code) = match post.role {
             Role::Application => self.program(&cluster, &post, &book, duty).await,

@@ -197,6 +197,8 @@ fn after_a_failure_the_others_may_go_on_for_a_while() {
     assert_eq!(to(&meeting.tick(seconds(8)), &Order::End), [7]);
     let out = ends(&mut meeting, 7, Exit::Signal(15));
     assert_eq!(to(&out, &Order::End), [1, 2, 5, 6]);
+    let stopped: Vec<bool> = meeting.outcomes().map(|o| o.stopped).collect();
+    assert_eq!(stopped, [false, true]);
 }
 
 #[test]
