@@ -3,6 +3,7 @@
 mod common;
 mod findings;
 mod help;
+mod hosts;
 mod interchange;
 mod model;
 mod runs;
@@ -18,6 +19,7 @@ use dosmos_trace::query::table::SortKey;
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
 pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
+pub(crate) use hosts::{Hosts, PrintFor};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
@@ -157,6 +159,22 @@ pub(crate) struct UpArgs {
     /// Keep the event managers running after the program has ended, until Ctrl-C, to answer queries
     #[arg(long)]
     pub(crate) keep_emps: bool,
+    /// Run on these hosts through ssh: names separated by commas, or as n[01-04]; needs a [launch] section. With --print
+    /// also a number of hosts
+    #[arg(long, value_name = "LIST", conflicts_with = "keep_emps")]
+    pub(crate) hosts: Option<Hosts>,
+    /// Start nothing: print a script or manifest that runs the cluster on --hosts under another launcher
+    #[arg(long, value_enum, value_name = "LAUNCHER", requires = "hosts")]
+    pub(crate) print: Option<PrintFor>,
+    /// --hosts: the command that reaches a host, with its options
+    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    pub(crate) ssh: String,
+    /// --hosts: path of dosmos on the hosts [default: that of this program]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) remote_dosmos: Option<PathBuf>,
+    /// --print kubernetes: container image with dosmos and the program
+    #[arg(long, value_name = "IMAGE", default_value = concat!("dosmos:", env!("CARGO_PKG_VERSION")))]
+    pub(crate) image: String,
     /// Program and arguments, started once per application process [default: [app] command of the cluster file]
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) app: Vec<String>,
@@ -173,6 +191,9 @@ pub(crate) struct NodeArgs {
     /// This rank stands for its host: start all processes that the [launch] rule gives a host
     #[arg(long, conflicts_with = "name")]
     pub(crate) whole_host: bool,
+    /// Read settings (VARIABLE=VALUE lines, then an empty line) from standard input, whose end then ends the host
+    #[arg(long, hide = true, requires = "whole_host")]
+    pub(crate) settings_on_stdin: bool,
     /// Directory for addresses, logs and trace stores [default: with a [launch] rule dosmos-run/NAME-JOB, otherwise .]
     #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,

@@ -1,7 +1,8 @@
 //! The dosmos command line: every role and every subcommand in one binary.
 //!
 //! * [`config`]: the cluster file.
-//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
+//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine. `ranks`: under a launcher, on many
+//!   hosts; `hosts`: by ssh; `print`: for other launchers.
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
@@ -23,6 +24,7 @@ mod diff;
 mod documents;
 pub mod export;
 mod host_list;
+mod hosts;
 mod import;
 pub mod launch;
 mod lock;
@@ -32,6 +34,7 @@ pub mod model;
 pub mod network;
 pub mod node;
 pub mod output;
+mod print;
 mod process;
 mod progress;
 mod query;

@@ -142,7 +142,15 @@ mod tests {
             assert!(!n.contains(outside.parse().unwrap()), "{network} {outside}");
             assert_eq!(n.to_string(), network);
         }
-        for bad in ["", "10.1.0.0", "10.1/16", "10.0.0.0/33", "::/129", "a/8", "1.2.3.4/-1"] {
+        for bad in [
+            "",
+            "10.1.0.0",
+            "10.1/16",
+            "10.0.0.0/33",
+            "::/129",
+            "a/8",
+            "1.2.3.4/-1",
+        ] {
             assert!(bad.parse::<Network>().is_err(), "{bad}");
         }
     }

@@ -88,7 +88,13 @@ async fn named(args: &NodeArgs, cluster: &Cluster, name: &str) -> anyhow::Result
         })?;
         event_manager(cluster, me, run, &run_dir, at, shutdown).await?;
     } else if let Some(me) = topology.find_mp(name) {
-        memory_process(cluster, me, (Listener::bind(&address).await?, book), shutdown).await?;
+        memory_process(
+            cluster,
+            me,
+            (Listener::bind(&address).await?, book),
+            shutdown,
+        )
+        .await?;
     } else {
         let known: Vec<&str> = by_rank(cluster).collect();
         bail!(

@@ -7,21 +7,30 @@ use anyhow::bail;
 use crate::args::UpArgs;
 use crate::config::Cluster;
 use crate::launch::{RunDir, Running};
-use crate::output;
 use crate::signals::Signals;
+use crate::{hosts, output, print};
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     let cluster = Cluster::read(&args.cluster)?;
-    let command = if args.app.is_empty() {
-        cluster.app.clone()
-    } else {
-        args.app
+    let command = match args.app.is_empty() {
+        true => cluster.app.clone(),
+        false => args.app.clone(),
     };
     if command.is_empty() {
         bail!(
             "no program to run: add `-- PROGRAM ARG…`, or an [app] command to {}",
             args.cluster.display()
         );
+    }
+    if let Some(what) = args.print {
+        output::text(&print::print(what, &cluster, &command, &args)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(hosts) = &args.hosts {
+        let Some(names) = hosts.names() else {
+            bail!("--hosts needs the names of the hosts, a,b,c; a number is for --print alone");
+        };
+        return hosts::run(&args, &cluster, names, &command).await;
     }
     let file = args.cluster.canonicalize()?;
     let run_dir = RunDir::create(args.run_dir, cluster.topology.name())?;

@@ -302,7 +302,10 @@ impl Launch {
                 let name = format!("lp.{}", host.group);
                 to.lp.push(file::Lp::named(&name, &host.group, &emp));
                 (Role::Link, name)
-            } else if self.application_processes.is_none_or(|k| place < needed + k) {
+            } else if self
+                .application_processes
+                .is_none_or(|k| place < needed + k)
+            {
                 let mp = first_memory + (place - needed) % self.memory_processes;
                 let name = format!("ap{}", to.ap.len());
                 to.ap.push(file::Ap::named(&name, &format!("mp{mp}")));
@@ -391,10 +394,7 @@ mod tests {
             "groups = \"one\"\napplication_processes = 1",
             &seats(&[("n1", 4), ("n2", 3)]),
         );
-        assert_eq!(
-            got,
-            ["emp0", "mp0", "ap0", "spare3", "emp1", "mp1", "ap1"]
-        );
+        assert_eq!(got, ["emp0", "mp0", "ap0", "spare3", "emp1", "mp1", "ap1"]);
     }
 
     #[test]
@@ -448,7 +448,10 @@ mod tests {
     #[test]
     fn a_rule_that_makes_no_sense_is_refused() {
         for (rule, why) in [
-            ("memory_processes = 0", "memory_processes must be at least 1"),
+            (
+                "memory_processes = 0",
+                "memory_processes must be at least 1",
+            ),
             ("application_processes = 0", "application_processes must"),
             ("network = \"10.0.0\"", "10.0.0"),
             ("port = 0", "port must not be 0"),

@@ -164,16 +164,14 @@ fn make(dir: &Path) -> anyhow::Result<PathBuf> {
     let mut builder = DirBuilder::new();
     let made = builder.recursive(true).mode(PRIVATE_DIR).create(dir);
     made.with_context(|| format!("cannot create {}", dir.display()))?;
-    dir.canonicalize()
-        .context("the run directory was removed")
+    dir.canonicalize().context("the run directory was removed")
 }
 
 fn make_parts(dir: &Path) -> anyhow::Result<()> {
     for part in ["addr", "lock.d", "log", "store"] {
         let path = dir.join(part);
-        let made = std::fs::create_dir_all(&path).and_then(|()| {
-            std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
-        });
+        let made = std::fs::create_dir_all(&path)
+            .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR)));
         made.with_context(|| format!("cannot create {}", path.display()))?;
     }
     Ok(())

@@ -222,7 +222,10 @@ impl Shared {
             many(seats.len(), "rank"),
             described.launcher,
             many(hosts.len(), "host"),
-            many(topology.application_processes().len(), "application process"),
+            many(
+                topology.application_processes().len(),
+                "application process"
+            ),
             many(topology.owners_in(None).count(), "memory process"),
             many(topology.event_managers().len(), "event manager"),
             described.run_dir,
@@ -274,7 +277,9 @@ fn record(state: &mut State) -> String {
     let ranks = state.meeting.outcomes().map(|outcome| RankOutcome {
         name: outcome.name.to_owned(),
         host: outcome.host.to_owned(),
-        exit: outcome.ended.map_or(Exit::Unknown, |(exit, _)| exit.clone()),
+        exit: outcome
+            .ended
+            .map_or(Exit::Unknown, |(exit, _)| exit.clone()),
     });
     let ended = state.meeting.phase() > Phase::Running;
     metadata.json(ranks.collect(), ended)

@@ -18,6 +18,8 @@ pub(crate) const ENV_HOSTS: &str = "DOSMOS_HOSTS";
 pub(crate) const ENV_SWITCH: &str = "DOSMOS_SWITCH";
 /// Names this start of the cluster: part of the name of its run directory.
 pub(crate) const ENV_JOB: &str = "DOSMOS_JOB";
+/// Names a start of a unit of systemd.
+const ENV_SYSTEMD: &str = "INVOCATION_ID";
 /// `host:port` where rank 0 waits for the others.
 pub(crate) const ENV_RENDEZVOUS: &str = "DOSMOS_RENDEZVOUS";
 
@@ -83,8 +85,16 @@ const LAUNCHERS: [Launcher; 8] = [
         rank: "SLURM_PROCID",
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"],
         local_size: &[],
-        hosts: &["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"],
-        host_list: &["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"],
+        hosts: &[
+            "SLURM_STEP_NUM_NODES",
+            "SLURM_JOB_NUM_NODES",
+            "SLURM_NNODES",
+        ],
+        host_list: &[
+            "SLURM_STEP_NODELIST",
+            "SLURM_JOB_NODELIST",
+            "SLURM_NODELIST",
+        ],
         job: &["SLURM_JOB_ID", "SLURM_JOBID"],
     },
     Launcher {
@@ -144,7 +154,19 @@ pub(crate) struct Place {
 /// # Errors
 /// A variable that is missing or wrong, by its name.
 pub(crate) fn place() -> anyhow::Result<Option<Place>> {
-    place_by(&|name| std::env::var(name).ok())
+    place_with(&[])
+}
+
+/// The same; these variables count more than those of the environment.
+///
+/// # Errors
+/// As [`place`].
+pub(crate) fn place_with(settings: &[(String, String)]) -> anyhow::Result<Option<Place>> {
+    place_by(&|name| {
+        let set = settings.iter().find(|(key, _)| key == name);
+        let set = set.map(|(_, value)| value.clone());
+        set.or_else(|| std::env::var(name).ok())
+    })
 }
 
 fn place_by(lookup: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Option<Place>> {
@@ -220,7 +242,7 @@ fn by_host_list(
         alone: hosts.len() == 1,
         host: hosts[rank].clone(),
         switch: switch(set),
-        job: set(ENV_JOB),
+        job: set(ENV_JOB).or_else(|| set(ENV_SYSTEMD)),
         rendezvous: set(ENV_RENDEZVOUS),
         hosts,
     }))
@@ -264,7 +286,11 @@ mod tests {
     #[test]
     fn every_launcher_is_understood() {
         for (pairs, launcher, alone) in [
-            (&[("DOSMOS_RANK", "2"), ("DOSMOS_SIZE", "8")][..], "dosmos", false),
+            (
+                &[("DOSMOS_RANK", "2"), ("DOSMOS_SIZE", "8")][..],
+                "dosmos",
+                false,
+            ),
             (
                 &[
                     ("PMIX_RANK", "2"),
@@ -286,12 +312,20 @@ mod tests {
             ),
             (&[("PMI_RANK", "2"), ("PMI_SIZE", "8")], "PMI", false),
             (
-                &[("SLURM_PROCID", "2"), ("SLURM_NTASKS", "8"), ("SLURM_NNODES", "1")],
+                &[
+                    ("SLURM_PROCID", "2"),
+                    ("SLURM_NTASKS", "8"),
+                    ("SLURM_NNODES", "1"),
+                ],
                 "Slurm",
                 true,
             ),
             (
-                &[("FLUX_TASK_RANK", "2"), ("FLUX_JOB_SIZE", "8"), ("FLUX_JOB_NNODES", "2")],
+                &[
+                    ("FLUX_TASK_RANK", "2"),
+                    ("FLUX_JOB_SIZE", "8"),
+                    ("FLUX_JOB_NNODES", "2"),
+                ],
                 "Flux",
                 false,
             ),
@@ -350,7 +384,10 @@ mod tests {
             (&[("SLURM_PROCID", "1")][..], "SLURM_NTASKS"),
             (&[("JOB_COMPLETION_INDEX", "1")], "set DOSMOS_SIZE"),
             (&[("PMI_RANK", "x"), ("PMI_SIZE", "2")], "PMI_RANK is \"x\""),
-            (&[("PMI_RANK", "2"), ("PMI_SIZE", "2")], "ranks count from 0"),
+            (
+                &[("PMI_RANK", "2"), ("PMI_SIZE", "2")],
+                "ranks count from 0",
+            ),
             (
                 &[
                     ("SLURM_PROCID", "0"),

@@ -170,8 +170,9 @@ impl Meeting {
         let rank = of.seat.rank;
         let gathering = self.phase == Phase::Gathering;
         // Who left before it began may be started again.
-        self.members
-            .retain(|r, m| *r != rank || m.away.is_none() || m.announcement.start == of.start || !gathering);
+        self.members.retain(|r, m| {
+            *r != rank || m.away.is_none() || m.announcement.start == of.start || !gathering
+        });
         if let Some(known) = self.members.get_mut(&rank) {
             if known.announcement.start == of.start {
                 known.away = None;
@@ -288,13 +289,19 @@ impl Meeting {
         }
         let mut out = Vec::new();
         if self.phase == Phase::Running
-            && self.failed_at.is_some_and(|t| now.0.saturating_sub(t.0) > AFTER_FAILURE.0)
+            && self
+                .failed_at
+                .is_some_and(|t| now.0.saturating_sub(t.0) > AFTER_FAILURE.0)
         {
             self.failed_at = None;
             out.extend(self.order_to_end(|r| r == Role::Application));
         }
         let gone = |m: &&Member| m.away.is_some_and(|t| now.0.saturating_sub(t.0) > RETURN.0);
-        let gone = self.members.values().filter(|m| m.ended.is_none()).filter(gone);
+        let gone = self
+            .members
+            .values()
+            .filter(|m| m.ended.is_none())
+            .filter(gone);
         let gone: Vec<u32> = gone.map(|m| m.announcement.seat.rank).collect();
         for rank in gone {
             let words = format!("it was not heard of for {} s", RETURN.0 / 1_000_000_000);
@@ -318,8 +325,17 @@ impl Meeting {
             self.size,
             self.deadline
         );
-        let came = |host: &&String| self.members.values().any(|m| m.announcement.seat.host == **host);
-        let silent: Vec<&str> = self.hosts.iter().filter(|h| !came(h)).map(String::as_str).collect();
+        let came = |host: &&String| {
+            self.members
+                .values()
+                .any(|m| m.announcement.seat.host == **host)
+        };
+        let silent: Vec<&str> = self
+            .hosts
+            .iter()
+            .filter(|h| !came(h))
+            .map(String::as_str)
+            .collect();
         if !silent.is_empty() {
             text += &format!("; no rank came from {}", silent.join(", "));
         }
@@ -352,8 +368,15 @@ impl Meeting {
             return Vec::new();
         };
         let (name, role) = (member.name.clone(), member.role);
-        let failed = member.ended.as_ref().is_some_and(|(exit, _)| *exit != Exit::Code(0));
-        let said = member.ended.as_ref().map_or("", |(_, words)| words).to_owned();
+        let failed = member
+            .ended
+            .as_ref()
+            .is_some_and(|(exit, _)| *exit != Exit::Code(0));
+        let said = member
+            .ended
+            .as_ref()
+            .map_or("", |(_, words)| words)
+            .to_owned();
         let mut out = Vec::new();
         let unexpected = match role {
             Role::Application | Role::Spare => false,
@@ -364,10 +387,13 @@ impl Meeting {
             return self.refuse(&format!("{name} ended: {said}"));
         }
         if unexpected && role == Role::EventManager {
-            let note = format!("event manager {name} ended: the run continues, and its trace will be incomplete; {said}");
+            let note = format!(
+                "event manager {name} ended: the run continues, and its trace will be incomplete; {said}"
+            );
             out.push(Output::Note(note));
         } else if unexpected {
-            self.troubles.push(format!("{name} ended unexpectedly: {said}"));
+            self.troubles
+                .push(format!("{name} ended unexpectedly: {said}"));
             out.extend(self.end_program_now());
         }
         if role == Role::Application && failed {
@@ -385,9 +411,10 @@ impl Meeting {
                 Phase::Running | Phase::EndingProgram => {
                     (|r| r == Role::Application, Phase::EndingMemory)
                 }
-                Phase::EndingMemory => {
-                    (|r| matches!(r, Role::Memory | Role::Link), Phase::EndingEventManagers)
-                }
+                Phase::EndingMemory => (
+                    |r| matches!(r, Role::Memory | Role::Link),
+                    Phase::EndingEventManagers,
+                ),
                 Phase::EndingEventManagers => (|r| r == Role::EventManager, Phase::Over),
                 Phase::Gathering | Phase::Starting | Phase::Over => return out,
             };
@@ -438,12 +465,16 @@ impl Meeting {
 
     fn order(&self, role: impl Fn(Role) -> bool, order: &Order) -> Vec<Output> {
         let ranks = self.with_role(role);
-        ranks.map(|(rank, _)| Output::Order(rank, order.clone())).collect()
+        ranks
+            .map(|(rank, _)| Output::Order(rank, order.clone()))
+            .collect()
     }
 
     fn with_role(&self, role: impl Fn(Role) -> bool) -> impl Iterator<Item = (u32, &Member)> {
         let members = self.members.iter();
-        members.filter(move |(_, m)| role(m.role)).map(|(rank, m)| (*rank, m))
+        members
+            .filter(move |(_, m)| role(m.role))
+            .map(|(rank, m)| (*rank, m))
     }
 }
 

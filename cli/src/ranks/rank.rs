@@ -26,12 +26,12 @@ use super::wire::{Roster, Told};
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Launch, Post, Role, Seat};
 use crate::launch::{Child, RunDir};
+use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
 use crate::node::{alone, exit_code, memory_process_name};
 use crate::output;
 use crate::process::{event_manager, memory_process};
 use crate::signals::Signals;
-use crate::logs;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long rank 0 may take to go before the others do.
@@ -115,7 +115,9 @@ impl Start {
             false => args.app.clone(),
         };
         if command.is_empty() {
-            bail!("no program to run: add `-- PROGRAM ARG…`, or an [app] command to the cluster file");
+            bail!(
+                "no program to run: add `-- PROGRAM ARG…`, or an [app] command to the cluster file"
+            );
         }
         let path = match &args.run_dir {
             Some(dir) => dir.clone(),
@@ -279,7 +281,15 @@ impl Start {
             let address = book.resolve(&mp);
             let address = address.with_context(|| format!("the address of {mp} is not known"))?;
             let deadline = cluster.deadline;
-            Child::app(name, &self.command, &address, token, deadline, run_dir, true)
+            Child::app(
+                name,
+                &self.command,
+                &address,
+                token,
+                deadline,
+                run_dir,
+                true,
+            )
         };
         let (done, status) = duty.run(name, start, run_dir).await;
         (done, status.map_or(ExitCode::FAILURE, exit_code))
@@ -327,7 +337,10 @@ fn here(bound: &Address) -> String {
 /// The run directory of a launcher's job.
 fn of_job(cluster: &str, place: &Place) -> anyhow::Result<PathBuf> {
     let Some(job) = &place.job else {
-        bail!("{} gives its jobs no name: add --run-dir DIR, a new one for each run", place.launcher);
+        bail!(
+            "{} gives its jobs no name: add --run-dir DIR, a new one for each run",
+            place.launcher
+        );
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let job: String = job.chars().map(plain).collect();

@@ -186,7 +186,10 @@ fn a_process_that_does_not_answer_is_named() {
     let Some(Output::Order(_, Order::Refused(why))) = out.first() else {
         panic!("{out:?}");
     };
-    assert!(why.contains("mp1 (rank 5, process 1005 on n1) did not answer"), "{why}");
+    assert!(
+        why.contains("mp1 (rank 5, process 1005 on n1) did not answer"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -205,7 +208,10 @@ fn after_a_failure_the_others_may_go_on_for_a_while() {
 fn a_memory_process_that_ends_ends_the_run_and_an_event_manager_does_not() {
     let mut meeting = running();
     let out = ends(&mut meeting, 4, Exit::Code(2));
-    assert!(matches!(&out[..], [Output::Note(n)] if n.contains("emp1")), "{out:?}");
+    assert!(
+        matches!(&out[..], [Output::Note(n)] if n.contains("emp1")),
+        "{out:?}"
+    );
     let out = ends(&mut meeting, 5, Exit::Signal(9));
     assert_eq!(to(&out, &Order::End), [3, 7]);
     well(&mut meeting, 3);
