@@ -55,11 +55,14 @@ pub(crate) async fn run(
         settings.push((ENV_RENDEZVOUS, format!("{first}:{port}")));
     }
     let line = remote_command(args, cluster, program)?;
-    let mut hosts = Vec::new();
+    let (mut hosts, mut held) = (Vec::new(), Vec::new());
     for name in names {
         let mut settings = settings.clone();
         settings.push((ENV_HOST, name.clone()));
-        hosts.push(start(args, name, &line, &settings).await?);
+        let mut host = start(args, name, &line, &settings).await?;
+        // Not left to the child: waiting for a child closes its standard input, which ends the host.
+        held.push(host.stdin.take());
+        hosts.push(host);
     }
     let mut patience = LONG;
     loop {
@@ -71,9 +74,7 @@ pub(crate) async fn run(
                 }
                 output::note("interrupted: stopping the program and the cluster; interrupt again to cut the connections");
                 patience = GRACE;
-                for host in &mut hosts {
-                    drop(host.stdin.take());
-                }
+                held.clear();
                 continue;
             }
         };

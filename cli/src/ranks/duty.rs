@@ -16,8 +16,9 @@ use super::wire::Told;
 use crate::launch::{Child, RunDir};
 use crate::signals::Signals;
 
-/// How long rank 0 may take to order the end after a signal asked for it.
+/// How long rank 0 may take to order the end after a signal asked for it; and if the run has not begun.
 const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Orders and signals, in their order.
@@ -26,6 +27,8 @@ pub(super) struct Duty {
     signals: Signals,
     /// Until when rank 0 may say what to do about a signal.
     patience: Option<Pin<Box<Sleep>>>,
+    /// Whether the run has begun.
+    begun: bool,
     /// Why no orders come any more.
     alone: Option<String>,
 }
@@ -42,6 +45,7 @@ impl Duty {
             attendance,
             signals,
             patience: None,
+            begun: false,
             alone: None,
         }
     }
@@ -54,6 +58,7 @@ impl Duty {
         loop {
             tokio::select! {
                 heard = self.attendance.next() => {
+                    self.begun = true;
                     if let Heard::Alone(why) = &heard {
                         self.alone = Some(why.clone());
                     }
@@ -62,12 +67,13 @@ impl Duty {
                 () = self.signals.first() => match self.patience {
                     None => {
                         self.attendance.report(&Report::AskedToEnd);
-                        self.patience = Some(Box::pin(sleep(PATIENCE)));
+                        let patience = if self.begun { PATIENCE } else { PATIENCE_BEFORE };
+                        self.patience = Some(Box::pin(sleep(patience)));
                     }
                     Some(_) => return self.without("asked to end twice".to_owned()),
                 },
                 () = elapsed(&mut self.patience) => {
-                    return self.without(format!("asked to end, and rank 0 said nothing for {PATIENCE:?}"));
+                    return self.without("asked to end, and rank 0 says nothing".to_owned());
                 }
             }
         }
