@@ -13,4 +13,5 @@ mod metrics;
 mod outcomes;
 mod pathologies;
 mod predict;
+mod ranks;
 mod verify;
