@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod cert;
 mod common;
 mod findings;
 mod help;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
+pub(crate) use cert::{AuthorityArgs, CertCommand, InitArgs, IssueArgs, RotateArgs};
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
 pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
@@ -84,6 +86,12 @@ pub(crate) enum Command {
     Store {
         #[command(subcommand)]
         command: StoreCommand,
+    },
+    /// Make and renew the certificates of a cluster
+    #[command(after_help = help::CERT)]
+    Cert {
+        #[command(subcommand)]
+        command: CertCommand,
     },
     /// Check cluster files
     #[command(after_help = help::CONFIG)]
@@ -175,6 +183,9 @@ pub(crate) struct UpArgs {
     /// --print kubernetes: container image with dosmos and the program
     #[arg(long, value_name = "IMAGE", default_value = concat!("dosmos:", env!("CARGO_PKG_VERSION")))]
     pub(crate) image: String,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Program and arguments, started once per application process [default: [app] command of the cluster file]
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) app: Vec<String>,
@@ -197,6 +208,9 @@ pub(crate) struct NodeArgs {
     /// Directory for addresses, logs and trace stores [default: with a [launch] rule dosmos-run/NAME-JOB, otherwise .]
     #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// End when standard input ends (its other end is held by the parent process)
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,

@@ -112,6 +112,8 @@ fn remote_command(args: &UpArgs, cluster: &Cluster, program: &[String]) -> anyho
             Vec::new()
         }
     };
+    let insecure = args.insecure.then(|| "--insecure".to_owned());
+    let insecure: Vec<String> = insecure.into_iter().collect();
     let words = [
         vec![
             dosmos.display().to_string(),
@@ -122,6 +124,7 @@ fn remote_command(args: &UpArgs, cluster: &Cluster, program: &[String]) -> anyho
             args.cluster.display().to_string(),
         ],
         run_dir,
+        insecure,
         vec!["--".to_owned()],
         program.to_vec(),
     ];

@@ -7,6 +7,7 @@
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
 //! * `query`, `top`, `runs`: asking running event managers and stores.
+//! * `cert`: the private authority of a cluster.
 //! * `complete`, `man`: completions of the shell, manual pages.
 //! * `export`, `import`: traces to and from other tools.
 //! * `output`: the only place that prints.
@@ -15,6 +16,7 @@
 //! Invariant: no process started here outlives it.
 
 pub mod args;
+mod cert;
 pub mod check;
 mod complete;
 pub mod config;
@@ -95,6 +97,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
+        Command::Cert { command } => cert::run(command).map(|()| ExitCode::SUCCESS),
         Command::Config {
             command: ConfigCommand::Check { file },
         } => {

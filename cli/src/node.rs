@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, umask};
 use tokio::time::{sleep, timeout};
 
 use crate::args::NodeArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::launch::{Child, RunDir};
 use crate::process::{event_manager, memory_process};
 use crate::ranks::environment::{ENV_RANK, place};
@@ -27,7 +27,8 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<ExitCode> {
     if args.whole_host {
         return ranks::run_whole_host(args).await;
     }
-    let cluster = Cluster::read(&args.cluster)?;
+    let protection = Protection::beside_the_file(args.insecure);
+    let cluster = Cluster::read_with(&args.cluster, protection)?;
     if let Some(name) = args.name.clone() {
         return named(&args, &cluster, &name).await;
     }
@@ -78,23 +79,18 @@ async fn named(args: &NodeArgs, cluster: &Cluster, name: &str) -> anyhow::Result
         .canonicalize()
         .with_context(|| run_dir.display().to_string())?;
     let _alone = alone(&run_dir, name)?;
-    let book = cluster.address_book(Some(&run_dir));
+    let credentials = cluster.credentials_of(name)?;
+    let book = cluster.address_book(Some(&run_dir)).secured(credentials);
     let shutdown = end_of(args.stdin_is_parent)?;
-    let address = cluster.bind_address(name, &run_dir);
     if let Some(me) = topology.find_emp(name) {
-        let at = (Listener::bind(&address).await?, book);
+        let at = (listen(cluster, name, &run_dir, &book).await?, book);
         let run = RunId::of_directory(&run_dir).with_context(|| {
             format!("{} cannot hold the identity of the run", run_dir.display())
         })?;
         event_manager(cluster, me, run, &run_dir, at, shutdown).await?;
     } else if let Some(me) = topology.find_mp(name) {
-        memory_process(
-            cluster,
-            me,
-            (Listener::bind(&address).await?, book),
-            shutdown,
-        )
-        .await?;
+        let at = (listen(cluster, name, &run_dir, &book).await?, book);
+        memory_process(cluster, me, at, shutdown).await?;
     } else {
         let known: Vec<&str> = by_rank(cluster).collect();
         bail!(
@@ -103,6 +99,18 @@ async fn named(args: &NodeArgs, cluster: &Cluster, name: &str) -> anyhow::Result
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn listen(
+    cluster: &Cluster,
+    name: &str,
+    run_dir: &Path,
+    book: &AddressBook,
+) -> anyhow::Result<Listener> {
+    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
+    let listener = listener.secured(book.credentials().cloned());
+    cluster.check_exposure(name, &listener)?;
+    Ok(listener)
 }
 
 /// Runs the user's program as application process `name`, once its memory process is there.
@@ -123,6 +131,7 @@ async fn program(
         );
     }
     let book = cluster.address_book(Some(run_dir.path()));
+    let book = book.secured(cluster.credentials_of(name)?);
     let mut end = std::pin::pin!(end_of(args.stdin_is_parent)?);
     let address = tokio::select! {
         address = timeout(START, memory_process_of(cluster, name, &book)) => address,
@@ -133,9 +142,18 @@ async fn program(
         anyhow::anyhow!("{name} waits for its memory process {mp}, which is not in {} after {START:?}: is it started, with the same \
              --run-dir?", run_dir.path().display())
     })?;
-    let token = book.require_token()?;
-    let deadline = cluster.deadline;
-    let mut child = Child::app(name, command, &address, &token, deadline, run_dir, true)?;
+    // It is there before the program reads it.
+    book.require_token()?;
+    let (deadline, files) = (cluster.deadline, cluster.files_of(name)?);
+    let mut child = Child::app(
+        name,
+        command,
+        &address,
+        files.as_ref(),
+        deadline,
+        run_dir,
+        true,
+    )?;
     let ended = tokio::select! {
         status = wait(&mut child) => Some(status?),
         () = &mut end => None,
@@ -180,7 +198,7 @@ async fn memory_process_of(cluster: &Cluster, ap: &str, book: &AddressBook) -> A
     let mp = memory_process_name(cluster, ap);
     loop {
         if let Some(address) = book.resolve(&mp)
-            && dosmos_proto::transport::connect(&address, None, START)
+            && dosmos_proto::transport::connect(&address, book.access(), START)
                 .await
                 .is_ok()
         {

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use crate::args::UpArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::launch::{RunDir, Running};
 use crate::signals::Signals;
 use crate::{hosts, output, print};
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
-    let cluster = Cluster::read(&args.cluster)?;
+    let cluster = Cluster::read_with(&args.cluster, Protection::beside_the_file(args.insecure))?;
     let command = match args.app.is_empty() {
         true => cluster.app.clone(),
         false => args.app.clone(),

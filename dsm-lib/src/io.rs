@@ -84,9 +84,9 @@ async fn dial(shared: &Shared, settings: &Settings) -> Result<Channel, String> {
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let (to, token) = (&settings.address, settings.token.as_ref());
+        let (to, access) = (&settings.address, settings.access());
         let watched = &shared.driver.watched;
-        match transport::connect_watched(to, token, left.max(pause), watched).await {
+        match transport::connect_watched(to, access, left.max(pause), watched).await {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;

@@ -80,6 +80,7 @@ mod dsm;
 mod edit;
 mod element;
 mod error;
+mod fence;
 mod haste;
 mod io;
 mod lock;
@@ -109,6 +110,7 @@ pub use dsm::Dsm;
 pub use edit::Edit;
 pub use element::{Element, Number};
 pub use error::{Error, Result};
+pub use fence::{Fence, FencingToken, OutOfDate};
 pub use object::Object;
 pub use place::MemoryProcess;
 pub use section::{ReleaseFailed, ScalarSection, Section};
@@ -120,7 +122,8 @@ pub use view::View;
 
 pub use dsm_derive::Shared;
 
-pub use dosmos_proto::token::{ENV_TOKEN, Token};
+pub use dosmos_proto::access::{Credentials, CredentialsError, ENV_TLS, Files};
+pub use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
     Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,

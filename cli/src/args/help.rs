@@ -42,8 +42,8 @@ Examples:
 Ranks come from DOSMOS_RANK, PMIx, Open MPI, PMI, Slurm, Flux or Kubernetes. With a [launch] section, they are the processes \
 of its rule, and all end with the program. Otherwise ranks count the event managers first, then the memory and link processes, \
 then the application processes, in the order of the file; memory processes and event managers run until SIGTERM or SIGINT.
-Many hosts: docs/guide/cluster.md. Exit status: that of the program for an application process; otherwise 0 it ended in \
-order; 2 it could not run.";
+Many hosts: docs/guide/cluster.md. Exit status: 0 it ended in order; 2 it could not run; that of the program for an \
+application process.";
 
 pub(crate) const TOP: &str = "\
 Examples:
@@ -222,6 +222,37 @@ Example:
   dosmos store compact dosmos-run/latest/store/emp-north
 
 Exit status: 0, or 2 if the store cannot be rewritten; it is unchanged then.";
+
+pub(crate) const CERT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert rotate --cluster cluster.toml
+
+Roles, files and how to use them: docs/guide/security.md. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_INIT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert init --cluster cluster.toml --folder /secure/tls --days 30
+
+Prints the [tls] to add to the cluster file. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ISSUE: &str = "\
+Examples:
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert issue --cluster cluster.toml --role memory,event-manager,application --any-name node
+
+Who has the folder that is made uses it with DOSMOS_TLS or --tls. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ROTATE: &str = "\
+Examples:
+  dosmos cert rotate --cluster cluster.toml
+  dosmos cert rotate --cluster cluster.toml mp0 alice
+  dosmos cert rotate --cluster cluster.toml --authority-too
+  dosmos cert rotate --cluster cluster.toml --forget-former
+
+Exit status: 0, or 2 if nothing could be made.";
 
 pub(crate) const CONFIG: &str = "\
 Example:

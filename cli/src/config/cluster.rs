@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dosmos_memproc::{Recording, VariableOverride};
+use dosmos_proto::access::Files;
 use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
@@ -30,10 +31,12 @@ pub struct Cluster {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take.
     pub deadline: Nanos,
+    /// PEM files of its processes, if the file names some; `{name}` in them stands for the process.
+    pub tls: Option<Files>,
+    /// Other machines may reach processes without encryption.
+    pub insecure: bool,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
-    /// Whether processes may listen where other machines reach them without encryption.
-    pub insecure: bool,
     /// Which rank of a launcher is which process, if the file leaves that to a rule.
     pub launch: Option<Launch>,
 }
@@ -78,13 +81,6 @@ pub enum Listen {
     OnThisMachine,
 }
 
-/// An address that other machines can reach without encryption.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "listen at {0}, reachable from other machines without encryption; set insecure = true in [defaults] if that network is private"
-)]
-pub struct Unencrypted(pub Address);
-
 impl Cluster {
     /// The addresses that are known before anything runs, and those in `run_dir`.
     pub fn address_book(&self, run_dir: Option<&Path>) -> AddressBook {
@@ -109,17 +105,6 @@ impl Cluster {
                 Address::Unix(socket)
             }
             Some(Listen::OnThisMachine) | None => Address::Tcp("127.0.0.1:0".to_owned()),
-        }
-    }
-
-    /// Whether a process may listen at this address.
-    ///
-    /// # Errors
-    /// If other machines could reach it without encryption, and the file does not allow that.
-    pub fn may_listen_at(&self, address: &Address) -> Result<(), Unencrypted> {
-        match address.is_local() || self.insecure {
-            true => Ok(()),
-            false => Err(Unencrypted(address.clone())),
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) struct File {
     pub(super) variable: Vec<Variable>,
     pub(super) app: Option<App>,
     pub(super) launch: Option<Launch>,
+    pub(super) tls: Option<Tls>,
 }
 
 /// Which rank of a launcher is which process.
@@ -61,6 +62,15 @@ pub(super) enum Groups {
 pub(super) struct LaunchGroup {
     pub(super) name: String,
     pub(super) hosts: String,
+}
+
+/// Paths of PEM files; `{name}` in them stands for the process.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub(super) ca: PathBuf,
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -150,6 +160,7 @@ pub(super) struct Variable {
     pub(super) policy: Option<CopyPolicy>,
     pub(super) lock: Option<LockKind>,
     pub(super) cache: Option<Cache>,
+    pub(super) replicas: Option<u32>,
     pub(super) owners: Option<Vec<String>>,
     pub(super) placement: Option<Placement>,
 }

@@ -348,7 +348,7 @@ fn listed(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cluster;
+    use super::super::{Cluster, Protection};
     use super::*;
 
     fn seats(hosts: &[(&str, usize)]) -> Vec<Seat> {
@@ -369,13 +369,17 @@ mod tests {
         format!("name = \"t\"\n[defaults]\ninsecure = true\n[launch]\n{rule}")
     }
 
+    fn of_ranks(rule: &str, seats: &[Seat]) -> Result<(Cluster, Vec<Post>), Vec<String>> {
+        Cluster::of_ranks(&text(rule), seats, Protection::None)
+    }
+
     fn names(rule: &str, seats: &[Seat]) -> Vec<String> {
-        let (_, posts) = Cluster::of_ranks(&text(rule), seats).unwrap();
+        let (_, posts) = of_ranks(rule, seats).unwrap();
         posts.into_iter().map(|p| p.name).collect()
     }
 
     fn refused(rule: &str, seats: &[Seat]) -> String {
-        let refused = Cluster::of_ranks(&text(rule), seats).unwrap_err();
+        let refused = of_ranks(rule, seats).unwrap_err();
         refused.join("\n")
     }
 
@@ -403,7 +407,7 @@ mod tests {
         for (i, seat) in dealt.iter_mut().enumerate() {
             seat.host = format!("n{}", 1 + i % 2);
         }
-        let (cluster, posts) = Cluster::of_ranks(&text("groups = \"one\""), &dealt).unwrap();
+        let (cluster, posts) = of_ranks("groups = \"one\"", &dealt).unwrap();
         let on_first: Vec<_> = posts.iter().filter(|p| p.host == "n1").collect();
         let ranks: Vec<u32> = on_first.iter().map(|p| p.rank).collect();
         assert_eq!(ranks, [0, 2, 4]);

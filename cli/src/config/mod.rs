@@ -12,8 +12,10 @@ mod patch;
 mod read;
 #[cfg(test)]
 mod tests;
+mod tls;
 
-pub use cluster::{Cluster, Listen, Metrics, Unencrypted};
+pub use cluster::{Cluster, Listen, Metrics};
 pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
+pub use tls::{OPERATOR, Protection};

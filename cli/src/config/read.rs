@@ -7,6 +7,7 @@ use super::build::build;
 use super::cluster::Cluster;
 use super::file;
 use super::launch::{Launch, Post, Seat};
+use super::tls::Protection;
 
 /// Everything wrong with a cluster file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +36,29 @@ impl Cluster {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::read_with(path, Protection::beside_the_file(false))
+    }
+
+    /// Reads and checks a cluster file; `protection` is what is said beside it. Relative paths of PEM files are below its
+    /// folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read_with(path: &Path, protection: Protection) -> Result<Self, ConfigErrors> {
         let text = std::fs::read_to_string(path).map_err(|e| ConfigErrors {
             file: path.to_owned(),
             errors: vec![format!("cannot be read: {e}")],
         })?;
-        Self::parse(&text).map_err(|errors| ConfigErrors {
+        let parsed = Self::parse_with(&text, protection);
+        let mut cluster = parsed.map_err(|errors| ConfigErrors {
             file: path.to_owned(),
             errors,
-        })
+        })?;
+        // As the processes see it that are started with the file's own path.
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = whole.parent().unwrap_or(Path::new(""));
+        cluster.tls = cluster.tls.map(|files| files.below(folder));
+        Ok(cluster)
     }
 
     /// Checks the text of a cluster file.
@@ -50,22 +66,30 @@ impl Cluster {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
+        Self::parse_with(text, Protection::None)
+    }
+
+    fn parse_with(text: &str, protection: Protection) -> Result<Self, Vec<String>> {
         let (file, launch) = written(text)?;
         let Some(launch) = launch else {
-            return build(file, None);
+            return build(file, None, protection);
         };
         let seats = launch.on_one_host();
-        Ok(with_processes(file, launch, &seats)?.0)
+        Ok(with_processes(file, launch, &seats, protection)?.0)
     }
 
     /// Checks the text of a cluster file with a `[launch]` rule, and gives each of these ranks its process.
     ///
     /// # Errors
     /// Everything that is wrong with the file, or keeps these ranks from being its cluster.
-    pub fn of_ranks(text: &str, seats: &[Seat]) -> Result<(Self, Vec<Post>), Vec<String>> {
+    pub fn of_ranks(
+        text: &str,
+        seats: &[Seat],
+        protection: Protection,
+    ) -> Result<(Self, Vec<Post>), Vec<String>> {
         let (file, launch) = written(text)?;
         let launch = launch.ok_or_else(|| vec![NO_RULE.to_owned()])?;
-        with_processes(file, launch, seats)
+        with_processes(file, launch, seats, protection)
     }
 }
 
@@ -108,6 +132,7 @@ fn with_processes(
     mut file: file::File,
     launch: Launch,
     seats: &[Seat],
+    protection: Protection,
 ) -> Result<(Cluster, Vec<Post>), Vec<String>> {
     let expanded = launch.expand(seats)?;
     file.group = expanded.group;
@@ -115,5 +140,5 @@ fn with_processes(
     file.lp = expanded.lp;
     file.mp = expanded.mp;
     file.ap = expanded.ap;
-    Ok((build(file, Some(launch))?, expanded.posts))
+    Ok((build(file, Some(launch), protection)?, expanded.posts))
 }

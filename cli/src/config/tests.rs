@@ -215,6 +215,31 @@ fn links_addresses_and_recording_are_checked() {
         e.contains("reachable from other machines") && e.contains("insecure = true"),
         "{e}"
     );
+    let exposed = GOOD.replacen("listen = \"unix\"", "listen = \"0.0.0.0:7000\"", 1);
+    assert!(exposed != GOOD && e.contains("dosmos cert init") && e.contains("--insecure"));
+    let tls =
+        "[tls]\nca = \"tls/ca.pem\"\ncertificate = \"{name}.pem\"\nkey = \"/etc/{name}.key\"\n";
+    let secured = Cluster::parse(&(exposed.clone() + tls)).unwrap();
+    let files = secured.files_of("mp1").unwrap().unwrap();
+    assert_eq!(files.certificate, Path::new("mp1.pem"));
+    assert_eq!(files.key, Path::new("/etc/mp1.key"));
+    let e = with("[tls]\nca = \"ca.pem\"\n");
+    assert!(e.contains("missing field `certificate`"), "{e}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.toml");
+    std::fs::write(&file, &exposed).unwrap();
+    assert!(Cluster::read_with(&file, Protection::None).is_err());
+    for protection in [Protection::Insecure, Protection::Tls] {
+        let cluster = Cluster::read_with(&file, protection).unwrap();
+        assert_eq!(cluster.insecure, protection == Protection::Insecure);
+    }
+    std::fs::write(&file, exposed + tls).unwrap();
+    let cluster = Cluster::read_with(&file, Protection::None).unwrap();
+    let files = cluster.files_of("mp1").unwrap().unwrap();
+    assert_eq!(
+        files.certificate,
+        dir.path().canonicalize().unwrap().join("mp1.pem")
+    );
     let e = replacing("listen = \"unix\"", "metrics = \"unix:here\"");
     assert!(e.contains("process mp1: metrics = \"unix:here\""), "{e}");
     let e = replacing("listen = \"unix\"", "metrics = \"0.0.0.0:9100\"");

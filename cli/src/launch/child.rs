@@ -1,11 +1,12 @@
 //! One child process: its standard input is a pipe whose end tells it that we are gone, its output goes to
 //! its log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
-use dosmos_proto::token::ENV_TOKEN;
+use dosmos_proto::access::Files;
+use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{Nanos, Token};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -17,6 +18,14 @@ use tokio::task::JoinHandle;
 use super::run_dir::RunDir;
 use crate::output;
 
+/// The cluster file that processes are started with, and what the command line said beside it.
+#[derive(Clone, Debug)]
+pub(super) struct ClusterFile {
+    pub(super) path: PathBuf,
+    /// Other machines may reach them without encryption.
+    pub(super) insecure: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(super) name: String,
@@ -27,12 +36,18 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts memory, link or event manager process `name` of a cluster.
-    pub(super) fn node(name: &str, cluster: &Path, run_dir: &RunDir) -> anyhow::Result<Self> {
+    pub(super) fn node(
+        name: &str,
+        cluster: &ClusterFile,
+        run_dir: &RunDir,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this executable")?;
         let mut command = Command::new(program);
         command
-            .args(["node", "--stdin-is-parent", "--name", name, "--cluster"])
-            .arg(cluster)
+            .args(["node", "--stdin-is-parent", "--name", name])
+            .args(cluster.insecure.then_some("--insecure"))
+            .arg("--cluster")
+            .arg(&cluster.path)
             .arg("--run-dir")
             .arg(run_dir.path())
             .stdin(Stdio::piped())
@@ -46,7 +61,7 @@ impl Child {
         name: &str,
         line: &[String],
         memory_process: &Address,
-        token: &Token,
+        certificates: Option<&Files>,
         deadline: Nanos,
         run_dir: &RunDir,
         echo: bool,
@@ -63,7 +78,9 @@ impl Child {
             .args(line)
             .env("DOSMOS_MP", memory_process.to_string())
             .env("DOSMOS_AP", name)
-            .env(ENV_TOKEN, token.reveal())
+            .env_remove(ENV_TOKEN)
+            .env(ENV_TOKEN_FILE, Token::path(run_dir.path()))
+            .envs(certificates.iter().flat_map(|files| files.as_env()))
             .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -28,6 +28,8 @@ struct Plan<'a> {
     program: &'a [String],
     run_dir: Option<&'a Path>,
     image: &'a str,
+    /// Said on the command line, and not in the file.
+    insecure: bool,
 }
 
 /// The script or manifest, as text.
@@ -60,6 +62,7 @@ pub(crate) fn print(
         program,
         run_dir: args.run_dir.as_deref(),
         image: &args.image,
+        insecure: args.insecure,
     };
     match what {
         PrintFor::Slurm => Ok(slurm::script(&plan)),
@@ -84,6 +87,9 @@ impl Plan<'_> {
         let mut words = vec![self.dosmos.clone(), "node".to_owned()];
         words.extend(options.iter().map(|o| (*o).to_owned()));
         words.extend(["--cluster".to_owned(), self.file.display().to_string()]);
+        if self.insecure {
+            words.push("--insecure".to_owned());
+        }
         if let Some(dir) = self.run_dir {
             words.extend(["--run-dir".to_owned(), dir.display().to_string()]);
         }

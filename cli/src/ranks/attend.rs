@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use dosmos_proto::access::Access;
 use dosmos_proto::wire::rendezvous_client::RendezvousClient;
-use dosmos_proto::{Token, transport, wire};
+use dosmos_proto::{transport, wire};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -42,14 +43,14 @@ impl Attendance {
     pub(super) fn begin(
         point: Point,
         who: &Announcement,
-        token: Token,
+        access: Access,
         deadline: Duration,
     ) -> Self {
         let (to_rank, heard) = unbounded_channel();
         let (reports, to_say) = unbounded_channel();
         let stream = Stream {
             point,
-            token,
+            access,
             said: vec![announcement(who)],
             to_say,
             followed: 0,
@@ -79,7 +80,7 @@ impl Attendance {
 
 struct Stream {
     point: Point,
-    token: Token,
+    access: Access,
     said: Vec<wire::RankReport>,
     to_say: UnboundedReceiver<wire::RankReport>,
     /// Orders that were handed on.
@@ -128,7 +129,7 @@ impl Stream {
         let Some(address) = self.point.find() else {
             return Broken::Again("rank 0 did not come".to_owned());
         };
-        let channel = match transport::connect(&address, Some(&self.token), CONNECT).await {
+        let channel = match transport::connect(&address, &self.access, CONNECT).await {
             Ok(channel) => channel,
             Err(e) => return Broken::Again(format!("rank 0 did not come: {e}")),
         };

@@ -21,7 +21,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::meeting::{Meeting, Order, Output, Phase};
 use super::wire::{Roster, Told, announced, reported};
-use crate::config::{Cluster, Seat};
+use crate::config::{Cluster, Protection, Seat};
 use crate::launch::{Failure, Metadata, failure_lines};
 use crate::output;
 
@@ -37,6 +37,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub(super) struct Described {
     pub(super) run: RunId,
     pub(super) cluster_text: String,
+    pub(super) protection: Protection,
     pub(super) program: Vec<String>,
     /// For people.
     pub(super) launcher: &'static str,
@@ -204,7 +205,7 @@ impl Shared {
     fn assign(&self, state: &mut State) -> Vec<Output> {
         let seats: Vec<Seat> = state.meeting.seats().map(|(s, _)| s.clone()).collect();
         let text = &self.described.cluster_text;
-        let (cluster, posts) = match Cluster::of_ranks(text, &seats) {
+        let (cluster, posts) = match Cluster::of_ranks(text, &seats, self.described.protection) {
             Ok(assigned) => assigned,
             Err(errors) => return state.meeting.refuse(&errors.join("\n")),
         };

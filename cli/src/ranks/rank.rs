@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use dosmos_client::RUNS;
+use dosmos_proto::access::{Access, Credentials, Files};
 use dosmos_proto::transport::{Address, Listener};
 use dosmos_proto::{AddressBook, Nanos, Token};
 use dosmos_trace::run::RunId;
@@ -24,7 +25,7 @@ use super::meeting::{Announcement, Meeting};
 use super::point::Point;
 use super::wire::{Roster, Told};
 use crate::args::NodeArgs;
-use crate::config::{Cluster, Launch, Post, Role, Seat};
+use crate::config::{Cluster, Launch, Post, Protection, Role, Seat};
 use crate::launch::{Child, RunDir};
 use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
@@ -36,6 +37,8 @@ use crate::signals::Signals;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long rank 0 may take to go before the others do.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// Whose certificate a rank shows: what it will be is not known when it is read.
+const NODE: &str = "node";
 /// Exit status of a rank whose run did not come about.
 const TROUBLE: u8 = 2;
 
@@ -96,6 +99,10 @@ struct Start {
     command: Vec<String>,
     run_dir: RunDir,
     token: Token,
+    protection: Protection,
+    credentials: Option<Credentials>,
+    /// What a program gets to know of them.
+    files: Option<Files>,
     point: Point,
     listener: Listener,
     rank: u32,
@@ -133,13 +140,18 @@ impl Start {
         };
         let own = own_address(network.as_ref(), place.alone)?;
         let address = Address::Tcp(SocketAddr::new(own, 0).to_string());
-        cluster.may_listen_at(&address)?;
+        let credentials = cluster.credentials_of(NODE)?;
+        let listener = Listener::bind(&address).await?;
+        let listener = listener.secured(credentials.clone());
+        cluster.check_exposure(NODE, &listener)?;
         let point = Point::new(place, launch, run_dir.path())?;
         let rendezvous = match place.rank {
             0 => {
                 let address = point.bind(own, place.alone);
-                cluster.may_listen_at(&address)?;
-                Some(Listener::bind(&address).await?)
+                let listener = Listener::bind(&address).await?;
+                let listener = listener.secured(credentials.clone());
+                cluster.check_exposure(NODE, &listener)?;
+                Some(listener)
             }
             _ => None,
         };
@@ -149,7 +161,10 @@ impl Start {
             token: Token::of_run(run_dir.path())?,
             run_dir,
             point,
-            listener: Listener::bind(&address).await?,
+            listener,
+            protection: Protection::beside_the_file(args.insecure),
+            files: cluster.files_of(NODE)?,
+            credentials,
             rank: place.rank,
         };
         Ok((start, rendezvous))
@@ -181,6 +196,7 @@ impl Start {
                         format!("{} cannot hold the identity of the run", path.display())
                     })?,
                     cluster_text: self.text.clone(),
+                    protection: self.protection,
                     program: self.command.clone(),
                     launcher: place.launcher,
                     run_dir: self.run_dir.shown(),
@@ -201,19 +217,20 @@ impl Start {
             address: self.listener.address().to_string(),
             cluster_file,
         };
-        let token = self.token.clone();
-        let attendance = Attendance::begin(point, &announcement, token, launch.deadline());
+        let access = Access::new(Some(self.token.clone()), self.credentials.clone());
+        let attendance = Attendance::begin(point, &announcement, access, launch.deadline());
         Ok((Duty::new(attendance, signals), coordinator))
     }
 
     /// Does what this rank is there for, until it may go.
     async fn take_part(self, roster: Roster, duty: &mut Duty) -> anyhow::Result<ExitCode> {
         let seats: Vec<Seat> = roster.seats.iter().map(|(seat, _)| seat.clone()).collect();
-        let assigned = Cluster::of_ranks(&self.text, &seats);
+        let assigned = Cluster::of_ranks(&self.text, &seats, self.protection);
         let (cluster, posts) = assigned.map_err(|errors| anyhow!(errors.join("\n")))?;
         let mine = posts.iter().find(|p| p.rank == self.rank);
         let post = mine.context("rank 0 has left this rank out")?.clone();
         let book = AddressBook::new(addresses(&roster, &posts)?, Some(self.run_dir.path()));
+        let book = book.secured(self.credentials.clone());
         // The log of an application process is what its program prints.
         if post.role != Role::Application {
             logs::to_file(self.run_dir.log(&post.name)?, &post.name)?;
@@ -275,7 +292,7 @@ impl Start {
         let name = post.name.as_str();
         // Somebody else may listen at this port from now on.
         drop(self.listener);
-        let (token, run_dir) = (&self.token, &self.run_dir);
+        let (files, run_dir) = (self.files.as_ref(), &self.run_dir);
         let start = || {
             let mp = memory_process_name(cluster, name);
             let address = book.resolve(&mp);
@@ -285,7 +302,7 @@ impl Start {
                 name,
                 &self.command,
                 &address,
-                token,
+                files,
                 deadline,
                 run_dir,
                 true,

@@ -16,7 +16,7 @@ use super::environment::{
     ENV_HOST, ENV_HOSTS, ENV_JOB, ENV_LOCAL_SIZE, ENV_RANK, ENV_SIZE, ENV_SWITCH, Place, place_with,
 };
 use crate::args::NodeArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::node::exit_code;
 use crate::signals::Signals;
 
@@ -29,7 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// # Errors
 /// What keeps them from being started.
 pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<ExitCode> {
-    let cluster = Cluster::read(&args.cluster)?;
+    let protection = Protection::beside_the_file(args.insecure);
+    let cluster = Cluster::read_with(&args.cluster, protection)?;
     let Some(launch) = &cluster.launch else {
         bail!(
             "--whole-host needs a [launch] section in {}: it says which processes a host has",
@@ -99,6 +100,7 @@ fn start(
         .kill_on_drop(true)
         // Ctrl-C reaches this process, which hands it on.
         .process_group(0);
+    command.args(args.insecure.then_some("--insecure"));
     if let Some(dir) = &args.run_dir {
         command.arg("--run-dir").arg(dir);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
+use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, exchange_reply, exchange_request};
 use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
@@ -129,8 +130,9 @@ pub(super) async fn take(
     mut requests: Streaming<wire::ExchangeRequest>,
     replies: Replies<wire::ExchangeReply>,
     stranger: OwnedSemaphorePermit,
+    caller: Peer,
 ) {
-    let ended = take_until_end(&shared, &mut requests, &replies, stranger).await;
+    let ended = take_until_end(&shared, &mut requests, &replies, stranger, &caller).await;
     if let Err(status) = ended {
         tracing::warn!("exchange: {}", status.message());
         let _ = replies.send(Err(status));
@@ -142,6 +144,7 @@ async fn take_until_end(
     requests: &mut Streaming<wire::ExchangeRequest>,
     replies: &Replies<wire::ExchangeReply>,
     stranger: OwnedSemaphorePermit,
+    caller: &Peer,
 ) -> Result<(), Status> {
     let first = timeout(GREETING, requests.message()).await;
     let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
@@ -151,6 +154,8 @@ async fn take_until_end(
             "the first message must be a hello",
         ));
     };
+    let may = caller.is(Role::EventManager, &hello.event_manager);
+    may.map_err(guard::denied)?;
     if hello.protocol != PROTOCOL {
         return Err(Status::failed_precondition(format!(
             "{} speaks protocol {}, this event manager {PROTOCOL}",

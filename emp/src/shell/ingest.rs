@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dosmos_node::correction::Corrector;
+use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::names::check_name;
 use dosmos_proto::wire::ingest_request::Body;
 use dosmos_proto::{
@@ -23,8 +24,9 @@ pub(super) async fn serve(
     mut requests: Streaming<wire::IngestRequest>,
     replies: Replies<wire::IngestReply>,
     stranger: OwnedSemaphorePermit,
+    caller: Peer,
 ) {
-    let greeted = hello(&shared, &mut requests, &replies).await;
+    let greeted = hello(&shared, &mut requests, &replies, &caller).await;
     drop(stranger);
     let ended = match greeted {
         Ok((mp, incarnation)) => {
@@ -48,6 +50,7 @@ async fn hello(
     shared: &Shared,
     requests: &mut Streaming<wire::IngestRequest>,
     replies: &Replies<wire::IngestReply>,
+    caller: &Peer,
 ) -> Result<(MpId, Incarnation), Status> {
     let first = timeout(GREETING, requests.message()).await;
     let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
@@ -56,6 +59,8 @@ async fn hello(
             "the first message must be a hello",
         ));
     };
+    let may = caller.is(Role::Memory, &hello.memory_process);
+    may.map_err(guard::denied)?;
     if hello.protocol != PROTOCOL {
         return Err(Status::failed_precondition(format!(
             "{} speaks protocol {}, this event manager {PROTOCOL}; run the same version everywhere",

@@ -114,6 +114,7 @@ pub async fn run(
         let page = move || metrics::page(&shared);
         tasks.spawn(dosmos_node::metrics::serve(listener, page));
     }
+    let listener = listener.secured(book.credentials().cloned());
     let served = serve(&shared, token, listener, shutdown).await;
     drop(published);
     tasks.shutdown().await;

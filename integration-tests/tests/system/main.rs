@@ -14,4 +14,5 @@ mod outcomes;
 mod pathologies;
 mod predict;
 mod ranks;
+mod replicas;
 mod verify;

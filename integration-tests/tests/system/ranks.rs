@@ -9,7 +9,14 @@ use serde_json::Value;
 const BINARY: &str = env!("CARGO_BIN_EXE_dosmos-under-test");
 const RULE: &str = "name = \"many\"\n[launch]\nnetwork = \"127.0.0.0/8\"\n";
 const SOR: [&str; 8] = [
-    "app", "sor", "--rows", "20", "--columns", "12", "--iterations", "5",
+    "app",
+    "sor",
+    "--rows",
+    "20",
+    "--columns",
+    "12",
+    "--iterations",
+    "5",
 ];
 
 /// Ranks that run; killed if the test fails before they have ended.
@@ -76,9 +83,13 @@ fn the_ranks_of_two_hosts_run_a_program_and_end_with_it() {
         assert!(host.status.success(), "{}", said(host));
     }
     let first = said(&hosts[0]);
-    assert!(first.contains("equal to a sequential run bit for bit"), "{first}");
     assert!(
-        first.contains("14 ranks of dosmos on 2 hosts: 6 application processes, 4 memory processes"),
+        first.contains("equal to a sequential run bit for bit"),
+        "{first}"
+    );
+    assert!(
+        first
+            .contains("14 ranks of dosmos on 2 hosts: 6 application processes, 4 memory processes"),
         "{first}"
     );
     let run = listed(&lab);
@@ -118,7 +129,10 @@ fn how_each_application_process_ended_is_in_every_store() {
     assert_eq!(hosts[0].status.code(), Some(1), "the run failed");
     for store in ["run/store/emp0", "run/store/emp1"] {
         let text = std::fs::read_to_string(lab.path().join(store).join("run.json")).unwrap();
-        assert!(text.contains("\"code\":3") || text.contains("\"code\": 3"), "{text}");
+        assert!(
+            text.contains("\"code\":3") || text.contains("\"code\": 3"),
+            "{text}"
+        );
     }
 }
 
@@ -129,7 +143,13 @@ fn ranks_that_are_missing_or_there_twice_are_named_and_nobody_waits() {
         lab.cluster(&format!("{RULE}deadline_s = {deadline}\n"));
         let settings: Vec<[(&str, &str); 3]> = ranks
             .iter()
-            .map(|rank| [("DOSMOS_RANK", *rank), ("DOSMOS_SIZE", "4"), ("DOSMOS_HOST", "h")])
+            .map(|rank| {
+                [
+                    ("DOSMOS_RANK", *rank),
+                    ("DOSMOS_SIZE", "4"),
+                    ("DOSMOS_HOST", "h"),
+                ]
+            })
             .collect();
         let settings: Vec<&[(&str, &str)]> = settings.iter().map(|s| &s[..]).collect();
         let ended = Ranks::start(&lab, &[], &["true"], &settings).ended();
@@ -139,7 +159,10 @@ fn ranks_that_are_missing_or_there_twice_are_named_and_nobody_waits() {
         said(&ended[0])
     };
     let said = of(&["0", "2"], 1);
-    assert!(said.contains("ranks 1, 3 of 4 did not come within 1s"), "{said}");
+    assert!(
+        said.contains("ranks 1, 3 of 4 did not come within 1s"),
+        "{said}"
+    );
     let said = of(&["0", "1", "1"], 60);
     assert!(said.contains("rank 1 is there twice: process "), "{said}");
 }

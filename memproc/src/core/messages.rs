@@ -12,6 +12,8 @@ use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
+use super::replica::seat::{Config, Seat, State};
+
 /// Something that happened outside.
 #[derive(Debug)]
 pub enum Input {
@@ -436,6 +438,8 @@ pub enum Role {
     Home,
     /// Tells holders of copies of changes.
     Owner,
+    /// Has released states kept, and asks who serves them.
+    Replica,
 }
 
 /// What a request cost at the process that served it.
@@ -503,6 +507,67 @@ pub enum PeerRequest {
         /// All of it.
         data: Bytes,
     },
+    /// To a process of the group: about who serves a seat.
+    Ballot(Ballot),
+    /// To a memory process of the group, from the holder of a seat: keep a released state.
+    Replicate(Replica),
+}
+
+/// A question about who serves a seat.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ballot {
+    /// May the sender decide about the seat, with this term?
+    Prepare(Seat, u64),
+    /// Its decision.
+    Accept(Config),
+    /// It serves these seats, in these terms, and wants to go on.
+    Lead(Vec<(Seat, u64)>),
+    /// It was started again: what may it have forgotten?
+    Recover,
+}
+
+/// The answer to a [`Ballot`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// To `Prepare` and `Accept`.
+    Vote(Vote),
+    /// To `Lead`: the seats about which something was promised to others.
+    Led(Vec<(Seat, u64)>),
+    /// To `Recover`.
+    Known {
+        /// The sender votes.
+        active: bool,
+        /// It knows that the whole group was started again, this start of the receiver included, before anything was decided.
+        anew: bool,
+        /// What it promised and accepted.
+        votes: Vec<(u64, Config)>,
+    },
+}
+
+/// What a voter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// Yes.
+    pub granted: bool,
+    /// The highest term that it knows of.
+    pub promised: u64,
+    /// The decision that it accepted last.
+    pub accepted: Config,
+}
+
+/// A released state to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replica {
+    /// The seat of the object.
+    pub seat: Seat,
+    /// The sender's term.
+    pub term: u64,
+    /// Which catching up it is part of; 0 if the receiver is a member.
+    pub joining: u64,
+    /// The object.
+    pub object: ObjectId,
+    /// Its state.
+    pub state: State,
 }
 
 /// A variable that all its owners know.
@@ -525,6 +590,8 @@ pub enum Response {
         copy: bool,
         /// The object is delegated to the application process.
         delegation: Option<Delegated>,
+        /// A copy may be read for no longer than this after it was asked for.
+        lease: Option<Nanos>,
     },
     Written {
         version: u64,
@@ -551,6 +618,10 @@ pub enum Response {
         object: ObjectId,
         version: u64,
     },
+    Answer(Answer),
+    Replicated,
+    /// The access was not done: somebody else serves the object.
+    Moved(Config),
     Refused(Refusal),
 }
 
@@ -608,12 +679,14 @@ pub enum Notice {
         /// It can be reached again.
         back: bool,
     },
+    /// A majority of a group decided who serves a seat.
+    Seated(Config),
 }
 
 impl Notice {
     /// Whether it says something of its sender, and nothing of what its receiver holds: it is true for a start of the receiver
     /// that the sender has not heard of, too.
     pub(crate) fn is_for_every_start(&self) -> bool {
-        matches!(self, Self::ApGone { .. })
+        matches!(self, Self::ApGone { .. } | Self::Seated(_))
     }
 }

@@ -60,6 +60,9 @@ pub struct VariableSpec {
     pub lock: i32,
     #[prost(enumeration = "Cache", tag = "6")]
     pub cache: i32,
+    /// At how many other memory processes of the owner's group its released content is kept: 0 to 2.
+    #[prost(uint32, tag = "7")]
+    pub replicas: u32,
 }
 /// A declared variable: what was asked for, and what was made of it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -845,7 +848,7 @@ pub struct PeerMessage {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "peer_message::Body",
-        tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 25, 27, 28, 29, 33, 30"
+        tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 35, 36, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 37, 38, 39, 25, 27, 28, 29, 33, 30, 40"
     )]
     pub body: ::core::option::Option<peer_message::Body>,
 }
@@ -874,6 +877,11 @@ pub mod peer_message {
         Invalidate(super::Invalidate),
         #[prost(message, tag = "14")]
         Update(super::Update),
+        /// Requests within a group, about replicas.
+        #[prost(message, tag = "35")]
+        Ballot(super::Ballot),
+        #[prost(message, tag = "36")]
+        Replicate(super::Replicate),
         /// Responses.
         #[prost(message, tag = "16")]
         ReadDone(super::PeerReadDone),
@@ -895,6 +903,14 @@ pub mod peer_message {
         Created(super::Created),
         #[prost(message, tag = "24")]
         CopyAck(super::CopyAck),
+        /// to a ballot
+        #[prost(message, tag = "37")]
+        Answer(super::Answer),
+        #[prost(message, tag = "38")]
+        Replicated(super::Replicated),
+        /// to an access: somebody else serves the object
+        #[prost(message, tag = "39")]
+        Moved(super::Seat),
         #[prost(message, tag = "25")]
         Error(super::Error),
         /// Notices: messages without a response.
@@ -909,6 +925,9 @@ pub mod peer_message {
         BarrierWithdraw(super::BarrierArrive),
         #[prost(message, tag = "30")]
         Gone(super::ProcessGone),
+        /// a majority of the group decided who serves
+        #[prost(message, tag = "40")]
+        Seated(super::Seat),
     }
 }
 /// An application process left, or a memory process can no longer be reached (or again can).
@@ -962,6 +981,9 @@ pub struct PeerReadDone {
     /// the receiver may keep it: it is in the owner's list of copies
     #[prost(bool, tag = "3")]
     pub copy: bool,
+    /// of a variable with replicas: no longer than this after it asked
+    #[prost(uint64, optional, tag = "4")]
+    pub lease_ns: ::core::option::Option<u64>,
 }
 /// Make the application process's writes outside sections visible to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1054,6 +1076,113 @@ pub struct BarrierRelease {
     #[prost(message, optional, tag = "4")]
     pub failed: ::core::option::Option<Error>,
 }
+/// The objects of one memory process, of the variables that have this many replicas, are served and kept together:
+/// a seat. Its term, and who keeps them; the first serves them. Without members: as the placement says.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Seat {
+    #[prost(uint32, tag = "1")]
+    pub mp: u32,
+    #[prost(uint32, tag = "2")]
+    pub replicas: u32,
+    #[prost(uint64, tag = "3")]
+    pub term: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub members: ::prost::alloc::vec::Vec<OwnerIncarnation>,
+}
+/// A question to the processes of a group.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Ballot {
+    #[prost(oneof = "ballot::Body", tags = "1, 2, 3, 4")]
+    pub body: ::core::option::Option<ballot::Body>,
+}
+/// Nested message and enum types in `Ballot`.
+pub mod ballot {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Body {
+        /// may the sender decide with this term? (no members)
+        #[prost(message, tag = "1")]
+        Prepare(super::Seat),
+        /// this is its decision
+        #[prost(message, tag = "2")]
+        Accept(super::Seat),
+        /// it serves these seats and wants to go on (no members)
+        #[prost(message, tag = "3")]
+        Lead(super::Seats),
+        #[prost(message, tag = "4")]
+        Recover(super::Recover),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Seats {
+    #[prost(message, repeated, tag = "1")]
+    pub seats: ::prost::alloc::vec::Vec<Seat>,
+}
+/// The sender was started again: what may it have forgotten?
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Recover {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Answer {
+    #[prost(oneof = "answer::Body", tags = "1, 2, 3")]
+    pub body: ::core::option::Option<answer::Body>,
+}
+/// Nested message and enum types in `Answer`.
+pub mod answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Body {
+        /// to `prepare` and `accept`
+        #[prost(message, tag = "1")]
+        Vote(super::Vote),
+        /// to `lead`: the seats that others decide about now (no members)
+        #[prost(message, tag = "2")]
+        Led(super::Seats),
+        /// to `recover`
+        #[prost(message, tag = "3")]
+        Known(super::Known),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Vote {
+    #[prost(bool, tag = "1")]
+    pub granted: bool,
+    /// highest term that it knows of
+    #[prost(uint64, tag = "2")]
+    pub promised: u64,
+    /// the decision that it accepted last
+    #[prost(message, optional, tag = "3")]
+    pub accepted: ::core::option::Option<Seat>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Known {
+    /// it votes
+    #[prost(bool, tag = "1")]
+    pub active: bool,
+    /// the whole group was started again, the receiver too, before anything was decided
+    #[prost(bool, tag = "2")]
+    pub fresh: bool,
+    #[prost(message, repeated, tag = "3")]
+    pub votes: ::prost::alloc::vec::Vec<Vote>,
+}
+/// The released state of an object, to a process that keeps it too.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Replicate {
+    /// no members
+    #[prost(message, optional, tag = "1")]
+    pub seat: ::core::option::Option<Seat>,
+    /// number of the catching up that it is part of; 0 if the receiver is a member
+    #[prost(uint64, tag = "2")]
+    pub joining: u64,
+    #[prost(fixed64, tag = "3")]
+    pub object: u64,
+    #[prost(uint64, tag = "4")]
+    pub version: u64,
+    #[prost(uint64, tag = "5")]
+    pub epoch: u64,
+    /// absent: the content is the same as before
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub data: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Replicated {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum LocalKind {

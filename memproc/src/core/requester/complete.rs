@@ -34,6 +34,9 @@ impl Requester {
             self.sessions.get_mut(flush.ap).line.flushed(result);
             return self.advance(cx, flush.ap);
         }
+        let Some(response) = self.not_done(cx, (number, from), response) else {
+            return;
+        };
         let Some(operation) = self.pending.get(number).filter(|o| o.to == from) else {
             return;
         };
@@ -48,13 +51,15 @@ impl Requester {
                 data,
                 copy,
                 delegation,
+                lease,
             } => {
                 let Kind::Read(read) = operation.kind else {
                     return;
                 };
                 let content = (version, data, copy, delegation);
                 let reader = (operation.ticket.ap, from, read);
-                let received = self.caches.receive(cx, number, reader, content);
+                let until = lease.map(|time| operation.ticket.start + time);
+                let received = self.caches.receive(cx, number, reader, content, until);
                 received.map(|(reply, dropped)| {
                     not_kept = dropped.then_some(read.object);
                     reply
@@ -85,7 +90,10 @@ impl Requester {
             Response::Renewed
             | Response::Flushed
             | Response::Created
-            | Response::CopyAck { .. } => Err(Refusal::new(
+            | Response::CopyAck { .. }
+            | Response::Answer(_)
+            | Response::Replicated
+            | Response::Moved(_) => Err(Refusal::new(
                 ErrorCode::Invalid,
                 "the owner responded to another request; are all processes of one version?",
             )),
@@ -180,6 +188,10 @@ impl Requester {
                 ..
             }) if outcome.is_err() => {
                 self.caches.copies.fetch_ends(object, number, None);
+            }
+            Kind::Write(write) if write.through => {
+                session.line.release_ends();
+                advance = true;
             }
             Kind::Read(_) | Kind::Write(_) | Kind::Declare(_) | Kind::Open(_) | Kind::Publish => {}
         }

@@ -95,6 +95,7 @@ impl Requester {
         if !operation.is_overdue() {
             self.take_back(cx, number, &operation);
         }
+        let detail = detail.or_else(|| self.why_waits(cx, number));
         let refusal = overdue(cx, &operation, detail);
         self.complete(cx, number, Err(refusal), Cost::default());
     }
@@ -150,6 +151,9 @@ impl Requester {
         self.sessions.lose_owner(mp);
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
+            if self.waits_for_another(cx, number) {
+                continue;
+            }
             if let Some(operation) = self.pending.get(number).cloned() {
                 self.unsettled.note(cx, &operation);
                 let why = format!("{}: {}", describe(cx, &operation), why.message);
@@ -212,7 +216,7 @@ pub(super) fn overdue(cx: &Context, operation: &Operation, detail: Option<String
 }
 
 /// An operation in words, for a message.
-fn describe(cx: &Context, operation: &Operation) -> String {
+pub(super) fn describe(cx: &Context, operation: &Operation) -> String {
     let ap = cx.cluster.ap_name(operation.ticket.ap);
     let on =
         |verb: &str, object: ObjectId| format!("{verb} of {}", cx.variables.object_name(object));

@@ -333,6 +333,14 @@ impl Sessions {
         Ok(())
     }
 
+    /// Sections on these objects are lost: another process serves them.
+    pub(super) fn lose_sections(&mut self, of: impl Fn(ObjectId) -> bool) {
+        for session in self.by_ap.values_mut() {
+            let sections = session.sections.iter_mut();
+            sections.for_each(|(object, section)| section.lost |= of(*object));
+        }
+    }
+
     /// Sections on objects of an owner are lost. Unpublished writes to them are not forgotten: the
     /// next release or barrier publishes them or fails.
     pub(super) fn lose_owner(&mut self, owner: MpId) {
