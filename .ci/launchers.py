@@ -13,6 +13,8 @@ import slurm  # noqa: E402
 import terminal  # noqa: E402
 from lab import DOSMOS, Failed, Lab, Net, check, contains, has_namespaces, wait_for  # noqa: E402
 
+TLS = 'name = "many"\n[tls]\n' + "".join(f'{key} = "tls/{{name}}/{file}.pem"\n' for key, file in (
+    ("ca", "ca"), ("certificate", "certificate"), ("key", "key"))) + "[launch]\napplication_processes = 2\n"
 FILE = 'name = "many"\n[defaults]\ninsecure = true\n[launch]\napplication_processes = 2\n'
 SOR = [DOSMOS, "app", "sor", "--rows", "40", "--columns", "40", "--iterations", "20"]
 VERIFIED = "equal to a sequential run bit for bit"
@@ -34,6 +36,12 @@ def need_namespaces():
     why = has_namespaces()
     if why:
         raise Skipped(why)
+
+
+def certify(lab):
+    """Certificates for the hosts of the lab's cluster file."""
+    lab.dosmos("cert", "init", "--cluster", "cluster.toml")
+    lab.dosmos("cert", "issue", "--cluster", "cluster.toml", "--role", "memory,event-manager,application", "--any-name", "node")
 
 
 def mpirun():
@@ -104,7 +112,8 @@ def under_slurm():
     with Lab() as lab:
         net = Net(lab, ["n1", "n2"])
         cluster = slurm.Slurm(lab, net, ["n1", "n2"])
-        lab.write("cluster.toml", FILE + 'groups = "switch"\n')
+        lab.write("cluster.toml", TLS + 'groups = "switch"\n')
+        certify(lab)
         script = lab.dosmos("up", "-c", "cluster.toml", "--print", "slurm", "--hosts", "2", "--", *SOR)
         lab.write("job.sh", script)
         status, said = cluster.run(["sbatch", "--wait", "--output=job.out", "job.sh"], ok=None)
@@ -125,7 +134,7 @@ def under_slurm():
         job = said.strip()
         run_dir = f"dosmos-run/many-{job}"
         wait_for("accesses", lambda: (lab.dir / run_dir / "addr/emp1").exists() and lab.query(
-            "events", "--run-dir", run_dir, "--limit", "1", at=net.at("n1"))["events"])
+            "events", "--run-dir", run_dir, "--limit", "1", "--tls", "tls/observer", at=net.at("n1"))["events"])
         cluster.run(["scancel", job])
         wait_for("the end", lambda: "asked to end" in lab.said("long.out") and not lab.listed(run_dir)["run"]["ended"] is None)
         wait_for("all ranks gone", lambda: not cluster.run(["squeue", "--noheader"])[1].strip())
@@ -139,7 +148,8 @@ def three_hosts():
     names = ["h1", "h2", "h3"]
     with Lab() as lab:
         net = Net(lab, [*names, "desk"])
-        lab.write("cluster.toml", FILE + "port = 7763\n")
+        lab.write("cluster.toml", TLS + "port = 7763\n")
+        certify(lab)
         token = {"DOSMOS_TOKEN": "0123456789abcdef" * 2}
         program = [*SOR[:-2], "--seconds", "25"]
         hosts = {}
@@ -153,12 +163,14 @@ def three_hosts():
             wait_for(f"emp{number}", path.exists)
             emps += ["--emp", path.read_text().strip()]
         desk = net.at("desk")
+        emps += ["--tls", "tls/observer"]
 
         def lacking():
             return lab.query("events", *emps, "--limit", "1", at=desk, env=token)["completeness"]["missing"]
         wait_for("all event managers answer", lambda: lacking() == [])
         refused = lab.run([*desk, DOSMOS, "query", "processes", *emps], ok=False)[1]
         contains("without the token", refused, "token")
+        lab.run([*desk, DOSMOS, "query", "processes", *emps[:-2]], ok=False, env=token)
         terminal.until(["/h3", "ap5", "LOCAL"], [*desk, DOSMOS, "top", *emps], cwd=lab.dir, env=token)
         net.link("h2", False)
         wait_for("emp1 is missing", lambda: net.address["h2"] in str(lacking()))
@@ -195,8 +207,12 @@ def by_ssh():
         lab.write("known", known)
         lab.write("ssh.conf", f"Host *\n  User root\n  IdentityFile {lab.dir}/user\n  UserKnownHostsFile {lab.dir}/known\n"
                   "  StrictHostKeyChecking yes\n  BatchMode yes\n  ConnectionAttempts 30\n")
-        lab.write("cluster.toml", FILE)
+        # Nothing says that the network is private.
+        lab.write("cluster.toml", FILE.replace("insecure = true", ""))
         up = [*net.at("desk"), DOSMOS, "up", "-c", "cluster.toml", "--hosts", "a,b", "--ssh", f"ssh -F {lab.dir}/ssh.conf"]
+        said = lab.run([*up, "--run-dir", "refused", "--", *SOR], ok=False)[1]
+        contains("without encryption", said, "reachable from other machines without encryption")
+        lab.write("cluster.toml", FILE)
         said = lab.run([*up, "--run-dir", "run", "--", *SOR])[1]
         contains("the program", said, VERIFIED)
         lab.run_is_whole("run", {"a": 2, "b": 2})
@@ -236,12 +252,18 @@ def printed():
         else:
             print("   NOT CHECKED: no systemd-analyze here, so the unit is not verified")
         lab.write("many.yaml", text("kubernetes", "3"))
+        lab.write("cluster.toml", TLS)
+        certify(lab)
+        lab.write("secured.yaml", text("kubernetes", "3"))
+        contains("where the key is", lab.said("secured.yaml"), 'path: "tls/node/key.pem"')
+        lab.write("unit.service", text("systemd"))
         validate = pathlib.Path(sys.executable).parent / "kubernetes-validate"
         if not validate.exists():
             raise Skipped("pip cannot install kubernetes-validate, so the manifest is not validated")
         for version in ("1.28", "1.37"):
-            said = lab.run([validate, "--strict", "-k", version, "many.yaml"])[1]
-            check("resources", len(re.findall("passed for resource", said)), 4)
+            for manifest in ("many.yaml", "secured.yaml"):
+                said = lab.run([validate, "--strict", "-k", version, manifest])[1]
+                check("resources", len(re.findall("passed for resource", said)), 4)
         lab.write("wrong.yaml", lab.said("many.yaml").replace("completions: 3", "completions: three"))
         lab.run([validate, "--strict", "wrong.yaml"], ok=False)
 

@@ -90,6 +90,7 @@ class Follower:
                 own.mkdir()
                 for file in ("cluster.toml", "many.token"):
                     shutil.copy(self.lab.dir / file, own)
+                shutil.copytree(self.lab.dir / "tls/node", own / "tls/node")
                 script = f"cd {name}\n{text}"
             log = f"{name}.{len(self.running)}.out"
             self.running.append((self.lab.start([*self.net.at(name), *self.script(script)], log, env=self.env), log))

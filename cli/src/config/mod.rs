@@ -18,4 +18,4 @@ pub use cluster::{Cluster, Listen, Metrics};
 pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
-pub use tls::{OPERATOR, Protection};
+pub use tls::{NODE, OPERATOR, Protection};

@@ -1,5 +1,9 @@
 //! A manifest for Kubernetes: an indexed Job with one pod per host, found by a headless Service.
 
+use std::path::Path;
+
+use dosmos_proto::access::Files;
+
 use super::Plan;
 
 pub(super) fn manifest(plan: &Plan<'_>) -> String {
@@ -19,10 +23,17 @@ pub(super) fn manifest(plan: &Plan<'_>) -> String {
         .chain(plan.program.iter().map(String::as_str));
     let command: String = words.map(|w| format!("        - {}\n", text(w))).collect();
     let image = text(plan.image);
+    let (secret, certificates) = match plan.tls {
+        Some(files) => (
+            format!("#   kubectl create secret generic {name}-tls --from-file=tls/node\n"),
+            projected(&name, plan, files),
+        ),
+        None => (String::new(), String::new()),
+    };
     format!(
         "# Cluster {name} on Kubernetes 1.27 or later, one pod per host. The token of the run is a secret:
 #   kubectl create secret generic {name}-token --from-literal=token=$(openssl rand -hex 16)
-#   kubectl apply -f THIS-FILE
+{secret}#   kubectl apply -f THIS-FILE
 # Traces stay in the volume claim {name}-runs, which all pods share.
 apiVersion: v1
 kind: Service
@@ -104,12 +115,34 @@ spec:
           mountPath: /runs
       volumes:
       - name: cluster
-        configMap:
-          name: {name}
-      - name: runs
+        projected:
+          defaultMode: 0400
+          sources:
+          - configMap:
+              name: {name}
+{certificates}      - name: runs
         persistentVolumeClaim:
           claimName: {name}-runs
 "
+    )
+}
+
+/// The certificate of a node as files beside the cluster file, where that one expects them.
+fn projected(name: &str, plan: &Plan<'_>, files: &Files) -> String {
+    let folder = plan.file.parent().unwrap_or(Path::new(""));
+    let of_secret = [
+        ("ca.pem", &files.ca),
+        ("certificate.pem", &files.certificate),
+        ("key.pem", &files.key),
+    ];
+    let items = of_secret.map(|(key, path)| {
+        let path = path.strip_prefix(folder).unwrap_or(path).display();
+        let path = text(&path.to_string());
+        format!("              - key: {key}\n                path: {path}\n")
+    });
+    format!(
+        "          - secret:\n              name: {name}-tls\n              items:\n{}",
+        items.concat()
     )
 }
 

@@ -8,9 +8,10 @@ mod systemd;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use dosmos_proto::access::Files;
 
 use crate::args::{Hosts, PrintFor, UpArgs};
-use crate::config::{Cluster, Launch};
+use crate::config::{Cluster, Launch, NODE};
 
 /// Where rank 0 waits if the cluster file names no port and the hosts may share no directory.
 const PORT: u16 = 7763;
@@ -28,6 +29,8 @@ struct Plan<'a> {
     program: &'a [String],
     run_dir: Option<&'a Path>,
     image: &'a str,
+    /// Of a node, if the cluster file names certificates.
+    tls: Option<&'a Files>,
     /// Said on the command line, and not in the file.
     insecure: bool,
 }
@@ -52,7 +55,9 @@ pub(crate) fn print(
     let hosts = args.hosts.as_ref();
     let hosts = hosts.context("--print needs the hosts: add --hosts a,b,c or --hosts NUMBER")?;
     let dosmos = std::env::current_exe().context("cannot find the path of this executable")?;
+    let tls = cluster.tls.as_ref().map(|files| files.of_process(NODE));
     let plan = Plan {
+        tls: tls.as_ref(),
         name: cluster.topology.name(),
         launch,
         hosts,

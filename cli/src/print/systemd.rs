@@ -18,13 +18,19 @@ pub(super) fn unit(plan: &Plan<'_>) -> anyhow::Result<String> {
         "--".to_owned(),
     ];
     command.extend(plan.program.iter().cloned());
+    let certificates = match plan.tls {
+        None => "",
+        Some(_) => {
+            "#   the certificates of the hosts, tls/node, as /etc/dosmos/tls/node, readable by user dosmos alone;\n"
+        }
+    };
     let words: anyhow::Result<Vec<String>> = command.iter().map(|w| word(w)).collect();
     Ok(format!(
         "# Cluster {name} under systemd. On every host the same:
 #   this file as /etc/systemd/system/dosmos-{name}.service, the cluster file as /etc/dosmos/{name}.toml,
-#   and in /etc/dosmos/{name}.env, readable by root alone, one line with the token of the run:
+{certificates}#   and in /etc/dosmos/{name}.env, readable by root alone, one line with the token of the run:
 #   DOSMOS_TOKEN= and the output of: openssl rand -hex 16
-# Then on every host: systemctl daemon-reload && systemctl start dosmos-{name}
+# and a user: useradd --system dosmos. Then on every host: systemctl daemon-reload && systemctl start dosmos-{name}
 [Unit]
 Description=dosmos cluster {name}
 Wants=network-online.target
@@ -32,7 +38,7 @@ After=network-online.target
 
 [Service]
 Type=exec
-DynamicUser=yes
+User=dosmos
 StateDirectory=dosmos
 WorkingDirectory=%S/dosmos
 Environment=DOSMOS_HOSTS={}

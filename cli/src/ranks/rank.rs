@@ -25,7 +25,7 @@ use super::meeting::{Announcement, Meeting};
 use super::point::Point;
 use super::wire::{Roster, Told};
 use crate::args::NodeArgs;
-use crate::config::{Cluster, Launch, Post, Protection, Role, Seat};
+use crate::config::{Cluster, Launch, NODE, Post, Protection, Role, Seat};
 use crate::launch::{Child, RunDir};
 use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
@@ -37,8 +37,6 @@ use crate::signals::Signals;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long rank 0 may take to go before the others do.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// Whose certificate a rank shows: what it will be is not known when it is read.
-const NODE: &str = "node";
 /// Exit status of a rank whose run did not come about.
 const TROUBLE: u8 = 2;
 
