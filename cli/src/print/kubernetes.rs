@@ -129,7 +129,10 @@ spec:
 
 /// The certificate of a node as files beside the cluster file, where that one expects them.
 fn projected(name: &str, plan: &Plan<'_>, files: &Files) -> String {
-    let folder = plan.file.parent().unwrap_or(Path::new(""));
+    // Paths of certificates are absolute once the file is read.
+    let file = plan.file.canonicalize();
+    let file = file.as_deref().unwrap_or(plan.file);
+    let folder = file.parent().unwrap_or(Path::new(""));
     let of_secret = [
         ("ca.pem", &files.ca),
         ("certificate.pem", &files.certificate),
