@@ -35,16 +35,16 @@ impl RunDir {
     /// A directory that cannot be made, that another launcher uses, or that holds a run already.
     pub fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
         let latest = dir.is_none();
-        Self::at(dir.unwrap_or_else(|| unused(name)), latest)
+        Self::at(&dir.unwrap_or_else(|| unused(name)), latest)
     }
 
     /// Makes `dir` for a run that this process launches; with `latest`, `dosmos-run/latest` then points to it.
     ///
     /// # Errors
     /// As [`RunDir::create`].
-    pub(crate) fn at(dir: PathBuf, latest: bool) -> anyhow::Result<Self> {
+    pub(crate) fn at(dir: &Path, latest: bool) -> anyhow::Result<Self> {
         let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
-        let dir = make(&dir)?;
+        let dir = make(dir)?;
         let lock = lock::hold(
             &dir.join(LOCK),
             &format!("{} is in use", dir.display()),

@@ -178,7 +178,7 @@ fn place_by(lookup: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Option<Pl
     };
     let own = host_name(&set);
     let Some(launcher) = LAUNCHERS.iter().find(|l| set(l.rank).is_some()) else {
-        return by_host_list(&set, own?);
+        return by_host_list(&set, &own?);
     };
     let rank = number((launcher.rank, set(launcher.rank).unwrap_or_default()))?;
     let hosts = match first(launcher.host_list) {
@@ -219,17 +219,14 @@ fn place_by(lookup: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Option<Pl
 }
 
 /// The place of a host in a list of hosts.
-fn by_host_list(
-    set: &dyn Fn(&str) -> Option<String>,
-    host: String,
-) -> anyhow::Result<Option<Place>> {
+fn by_host_list(set: &dyn Fn(&str) -> Option<String>, host: &str) -> anyhow::Result<Option<Place>> {
     let Some(text) = set(ENV_HOSTS) else {
         return Ok(None);
     };
     let hosts = host_list::parse(&text).context(ENV_HOSTS)?;
     let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
-    let exact = hosts.iter().position(|h| *h == host);
-    let rank = exact.or_else(|| hosts.iter().position(|h| short(h) == short(&host)));
+    let exact = hosts.iter().position(|h| h == host);
+    let rank = exact.or_else(|| hosts.iter().position(|h| short(h) == short(host)));
     let Some(rank) = rank else {
         bail!(
             "this host is {host}, which is not in {ENV_HOSTS} ({text}): set {ENV_HOST} to its name there"

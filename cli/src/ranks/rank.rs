@@ -129,7 +129,7 @@ impl Start {
             None => of_job(cluster.topology.name(), place)?,
         };
         let run_dir = match place.rank {
-            0 => RunDir::at(path, args.run_dir.is_none())?,
+            0 => RunDir::at(&path, args.run_dir.is_none())?,
             _ => RunDir::join(&path)?,
         };
         let network = match std::env::var(ENV_NETWORK) {
