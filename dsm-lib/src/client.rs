@@ -67,7 +67,11 @@ impl Client {
     pub(crate) fn hosted(
         settings: &Settings,
         host: Arc<dyn crate::host::Host>,
-    ) -> (Self, Arc<Shared>, mpsc::UnboundedReceiver<crate::haste::Outbound>) {
+    ) -> (
+        Self,
+        Arc<Shared>,
+        mpsc::UnboundedReceiver<crate::haste::Outbound>,
+    ) {
         let (outbox, requests) = mpsc::unbounded();
         let shared = Arc::new(Shared::new(settings, outbox, Carrier::Host(host)));
         let client = Self {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsm_lib::{
-    Address, Cache, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed,
-    Section, Settings, Vector, hosted,
+    Address, Cache, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed, Section,
+    Settings, Vector, hosted,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

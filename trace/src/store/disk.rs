@@ -7,9 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-pub(super) use super::step::Step;
 #[cfg(any(test, feature = "simulation"))]
 use super::simulated;
+pub(super) use super::step::Step;
 
 /// A file of a store, open for writing at any place.
 #[derive(Debug)]
