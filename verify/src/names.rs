@@ -43,10 +43,19 @@ impl Names {
     pub(crate) fn clock_error(&self, a: MpId, b: MpId) -> Option<Nanos> {
         match self.catalog.apart(a, b) {
             Apart::Unknown => None,
-            Apart::AtMost(_) if a == b => Some(Nanos::ZERO),
+            Apart::AtMost(_) if a == b => Some(self.own_clock_error(a)),
             Apart::AtMost(error) => Some(self.clock_error.unwrap_or(error)),
             Apart::Unsaid => Some(self.clock_error.unwrap_or(UNSAID)),
         }
+    }
+
+    /// How far two times of one memory process can be apart: those that were corrected are off each by up to the bound, as
+    /// what is known of its clock changes.
+    pub(crate) fn own_clock_error(&self, mp: MpId) -> Nanos {
+        let known = self.catalog.clocks.iter().find(|c| c.mp == mp);
+        let corrected = known.filter(|c| c.offset_ns != 0 || c.drift_ppb != 0);
+        let error = corrected.map_or(Nanos::ZERO, |c| c.error.unwrap_or(Nanos::MAX));
+        error + error
     }
 
     pub(crate) fn processes(&self) -> usize {

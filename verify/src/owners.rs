@@ -89,12 +89,16 @@ impl Object {
         if grant.side != Side::Owner {
             return;
         }
+        let error = found.names().own_clock_error(grant.peer);
         // Of one owner: what has replicas may have several, one after the other.
         let later = |l: &Record| l.peer == grant.peer && grant.end() < l.end();
         let Some(latest) = self.latest.filter(later) else {
             self.latest = Some(*grant);
             return;
         };
+        if latest.end() - grant.end() <= error {
+            return;
+        }
         found.certain(Kind::OutOfTurn, grant.object, &[latest, *grant], |names| {
             format!(
                 "the request of {} reached the owner before that of {} and was granted after it",
@@ -110,6 +114,7 @@ impl Object {
             && release.ap != grant.ap
             && release.peer == grant.peer
             && grant.end() < release.end()
+            && release.end() - grant.end() > found.names().own_clock_error(grant.peer)
         {
             let records = [release, grant];
             found.certain(Kind::GrantedTooEarly, grant.object, &records, |names| {
