@@ -20,6 +20,9 @@ fn roles(path: &str) -> &'static [Role] {
         ("dosmos.v1.Memory", "Application") => &[Role::Application],
         ("dosmos.v1.Memory", "Peer") | ("dosmos.v1.EventManager", "Ingest") => &[Role::Memory],
         ("dosmos.v1.EventManager", "Exchange") => &[Role::EventManager],
+        ("dosmos.v1.Rendezvous", "Attend") => {
+            &[Role::Application, Role::Memory, Role::EventManager]
+        }
         ("dosmos.v1.EventManager", "SetSelection" | "Flush") => &[Role::Operator],
         (
             "dosmos.v1.EventManager",

@@ -1,9 +1,12 @@
-//! Logs of the processes, on standard error: one line per event, whatever names from outside it has.
+//! What the processes of a cluster log, and where: one line per event, whatever names from outside it has.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::Context;
 use dosmos_client::text::clean_line;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -13,22 +16,48 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// # Errors
 /// If `RUST_LOG` is something else.
 pub(crate) fn to_stderr() -> anyhow::Result<()> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(levels) => levels.parse::<Targets>().with_context(|| {
-            format!(
-                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
-            )
-        })?,
-        Err(_) => Targets::new().with_default(LevelFilter::INFO),
-    };
     let to_stderr = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines(io::stderr()))
         .with_ansi(false);
     tracing_subscriber::registry()
-        .with(filter)
+        .with(levels()?)
         .with(to_stderr)
         .init();
     Ok(())
+}
+
+/// Logs to a file; errors of process `name` to standard error too, where a launcher collects what many ranks print.
+///
+/// # Errors
+/// If `RUST_LOG` names no levels.
+pub(crate) fn to_file(file: File, name: &str) -> anyhow::Result<()> {
+    let file = Arc::new(file);
+    let to_file = tracing_subscriber::fmt::layer()
+        .with_writer(move || Lines(file.clone()))
+        .with_ansi(false)
+        .with_filter(levels()?);
+    let errors = tracing_subscriber::fmt::layer()
+        .with_writer(|| Lines(io::stderr()))
+        .with_ansi(false)
+        .without_time()
+        .with_filter(LevelFilter::ERROR);
+    tracing_subscriber::registry()
+        .with(to_file)
+        .with(errors)
+        .init();
+    tracing::info!("this is {name}, process {}", std::process::id());
+    Ok(())
+}
+
+fn levels() -> anyhow::Result<Targets> {
+    match std::env::var("RUST_LOG") {
+        Ok(levels) => levels.parse::<Targets>().with_context(|| {
+            format!(
+                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
+            )
+        }),
+        Err(_) => Ok(Targets::new().with_default(LevelFilter::INFO)),
+    }
 }
 
 /// Takes an event at a time, and writes it as one line without what controls a terminal.
