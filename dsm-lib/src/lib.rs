@@ -71,6 +71,7 @@
 mod barrier;
 mod cache;
 mod call;
+mod carrier;
 mod client;
 mod counts;
 mod declare;
@@ -82,6 +83,10 @@ mod element;
 mod error;
 mod fence;
 mod haste;
+#[cfg(feature = "simulation")]
+mod host;
+#[cfg(feature = "simulation")]
+pub mod hosted;
 mod io;
 mod lock;
 mod lock_words;
