@@ -64,16 +64,16 @@ pub(crate) async fn run(
         held.push(host.stdin.take());
         hosts.push(host);
     }
-    let mut patience = LONG;
+    let mut limit = LONG;
     loop {
         let ended = tokio::select! {
-            ended = timeout(patience, join_all(hosts.iter_mut().map(Child::wait))) => ended,
+            ended = timeout(limit, join_all(hosts.iter_mut().map(Child::wait))) => ended,
             () = signals.first() => {
-                if patience == GRACE {
+                if limit == GRACE {
                     bail!("interrupted again: the connections to the hosts are cut");
                 }
                 output::note("interrupted: stopping the program and the cluster; interrupt again to cut the connections");
-                patience = GRACE;
+                limit = GRACE;
                 held.clear();
                 continue;
             }
@@ -88,7 +88,7 @@ pub(crate) async fn run(
                 code = ExitCode::FAILURE;
             }
         }
-        return match patience {
+        return match limit {
             GRACE => bail!("interrupted; what was recorded is in the run directory"),
             _ => Ok(code),
         };

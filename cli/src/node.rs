@@ -14,10 +14,10 @@ use tokio::time::{sleep, timeout};
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Protection};
 use crate::launch::{Child, RunDir};
-use crate::process::{event_manager, memory_process};
+use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
 use crate::ranks::environment::{ENV_RANK, place};
 pub use crate::signals::end_of;
-use crate::{lock, logs, ranks};
+use crate::{logs, ranks};
 
 /// How long the memory process of a program may take to be there.
 const START: Duration = Duration::from_secs(60);
@@ -178,21 +178,6 @@ async fn wait(child: &mut Child) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// What this process ends with after a program that it ran.
-pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
-    use std::os::unix::process::ExitStatusExt;
-    let code = status.code().or(status.signal().map(|s| 128 + s));
-    let code = code.and_then(|c| u8::try_from(c).ok());
-    code.map_or(ExitCode::FAILURE, ExitCode::from)
-}
-
-/// The name of the memory process of an application process.
-pub(crate) fn memory_process_name(cluster: &Cluster, ap: &str) -> String {
-    let mut aps = cluster.topology.application_processes().iter();
-    let mp = aps.find(|p| p.name == ap).map(|p| p.memory_process);
-    mp.map_or_else(String::new, |mp| cluster.topology.mp_name(mp))
-}
-
 /// The address of the memory process of an application process, once it answers.
 async fn memory_process_of(cluster: &Cluster, ap: &str, book: &AddressBook) -> Address {
     let mp = memory_process_name(cluster, ap);
@@ -206,13 +191,4 @@ async fn memory_process_of(cluster: &Cluster, ap: &str, book: &AddressBook) -> A
         }
         sleep(LOOK_AGAIN).await;
     }
-}
-
-/// The lock that a process of this name holds while it runs.
-pub(crate) fn alone(run_dir: &Path, name: &str) -> anyhow::Result<std::fs::File> {
-    lock::hold(
-        &run_dir.join("lock.d").join(name),
-        &format!("{name} is already running"),
-        "stop it first, or use another --run-dir",
-    )
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dosmos_proto::access::Files;
 
-use super::Plan;
+use super::plan::Plan;
 
 pub(super) fn manifest(plan: &Plan<'_>) -> String {
     let name = label(plan.name);

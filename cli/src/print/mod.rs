@@ -2,38 +2,16 @@
 
 mod kubernetes;
 mod mpirun;
+mod plan;
 mod slurm;
 mod systemd;
 
-use std::path::Path;
-
 use anyhow::{Context, bail};
-use dosmos_proto::access::Files;
 
-use crate::args::{Hosts, PrintFor, UpArgs};
-use crate::config::{Cluster, Launch, NODE};
-
-/// Where rank 0 waits if the cluster file names no port and the hosts may share no directory.
-const PORT: u16 = 7763;
-
-/// What a script or manifest is made of.
-struct Plan<'a> {
-    name: &'a str,
-    launch: &'a Launch,
-    hosts: &'a Hosts,
-    /// The cluster file: as it was named, and its text.
-    file: &'a Path,
-    text: String,
-    /// This program.
-    dosmos: String,
-    program: &'a [String],
-    run_dir: Option<&'a Path>,
-    image: &'a str,
-    /// Of a node, if the cluster file names certificates.
-    tls: Option<&'a Files>,
-    /// Said on the command line, and not in the file.
-    insecure: bool,
-}
+use crate::args::{PrintFor, UpArgs};
+use crate::config::{Cluster, NODE};
+use plan::Plan;
+pub(crate) use plan::quoted;
 
 /// The script or manifest, as text.
 ///
@@ -74,59 +52,5 @@ pub(crate) fn print(
         PrintFor::Mpirun => Ok(mpirun::script(&plan)),
         PrintFor::Kubernetes => Ok(kubernetes::manifest(&plan)),
         PrintFor::Systemd => systemd::unit(&plan),
-    }
-}
-
-impl Plan<'_> {
-    /// Ranks that a host needs.
-    fn ranks(&self) -> usize {
-        self.launch.ranks_per_host(self.hosts.count())
-    }
-
-    fn port(&self) -> u16 {
-        self.launch.port().unwrap_or(PORT)
-    }
-
-    /// The command of a rank, quoted for a shell.
-    fn node(&self, options: &[&str]) -> String {
-        let mut words = vec![self.dosmos.clone(), "node".to_owned()];
-        words.extend(options.iter().map(|o| (*o).to_owned()));
-        words.extend(["--cluster".to_owned(), self.file.display().to_string()]);
-        if self.insecure {
-            words.push("--insecure".to_owned());
-        }
-        if let Some(dir) = self.run_dir {
-            words.extend(["--run-dir".to_owned(), dir.display().to_string()]);
-        }
-        words.push("--".to_owned());
-        words.extend(self.program.iter().cloned());
-        let quoted: Vec<String> = words.iter().map(|w| quoted(w)).collect();
-        quoted.join(" ")
-    }
-}
-
-/// A word as a POSIX shell reads it back.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_every_word_back() {
-        for word in [
-            "a", "", "a b", "it's", "$HOME", "`x`", "a\nb", "\\", "é", "~", "!",
-        ] {
-            let script = format!("printf %s {}", quoted(word));
-            let mut shell = std::process::Command::new("sh");
-            let said = shell.args(["-c", &script]).output().unwrap();
-            assert_eq!(String::from_utf8(said.stdout).unwrap(), word);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! A script that runs Open MPI's `mpirun`.
 
-use super::{Plan, quoted};
+use super::plan::{Plan, quoted};
 
 pub(super) fn script(plan: &Plan<'_>) -> String {
     let (name, ranks, hosts) = (plan.name, plan.ranks(), plan.hosts.count());

@@ -1,6 +1,6 @@
 //! A batch script for Slurm. Slurm names the hosts, so none stands in it unless the user wants these.
 
-use super::{Plan, quoted};
+use super::plan::{Plan, quoted};
 
 pub(super) fn script(plan: &Plan<'_>) -> String {
     let (name, ranks, hosts) = (plan.name, plan.ranks(), plan.hosts.count());

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::Plan;
+use super::plan::Plan;
 
 pub(super) fn unit(plan: &Plan<'_>) -> anyhow::Result<String> {
     let names = plan.hosts.names();

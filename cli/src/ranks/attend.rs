@@ -99,7 +99,7 @@ enum Broken {
 
 impl Stream {
     async fn keep(mut self, first: Duration) {
-        let mut patience = first;
+        let mut limit = first;
         let mut since = Instant::now();
         let why = loop {
             let before = self.followed;
@@ -109,10 +109,10 @@ impl Stream {
                 Broken::Again(why) => why,
             };
             if self.followed > before {
-                patience = RETURN;
+                limit = RETURN;
                 since = Instant::now();
             }
-            if since.elapsed() > patience {
+            if since.elapsed() > limit {
                 break format!("{why}; {}", self.point.hint());
             }
             tokio::select! {

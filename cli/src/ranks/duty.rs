@@ -17,8 +17,8 @@ use crate::launch::{Child, RunDir};
 use crate::signals::Signals;
 
 /// How long rank 0 may take to order the end after a signal asked for it; and if the run has not begun.
-const PATIENCE: Duration = Duration::from_secs(20);
-const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
+const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT_BEFORE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Orders and signals, in their order.
@@ -26,7 +26,7 @@ pub(super) struct Duty {
     attendance: Attendance,
     signals: Signals,
     /// Until when rank 0 may say what to do about a signal.
-    patience: Option<Pin<Box<Sleep>>>,
+    limit: Option<Pin<Box<Sleep>>>,
     /// Whether the run has begun.
     begun: bool,
     /// Why no orders come any more.
@@ -44,7 +44,7 @@ impl Duty {
         Self {
             attendance,
             signals,
-            patience: None,
+            limit: None,
             begun: false,
             alone: None,
         }
@@ -64,15 +64,15 @@ impl Duty {
                     }
                     return heard;
                 }
-                () = self.signals.first() => match self.patience {
+                () = self.signals.first() => match self.limit {
                     None => {
                         self.attendance.report(&Report::AskedToEnd);
-                        let patience = if self.begun { PATIENCE } else { PATIENCE_BEFORE };
-                        self.patience = Some(Box::pin(sleep(patience)));
+                        let limit = if self.begun { LIMIT } else { LIMIT_BEFORE };
+                        self.limit = Some(Box::pin(sleep(limit)));
                     }
                     Some(_) => return self.without("asked to end twice".to_owned()),
                 },
-                () = elapsed(&mut self.patience) => {
+                () = elapsed(&mut self.limit) => {
                     return self.without("asked to end, and rank 0 says nothing".to_owned());
                 }
             }
@@ -217,9 +217,9 @@ impl Done {
     }
 }
 
-async fn elapsed(patience: &mut Option<Pin<Box<Sleep>>>) {
-    match patience {
-        Some(patience) => patience.await,
+async fn elapsed(limit: &mut Option<Pin<Box<Sleep>>>) {
+    match limit {
+        Some(limit) => limit.await,
         None => std::future::pending().await,
     }
 }

@@ -29,9 +29,8 @@ use crate::config::{Cluster, Launch, NODE, Post, Protection, Role, Seat};
 use crate::launch::{Child, RunDir};
 use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
-use crate::node::{alone, exit_code, memory_process_name};
 use crate::output;
-use crate::process::{event_manager, memory_process};
+use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
 use crate::signals::Signals;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -17,7 +17,7 @@ use super::environment::{
 };
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Protection};
-use crate::node::exit_code;
+use crate::process::exit_code;
 use crate::signals::Signals;
 
 /// How long the ranks may take to end after a signal before they are killed.
