@@ -25,7 +25,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From now on, for so many days.
+    /// From now on, for this number of days.
     pub fn days(days: u32) -> Self {
         let now = OffsetDateTime::from(SystemTime::now());
         Self {

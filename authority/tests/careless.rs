@@ -1,5 +1,7 @@
 //! Whoever dials and does not look whom is refused by the other end alone.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Connections over TLS: who is let in, who is refused and told why, and what a renewal does to those that stand.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 use std::time::Duration;
 
 use dosmos_authority::testing::Certificates;

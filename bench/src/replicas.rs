@@ -17,7 +17,8 @@ fn cluster() -> String {
     let mut text =
         "name = \"replicas\"\n[[group]]\nname = \"a\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
     for i in 0..3 {
-        text += &format!("[[mp]]\nname = \"mp{i}\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
+        text += &format!("[[mp]]\nname = \"mp{i}\"\ngroup = \"a\"\nemp = \"emp0\"\n");
+        text += &format!("[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
     }
     text
 }
@@ -39,7 +40,7 @@ struct Case {
 }
 
 impl Case {
-    /// What so many replicas add, within rounds.
+    /// What this number of replicas adds, within rounds.
     fn added(&self, replicas: usize) -> Option<Interval> {
         let pairs = self.us[replicas].iter().zip(&self.us[0]);
         interval(

@@ -1,7 +1,8 @@
 //! The dosmos command line: every role and every subcommand in one binary.
 //!
 //! * [`config`]: the cluster file.
-//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
+//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine. `ranks`: under a launcher, on many
+//!   hosts; `hosts`: by ssh; `print`: for other launchers.
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
@@ -24,18 +25,26 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod export;
+mod host_list;
+mod hosts;
 mod import;
 pub mod launch;
 mod lock;
+mod logs;
 mod man;
 pub mod model;
+pub mod network;
 pub mod node;
 pub mod output;
+mod print;
+mod process;
 mod progress;
 mod query;
+mod ranks;
 mod report;
 mod runs;
 mod runtime;
+mod signals;
 mod store;
 mod top;
 mod up;
@@ -76,7 +85,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Up(args) => block_on(up::run(args)),
-        Command::Node(args) => block_on(node::run(args)).map(|()| ExitCode::SUCCESS),
+        Command::Node(args) => block_on(node::run(args)),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),

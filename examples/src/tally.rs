@@ -13,14 +13,14 @@ use serde_json::json;
 use crate::error::{Error, Result};
 use crate::program::{Program, needs};
 
-/// Sections in a row that may fail.
-const PATIENCE: u32 = 20;
+/// At most this number of sections fail in a row.
+const MOST_FAILURES: u32 = 20;
 /// Between one that failed and the next.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Sections of each process.
     #[arg(long, default_value_t = 100)]
     sections: u64,
@@ -60,7 +60,7 @@ impl Program for Tally {
                     say(format!("failed: {e}"))?;
                     failed += 1;
                     // Without its memory process nothing will succeed.
-                    if failed > PATIENCE || matches!(e, dsm_lib::Error::Lost { .. }) {
+                    if failed > MOST_FAILURES || matches!(e, dsm_lib::Error::Lost { .. }) {
                         return Err(e.into());
                     }
                     std::thread::sleep(PAUSE);
@@ -96,8 +96,8 @@ fn next(count: &Scalar<u64>) -> dsm_lib::Result<(u64, u64)> {
 
 /// Sections on variables with 0, 1 and 2 replicas, in turn: what replicas cost.
 #[derive(Args, Debug, Clone)]
-pub struct Kept {
-    /// Rounds: each does so many sections on each of the three variables.
+pub(crate) struct Kept {
+    /// Rounds: each does a number of sections on each of the three variables.
     #[arg(long, default_value_t = 50)]
     rounds: u32,
     /// Sections on one variable before the next has its turn.

@@ -1,5 +1,7 @@
 //! Who may open a session and who may speak as a memory process, over TLS; what those are told that may not.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! Variables with replicas: what is told to whom before a release returns, who serves the objects when their owner is lost, and
 //! what becomes of an owner that comes back (docs/design/consistency.md#replicas).
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod common;
 
 use common::*;
@@ -224,7 +226,7 @@ fn an_owner_that_is_cut_off_is_served_by_nobody_and_learns_that_it_is_none() {
 
 #[test]
 fn a_minority_promotes_nobody() {
-    // Two memory processes: one is no majority of two.
+    // Two memory processes: one of two is not a majority.
     let (mut c, x) = cluster(2, 1);
     section(&mut c, 0, x, 7);
     isolate(&mut c, 0);
@@ -353,4 +355,27 @@ fn a_copy_is_void_with_the_lease_of_the_owner_that_gave_it() {
     wait(&mut c, LEASE);
     assert_eq!(section(&mut c, 0, x, 8), 2);
     assert_eq!(value(c.call(2, read(x))), (8, 2));
+}
+
+/// The holder decides about others while a process catches up.
+#[test]
+fn who_catches_up_keeps_what_it_was_sent_whatever_is_decided_meanwhile() {
+    let (mut c, x) = cluster(4, 2);
+    section(&mut c, 0, x, 7);
+    // mp1 is lost, and mp3 catches up; then mp2 is lost before mp3 is a member.
+    isolate(&mut c, 1);
+    let catches_up = |c: &Cluster| c.log.iter().any(|l| l.starts_with("mp0 -> mp3 keep x[0]"));
+    while !catches_up(&c) {
+        c.pass(STEP);
+        c.run_until(catches_up);
+    }
+    c.down(MpId(0), MpId(2));
+    heal(&mut c, 1);
+    wait(&mut c, LEASE + LEASE + LEASE);
+    c.up(MpId(0), MpId(2));
+    wait(&mut c, LEASE + LEASE);
+    isolate(&mut c, 0);
+    wait(&mut c, LEASE + LEASE);
+    assert_eq!(value(c.call(3, read(x))), (7, 1));
+    assert_eq!(section(&mut c, 1, x, 8), 2);
 }

@@ -220,7 +220,7 @@ async fn over_tls_the_page_is_for_observers_and_operators() {
         let answer = ask_securely(&address, &shown).await.unwrap();
         match role {
             Role::Observer | Role::Operator => {
-                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}")
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             }
             _ => {
                 assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");

@@ -20,6 +20,9 @@ fn roles(path: &str) -> &'static [Role] {
         ("dosmos.v1.Memory", "Application") => &[Role::Application],
         ("dosmos.v1.Memory", "Peer") | ("dosmos.v1.EventManager", "Ingest") => &[Role::Memory],
         ("dosmos.v1.EventManager", "Exchange") => &[Role::EventManager],
+        ("dosmos.v1.Rendezvous", "Attend") => {
+            &[Role::Application, Role::Memory, Role::EventManager]
+        }
         ("dosmos.v1.EventManager", "SetSelection" | "Flush") => &[Role::Operator],
         (
             "dosmos.v1.EventManager",
@@ -60,7 +63,7 @@ impl Interceptor for Guard {
         let method = path.rsplit('/').next().unwrap_or_default();
         let peer = peer(request.extensions())?;
         let may = peer.has_one_of(roles(path), &format!("call {}", method.escape_debug()));
-        may.map_err(denied)?;
+        may.map_err(|e| denied(&e))?;
         Ok(request)
     }
 }
@@ -83,7 +86,7 @@ pub fn peer(extensions: &Extensions) -> Result<Peer, Status> {
 }
 
 /// What a caller is told that may not do this.
-pub fn denied(denied: Denied) -> Status {
+pub fn denied(denied: &Denied) -> Status {
     Status::permission_denied(denied.to_string())
 }
 

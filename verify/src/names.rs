@@ -74,6 +74,17 @@ impl Names {
             .is_some_and(|v| v.spec().lock() != LockKind::Queue || word(v))
     }
 
+    /// Whether a variable has replicas.
+    pub(crate) fn has_replicas(&self, id: VarId) -> bool {
+        self.variable(id).is_some_and(|v| v.spec().replicas() > 0)
+    }
+
+    /// Whether a memory process may serve what another owns, if it has replicas: both are of one group.
+    pub(crate) fn may_keep_for(&self, owner: MpId, mp: MpId) -> bool {
+        let group = |mp| self.topology().mp(mp).filter(|p| !p.link).map(|p| p.group);
+        group(mp).is_some() && group(owner) == group(mp)
+    }
+
     /// Whether all accesses to a variable in application processes are those of sections, whose content comes with the grant.
     pub(crate) fn is_inside_in_sections_only(&self, id: VarId) -> bool {
         self.variable(id)

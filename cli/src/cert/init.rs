@@ -1,5 +1,7 @@
 //! An authority for a cluster file, and a certificate for each of its processes.
 
+use std::net::IpAddr;
+
 use anyhow::bail;
 use dosmos_authority::{Folder, Request, Validity};
 use dosmos_proto::transport::Address;
@@ -99,7 +101,10 @@ fn hosts(cluster: &Cluster, name: &str, role: Role) -> Vec<String> {
             .rsplit_once(':')
             .map_or(text.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        hosts.push(host.to_owned());
+        // One that stands for all addresses of its host is none that anybody dials.
+        if !host.parse::<IpAddr>().is_ok_and(|ip| ip.is_unspecified()) {
+            hosts.push(host.to_owned());
+        }
     }
     hosts
 }

@@ -14,6 +14,7 @@ use dosmos_trace::store::Retention;
 
 use super::cluster::{Cluster, Listen, Metrics};
 use super::file;
+use super::launch::Launch;
 use super::names::{NAME_RULE, did_you_mean, is_name};
 use super::tls::{Protection, exposed};
 
@@ -37,7 +38,11 @@ struct Builder {
 }
 
 /// `protection`: what is said beside the file.
-pub(super) fn build(file: file::File, protection: Protection) -> Result<Cluster, Vec<String>> {
+pub(super) fn build(
+    file: file::File,
+    launch: Option<Launch>,
+    protection: Protection,
+) -> Result<Cluster, Vec<String>> {
     let insecure = file.defaults.insecure || protection == Protection::Insecure;
     let tls = file.tls.map(file::Tls::into_files);
     let mut b = Builder {
@@ -66,6 +71,7 @@ pub(super) fn build(file: file::File, protection: Protection) -> Result<Cluster,
     }
     let topology = b.topology.build().map_err(|e| vec![e.to_string()])?;
     Ok(Cluster {
+        launch,
         topology,
         listen: b.listen,
         metrics: b.metrics,

@@ -10,6 +10,8 @@ use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
 
+use super::launch::Launch;
+
 /// A consistent cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -35,6 +37,8 @@ pub struct Cluster {
     pub insecure: bool,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
+    /// Which rank of a launcher is which process, if the file leaves that to a rule.
+    pub launch: Option<Launch>,
 }
 
 /// Where processes serve metrics: addresses, or not at all.

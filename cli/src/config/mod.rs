@@ -6,6 +6,7 @@
 mod build;
 mod cluster;
 mod file;
+mod launch;
 mod names;
 mod patch;
 mod read;
@@ -14,6 +15,7 @@ mod tests;
 mod tls;
 
 pub use cluster::{Cluster, Listen, Metrics};
+pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
-pub use tls::{OPERATOR, Protection};
+pub use tls::{NODE, OPERATOR, Protection};

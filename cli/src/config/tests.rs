@@ -112,6 +112,24 @@ owners = [\"mp1\", \"mp0\"]
 }
 
 #[test]
+fn replicas_need_other_memory_processes_in_the_group_of_an_owner() {
+    let variable = |more: &str| format!("[[variable]]\nname = \"x\"\n{more}\n");
+    let third = "[[mp]]\nname = \"mp2\"\ngroup = \"north\"\nemp = \"emp0\"\n";
+    let enough = format!("{GOOD}{third}{}", variable("replicas = 1"));
+    let c = Cluster::parse(&enough).unwrap();
+    assert_eq!(c.overrides[0].replicas, Some(1));
+    let e = with(&variable("replicas = 3"));
+    assert_eq!(e, "variable x: replicas = 3; there can be 0 to 2");
+    let e = with(&(third.to_owned() + &variable("replicas = 2")));
+    assert_eq!(
+        e,
+        "variable x: replicas = 2, but only 1 other memory processes are in the group of an owner; add [[mp]] there or lower it"
+    );
+    let e = with(&(third.to_owned() + &variable("replicas = 1\nowners = [\"mp1\"]")));
+    assert!(e.contains("but only 0 other memory processes"), "{e}");
+}
+
+#[test]
 fn unknown_keys_are_named_with_their_line() {
     let e = replacing("[[ap]]\nname", "[[ap]]\nnmae");
     assert!(

@@ -10,6 +10,9 @@ use super::file;
 /// Whose certificate `dosmos up` shows: it asks event managers to write all they have.
 pub const OPERATOR: &str = "operator";
 
+/// Whose certificate a rank shows: which process it will be is not known when it is read.
+pub const NODE: &str = "node";
+
 /// What is said beside a cluster file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {

@@ -27,7 +27,7 @@ pub(super) struct ClusterFile {
 }
 
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     pub(super) name: String,
     process: tokio::process::Child,
     /// Copies of what it prints.
@@ -57,7 +57,7 @@ impl Child {
     }
 
     /// Starts the program of application process `name`.
-    pub(super) fn app(
+    pub(crate) fn app(
         name: &str,
         line: &[String],
         memory_process: &Address,
@@ -139,13 +139,13 @@ impl Child {
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+    pub(crate) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         let status = self.process.try_wait();
         status.with_context(|| format!("cannot watch {}", self.name))
     }
 
     /// Asks it to end.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         if let Some(id) = self.process.id() {
             // It may have ended this moment.
             let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
@@ -153,7 +153,7 @@ impl Child {
     }
 
     /// Waits until it has ended and all it printed is in its log.
-    pub(super) async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         let _ = self.process.wait().await;
         for copy in self.output.drain(..) {
             let _ = copy.await;

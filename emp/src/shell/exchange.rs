@@ -161,7 +161,7 @@ async fn take_until_end(
         ));
     };
     let may = caller.is(Role::EventManager, &hello.event_manager);
-    may.map_err(guard::denied)?;
+    may.map_err(|e| guard::denied(&e))?;
     if hello.protocol != PROTOCOL {
         return Err(Status::failed_precondition(format!(
             "{} speaks protocol {}, this event manager {PROTOCOL}",

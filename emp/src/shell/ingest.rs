@@ -55,7 +55,7 @@ async fn hello(
         ));
     };
     let may = caller.is(Role::Memory, &hello.memory_process);
-    may.map_err(guard::denied)?;
+    may.map_err(|e| guard::denied(&e))?;
     if hello.protocol != PROTOCOL {
         return Err(Status::failed_precondition(format!(
             "{} speaks protocol {}, this event manager {PROTOCOL}; run the same version everywhere",

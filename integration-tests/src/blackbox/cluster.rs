@@ -16,7 +16,7 @@ use super::plan::{Fault, GROUPS, MEMBERS, Plan, Process};
 
 /// Timeout of an operation, in milliseconds.
 const TIMEOUT_MS: u32 = 3_000;
-/// What the program with replicas confirmed, in one file a process.
+/// What the program with replicas confirmed, in one file per process.
 pub(super) const TALLY: &str = "tally";
 /// How long anything may take that has to end.
 pub(super) const DEADLINE: Duration = Duration::from_secs(90);

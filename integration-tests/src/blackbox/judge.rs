@@ -97,7 +97,7 @@ fn hold_against_each_other(lab: &Lab, outcome: &mut Outcome) -> std::io::Result<
                 ["counted", number, token] => {
                     let numbers = (number.parse(), token.parse());
                     let (Ok(number), Ok(token)) = numbers else {
-                        return Err(std::io::Error::other(format!("{line:?} is no line")));
+                        return Err(std::io::Error::other(format!("{line:?} cannot be read")));
                     };
                     outcome.released += 1;
                     if counted.insert(number, token).is_some() {

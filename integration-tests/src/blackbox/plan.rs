@@ -62,7 +62,7 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// Operations of each application process.
     pub operations: u64,
-    /// The program counts on one variable with so many replicas, and goes on after what failed; else it does random operations
+    /// The program counts on one variable with this number of replicas, and goes on after what failed; else it does random operations
     /// on variables without.
     pub replicas: Option<u32>,
 }

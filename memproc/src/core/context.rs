@@ -74,6 +74,14 @@ impl<'a> Context<'a> {
         seats.standing(self.cluster, self.own_incarnation(), (seat, self.now))
     }
 
+    /// For how long nobody else can serve a seat, if this process serves it.
+    pub(crate) fn lease_of(&self, seat: Seat) -> Option<Nanos> {
+        match self.standing(seat) {
+            Standing::Serves(time) => Some(time),
+            Standing::Unsure | Standing::Elsewhere => None,
+        }
+    }
+
     /// Whether a request to `mp` has a chance; if not, why.
     pub(crate) fn check_reachable(&self, mp: MpId) -> Result<(), Refusal> {
         self.router.check_reachable(self.cluster, mp)

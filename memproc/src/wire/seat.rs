@@ -13,8 +13,8 @@ fn seat(s: &w::Seat) -> Seat {
     }
 }
 
-fn term(s: w::Seat) -> (Seat, u64) {
-    (seat(&s), s.term)
+fn term(s: &w::Seat) -> (Seat, u64) {
+    (seat(s), s.term)
 }
 
 fn term_out((seat, term): (Seat, u64)) -> w::Seat {
@@ -56,11 +56,11 @@ pub(super) fn ballot(b: w::Ballot) -> Result<Ballot, Malformed> {
     use w::ballot::Body;
     Ok(match b.body.ok_or(Malformed::missing("ballot"))? {
         Body::Prepare(s) => {
-            let (seat, term) = term(s);
+            let (seat, term) = term(&s);
             Ballot::Prepare(seat, term)
         }
         Body::Accept(s) => Ballot::Accept(config(s)),
-        Body::Lead(l) => Ballot::Lead(l.seats.into_iter().map(term).collect()),
+        Body::Lead(l) => Ballot::Lead(l.seats.iter().map(term).collect()),
         Body::Recover(_) => Ballot::Recover,
     })
 }
@@ -103,7 +103,7 @@ pub(super) fn answer(a: w::Answer) -> Result<Answer, Malformed> {
     use w::answer::Body;
     Ok(match a.body.ok_or(Malformed::missing("answer"))? {
         Body::Vote(v) => Answer::Vote(vote(v)?),
-        Body::Led(l) => Answer::Led(l.seats.into_iter().map(term).collect()),
+        Body::Led(l) => Answer::Led(l.seats.iter().map(term).collect()),
         Body::Known(k) => {
             let votes = k.votes.into_iter().map(vote);
             let votes: Vec<Vote> = votes.collect::<Result<_, _>>()?;
@@ -147,7 +147,7 @@ pub(super) fn answer_out(answer: Answer) -> w::Answer {
 }
 
 pub(super) fn replica(r: w::Replicate) -> Result<Replica, Malformed> {
-    let (seat, term) = term(r.seat.ok_or(Malformed::missing("seat"))?);
+    let (seat, term) = term(&r.seat.ok_or(Malformed::missing("seat"))?);
     Ok(Replica {
         seat,
         term,

@@ -4,7 +4,7 @@
 //! adds to a second object without a section, or reads. Checked, with clocks that run at different speeds:
 //!
 //! * no confirmed release is lost, and each is made from the one before it: so no two owners ever serve writes at once;
-//! * a read sees what was confirmed before it began, and what was seen by anybody before it began;
+//! * a read sees what was confirmed before it began, and a section also what was seen by anybody before it was granted;
 //! * a release or addition that failed took effect once or not at all;
 //! * epochs rise with the order of the sections that released (they are fencing tokens);
 //! * once all faults are over, everybody can have the lock, and all see the same.
@@ -26,6 +26,9 @@ const MILLI: Nanos = Nanos::from_millis(1);
 /// Long enough for a decision, for everybody to catch up, and for all that was asked to be answered.
 const CALM: Nanos = Nanos::from_millis(15_000);
 
+/// Lines of the log that are shown of a run that failed.
+const LAST_LINES: usize = 400;
+
 /// What an application process waits for.
 #[derive(Clone, Copy, Debug)]
 enum Waits {
@@ -38,7 +41,7 @@ enum Waits {
     },
     /// Of a section that wrote this value.
     Release(u64),
-    /// The versions confirmed or seen when it was asked.
+    /// The version that was confirmed when it was asked.
     Read(u64),
     Add,
 }
@@ -66,6 +69,8 @@ struct Run {
     added: u64,
     unclear_additions: u64,
     confirmed: u64,
+    /// Of the latest release that was confirmed.
+    confirmed_version: u64,
 }
 
 impl Run {
@@ -113,6 +118,7 @@ impl Run {
             added: 0,
             unclear_additions: 0,
             confirmed: 0,
+            confirmed_version: 0,
         }
     }
 
@@ -151,7 +157,7 @@ impl Run {
         let timeout = Some(Nanos::from_millis(self.rng.random_range(500..20_000)));
         let (request, waits) = match self.apps[ap as usize].waits {
             Waits::Nothing => match self.rng.random_range(0..8) {
-                0 => (read(self.x), Waits::Read(self.latest.1)),
+                0 => (read(self.x), Waits::Read(self.confirmed_version)),
                 1 => (fetch_add(self.y, 1), Waits::Add),
                 _ => (acquire_with_value(self.x), Waits::Acquire),
             },
@@ -219,6 +225,7 @@ impl Run {
             }
             (Waits::Release(value), Reply::Released { version }) => {
                 self.confirmed += 1;
+                self.confirmed_version = self.confirmed_version.max(version);
                 // Somebody may have seen it before this, and released since.
                 if version > self.latest.1 {
                     self.advance(value, version);
@@ -300,8 +307,8 @@ impl Run {
         }
     }
 
-    fn run(mut self) -> u64 {
-        self.c.silent = true;
+    fn run(mut self, silent: bool) -> u64 {
+        self.c.silent = silent;
         for _ in 0..self.rng.random_range(2..6) {
             if self.rng.random_bool(0.5) {
                 self.die();
@@ -351,7 +358,7 @@ impl Run {
             assert!(version >= before);
             match self.c.call(ap, release_in(self.x, epoch)) {
                 Some(Reply::Released { version }) => {
-                    (self.latest.1, self.latest.2) = (version, epoch)
+                    (self.latest.1, self.latest.2) = (version, epoch);
                 }
                 other => panic!("ap{ap} cannot release: {other:?}"),
             }
@@ -372,6 +379,19 @@ impl Run {
     }
 }
 
+impl Drop for Run {
+    /// What happened before it went wrong.
+    #[allow(clippy::print_stderr)] // beside the panic's own message
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.c.silent {
+            let log = &self.c.log;
+            for line in &log[log.len().saturating_sub(LAST_LINES)..] {
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn no_confirmed_release_is_lost_among_deaths_cuts_and_stops() {
     let first = dosmos_testseeds::seed();
@@ -379,9 +399,13 @@ fn no_confirmed_release_is_lost_among_deaths_cuts_and_stops() {
     let mut confirmed = 0;
     for i in 0..cases {
         let seed = first.wrapping_add(i.into());
-        match std::panic::catch_unwind(|| Run::new(seed).run()) {
+        match std::panic::catch_unwind(|| Run::new(seed).run(true)) {
             Ok(n) => confirmed += n,
-            Err(_) => panic!("seed {seed}: {}", dosmos_testseeds::repeat_command(seed)),
+            Err(_) => {
+                // Again, to see what happened.
+                let _ = std::panic::catch_unwind(|| Run::new(seed).run(false));
+                panic!("seed {seed}: {}", dosmos_testseeds::repeat_command(seed));
+            }
         }
     }
     assert!(

@@ -327,7 +327,7 @@ fn what_others_can_reach_takes_tls_or_is_refused_at_the_start() {
         refused(&output, "dosmos cert init --cluster");
         refused(&output, "--insecure");
     }
-    // With certificates it is no matter; they have to be there.
+    // With certificates it is allowed; they have to be there.
     lab.cluster(&(exposed + "[tls]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n"));
     assert!(
         lab.dosmos(&["config", "check", "cluster.toml"])

@@ -19,14 +19,6 @@ use crate::core::messages::{Access, Response};
 use crate::core::replica::seat::{Seat, Shipment, State};
 use crate::core::replica::seats::Standing;
 
-/// For how long nobody else can serve a seat.
-pub(super) fn lease_of(cx: &Context, seat: Seat) -> Option<Nanos> {
-    match cx.standing(seat) {
-        Standing::Serves(time) => Some(time),
-        Standing::Unsure | Standing::Elsewhere => None,
-    }
-}
-
 impl Owner {
     /// Whether an access can be served now. If not, it waits, or hears who serves the object.
     pub(super) fn may_serve(
@@ -181,7 +173,7 @@ impl Owner {
 
     /// Until some time nobody else serves a seat: what waited for that goes on.
     pub(crate) fn serve_again(&mut self, cx: &mut Context, seat: Seat) {
-        if lease_of(cx, seat).is_some() {
+        if cx.lease_of(seat).is_some() {
             self.grant_held_back(cx);
             let parked = self.shipping.parked.remove(&seat);
             self.resume_waiting(cx, parked.unwrap_or_default());

@@ -8,7 +8,6 @@ use super::acks::Acks;
 use super::delegations::Delegations;
 use super::lock::{Acquired, Acquirer};
 use super::objects::Objects;
-use super::replicated::lease_of;
 use super::shipping::Shipping;
 use super::unpublished::Unpublished;
 use crate::core::context::Context;
@@ -120,7 +119,7 @@ impl Owner {
             data,
             copy,
             delegation,
-            lease: place.seat.and_then(|seat| lease_of(cx, seat)),
+            lease: place.seat.and_then(|seat| cx.lease_of(seat)),
         };
         Ok((response, served))
     }

@@ -43,6 +43,9 @@ pub(crate) struct Elections {
     not_before: BTreeMap<Seat, Nanos>,
     /// The highest term heard of in refusals.
     seen: BTreeMap<Seat, u64>,
+    /// The last term that voters were asked about, if no decision was told with it: it is used again, so that terms do not rise while
+    /// there is no majority.
+    unused: BTreeMap<Seat, u64>,
 }
 
 impl Elections {
@@ -67,7 +70,12 @@ impl Elections {
 
     /// It is over; another may begin at this time.
     pub(crate) fn end(&mut self, seat: Seat, next: Nanos) {
-        self.under_way.remove(&seat);
+        if let Some(ended) = self.under_way.remove(&seat) {
+            match ended.phase {
+                Phase::Asks(..) => _ = self.unused.insert(seat, ended.term),
+                Phase::Tells(..) => _ = self.unused.remove(&seat),
+            }
+        }
         self.not_before.insert(seat, next);
     }
 
@@ -86,15 +94,21 @@ impl Elections {
         self.seen.get(&seat).copied().unwrap_or_default()
     }
 
-    /// A voter promised, having accepted this before.
+    /// A term of this process that nothing was decided with.
+    pub(crate) fn unused(&self, seat: Seat) -> Option<u64> {
+        self.unused.get(&seat).copied()
+    }
+
+    /// A voter promised, in the attempt that began then, having accepted this before. An answer to an earlier attempt, however late, does
+    /// not count.
     pub(crate) fn promised(
         &mut self,
-        (seat, term): (Seat, u64),
+        (seat, began): (Seat, Nanos),
         from: MpId,
         accepted: Config,
         majority: usize,
     ) -> Step {
-        let Some(election) = self.under_way.get_mut(&seat).filter(|e| e.term == term) else {
+        let Some(election) = self.under_way.get_mut(&seat).filter(|e| e.began == began) else {
             return Step::Waits;
         };
         let Phase::Asks(by, latest) = &mut election.phase else {
@@ -120,11 +134,11 @@ impl Elections {
     /// A voter accepted.
     pub(crate) fn accepted(
         &mut self,
-        (seat, term): (Seat, u64),
+        (seat, began): (Seat, Nanos),
         from: MpId,
         majority: usize,
     ) -> Step {
-        let Some(election) = self.under_way.get_mut(&seat).filter(|e| e.term == term) else {
+        let Some(election) = self.under_way.get_mut(&seat).filter(|e| e.began == began) else {
             return Step::Waits;
         };
         let Phase::Tells(by, config) = &mut election.phase else {

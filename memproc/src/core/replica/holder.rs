@@ -35,7 +35,7 @@ impl Replicas {
             .map(|seat| (seat, cx.variables.seats().holder(seat).0))
             .collect();
         for to in voters(cx.cluster, cx.me()) {
-            if cx.check_reachable(to).is_ok() {
+            if Self::is_there(cx, to) {
                 let ballot = PeerRequest::Ballot(Ballot::Lead(seats.clone()));
                 self.ask(cx, to, Asked::Lead(cx.now), ballot);
             }

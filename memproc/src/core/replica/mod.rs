@@ -10,12 +10,14 @@
 //! |---|---|
 //! | `role` | the role: messages, time, lost processes; what it asks of the others |
 //! | `holder` | what the holder of a seat does: leads, ships released states, has others catch up |
+//! | `ballot` | what is asked and answered, and what is to be kept |
 //! | `seat`, `seats` | what a seat is; what every role may know of all of them |
 //! | `voter` | state of one vote of the majority: promises, what it accepted, whom it follows |
 //! | `election` | state of decisions that this process is asking for |
 //! | `leader` | state of seats that this process holds: who was heard, what is on its way to whom |
 //! | `store` | released states kept here |
 
+pub(crate) mod ballot;
 pub(crate) mod election;
 mod holder;
 pub(crate) mod leader;

@@ -15,13 +15,14 @@ use crate::core::lease::{LEASE, RETRY};
 use crate::core::messages::{Answer, Ballot, CallId, Notice, PeerRequest, Replica, Response, Role};
 
 /// How long a decision may take; less than the lease that voters give with it.
-const PATIENCE: Nanos = Nanos::from_millis(1_000);
+const DECISION_TIME: Nanos = Nanos::from_millis(1_000);
 
 /// What was asked of another process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
-    Prepare(Seat, u64),
-    Accept(Seat, u64),
+    /// Of the attempt of this time.
+    Prepare(Seat, Nanos),
+    Accept(Seat, Nanos),
     Lead(Nanos),
     Recover(Nanos),
     /// To keep a state, as a member.
@@ -59,10 +60,15 @@ impl Replicas {
 
     fn ask_voters(&mut self, cx: &mut Context, asked: Asked, ballot: &Ballot) {
         for to in voters(cx.cluster, cx.me()) {
-            if cx.check_reachable(to).is_ok() {
+            if Self::is_there(cx, to) {
                 self.ask(cx, to, asked, PeerRequest::Ballot(ballot.clone()));
             }
         }
+    }
+
+    /// Whether a question has a chance of an answer soon: nothing is kept for who has not come up.
+    pub(super) fn is_there(cx: &Context, mp: MpId) -> bool {
+        cx.check_reachable(mp).is_ok() && cx.missing(mp).is_none()
     }
 
     pub(super) fn majority(cx: &Context) -> usize {
@@ -105,7 +111,7 @@ impl Replicas {
         if self.voter.asks(cx.now, RETRY) {
             let me = cx.me();
             for to in voters(cx.cluster, me).into_iter().filter(|v| *v != me) {
-                if cx.check_reachable(to).is_ok() {
+                if Self::is_there(cx, to) {
                     let ballot = PeerRequest::Ballot(Ballot::Recover);
                     self.ask(cx, to, Asked::Recover(cx.now), ballot);
                 }
@@ -131,7 +137,7 @@ impl Replicas {
     fn watch(&mut self, cx: &mut Context, seat: Seat) {
         let config = cx.variables.seats().config(seat);
         if let Some(election) = self.elections.get(seat) {
-            if election.began + PATIENCE <= cx.now {
+            if election.began + DECISION_TIME <= cx.now {
                 let rank = Self::position(cx, cx.me()) as u64;
                 self.elections
                     .end(seat, cx.now + RETRY + Nanos(RETRY.0 * rank));
@@ -149,8 +155,8 @@ impl Replicas {
             0 => placed(cx.cluster, seat).iter().position(|m| *m == me),
             _ => config.members.iter().position(|m| m.0 == me),
         };
-        let patience = Nanos(2 * RETRY.0 * rank.unwrap_or(1).saturating_sub(1) as u64);
-        if self.voter.follows_until(seat) + patience <= cx.now {
+        let turn = Nanos(2 * RETRY.0 * rank.unwrap_or(1).saturating_sub(1) as u64);
+        if self.voter.follows_until(seat) + turn <= cx.now {
             self.elect(cx, seat, Vec::new());
         }
     }
@@ -161,11 +167,12 @@ impl Replicas {
             return;
         }
         let seen = self.elections.seen(seat).max(self.voter.promised(seat));
-        let term = term_after(seen, Self::position(cx, cx.me()));
+        let unused = self.elections.unused(seat).filter(|term| *term == seen);
+        let term = unused.unwrap_or_else(|| term_after(seen, Self::position(cx, cx.me())));
         self.elections.begin(seat, (term, cx.now), others);
         self.elections.see(seat, term);
         let ballot = Ballot::Prepare(seat, term);
-        self.ask_voters(cx, Asked::Prepare(seat, term), &ballot);
+        self.ask_voters(cx, Asked::Prepare(seat, cx.now), &ballot);
     }
 
     /// A majority promised; the latest decision that any of them accepted was `latest`. Whoever is a member by that has all
@@ -175,7 +182,7 @@ impl Replicas {
             return;
         };
         let me = (cx.me(), cx.own_incarnation());
-        let (term, others) = (election.term, election.others.clone());
+        let (term, began, others) = (election.term, election.began, election.others.clone());
         let holds = self.leader.holds(seat);
         let before = cx.variables.seats().config(seat);
         // What it holds it may change; else it begins alone, and the others catch up.
@@ -195,7 +202,7 @@ impl Replicas {
             members,
         };
         self.elections.tell(&config);
-        self.ask_voters(cx, Asked::Accept(seat, term), &Ballot::Accept(config));
+        self.ask_voters(cx, Asked::Accept(seat, began), &Ballot::Accept(config));
     }
 
     /// A majority accepted the decision of this process.
@@ -250,7 +257,8 @@ impl Replicas {
             cx.effect(Effect::Deposed { seat });
         }
         if !cx.is_member(config) {
-            self.store.clear(seat);
+            let holder = config.members.first().map(|m| m.1.to_wire());
+            self.store.clear(seat, holder);
         }
     }
 
@@ -319,25 +327,25 @@ impl Replicas {
         };
         self.calls.remove(&number);
         match (asked, response) {
-            (Asked::Prepare(seat, term), Response::Answer(Answer::Vote(vote))) => {
+            (Asked::Prepare(seat, began), Response::Answer(Answer::Vote(vote))) => {
                 self.elections.see(seat, vote.promised);
                 if vote.granted {
                     let majority = Self::majority(cx);
                     let accepted = vote.accepted;
                     let step = self
                         .elections
-                        .promised((seat, term), from, accepted, majority);
+                        .promised((seat, began), from, accepted, majority);
                     if let Step::Decide(latest) = step {
                         self.decide(cx, seat, &latest);
                     }
                 }
             }
-            (Asked::Accept(seat, term), Response::Answer(Answer::Vote(vote))) => {
+            (Asked::Accept(seat, began), Response::Answer(Answer::Vote(vote))) => {
                 self.elections.see(seat, vote.promised);
                 if vote.granted {
                     let step = self
                         .elections
-                        .accepted((seat, term), from, Self::majority(cx));
+                        .accepted((seat, began), from, Self::majority(cx));
                     if let Step::Decided(config) = step {
                         self.elected(cx, config);
                     }
@@ -373,7 +381,7 @@ impl Replicas {
                             cx.effect(Effect::Shipped { round });
                         }
                     }
-                    // It is no member as it stands.
+                    // It is not a member as it stands.
                     _ => self.leader.put_out(seat, from),
                 }
             }

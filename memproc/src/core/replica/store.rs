@@ -44,8 +44,11 @@ impl Store {
         objects.map(|(object, s)| (*object, s.clone())).collect()
     }
 
-    /// This process keeps the seat no more.
-    pub(crate) fn clear(&mut self, seat: Seat) {
-        self.0.remove(&seat);
+    /// This process is not a member. What the holder, of this start, has it catch up with stays: it may become one.
+    pub(crate) fn clear(&mut self, seat: Seat, holder: Option<u64>) {
+        let joins = |kept: &Kept| Some(kept.joining.0) == holder;
+        if !self.0.get(&seat).is_some_and(joins) {
+            self.0.remove(&seat);
+        }
     }
 }

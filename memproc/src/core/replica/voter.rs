@@ -29,7 +29,7 @@ struct Rejoin {
     asked: Option<Nanos>,
     /// Who answered and votes; counted for questions after the leases of the earlier start.
     active: BTreeSet<MpId>,
-    /// Who answered that it does not vote either, and which start of it.
+    /// Who answered the last question that it does not vote either, and which start of it.
     inactive: BTreeMap<MpId, Incarnation>,
 }
 
@@ -104,7 +104,9 @@ impl Voter {
         let active = self.is_active();
         let vote = self.vote(seat);
         let followed = vote.follows.is_some_and(|(mp, u)| mp != from && now < u);
-        let granted = active && term > vote.promised && !followed;
+        // Asked again, with the term that it promised and nothing was decided with.
+        let again = term == vote.promised && vote.accepted.term < term;
+        let granted = active && (term > vote.promised || again) && !followed;
         if granted {
             vote.promised = term;
         }
@@ -167,6 +169,7 @@ impl Voter {
             return false;
         }
         rejoin.asked = Some(now);
+        rejoin.inactive.clear();
         true
     }
 
@@ -186,6 +189,7 @@ impl Voter {
                 rejoin.active.insert(from);
             }
             true => {}
+            false if rejoin.asked != Some(asked) => return None,
             false => {
                 rejoin.active.remove(&from);
                 rejoin.inactive.insert(from, incarnation);
@@ -226,5 +230,102 @@ impl Voter {
         if accepted.term > vote.accepted.term {
             vote.accepted = accepted.clone();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::lease::RETRY;
+    use crate::core::replica::seat::term_after;
+
+    const SEAT: Seat = Seat {
+        mp: MpId(0),
+        replicas: 1,
+    };
+    const START: Nanos = Nanos::from_millis(10_000);
+
+    fn voter(start: u32) -> Voter {
+        let mut voter = Voter::default();
+        voter.begin(START, Incarnation::new(start, 0));
+        voter
+    }
+
+    fn decision(term: u64, holder: u32) -> Config {
+        let members = vec![(MpId(holder), Incarnation::new(1, 0))];
+        Config {
+            seat: SEAT,
+            term,
+            members,
+        }
+    }
+
+    #[test]
+    fn nobody_is_promised_anything_while_a_holder_is_followed() {
+        let mut v = voter(1);
+        assert!(v.lead(START, (MpId(0), 0), (SEAT, 0)));
+        let (one, end) = (term_after(0, 1), START + LEASE + MARGIN);
+        assert!(!v.prepare(end - Nanos(1), MpId(1), (SEAT, one)).granted);
+        // The holder itself may.
+        assert!(v.prepare(START, MpId(0), (SEAT, term_after(0, 0))).granted);
+        assert!(v.lead(START, (MpId(0), 0), (SEAT, 0)));
+        assert!(v.prepare(end, MpId(1), (SEAT, one)).granted);
+        // From then on the old one is refused, and what it sends to be kept.
+        assert!(!v.lead(end, (MpId(0), 0), (SEAT, 0)));
+        assert!(!v.is_current((SEAT, 0), 0));
+        assert!(v.is_current((SEAT, one), 1));
+    }
+
+    #[test]
+    fn a_lower_term_is_refused_with_what_was_accepted() {
+        let mut v = voter(1);
+        let (low, high) = (term_after(0, 1), term_after(0, 2));
+        assert!(v.prepare(START, MpId(2), (SEAT, high)).granted);
+        assert!(!v.prepare(START, MpId(1), (SEAT, low)).granted);
+        assert!(!v.accept(START, MpId(1), decision(low, 1)).granted);
+        assert!(v.accept(START, MpId(2), decision(high, 2)).granted);
+        let later = START + LEASE + MARGIN;
+        let said = v.prepare(later, MpId(1), (SEAT, term_after(high, 1)));
+        assert_eq!((said.granted, said.accepted), (true, decision(high, 2)));
+        // A term that something was decided with is not promised again.
+        assert!(!v.prepare(later, MpId(2), (SEAT, high)).granted);
+    }
+
+    #[test]
+    fn one_that_was_started_again_votes_when_nothing_of_its_earlier_start_counts() {
+        let mut v = voter(2);
+        let term = term_after(0, 1);
+        let votes = |v: &mut Voter, now| v.prepare(now, MpId(1), (SEAT, term)).granted;
+        let one = Incarnation::new(1, 0);
+        assert!(!votes(&mut v, START));
+        assert!(v.asks(START, RETRY) && !v.asks(START, RETRY));
+        for mp in [1, 2] {
+            assert_eq!(v.hear((MpId(mp), one, START), (true, false), 3), None);
+        }
+        assert!(!votes(&mut v, START), "too early");
+        let later = START + LEASE + MARGIN;
+        assert!(v.asks(later, RETRY));
+        assert_eq!(v.hear((MpId(1), one, later), (true, false), 3), None);
+        let known = v.hear((MpId(2), one, later), (true, false), 3);
+        assert_eq!((known, v.is_active()), (Some(false), true));
+        assert!(votes(&mut v, later));
+    }
+
+    #[test]
+    fn a_group_that_was_started_again_as_a_whole_votes_at_once() {
+        let (mut a, mut b) = (voter(2), voter(2));
+        let second = Incarnation::new(2, 0);
+        assert!(a.asks(START, RETRY) && b.asks(START, RETRY));
+        assert_eq!(a.hear((MpId(1), second, START), (false, false), 3), None);
+        let all = a.hear((MpId(2), second, START), (false, false), 3);
+        assert_eq!((all, a.is_active()), (Some(true), true));
+        // The others hear of it, but not a start that came later.
+        assert!(a.is_anew_for(MpId(1), Some(second)));
+        assert!(!a.is_anew_for(MpId(1), Some(Incarnation::new(3, 0))));
+        assert_eq!(
+            b.hear((MpId(0), second, START), (true, true), 3),
+            Some(true)
+        );
+        assert!(b.is_active());
     }
 }

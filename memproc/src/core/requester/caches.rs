@@ -5,9 +5,9 @@ use bytes::Bytes;
 use dosmos_proto::{ApId, Cache, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::Origin;
 
+use super::asking::check_served;
 use super::copies::{Copies, Copy};
 use super::holders::Holders;
-use super::moved::check_served;
 use super::pending::{Kind, Operation, Pending, Read, Ticket, call};
 use super::records::{hand_over, operation_record};
 use crate::core::context::Context;

@@ -132,7 +132,7 @@ impl Requester {
         cx.trace(Item::Record(record));
         if current {
             let session = self.sessions.get_mut(ap);
-            session.section_begins(back.object, back.epoch, cx.me());
+            session.section_begins(back.object, (back.epoch, back.version), cx.me());
         }
     }
 
@@ -165,7 +165,7 @@ impl Requester {
             Kind::Acquire(acquire) => {
                 let mut granted = None;
                 if let Ok(Reply::Granted { epoch, version, .. }) = outcome {
-                    granted = Some((epoch, operation.to));
+                    granted = Some((epoch, version, operation.to));
                     self.caches.copies.confirm(acquire.object, version);
                 }
                 session.acquire_ends(acquire, granted);

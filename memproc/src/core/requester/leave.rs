@@ -4,7 +4,7 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId};
 
 use super::pending::{Acquire, Kind, Operation, Read, WaitsFor, call};
-use super::records::operation_record;
+use super::records::{operation_record, sections_lost};
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
@@ -148,7 +148,9 @@ impl Requester {
     /// A process is lost: sections and copies of its objects are void, and what it was to respond to
     /// fails.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
-        self.sessions.lose_owner(mp);
+        // Unpublished writes are not forgotten: the next release or barrier publishes them or fails.
+        let lost = self.sessions.lose_sections(|_, owner| owner == mp);
+        sections_lost(cx, &lost);
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
             if self.waits_for_another(cx, number) {

@@ -4,56 +4,18 @@
 //! Guarantee: nothing is done twice. Only what is known not to have been done is asked for again, and reads and
 //! acquires: whatever their first time made is void with the owner that made it.
 
-use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
+use dosmos_proto::{ErrorCode, MpId, Nanos, Refusal};
 
+use super::asking::ask;
 use super::leave::describe;
-use super::pending::{Again, Operation, Pending, call};
+use super::pending::Again;
+use super::records::sections_lost;
 use super::role::Requester;
 use crate::core::context::Context;
-use crate::core::directory::place::Place;
 use crate::core::effects::Effect;
 use crate::core::lease::RETRY;
-use crate::core::messages::{Cost, PeerRequest, Response};
+use crate::core::messages::{Cost, Response};
 use crate::core::replica::seat::{Config, Seat};
-
-/// Whether an access has a chance. One to an object with replicas waits until somebody serves it.
-pub(super) fn check_served(cx: &Context, place: &Place) -> Result<(), Refusal> {
-    match place.seat {
-        Some(_) => Ok(()),
-        None => cx.check_reachable(place.owner),
-    }
-}
-
-/// Asks whoever serves the object, if that can be reached; else it waits.
-pub(super) fn ask(cx: &mut Context, pending: &mut Pending, number: u64, ap: ApId) {
-    let overdue = pending.get(number).is_some_and(Operation::is_overdue);
-    let Some(again) = pending.again.get_mut(&number) else {
-        return;
-    };
-    if overdue {
-        // It was taken back.
-        again.waits = Some(Nanos::MAX);
-        return;
-    }
-    let Ok(place) = cx.variables.place(cx.cluster, again.access.object) else {
-        return;
-    };
-    let to = place.owner;
-    if cx.check_reachable(to).is_err() {
-        again.waits = Some(cx.now + RETRY);
-        return;
-    }
-    again.waits = None;
-    let request = PeerRequest::Access {
-        access: again.access.clone(),
-        ap,
-        // Nobody keeps a copy of what it owns.
-        want_copy: again.want_copy && to != cx.me(),
-    };
-    let incarnation = (to != cx.me()).then(|| cx.variables.start_of_owner(&place));
-    pending.redirect(number, to);
-    cx.request_of(to, incarnation.flatten(), call(number), request);
-}
 
 impl Requester {
     /// A response that says that an access to an object with replicas was not done: it is asked for again. Any other is given
@@ -140,8 +102,9 @@ impl Requester {
     pub(crate) fn moved(&mut self, cx: &mut Context, before: &Config, config: &Config) {
         let seat = config.seat;
         let seats = cx.variables;
-        self.sessions
-            .lose_sections(|object| seats.seat_of(object) == Some(seat));
+        let of_seat = |object, _| seats.seat_of(object) == Some(seat);
+        let lost = self.sessions.lose_sections(of_seat);
+        sections_lost(cx, &lost);
         self.caches.forget_seat(cx, (seat, before.holder()));
         let of = |again: &&Again| again.seat == seat;
         let all = self.pending.again.iter().filter(|(_, again)| of(again));

@@ -2,9 +2,9 @@
 
 use dosmos_proto::{ApId, MpId, ObjectId, Refusal};
 
+use super::asking::check_served;
 use super::complete::too_late;
 use super::line::Step;
-use super::moved::check_served;
 use super::pending::{Barrier, Kind};
 use super::role::{Requester, send_access};
 use crate::core::context::Context;

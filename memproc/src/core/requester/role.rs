@@ -5,9 +5,9 @@ use std::sync::Arc;
 use dosmos_proto::names::check_name;
 use dosmos_proto::{ApId, MpId, Nanos, Refusal, VarId, VariableSpec};
 
+use super::asking::{ask, check_served};
 use super::caches::Caches;
 use super::flushes::Flushes;
-use super::moved::{ask, check_served};
 use super::pending::{
     Acquire, Again, Barrier, Kind, Operation, Pending, Release, Ticket, Write, call,
 };
