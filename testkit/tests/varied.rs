@@ -78,7 +78,15 @@ fn objects_acquired_only_to_be_read_are_found_wherever_that_is() {
     for (seeds, processes) in [(5_200_000..5_200_012, 8), (5_300_000..5_300_004, 64)] {
         let kind = Kind::ReadOnlyLocking;
         let traces = seeds.map(|seed| varied(seed, of_kind(kind, seed, processes)));
-        check(&score(traces, &Thresholds::default()));
+        let score = score(traces, &Thresholds::default());
+        let found = score.kinds.iter().find(|k| k.kind == kind).unwrap();
+        assert!(found.planted >= 3, "{found:?}");
+        assert_eq!(
+            (found.found, found.wrong),
+            (found.planted, 0),
+            "{:#?}",
+            score.mistakes
+        );
     }
 }
 
