@@ -2,8 +2,10 @@
 
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use dosmos_emp::Companion;
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
 use dosmos_trace::run::RunId;
@@ -27,7 +29,10 @@ const RANKS: [&str; 4] = [
     "PMI_RANK",
 ];
 
-pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    args: NodeArgs,
+    companion: Option<Arc<dyn Companion>>,
+) -> anyhow::Result<()> {
     log_to_stderr()?;
     let cluster = Cluster::read(&args.cluster)?;
     let name = match args.name {
@@ -49,7 +54,7 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<()> {
     )?;
     let book = cluster.address_book(Some(&run_dir));
     let shutdown = end_of(args.stdin_is_parent)?;
-    serve(&cluster, &name, &run_dir, &book, shutdown).await
+    serve(&cluster, &name, &run_dir, &book, companion, shutdown).await
 }
 
 /// Logs to standard error: `info`, or what `RUST_LOG` asks for, such as `warn,dosmos_memproc=debug`.
@@ -77,11 +82,12 @@ async fn serve(
     name: &str,
     run_dir: &Path,
     book: &AddressBook,
+    companion: Option<Arc<dyn Companion>>,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let topology = &cluster.topology;
     if let Some(me) = topology.find_emp(name) {
-        return event_manager(cluster, me, run_dir, book, shutdown).await;
+        return event_manager(cluster, me, run_dir, book, companion, shutdown).await;
     }
     if let Some(me) = topology.find_mp(name) {
         return memory_process(cluster, me, run_dir, book, shutdown).await;
@@ -135,6 +141,7 @@ async fn event_manager(
     me: EmpId,
     run_dir: &Path,
     book: &AddressBook,
+    companion: Option<Arc<dyn Companion>>,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.emp_name(me);
@@ -149,6 +156,7 @@ async fn event_manager(
         metrics: cluster.metrics.address_of(&name).map(str::to_owned),
         retention: cluster.retention,
         selection: cluster.recording.selection.clone(),
+        companion,
     };
     let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
     tracing::info!(

@@ -58,6 +58,8 @@ impl Target {
 #[derive(Clone)]
 pub struct Run {
     source: Arc<dyn TraceSource>,
+    /// Those that are asked as one.
+    members: Arc<[Arc<dyn TraceSource>]>,
     title: String,
     /// The directories of its stores, as far as they are known.
     stores: Arc<[PathBuf]>,
@@ -109,13 +111,18 @@ impl Run {
         title: impl Into<String>,
     ) -> Result<Self, Error> {
         let together = together(sources).await?;
+        let members = together.sources.clone().into();
         let fused = Fused::new(together.sources).of(together.membership);
-        Ok(Self::of(Arc::new(fused), title))
+        Ok(Self {
+            members,
+            ..Self::of(Arc::new(fused), title)
+        })
     }
 
     /// A run behind a source at hand.
     pub fn of(source: Arc<dyn TraceSource>, title: impl Into<String>) -> Self {
         Self {
+            members: [source.clone()].into(),
             source,
             title: title.into(),
             stores: Arc::default(),
@@ -148,6 +155,11 @@ impl Run {
     /// What answers.
     pub fn source(&self) -> &dyn TraceSource {
         self.source.as_ref()
+    }
+
+    /// The sources behind it, each event manager once: for whoever reads them side by side.
+    pub fn members(&self) -> &[Arc<dyn TraceSource>] {
+        &self.members
     }
 
     /// What answers, to keep.

@@ -66,6 +66,7 @@ pub(crate) fn config(me: u32, store: PathBuf) -> Config {
         metrics: None,
         retention: Retention::default(),
         selection: Default::default(),
+        companion: None,
     }
 }
 
