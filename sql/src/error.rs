@@ -15,9 +15,8 @@ pub enum Error {
     Query {
         /// In words.
         message: String,
-        /// As the engine says it.
-        #[source]
-        source: Box<DataFusionError>,
+        /// As the engine says it: longer, not clearer, so it is not shown as the cause.
+        engine: Box<DataFusionError>,
     },
     /// Every event manager of a running run stopped answering.
     #[error("nobody answers any more: {}", .0.join(", "))]
@@ -35,10 +34,10 @@ pub enum Error {
 
 impl Error {
     /// An error of the engine, in words, given the names of the tables there are.
-    pub(crate) fn of_engine(source: DataFusionError, tables: &[String]) -> Self {
+    pub(crate) fn of_engine(engine: DataFusionError, tables: &[String]) -> Self {
         Self::Query {
-            message: message(&source, tables),
-            source: Box::new(source),
+            message: message(&engine, tables),
+            engine: Box::new(engine),
         }
     }
 }

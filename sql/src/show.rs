@@ -56,17 +56,25 @@ async fn table(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()
     let columns = schema.fields().iter().map(|f| Column::named(f.name(), f.name()));
     let mut table = Table::of(columns);
     let mut more = false;
+    let mut plan = String::new();
     'read: while let Some(batch) = answer.next().await? {
         for row in rows(&batch)? {
             if table.len() == MOST_ROWS {
                 more = true;
                 break 'read;
             }
+            if plans(&schema) {
+                let cells: Vec<String> = row.iter().flatten().cloned().collect();
+                plan += &format!("{}\n", cells.join("\n").trim_end());
+            }
             table.row(row.into_iter().map(|cell| cell.map_or_else(Cell::none, Cell::from)));
         }
     }
     drop(answer);
-    output::text(&table.render(Format::Table));
+    output::text(&match plans(&schema) {
+        true => plan,
+        false => table.render(Format::Table),
+    });
     let completeness = lacking(database).await?;
     let rows = text::plural(table.len() as u64, "row");
     output::text(&format!("{rows}; {}\n", footer(&completeness)));
@@ -76,6 +84,12 @@ async fn table(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()
         ));
     }
     Ok(())
+}
+
+/// Whether these are the columns of a plan, whose text has lines.
+fn plans(schema: &SchemaRef) -> bool {
+    let names = schema.fields().iter().map(|f| f.name().as_str());
+    names.eq(["plan_type", "plan"])
 }
 
 /// How much of the run the answer rests on.
