@@ -34,7 +34,7 @@ use crate::exec::RecordsExec;
 use crate::worker::published_name;
 
 /// A worker that does not say within this time that it is there is taken to be gone.
-const PATIENCE: Duration = Duration::from_millis(2500);
+const DEADLINE: Duration = Duration::from_millis(2500);
 /// How often workers are asked while a query goes on.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
@@ -75,7 +75,7 @@ impl Cluster {
                 url: url_of(&address)?,
             });
         }
-        let answer = join_all(members.iter().map(|m| channels.answers(&m.url, PATIENCE))).await;
+        let answer = join_all(members.iter().map(|m| channels.answers(&m.url, DEADLINE))).await;
         let all = !members.is_empty() && answer.iter().all(|answers| *answers);
         all.then_some(Self { members, channels })
     }
@@ -139,7 +139,7 @@ impl Cluster {
             Box::pin(async move {
                 loop {
                     tokio::time::sleep(ASK_EVERY).await;
-                    if !channels.answers(&url, PATIENCE).await {
+                    if !channels.answers(&url, DEADLINE).await {
                         return;
                     }
                 }
@@ -154,7 +154,7 @@ impl Cluster {
 
     /// Who is gone; if nobody is, it was the engine.
     async fn reason(&self, error: DataFusionError) -> Failure {
-        let answers = self.members.iter().map(|m| self.channels.answers(&m.url, PATIENCE));
+        let answers = self.members.iter().map(|m| self.channels.answers(&m.url, DEADLINE));
         let answers = join_all(answers).await;
         let gone = self.members.iter().zip(answers).filter(|(_, answers)| !answers);
         let gone: Vec<Member> = gone.map(|(member, _)| member.clone()).collect();

@@ -163,8 +163,8 @@ impl Database {
         })
     }
 
-    /// The rows of a query that the workers carry out, as many of them as answer to the end; none if the engine cannot divide
-    /// it, which is no reason not to answer.
+    /// The rows of a query that the workers carry out, as many of them as answer to the end; none if the engine cannot divide it:
+    /// then it is answered here.
     async fn divided(
         &self,
         mut cluster: Cluster,

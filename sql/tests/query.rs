@@ -197,7 +197,7 @@ fn what_is_wrong_with_a_query_is_said_with_the_cure() {
     assert!(said.contains("did you mean \"variable\"?") && said.lines().count() == 1, "{said}");
     let said = refused(&run, "SELECT * FROM recods");
     assert!(said.contains("did you mean \"records\"?") && said.contains("findings"), "{said}");
-    for changes in ["DROP TABLE records", "CREATE TABLE t AS SELECT 1", "SET a = 1", "INSERT INTO records VALUES (1)",
+    for changes in ["DROP TABLE records", "CREATE TABLE t AS SELECT 1", "SET a = 1", "INSERT INTO records SELECT * FROM records",
         "COPY records TO 'x.csv'", "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'"] {
         let said = refused(&run, changes);
         assert!(said.contains("only reads"), "{changes}: {said}");

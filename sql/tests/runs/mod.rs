@@ -20,7 +20,7 @@ use dosmos_trace::store::{BatchMark, Commit, Event, Identity, StoreWriter};
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Two groups of four memory processes that report to `managers` event managers.
-pub fn cluster_file(managers: usize) -> String {
+pub(crate) fn cluster_file(managers: usize) -> String {
     let mut text = String::from("name = \"reference\"\n[[group]]\nname = \"a\"\n[[group]]\nname = \"b\"\n");
     for emp in 0..managers {
         text += &format!("[[emp]]\nname = \"emp{emp}\"\n");
@@ -36,16 +36,16 @@ pub fn cluster_file(managers: usize) -> String {
     text
 }
 
-/// A run directory with the stores of so many event managers, and so many records in all.
-pub struct RunDir {
-    pub dir: PathBuf,
-    pub file: PathBuf,
-    pub managers: Vec<String>,
+/// A run directory with the stores of its event managers.
+pub(crate) struct RunDir {
+    pub(crate) dir: PathBuf,
+    pub(crate) file: PathBuf,
+    pub(crate) managers: Vec<String>,
 }
 
 impl RunDir {
     /// Made in `dir`, from `records` of the workload of this seed.
-    pub fn make(dir: &Path, managers: usize, records: u64, seed: u64) -> Self {
+    pub(crate) fn make(dir: &Path, managers: usize, records: u64, seed: u64) -> Self {
         let file = dir.join("cluster.toml");
         std::fs::write(&file, cluster_file(managers)).unwrap();
         let topology = Cluster::read(&file).unwrap().topology;
@@ -102,12 +102,12 @@ impl RunDir {
         }
     }
 
-    pub fn store(&self, name: &str) -> PathBuf {
+    pub(crate) fn store(&self, name: &str) -> PathBuf {
         self.dir.join("store").join(name)
     }
 
     /// Starts its event managers, with SQL; they answer when this returns.
-    pub fn serve(&self, program: &Path) -> Vec<EventManager> {
+    pub(crate) fn serve(&self, program: &Path) -> Vec<EventManager> {
         let book = AddressBook::new(Default::default(), Some(&self.dir));
         let start = |name: &String| {
             let child = Command::new(program)
@@ -133,27 +133,33 @@ impl RunDir {
         started
     }
 
+    /// Where an event manager answers.
+    pub(crate) fn address(&self, name: &str) -> String {
+        let book = AddressBook::new(Default::default(), Some(&self.dir));
+        book.resolve(name).unwrap().to_string()
+    }
+
     /// What is in the run directory, as a database.
-    pub async fn database(&self, settings: Settings) -> Database {
+    pub(crate) async fn database(&self, settings: Settings) -> Database {
         let run = Run::open(&Target::run(&self.dir)).await.unwrap();
         Database::open(run, settings).await.unwrap()
     }
 }
 
 /// A process that ends with the test.
-pub struct EventManager {
+pub(crate) struct EventManager {
     child: Child,
-    pub name: String,
+    pub(crate) name: String,
 }
 
 impl EventManager {
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Sends it a signal by name.
-    pub fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let status = Command::new("kill")
             .args([&format!("-{signal}"), &self.child.id().to_string()])
             .status();
@@ -169,7 +175,7 @@ impl Drop for EventManager {
 }
 
 /// Waits for a condition.
-pub fn until(condition: impl Fn() -> bool, why: impl Fn() -> String) {
+pub(crate) fn until(condition: impl Fn() -> bool, why: impl Fn() -> String) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < DEADLINE, "{}", why());
@@ -178,7 +184,7 @@ pub fn until(condition: impl Fn() -> bool, why: impl Fn() -> String) {
 }
 
 /// One answer as text, row by row, sorted.
-pub async fn rows(database: &Database, sql: &str) -> Vec<String> {
+pub(crate) async fn rows(database: &Database, sql: &str) -> Vec<String> {
     use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
     let answer = database.query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
     let batches = answer.all().await.unwrap_or_else(|e| panic!("{sql}: {e}"));
@@ -200,7 +206,7 @@ pub async fn rows(database: &Database, sql: &str) -> Vec<String> {
 }
 
 /// Several stores opened at once, as one run.
-pub async fn open(stores: &[PathBuf], settings: Settings) -> Arc<Database> {
+pub(crate) async fn open(stores: &[PathBuf], settings: Settings) -> Arc<Database> {
     let target = Target {
         stores: stores.to_vec(),
         ..Target::default()
