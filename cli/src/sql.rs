@@ -40,8 +40,12 @@ pub trait Sql: Sync {
 pub(crate) fn elsewhere() -> anyhow::Result<ExitCode> {
     let beside = std::env::current_exe().ok();
     let beside = beside.and_then(|me| Some(me.parent()?.join(PROGRAM)));
-    let program = beside.filter(|p| p.exists()).unwrap_or_else(|| PathBuf::from(PROGRAM));
-    let error = Command::new(&program).args(std::env::args_os().skip(1)).exec();
+    let program = beside
+        .filter(|p| p.exists())
+        .unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let error = Command::new(&program)
+        .args(std::env::args_os().skip(1))
+        .exec();
     match error.kind() {
         io::ErrorKind::NotFound => bail!(
             "this dosmos is built without SQL, and {PROGRAM} is neither beside it nor in the PATH; \

@@ -20,6 +20,7 @@ use dosmos_proto::Nanos;
 use dosmos_trace::query::{Completeness, Filter};
 use dosmos_trace::store::StoreSource;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -81,7 +82,10 @@ pub fn archive(
         .tempdir_in(dir)
         .map_err(io("cannot write in", dir))?;
     let mut files = Files::new(beside.path().to_owned(), by);
-    let zero = stores.iter().filter_map(|s| s.describe().extent).map(|e| e.from);
+    let zero = stores
+        .iter()
+        .filter_map(|s| s.describe().extent)
+        .map(|e| e.from);
     let zero = zero.min().unwrap_or_default();
     let written = stores.iter().try_for_each(|store| files.add(store, zero));
     let engine = |e| Error::of_engine(e, &[]);
@@ -91,10 +95,13 @@ pub fn archive(
     for store in stores {
         // What reading found damaged.
         completeness.damaged = completeness.damaged.max(store.completeness().damaged);
-        completeness.corrupt_chunks =
-            completeness.corrupt_chunks.max(store.completeness().corrupt_chunks);
+        completeness.corrupt_chunks = completeness
+            .corrupt_chunks
+            .max(store.completeness().corrupt_chunks);
     }
-    let number = files.close(&run.to_string(), &completeness).map_err(engine)?;
+    let number = files
+        .close(&run.to_string(), &completeness)
+        .map_err(engine)?;
     let kept = beside.keep();
     std::fs::rename(&kept, &path).map_err(io("cannot create", &path))?;
     Ok(Archived {
@@ -149,7 +156,9 @@ impl Files {
             Division::Op => {
                 let ops = cast(column(batch, Column::Op)?, &DataType::Utf8)?;
                 let ops = as_string_array(&ops)?;
-                ops.iter().map(|op| op.unwrap_or_default().to_owned()).collect::<Vec<_>>()
+                ops.iter()
+                    .map(|op| op.unwrap_or_default().to_owned())
+                    .collect::<Vec<_>>()
             }
             Division::Minute => {
                 let starts = as_int64_array(column(batch, Column::StartNs)?)?;
@@ -184,7 +193,12 @@ impl Files {
                 .set_max_row_group_row_count(Some(ROW_GROUP))
                 .set_created_by(concat!("dosmos ", env!("CARGO_PKG_VERSION")).to_owned())
                 .build();
-            let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties));
+            // Types as Parquet has them: a description of Arrow's own would hide the metadata from readers.
+            let options = ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_skip_arrow_metadata(true);
+            let schema = self.schema.clone();
+            let writer = ArrowWriter::try_new_with_options(file, schema, options);
             self.open.insert(key.to_owned(), writer.map_err(external)?);
         }
         let missing = || DataFusionError::Internal(format!("no file for {key}"));

@@ -93,9 +93,18 @@ mod tests {
 
     #[test]
     fn an_address_is_the_same_after_it_was_a_url() {
-        for text in ["127.0.0.1:80", "[::1]:7000", "host.example:443", "unix:/run dir/emp0.sock.sql"] {
+        for text in [
+            "127.0.0.1:80",
+            "[::1]:7000",
+            "host.example:443",
+            "unix:/run dir/emp0.sock.sql",
+        ] {
             let address: Address = text.parse().unwrap();
-            assert_eq!(address_of(&url_of(&address).unwrap()), Some(address), "{text}");
+            assert_eq!(
+                address_of(&url_of(&address).unwrap()),
+                Some(address),
+                "{text}"
+            );
         }
     }
 }

@@ -154,9 +154,16 @@ impl Cluster {
 
     /// Who is gone; if nobody is, it was the engine.
     async fn reason(&self, error: DataFusionError) -> Failure {
-        let answers = self.members.iter().map(|m| self.channels.answers(&m.url, DEADLINE));
+        let answers = self
+            .members
+            .iter()
+            .map(|m| self.channels.answers(&m.url, DEADLINE));
         let answers = join_all(answers).await;
-        let gone = self.members.iter().zip(answers).filter(|(_, answers)| !answers);
+        let gone = self
+            .members
+            .iter()
+            .zip(answers)
+            .filter(|(_, answers)| !answers);
         let gone: Vec<Member> = gone.map(|(member, _)| member.clone()).collect();
         match gone.is_empty() {
             true => Failure::Engine(error),
@@ -210,9 +217,8 @@ fn a_scan_each(event: ScaleUpLeafNodeEvent<'_>) -> Option<Result<ScaleUpLeafNode
         ));
     }
     let partitions = event.session_config.target_partitions();
-    let variant = || -> Arc<dyn ExecutionPlan> {
-        Arc::new(scan.for_worker(workers.zero, partitions))
-    };
+    let variant =
+        || -> Arc<dyn ExecutionPlan> { Arc::new(scan.for_worker(workers.zero, partitions)) };
     let leaf = DistributedLeafExec::try_new(
         Arc::clone(event.plan),
         (0..workers.number).map(|_| variant()),

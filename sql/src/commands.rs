@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use dosmos_cli::args::{ArchiveArgs, SqlArgs};
-use dosmos_cli::sql::Sql;
 use dosmos_cli::output;
+use dosmos_cli::sql::Sql;
 use dosmos_client::Run;
 use dosmos_emp::Companion;
 use dosmos_trace::query::TraceSource;
@@ -35,7 +35,9 @@ impl Sql for WithSql {
         let stores = dosmos_client::stores(&args.store, args.run_dir.as_deref())?;
         let sources = stores.into_iter().map(Arc::new);
         let sources: Vec<Arc<StoreSource>> = sources.collect();
-        let shared = sources.iter().map(|s| Arc::clone(s) as Arc<dyn TraceSource>);
+        let shared = sources
+            .iter()
+            .map(|s| Arc::clone(s) as Arc<dyn TraceSource>);
         // As one run: stores of different runs are refused, and one that is missing is named.
         let whole = runtime()?.block_on(async {
             let run = Run::together(shared.collect(), "").await?;

@@ -65,7 +65,11 @@ impl Database {
     /// If no source of the run answers.
     pub async fn open(run: Run, settings: Settings) -> Result<Self, Error> {
         let silent = Silent::default();
-        let catalog = run.source().catalog().await.map_err(dosmos_client::Error::from)?;
+        let catalog = run
+            .source()
+            .catalog()
+            .await
+            .map_err(dosmos_client::Error::from)?;
         let zero = catalog.extent.map_or(Nanos::ZERO, |extent| extent.from);
         let mut sources = Vec::new();
         for member in run.members() {
@@ -92,7 +96,9 @@ impl Database {
             run,
         };
         let run = &database.run;
-        database.register(&database.context, database.records()).await?;
+        database
+            .register(&database.context, database.records())
+            .await?;
         database.sheet("objects", Objects(run.clone()))?;
         database.sheet("variables", Variables(run.clone()))?;
         database.sheet("processes", Processes(run.clone()))?;
@@ -155,7 +161,10 @@ impl Database {
                 divided: true,
             });
         }
-        let stream = frame.execute_stream().await.map_err(|e| self.explained(e))?;
+        let stream = frame
+            .execute_stream()
+            .await
+            .map_err(|e| self.explained(e))?;
         Ok(Answer {
             database: self,
             rows: stream,
@@ -293,6 +302,8 @@ async fn source(member: &Arc<dyn TraceSource>, zero: Nanos) -> Option<Source> {
 
 /// The folder that the run is kept in, among others.
 fn folder(run: &Run) -> PathBuf {
-    let beside = run.directory().and_then(|dir| Some(dir.parent()?.to_owned()));
+    let beside = run
+        .directory()
+        .and_then(|dir| Some(dir.parent()?.to_owned()));
     beside.unwrap_or_else(|| PathBuf::from(RUNS))
 }

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray,
-    TimestampNanosecondArray, UInt16Array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray, TimestampNanosecondArray,
+    UInt16Array,
 };
 use datafusion::arrow::compute::take;
 use datafusion::arrow::error::ArrowError;
@@ -46,10 +46,10 @@ pub(crate) struct Decoder<'a> {
 }
 
 /// What is in the cell, decoded if need be.
-fn once<'c, T>(
-    cell: &'c OnceCell<T>,
+fn once<T>(
+    cell: &OnceCell<T>,
     decode: impl FnOnce() -> Result<T, ChunkError>,
-) -> Result<&'c T, ChunkError> {
+) -> Result<&T, ChunkError> {
     match cell.get() {
         Some(known) => Ok(known),
         None => {

@@ -62,9 +62,15 @@ fn message(error: &DataFusionError, tables: &[String]) -> String {
         _ => {}
     }
     let text = root.strip_backtrace();
-    let text = ["Error during planning: ", "Execution error: ", "SQL error: "]
-        .iter()
-        .fold(text.as_str(), |text, noise| text.strip_prefix(noise).unwrap_or(text));
+    let text = [
+        "Error during planning: ",
+        "Execution error: ",
+        "SQL error: ",
+    ]
+    .iter()
+    .fold(text.as_str(), |text, noise| {
+        text.strip_prefix(noise).unwrap_or(text)
+    });
     let missing = text
         .strip_prefix("table '")
         .and_then(|rest| rest.strip_suffix("' not found"));
@@ -73,7 +79,11 @@ fn message(error: &DataFusionError, tables: &[String]) -> String {
         let known: Vec<&str> = tables.iter().map(String::as_str).collect();
         return unknown("table", name, &known);
     }
-    let not_a_read = ["DDL not supported", "DML not supported", "Statement not supported"];
+    let not_a_read = [
+        "DDL not supported",
+        "DML not supported",
+        "Statement not supported",
+    ];
     match not_a_read.iter().any(|refused| text.starts_with(refused)) {
         true => format!("{READS} ({text})"),
         false => text.to_owned(),
@@ -89,5 +99,8 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let mut known: Vec<&str> = known.to_vec();
     known.sort_unstable();
     known.dedup();
-    format!("there is no {what} {name:?}; {near}{what}s: {}", known.join(", "))
+    format!(
+        "there is no {what} {name:?}; {near}{what}s: {}",
+        known.join(", ")
+    )
 }

@@ -246,7 +246,8 @@ impl DisplayAs for RecordsExec {
         for condition in self.scan.predicate().given() {
             write!(f, ", {condition}")?;
         }
-        self.limit.map_or(Ok(()), |limit| write!(f, ", limit={limit}"))
+        self.limit
+            .map_or(Ok(()), |limit| write!(f, ", limit={limit}"))
     }
 }
 

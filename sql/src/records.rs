@@ -88,7 +88,11 @@ impl TableProvider for RecordsTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let columns = match projection {
-            Some(places) => places.iter().filter_map(|i| Column::ALL.get(*i)).copied().collect(),
+            Some(places) => places
+                .iter()
+                .filter_map(|i| Column::ALL.get(*i))
+                .copied()
+                .collect(),
             None => Column::ALL.to_vec(),
         };
         let schema = DFSchema::try_from(self.schema.as_ref().clone())?;

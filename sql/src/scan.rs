@@ -72,7 +72,9 @@ impl Scan {
             Rows::All => None,
             Rows::Some(rows) => Some(BooleanArray::new(rows, None)),
         };
-        let rows = filter.as_ref().map_or(decoder.rows(), BooleanArray::true_count);
+        let rows = filter
+            .as_ref()
+            .map_or(decoder.rows(), BooleanArray::true_count);
         if rows == 0 {
             return Ok(None);
         }
@@ -121,7 +123,11 @@ impl Scan {
     }
 
     /// Which of the rows left meet the conditions on rows; none: there are none.
-    fn by_row(&self, arrays: &mut Arrays<'_>, rows: usize) -> Result<Option<BooleanArray>, Failure> {
+    fn by_row(
+        &self,
+        arrays: &mut Arrays<'_>,
+        rows: usize,
+    ) -> Result<Option<BooleanArray>, Failure> {
         let mut passed: Option<BooleanArray> = None;
         for condition in self.predicate.on(Part::Row) {
             let its = condition.columns().iter().map(|c| arrays.get(*c));
@@ -151,7 +157,9 @@ impl Scan {
         let columns: Vec<ArrayRef> = columns.collect::<Result<_, Failure>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = self.schema.clone();
-        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?)
     }
 }
 

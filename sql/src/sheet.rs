@@ -101,13 +101,17 @@ impl<R: Rows> Sheet<R> {
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         let schema = self.schema.clone();
-        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?)
     }
 }
 
 impl<R> fmt::Debug for Sheet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sheet").field("schema", &self.schema).finish()
+        f.debug_struct("Sheet")
+            .field("schema", &self.schema)
+            .finish()
     }
 }
 

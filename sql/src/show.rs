@@ -53,7 +53,10 @@ async fn lacking(database: &Database) -> anyhow::Result<Completeness> {
 
 async fn table(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()> {
     let schema = answer.schema();
-    let columns = schema.fields().iter().map(|f| Column::named(f.name(), f.name()));
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|f| Column::named(f.name(), f.name()));
     let mut table = Table::of(columns);
     let mut more = false;
     let mut plan = String::new();
@@ -67,7 +70,10 @@ async fn table(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()
                 let cells: Vec<String> = row.iter().flatten().cloned().collect();
                 plan += &format!("{}\n", cells.join("\n").trim_end());
             }
-            table.row(row.into_iter().map(|cell| cell.map_or_else(Cell::none, Cell::from)));
+            table.row(
+                row.into_iter()
+                    .map(|cell| cell.map_or_else(Cell::none, Cell::from)),
+            );
         }
     }
     drop(answer);
@@ -103,12 +109,19 @@ fn footer(completeness: &Completeness) -> String {
 }
 
 async fn csv(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()> {
-    let names: Vec<String> = answer.schema().fields().iter().map(|f| f.name().clone()).collect();
+    let names: Vec<String> = answer
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| f.name().clone())
+        .collect();
     output::text(&text::csv([names]));
     while let Some(batch) = answer.next().await? {
         let rows = rows(&batch)?.into_iter();
         let cells = rows.map(|row| {
-            let cells = row.into_iter().map(|cell| text::clean_line(&cell.unwrap_or_default()));
+            let cells = row
+                .into_iter()
+                .map(|cell| text::clean_line(&cell.unwrap_or_default()));
             cells.collect::<Vec<_>>()
         });
         output::text(&text::csv(cells));
@@ -141,9 +154,10 @@ async fn json(database: &Database, mut answer: Answer<'_>) -> anyhow::Result<()>
 
 /// Names and types of the columns.
 fn described(schema: &SchemaRef) -> serde_json::Value {
-    let columns = schema.fields().iter().map(|f| {
-        serde_json::json!({ "name": f.name(), "type": f.data_type().to_string() })
-    });
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|f| serde_json::json!({ "name": f.name(), "type": f.data_type().to_string() }));
     columns.collect()
 }
 

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use dosmos_analysis::Thresholds;
-use dosmos_client::{RunFigures, Run, network_here};
+use dosmos_client::{Run, RunFigures, network_here};
 use dosmos_proto::{Component, MpId};
 use dosmos_trace::query::table::sums_of;
 use dosmos_trace::query::{MetaQuery, ProcessStatus};
@@ -26,18 +26,38 @@ impl Rows for Variables {
     fn schema(&self) -> SchemaRef {
         let texts = ["variable", "layout", "element", "policy", "group", "owners"];
         let numbers = [
-            "rows", "columns", "objects", "copies", "reads", "reads_on_copies", "writes", "acquires",
-            "releases", "delayed", "wait_ns", "hold_ns", "time_ns", "p50_ns", "p99_ns", "max_ns",
+            "rows",
+            "columns",
+            "objects",
+            "copies",
+            "reads",
+            "reads_on_copies",
+            "writes",
+            "acquires",
+            "releases",
+            "delayed",
+            "wait_ns",
+            "hold_ns",
+            "time_ns",
+            "p50_ns",
+            "p99_ns",
+            "max_ns",
         ];
         schema(
-            texts.map(|t| (t, Kind::Text)).into_iter().chain(numbers.map(|n| (n, Kind::Number))),
+            texts
+                .map(|t| (t, Kind::Text))
+                .into_iter()
+                .chain(numbers.map(|n| (n, Kind::Number))),
         )
     }
 
     async fn rows(&self) -> Result<Vec<Vec<ScalarValue>>> {
         let source = self.0.source();
         let catalog = source.catalog().await.map_err(external)?;
-        let metas = source.meta_objects(&MetaQuery::default()).await.map_err(external)?;
+        let metas = source
+            .meta_objects(&MetaQuery::default())
+            .await
+            .map_err(external)?;
         let mut sums = sums_of(&metas);
         let topology = &catalog.topology;
         let rows = catalog.variables.iter().map(|v| {
@@ -84,18 +104,33 @@ impl Rows for Objects {
     fn schema(&self) -> SchemaRef {
         let texts = ["variable", "kind", "at", "group"];
         let numbers = [
-            "object", "copies", "reads", "reads_on_copies", "writes", "acquires", "releases",
-            "delayed", "wait_ns", "hold_ns", "version",
+            "object",
+            "copies",
+            "reads",
+            "reads_on_copies",
+            "writes",
+            "acquires",
+            "releases",
+            "delayed",
+            "wait_ns",
+            "hold_ns",
+            "version",
         ];
         schema(
-            texts.map(|t| (t, Kind::Text)).into_iter().chain(numbers.map(|n| (n, Kind::Number))),
+            texts
+                .map(|t| (t, Kind::Text))
+                .into_iter()
+                .chain(numbers.map(|n| (n, Kind::Number))),
         )
     }
 
     async fn rows(&self) -> Result<Vec<Vec<ScalarValue>>> {
         let source = self.0.source();
         let catalog = source.catalog().await.map_err(external)?;
-        let metas = source.meta_objects(&MetaQuery::default()).await.map_err(external)?;
+        let metas = source
+            .meta_objects(&MetaQuery::default())
+            .await
+            .map_err(external)?;
         let topology = &catalog.topology;
         let primaries = metas.primaries.iter().map(|p| {
             vec![
@@ -142,9 +177,19 @@ pub(crate) struct Processes(pub(crate) Run);
 impl Rows for Processes {
     fn schema(&self) -> SchemaRef {
         let texts = ["process", "kind", "group", "reports_to", "state"];
-        let numbers = ["requests", "served", "forwarded", "recorded", "dropped", "cpu_ns"];
+        let numbers = [
+            "requests",
+            "served",
+            "forwarded",
+            "recorded",
+            "dropped",
+            "cpu_ns",
+        ];
         schema(
-            texts.map(|t| (t, Kind::Text)).into_iter().chain(numbers.map(|n| (n, Kind::Number))),
+            texts
+                .map(|t| (t, Kind::Text))
+                .into_iter()
+                .chain(numbers.map(|n| (n, Kind::Number))),
         )
     }
 
@@ -152,26 +197,32 @@ impl Rows for Processes {
         let source = self.0.source();
         let catalog = source.catalog().await.map_err(external)?;
         let status = source.status().await.map_err(external)?;
-        let known: Vec<&ProcessStatus> =
-            status.event_managers.iter().flat_map(|e| &e.processes).collect();
+        let known: Vec<&ProcessStatus> = status
+            .event_managers
+            .iter()
+            .flat_map(|e| &e.processes)
+            .collect();
         let topology = &catalog.topology;
-        let memory = (0..).map(MpId).zip(topology.memory_processes()).map(|(id, mp)| {
-            let state = known.iter().find(|p| p.mp == id);
-            let count = |of: fn(&ProcessStatus) -> u64| number_or_null(state.map(|p| of(p)));
-            vec![
-                text(mp.name.as_str()),
-                text(if mp.link { "link" } else { "memory" }),
-                text(topology.group_name(mp.group)),
-                text(topology.emp_name(mp.event_manager)),
-                text_or_null(state.map(|p| if p.connected { "up" } else { "gone" }.to_owned())),
-                count(|p| p.counters.requests),
-                count(|p| p.counters.served),
-                count(|p| p.counters.forwarded),
-                count(|p| p.counters.recorded),
-                count(|p| p.counters.dropped),
-                count(|p| p.counters.cpu.0),
-            ]
-        });
+        let memory = (0..)
+            .map(MpId)
+            .zip(topology.memory_processes())
+            .map(|(id, mp)| {
+                let state = known.iter().find(|p| p.mp == id);
+                let count = |of: fn(&ProcessStatus) -> u64| number_or_null(state.map(|p| of(p)));
+                vec![
+                    text(mp.name.as_str()),
+                    text(if mp.link { "link" } else { "memory" }),
+                    text(topology.group_name(mp.group)),
+                    text(topology.emp_name(mp.event_manager)),
+                    text_or_null(state.map(|p| if p.connected { "up" } else { "gone" }.to_owned())),
+                    count(|p| p.counters.requests),
+                    count(|p| p.counters.served),
+                    count(|p| p.counters.forwarded),
+                    count(|p| p.counters.recorded),
+                    count(|p| p.counters.dropped),
+                    count(|p| p.counters.cpu.0),
+                ]
+            });
         let applications = topology.application_processes().iter().map(|ap| {
             let mp = topology.mp(ap.memory_process);
             let mut row = vec![

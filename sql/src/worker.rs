@@ -90,7 +90,9 @@ async fn begin(beside: &Beside) -> io::Result<(Serving, Published)> {
 fn own_address(event_manager: &Address) -> Address {
     match event_manager {
         Address::Tcp(text) => {
-            let host = text.rsplit_once(':').map_or(text.as_str(), |(host, _)| host);
+            let host = text
+                .rsplit_once(':')
+                .map_or(text.as_str(), |(host, _)| host);
             Address::Tcp(format!("{host}:0"))
         }
         Address::Unix(path) => {

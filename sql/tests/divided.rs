@@ -1,5 +1,7 @@
 //! A query divided among running event managers, each a worker over its own store.
 
+#![allow(clippy::unwrap_used)] // tests may
+
 mod runs;
 
 use std::path::Path;
@@ -26,7 +28,11 @@ fn program() -> &'static Path {
 
 /// Asks, and says whether the event managers carried the query out.
 async fn divided(database: &Database, sql: &str) -> bool {
-    database.query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}")).is_divided()
+    database
+        .query(sql)
+        .await
+        .unwrap_or_else(|e| panic!("{sql}: {e}"))
+        .is_divided()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,11 +67,7 @@ async fn without_workers_event_managers_are_asked_for_their_records() {
     let _serving = run.serve(program());
     let divided_among = run.database(Settings::default()).await;
     let target = dosmos_client::Target {
-        event_managers: run
-            .managers
-            .iter()
-            .map(|name| run.address(name))
-            .collect(),
+        event_managers: run.managers.iter().map(|name| run.address(name)).collect(),
         ..Default::default()
     };
     // A program in the environment of the run shows its token; here it is given by the run directory.
@@ -100,15 +102,24 @@ async fn an_event_manager_killed_during_a_query_is_named_and_the_others_answer()
     assert!(database.completeness().await.missing.is_empty());
     // It holds the query up, then it is gone in the middle of it.
     serving[2].signal("STOP");
-    let answer = tokio::join!(
-        async { rows(&database, sql).await },
-        async { serving[2].kill() },
-    );
-    let expected: Vec<String> = all.iter().filter(|row| !row.starts_with("emp2")).cloned().collect();
+    let answer = tokio::join!(async { rows(&database, sql).await }, async {
+        serving[2].kill()
+    },);
+    let expected: Vec<String> = all
+        .iter()
+        .filter(|row| !row.starts_with("emp2"))
+        .cloned()
+        .collect();
     assert_eq!(answer.0, expected);
     let missing = database.completeness().await.missing;
-    assert!(missing.iter().any(|name| name.contains("emp2")), "{missing:?}");
-    assert!(!missing.iter().any(|name| name.contains("emp1")), "{missing:?}");
+    assert!(
+        missing.iter().any(|name| name.contains("emp2")),
+        "{missing:?}"
+    );
+    assert!(
+        !missing.iter().any(|name| name.contains("emp1")),
+        "{missing:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +132,13 @@ async fn an_event_manager_that_is_stopped_holds_no_query_up_for_ever() {
     let sql = "SELECT event_manager, count(*) FROM records GROUP BY 1";
     let answer = tokio::time::timeout(Duration::from_secs(120), rows(&database, sql)).await;
     let answer = answer.expect("an answer");
-    assert!(answer.len() == 1 && answer[0].starts_with("emp0"), "{answer:?}");
+    assert!(
+        answer.len() == 1 && answer[0].starts_with("emp0"),
+        "{answer:?}"
+    );
     let missing = database.completeness().await.missing;
-    assert!(missing.iter().any(|name| name.contains("emp1")), "{missing:?}");
+    assert!(
+        missing.iter().any(|name| name.contains("emp1")),
+        "{missing:?}"
+    );
 }

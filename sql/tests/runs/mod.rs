@@ -1,6 +1,7 @@
 //! Runs to ask: stores of the reference workload, and event managers that serve them.
 
 #![allow(dead_code)] // each test uses a part
+#![allow(clippy::unwrap_used)] // tests may
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,7 +22,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Two groups of four memory processes that report to `managers` event managers.
 pub(crate) fn cluster_file(managers: usize) -> String {
-    let mut text = String::from("name = \"reference\"\n[[group]]\nname = \"a\"\n[[group]]\nname = \"b\"\n");
+    let mut text =
+        String::from("name = \"reference\"\n[[group]]\nname = \"a\"\n[[group]]\nname = \"b\"\n");
     for emp in 0..managers {
         text += &format!("[[emp]]\nname = \"emp{emp}\"\n");
     }
@@ -60,13 +62,17 @@ impl RunDir {
                     emp: EmpId(i),
                     topology: topology.clone(),
                 };
-                StoreWriter::open(&dir.join("store").join(name), &identity).unwrap().0
+                StoreWriter::open(&dir.join("store").join(name), &identity)
+                    .unwrap()
+                    .0
             })
             .collect();
         let mut workload = Workload::new(seed);
         let mut left = records;
-        let mut events: Vec<(u32, Event)> =
-            reference::variables().into_iter().map(|v| (0, Event::Variable(v))).collect();
+        let mut events: Vec<(u32, Event)> = reference::variables()
+            .into_iter()
+            .map(|v| (0, Event::Variable(v)))
+            .collect();
         let mut sequence = 0;
         while left > 0 {
             let here = left.min(1 << 18);
@@ -102,6 +108,21 @@ impl RunDir {
         }
     }
 
+    /// The one that was made in `dir` before, if any.
+    pub(crate) fn made(dir: &Path, managers: usize) -> Option<Self> {
+        let managers: Vec<String> = (0..managers).map(|i| format!("emp{i}")).collect();
+        let run = Self {
+            dir: dir.to_owned(),
+            file: dir.join("cluster.toml"),
+            managers,
+        };
+        let all = run
+            .managers
+            .iter()
+            .all(|name| run.store(name).join("manifest.json").exists());
+        (run.file.exists() && all).then_some(run)
+    }
+
     pub(crate) fn store(&self, name: &str) -> PathBuf {
         self.dir.join("store").join(name)
     }
@@ -120,7 +141,10 @@ impl RunDir {
                 .stderr(std::fs::File::create(self.dir.join(format!("{name}.log"))).unwrap())
                 .spawn()
                 .unwrap();
-            EventManager { child, name: name.clone() }
+            EventManager {
+                child,
+                name: name.clone(),
+            }
         };
         let started: Vec<EventManager> = self.managers.iter().map(start).collect();
         for name in &self.managers {
@@ -186,7 +210,10 @@ pub(crate) fn until(condition: impl Fn() -> bool, why: impl Fn() -> String) {
 /// One answer as text, row by row, sorted.
 pub(crate) async fn rows(database: &Database, sql: &str) -> Vec<String> {
     use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-    let answer = database.query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let answer = database
+        .query(sql)
+        .await
+        .unwrap_or_else(|e| panic!("{sql}: {e}"));
     let batches = answer.all().await.unwrap_or_else(|e| panic!("{sql}: {e}"));
     let options = FormatOptions::default().with_null("NULL");
     let mut rows = Vec::new();
