@@ -104,7 +104,7 @@ async fn conditions_find_the_same_rows_on_chunks_as_on_rows() {
     };
     let plain = run.database(plain).await;
     let mut found = 0;
-    for _ in 0..dosmos_testseeds::cases(150) {
+    for _ in 0..dosmos_testseeds::cases(40) {
         let depth = random.below(4) as u32;
         let condition = condition(&mut random, depth);
         let sums = format!(
@@ -121,7 +121,7 @@ async fn conditions_find_the_same_rows_on_chunks_as_on_rows() {
             "{count}"
         );
     }
-    assert!(found > 20, "{found} conditions found anything");
+    assert!(found > 5, "{found} conditions found anything");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +156,7 @@ async fn chunks_are_skipped_by_time_operation_object_origin_and_process() {
         of_one > 0 && others > 0 && of_one + others == all,
         "{of_one} {others}"
     );
-    let (early, late) = skipped("at_s < 0.000001").await;
+    let (early, late) = skipped("at_s < 0.00005").await;
     assert!(early == 2 && late == all - 2, "{early} {late}");
     let never = skipped("start > '2027-01-01T00:00:00Z'").await;
     assert_eq!(never, (0, all));
