@@ -40,6 +40,8 @@ pub enum Cure {
     Wait(BTreeSet<ObjectId>),
     /// Passing these barriers costs nothing but waiting.
     FreeBarriers(BTreeSet<VarId>),
+    /// These processes read these objects without acquiring them.
+    Unlocked(BTreeSet<(ObjectId, ApId)>),
 }
 
 impl Cure {
@@ -71,6 +73,7 @@ impl Cure {
             }
             Self::Wait(objects) => change.awaited.clone_from(objects),
             Self::FreeBarriers(barriers) => change.free_barriers.clone_from(barriers),
+            Self::Unlocked(readers) => change.unlocked.clone_from(readers),
         }
         change
     }

@@ -25,11 +25,12 @@ pub enum Kind {
     FineGrained,
     BarrierOverhead,
     Polling,
+    ReadOnlyLocking,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Bottleneck,
         Self::PingPong,
         Self::NoSharing,
@@ -43,6 +44,7 @@ impl Kind {
         Self::FineGrained,
         Self::BarrierOverhead,
         Self::Polling,
+        Self::ReadOnlyLocking,
     ];
 
     /// Its identifier, as in every table and file.
@@ -61,6 +63,7 @@ impl Kind {
             Self::FineGrained => "fine-grained",
             Self::BarrierOverhead => "barrier-overhead",
             Self::Polling => "polling",
+            Self::ReadOnlyLocking => "read-only-locking",
         }
     }
 }

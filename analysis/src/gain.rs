@@ -15,6 +15,7 @@
 //! | policy mismatch | the other policy |
 //! | fine-grained access | one access in place of each sequence |
 //! | polling | who reads until something has changed is told at once, with the content: the most that waiting for it can gain |
+//! | read-only locking | one read in place of each section |
 //! | barrier overhead | barriers that open when the last has arrived, and at once: the most that fewer barriers can gain |
 //!
 //! What another finding explains (`explain`) is told beside it where its own cure gains more: elements that are accessed one by

@@ -283,7 +283,8 @@ fn what_one_produces_and_another_consumes_is_no_ping_pong() {
         findings.iter().map(|f| f.kind).collect()
     };
     assert_eq!(found([true, true]), [Kind::PingPong]);
-    assert_eq!(found([true, false]), []);
+    // That one could read what the other has released without a lock is another matter.
+    assert_eq!(found([true, false]), [Kind::ReadOnlyLocking]);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Cures(CuresArgs),
     /// Measure the speed and memory of finding the critical path of a generated run
     Path(PathArgs),
+    /// Measure what 1 and 2 replicas add to a section with a write, beside none, in turn in the same run
+    Replicas(ReplicasArgs),
     /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
     Verify(VerifyArgs),
     /// Count the instructions of an operation on the paths that everything goes through (needs valgrind)
@@ -103,6 +105,9 @@ pub(crate) struct LatencyArgs {
     /// Use Unix sockets instead of TCP
     #[arg(long)]
     pub(crate) unix: bool,
+    /// Compare TCP with TLS and without, in pairs of runs, instead of with floors
+    #[arg(long, conflicts_with = "unix")]
+    pub(crate) tls: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
@@ -310,6 +315,19 @@ pub(crate) struct ModelsArgs {
     /// Number of cycles measured in each simulation
     #[arg(long, default_value_t = 100_000)]
     pub(crate) cycles: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplicasArgs {
+    /// Rounds: in each, sections on the three variables in turn
+    #[arg(long, default_value_t = 50)]
+    pub(crate) rounds: u32,
+    /// Sections on one variable before the next has its turn
+    #[arg(long, default_value_t = 100)]
+    pub(crate) sections: u32,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -24,6 +24,7 @@ mod paper;
 mod path;
 mod predict;
 mod query;
+mod replicas;
 mod run;
 mod statistics;
 mod store;
@@ -62,6 +63,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Findings(args) => findings::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Path(args) => path::run(&args),
+        Command::Replicas(args) => runtime.block_on(replicas::run(args)),
         Command::Verify(args) => verify::run(&args),
         Command::Latency(args) => runtime.block_on(latency::run(args)),
         Command::Network(args) => runtime.block_on(network::run(args)),

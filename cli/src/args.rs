@@ -1,8 +1,10 @@
 //! The grammar of the command line.
 
+mod cert;
 mod common;
 mod findings;
 mod help;
+mod hosts;
 mod interchange;
 mod model;
 mod runs;
@@ -16,9 +18,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dosmos_trace::query::page::Cursor;
 use dosmos_trace::query::table::SortKey;
 
+pub(crate) use cert::{AuthorityArgs, CertCommand, InitArgs, IssueArgs, RotateArgs};
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
 pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
+pub(crate) use hosts::{Hosts, PrintFor};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
@@ -90,6 +94,12 @@ pub(crate) enum Command {
     Store {
         #[command(subcommand)]
         command: StoreCommand,
+    },
+    /// Make and renew the certificates of a cluster
+    #[command(after_help = help::CERT)]
+    Cert {
+        #[command(subcommand)]
+        command: CertCommand,
     },
     /// Check cluster files
     #[command(after_help = help::CONFIG)]
@@ -165,6 +175,25 @@ pub(crate) struct UpArgs {
     /// Keep the event managers running after the program has ended, until Ctrl-C, to answer queries
     #[arg(long)]
     pub(crate) keep_emps: bool,
+    /// Run on these hosts through ssh: names separated by commas, or as n[01-04]; needs a [launch] section. With --print
+    /// also a number of hosts
+    #[arg(long, value_name = "LIST", conflicts_with = "keep_emps")]
+    pub(crate) hosts: Option<Hosts>,
+    /// Start nothing: print a script or manifest that runs the cluster on --hosts under another launcher
+    #[arg(long, value_enum, value_name = "LAUNCHER", requires = "hosts")]
+    pub(crate) print: Option<PrintFor>,
+    /// --hosts: the command that reaches a host, with its options
+    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    pub(crate) ssh: String,
+    /// --hosts: path of dosmos on the hosts [default: that of this program]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) remote_dosmos: Option<PathBuf>,
+    /// --print kubernetes: container image with dosmos and the program
+    #[arg(long, value_name = "IMAGE", default_value = concat!("dosmos:", env!("CARGO_PKG_VERSION")))]
+    pub(crate) image: String,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Program and arguments, started once per application process [default: [app] command of the cluster file]
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) app: Vec<String>,
@@ -175,15 +204,27 @@ pub(crate) struct NodeArgs {
     /// Cluster file (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) cluster: PathBuf,
-    /// Name of the process in the cluster file [default: by the rank that srun or mpirun assigned]
+    /// Name of the process in the cluster file [default: by the rank that the launcher assigned]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Directory shared by all processes: they publish their addresses in it, and keep stores there
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) run_dir: PathBuf,
+    /// This rank stands for its host: start all processes that the [launch] rule gives a host
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) whole_host: bool,
+    /// Read settings (VARIABLE=VALUE lines, then an empty line) from standard input, whose end then ends the host
+    #[arg(long, hide = true, requires = "whole_host")]
+    pub(crate) settings_on_stdin: bool,
+    /// Directory for addresses, logs and trace stores [default: with a [launch] rule dosmos-run/NAME-JOB, otherwise .]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// Allow addresses that other machines can reach, without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// End when standard input ends (its other end is held by the parent process)
     #[arg(long, hide = true)]
     pub(crate) stdin_is_parent: bool,
+    /// Program and arguments, for application processes [default: [app] command of the cluster file]
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) app: Vec<String>,
 }
 
 #[derive(Debug, Args)]

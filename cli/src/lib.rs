@@ -1,11 +1,13 @@
 //! The dosmos command line: every role and every subcommand in one binary.
 //!
 //! * [`config`]: the cluster file.
-//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine.
+//! * `node`: one process of a cluster. `launch`, `up`, `demo`: all of them on this machine. `ranks`: under a launcher, on many
+//!   hosts; `hosts`: by ssh; `print`: for other launchers.
 //! * `check`, `diff`: findings and comparisons, for people and for CI.
 //! * `verify`: whether a run kept the consistency contract.
 //! * `model`: performance models, from documents to predictions.
 //! * `query`, `top`, `runs`: asking running event managers and stores.
+//! * `cert`: the private authority of a cluster.
 //! * `complete`, `man`: completions of the shell, manual pages.
 //! * `export`, `import`: traces to and from other tools.
 //! * `sql`: what the program with SQL adds; this one hands over to it.
@@ -15,6 +17,7 @@
 //! Invariant: no process started here outlives it.
 
 pub mod args;
+mod cert;
 pub mod check;
 mod complete;
 pub mod config;
@@ -23,18 +26,26 @@ mod diff;
 #[cfg(test)]
 mod documents;
 pub mod export;
+mod host_list;
+mod hosts;
 mod import;
 pub mod launch;
 mod lock;
+mod logs;
 mod man;
 pub mod model;
+pub mod network;
 pub mod node;
 pub mod output;
+mod print;
+mod process;
 mod progress;
 mod query;
+mod ranks;
 mod report;
 mod runs;
 mod runtime;
+mod signals;
 pub mod sql;
 mod store;
 mod top;
@@ -86,10 +97,7 @@ fn carry_out(command: Command, sql: Option<&dyn Sql>) -> anyhow::Result<ExitCode
     match command {
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Up(args) => block_on(up::run(args)),
-        Command::Node(args) => {
-            let companion = sql.and_then(Sql::companion);
-            block_on(node::run(args, companion)).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Node(args) => block_on(node::run(args, sql.and_then(Sql::companion))),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
@@ -109,6 +117,7 @@ fn carry_out(command: Command, sql: Option<&dyn Sql>) -> anyhow::Result<ExitCode
         },
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
+        Command::Cert { command } => cert::run(command).map(|()| ExitCode::SUCCESS),
         Command::Config {
             command: ConfigCommand::Check { file },
         } => {

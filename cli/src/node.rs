@@ -1,225 +1,204 @@
-//! One process of a cluster: memory process, link process or event manager, by its name.
+//! `dosmos node`: one process of a cluster, by its name in the cluster file or by the rank that a launcher gave it.
 
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dosmos_emp::Companion;
-use dosmos_proto::transport::Listener;
-use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_proto::AddressBook;
+use dosmos_proto::transport::{Address, Listener};
 use dosmos_trace::run::RunId;
 use nix::sys::stat::{Mode, umask};
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tokio::time::{sleep, timeout};
 
 use crate::args::NodeArgs;
-use crate::config::Cluster;
-use crate::lock;
+use crate::config::{Cluster, Protection};
+use crate::launch::{Child, RunDir};
+use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
+use crate::ranks::environment::{ENV_RANK, place};
+pub use crate::signals::end_of;
+use crate::{logs, ranks};
 
-/// What a launcher calls the position of a process.
-const RANKS: [&str; 4] = [
-    "SLURM_PROCID",
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-];
+/// How long the memory process of a program may take to be there.
+const START: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(
     args: NodeArgs,
     companion: Option<Arc<dyn Companion>>,
-) -> anyhow::Result<()> {
-    log_to_stderr()?;
-    let cluster = Cluster::read(&args.cluster)?;
-    let name = match args.name {
-        Some(name) => name,
-        None => name_by_rank(&cluster)?,
+) -> anyhow::Result<ExitCode> {
+    if args.whole_host {
+        return ranks::run_whole_host(args).await;
+    }
+    let protection = Protection::beside_the_file(args.insecure);
+    let cluster = Cluster::read_with(&args.cluster, protection)?;
+    if let Some(name) = args.name.clone() {
+        return named(&args, &cluster, &name, companion).await;
+    }
+    let Some(place) = place()? else {
+        bail!(
+            "--name is missing: it is only optional under a launcher, which sets a rank ({ENV_RANK}, PMIX_RANK, SLURM_PROCID, …)"
+        );
     };
+    if cluster.launch.is_some() {
+        return ranks::run(args, companion, &cluster, place).await;
+    }
+    let known = cluster.topology.process_names().count();
+    let name = by_rank(&cluster).nth(place.rank as usize);
+    let Some(name) = name.map(str::to_owned) else {
+        bail!(
+            "this is rank {} of {}, but the cluster has only {known} processes",
+            place.rank,
+            place.launcher
+        );
+    };
+    named(&args, &cluster, &name, companion).await
+}
+
+/// Event managers first, then memory and link processes, then application processes: the order of ranks.
+fn by_rank(cluster: &Cluster) -> impl Iterator<Item = &str> {
+    let topology = &cluster.topology;
+    let emps = topology.event_managers().iter().map(|p| p.name.as_str());
+    let mps = topology.memory_processes().iter().map(|p| p.name.as_str());
+    let aps = topology.application_processes().iter();
+    emps.chain(mps).chain(aps.map(|p| p.name.as_str()))
+}
+
+/// Runs the process of this name.
+async fn named(
+    args: &NodeArgs,
+    cluster: &Cluster,
+    name: &str,
+    companion: Option<Arc<dyn Companion>>,
+) -> anyhow::Result<ExitCode> {
+    logs::to_stderr()?;
+    let run_dir = args.run_dir.clone().unwrap_or_else(|| PathBuf::from("."));
+    let topology = &cluster.topology;
+    if topology.find_ap(name).is_some() {
+        let joined = RunDir::join(&run_dir)?;
+        let _alone = alone(joined.path(), name)?;
+        return program(args, cluster, name, &joined).await;
+    }
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
-    let run_dir = &args.run_dir;
     let locks = run_dir.join("lock.d");
     std::fs::create_dir_all(&locks)
         .with_context(|| format!("cannot create {}", locks.display()))?;
     let run_dir = run_dir
         .canonicalize()
         .with_context(|| run_dir.display().to_string())?;
-    let _alone = lock::hold(
-        &locks.join(&name),
-        &format!("{name} is already running"),
-        "stop it first, or use another --run-dir",
-    )?;
-    let book = cluster.address_book(Some(&run_dir));
+    let _alone = alone(&run_dir, name)?;
+    let credentials = cluster.credentials_of(name)?;
+    let book = cluster.address_book(Some(&run_dir)).secured(credentials);
     let shutdown = end_of(args.stdin_is_parent)?;
-    serve(&cluster, &name, &run_dir, &book, companion, shutdown).await
+    if let Some(me) = topology.find_emp(name) {
+        let at = (listen(cluster, name, &run_dir, &book).await?, book);
+        let run = RunId::of_directory(&run_dir).with_context(|| {
+            format!("{} cannot hold the identity of the run", run_dir.display())
+        })?;
+        event_manager(cluster, me, run, &run_dir, at, companion, shutdown).await?;
+    } else if let Some(me) = topology.find_mp(name) {
+        let at = (listen(cluster, name, &run_dir, &book).await?, book);
+        memory_process(cluster, me, at, shutdown).await?;
+    } else {
+        let known: Vec<&str> = by_rank(cluster).collect();
+        bail!(
+            "the cluster has no process {name}; its processes: {}",
+            known.join(", ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Logs to standard error: `info`, or what `RUST_LOG` asks for, such as `warn,dosmos_memproc=debug`.
-fn log_to_stderr() -> anyhow::Result<()> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(levels) => levels.parse::<Targets>().with_context(|| {
-            format!(
-                "RUST_LOG={levels}: a level, or levels of modules as in warn,dosmos_memproc=debug"
-            )
-        })?,
-        Err(_) => Targets::new().with_default(LevelFilter::INFO),
-    };
-    let to_stderr = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(false);
-    tracing_subscriber::registry()
-        .with(filter)
-        .with(to_stderr)
-        .init();
-    Ok(())
-}
-
-async fn serve(
+async fn listen(
     cluster: &Cluster,
     name: &str,
     run_dir: &Path,
     book: &AddressBook,
-    companion: Option<Arc<dyn Companion>>,
-    shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
-    let topology = &cluster.topology;
-    if let Some(me) = topology.find_emp(name) {
-        return event_manager(cluster, me, run_dir, book, companion, shutdown).await;
-    }
-    if let Some(me) = topology.find_mp(name) {
-        return memory_process(cluster, me, run_dir, book, shutdown).await;
-    }
-    if topology.find_ap(name).is_some() {
-        bail!("{name} is an application process: `dosmos up` starts your program as it");
-    }
-    let known: Vec<&str> = runnable(cluster).collect();
-    bail!(
-        "the cluster has no process {name}; its processes: {}",
-        known.join(", ")
-    );
+) -> anyhow::Result<Listener> {
+    let listener = Listener::bind(&cluster.bind_address(name, run_dir)).await?;
+    let listener = listener.secured(book.credentials().cloned());
+    cluster.check_exposure(name, &listener)?;
+    Ok(listener)
 }
 
-/// Event managers first, then memory and link processes: the order of ranks.
-fn runnable(cluster: &Cluster) -> impl Iterator<Item = &str> {
-    let emps = cluster
-        .topology
-        .event_managers()
-        .iter()
-        .map(|p| p.name.as_str());
-    emps.chain(
-        cluster
-            .topology
-            .memory_processes()
-            .iter()
-            .map(|p| p.name.as_str()),
-    )
-}
-
-fn name_by_rank(cluster: &Cluster) -> anyhow::Result<String> {
-    let found = RANKS.iter().find_map(|v| Some((v, std::env::var(v).ok()?)));
-    let Some((variable, rank)) = found else {
-        bail!("--name is missing (it is only optional under srun or mpirun)");
+/// Runs the user's program as application process `name`, once its memory process is there.
+async fn program(
+    args: &NodeArgs,
+    cluster: &Cluster,
+    name: &str,
+    run_dir: &RunDir,
+) -> anyhow::Result<ExitCode> {
+    let command = match args.app.is_empty() {
+        true => &cluster.app,
+        false => &args.app,
     };
-    let rank: usize = rank
-        .parse()
-        .with_context(|| format!("{variable} is not a number: {rank:?}"))?;
-    let name = runnable(cluster).nth(rank).with_context(|| {
-        format!(
-            "{variable} is {rank}, but the cluster has only {} event managers, memory and link processes",
-            runnable(cluster).count()
-        )
+    if command.is_empty() {
+        bail!(
+            "{name} is an application process: add the program that it runs, `-- PROGRAM ARG…`, or an [app] command to {}",
+            args.cluster.display()
+        );
+    }
+    let book = cluster.address_book(Some(run_dir.path()));
+    let book = book.secured(cluster.credentials_of(name)?);
+    let mut end = std::pin::pin!(end_of(args.stdin_is_parent)?);
+    let address = tokio::select! {
+        address = timeout(START, memory_process_of(cluster, name, &book)) => address,
+        () = &mut end => bail!("asked to end before the program began"),
+    };
+    let address = address.map_err(|_| {
+        let mp = memory_process_name(cluster, name);
+        anyhow::anyhow!("{name} waits for its memory process {mp}, which is not in {} after {START:?}: is it started, with the same \
+             --run-dir?", run_dir.path().display())
     })?;
-    tracing::info!("{variable} is {rank}: this is {name}");
-    Ok(name.to_owned())
-}
-
-async fn event_manager(
-    cluster: &Cluster,
-    me: EmpId,
-    run_dir: &Path,
-    book: &AddressBook,
-    companion: Option<Arc<dyn Companion>>,
-    shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
-    let name = cluster.topology.emp_name(me);
-    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
-    let config = dosmos_emp::Config {
-        run: RunId::of_directory(run_dir).with_context(|| {
-            format!("{} cannot hold the identity of the run", run_dir.display())
-        })?,
-        topology: cluster.topology.clone(),
-        me,
-        store: cluster.store_of(&name, run_dir),
-        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
-        retention: cluster.retention,
-        selection: cluster.recording.selection.clone(),
-        companion,
+    // It is there before the program reads it.
+    book.require_token()?;
+    let (deadline, files) = (cluster.deadline, cluster.files_of(name)?);
+    let mut child = Child::app(
+        name,
+        command,
+        &address,
+        files.as_ref(),
+        deadline,
+        run_dir,
+        true,
+    )?;
+    let ended = tokio::select! {
+        status = wait(&mut child) => Some(status?),
+        () = &mut end => None,
     };
-    let did = dosmos_emp::run(config, listener, book.clone(), shutdown).await?;
-    tracing::info!(
-        "{name} ends: {} records in {} bytes",
-        did.records,
-        did.bytes
-    );
-    Ok(())
-}
-
-async fn memory_process(
-    cluster: &Cluster,
-    me: MpId,
-    run_dir: &Path,
-    book: &AddressBook,
-    shutdown: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
-    let name = cluster.topology.mp_name(me);
-    let listener = Listener::bind(&cluster.bind_address(&name, run_dir)).await?;
-    let config = dosmos_memproc::Config {
-        topology: cluster.topology.clone(),
-        me,
-        recording: cluster.recording.clone(),
-        overrides: cluster.overrides.clone(),
-        default_deadline: cluster.deadline,
-        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
-    };
-    let did = dosmos_memproc::run(config, listener, book.clone(), shutdown).await?;
-    tracing::info!("{name} ends: {did:?}");
-    Ok(())
-}
-
-/// Completes when this process is to end: a signal, or the end of standard input if a parent holds it.
-///
-/// # Errors
-/// Signals that cannot be watched; standard input that is not a pipe.
-pub fn end_of(stdin_is_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut parent = match stdin_is_parent {
-        true => {
-            let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
-            Some(pipe::Receiver::from_owned_fd(stdin).context("standard input is not a pipe")?)
+    let status = match ended {
+        Some(status) => status,
+        None => {
+            child.terminate();
+            wait(&mut child).await?
         }
-        false => None,
     };
-    Ok(async move {
-        let parent_gone = async {
-            if parent.is_some() {
-                let mut sink = [0; 64];
-                while let Some(pipe) = &mut parent
-                    && pipe.read(&mut sink).await.is_ok_and(|n| n > 0)
-                {}
-            } else {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {}
-            () = parent_gone => tracing::warn!("the parent process is gone; ending"),
+    child.finish().await;
+    Ok(exit_code(status))
+}
+
+async fn wait(child: &mut Child) -> anyhow::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.ended()? {
+            return Ok(status);
         }
-    })
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// The address of the memory process of an application process, once it answers.
+async fn memory_process_of(cluster: &Cluster, ap: &str, book: &AddressBook) -> Address {
+    let mp = memory_process_name(cluster, ap);
+    loop {
+        if let Some(address) = book.resolve(&mp)
+            && dosmos_proto::transport::connect(&address, book.access(), START)
+                .await
+                .is_ok()
+        {
+            return address;
+        }
+        sleep(LOOK_AGAIN).await;
+    }
 }

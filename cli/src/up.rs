@@ -3,25 +3,34 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::UpArgs;
-use crate::config::Cluster;
+use crate::config::{Cluster, Protection};
 use crate::launch::{RunDir, Running};
-use crate::output;
+use crate::signals::Signals;
+use crate::{hosts, output, print};
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
-    let cluster = Cluster::read(&args.cluster)?;
-    let command = if args.app.is_empty() {
-        cluster.app.clone()
-    } else {
-        args.app
+    let cluster = Cluster::read_with(&args.cluster, Protection::beside_the_file(args.insecure))?;
+    let command = match args.app.is_empty() {
+        true => cluster.app.clone(),
+        false => args.app.clone(),
     };
     if command.is_empty() {
         bail!(
             "no program to run: add `-- PROGRAM ARG…`, or an [app] command to {}",
             args.cluster.display()
         );
+    }
+    if let Some(what) = args.print {
+        output::text(&print::print(what, &cluster, &command, &args)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(hosts) = &args.hosts {
+        let Some(names) = hosts.names() else {
+            bail!("--hosts needs the names of the hosts, a,b,c; a number is for --print alone");
+        };
+        return hosts::run(&args, &cluster, names, &command).await;
     }
     let file = args.cluster.canonicalize()?;
     let run_dir = RunDir::create(args.run_dir, cluster.topology.name())?;
@@ -91,30 +100,4 @@ async fn survive_interrupts(
 
 fn keep_message(shown: &str) -> String {
     format!("the event managers run until Ctrl-C; query them: dosmos top --run-dir {shown}")
-}
-
-/// Ctrl-C, SIGTERM, and the end of the terminal.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Completes at the next signal.
-    pub(crate) async fn first(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use dosmos_model::ModelError;
+use dosmos_proto::access::{CredentialsError, Incomplete};
 use dosmos_proto::transport::InvalidAddress;
 use dosmos_trace::query::QueryError;
 use dosmos_trace::store::StoreError;
@@ -51,6 +52,12 @@ pub enum Error {
     /// The token of the run cannot be read.
     #[error("the token of the run: {0}")]
     Token(#[from] std::io::Error),
+    /// Certificates cannot be read.
+    #[error(transparent)]
+    Certificates(#[from] CredentialsError),
+    /// The environment names some of the files only.
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete),
     /// What was selected does not exist; says what does.
     #[error("{0}")]
     Selection(String),

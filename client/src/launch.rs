@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_store_that_knows_the_end_counts_and_damage_is_a_trouble() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let stores: Vec<PathBuf> = ["a", "b", "c"].map(|s| dir.path().join(s)).into();
         stores
             .iter()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_proto::access::{Access, Credentials, Files};
 use dosmos_proto::transport::{self, Address};
 use dosmos_proto::{AddressBook, Token};
 use dosmos_trace::query::{QueryError, TraceSource};
@@ -28,9 +29,19 @@ pub struct Target {
     pub stores: Vec<PathBuf>,
     /// Directory of a run: all its event managers, or their stores.
     pub run_dir: Option<PathBuf>,
+    /// Folder of the certificate to show to event managers over TCP; that of the environment otherwise.
+    pub tls: Option<PathBuf>,
 }
 
 impl Target {
+    fn credentials(&self) -> Result<Option<Credentials>, Error> {
+        let files = match &self.tls {
+            Some(folder) => Some(Files::in_folder(folder)),
+            None => Files::from_env()?,
+        };
+        Ok(files.map(Credentials::read).transpose()?)
+    }
+
     /// A run directory.
     pub fn run(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -63,6 +74,8 @@ pub struct Run {
     title: String,
     /// The directories of its stores, as far as they are known.
     stores: Arc<[PathBuf]>,
+    /// What is shown to event managers over TCP.
+    credentials: Option<Credentials>,
 }
 
 impl Run {
@@ -74,14 +87,15 @@ impl Run {
         let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
         let mut titles = Vec::new();
         let mut stores = target.stores.clone();
+        let credentials = target.credentials()?;
         for text in &target.event_managers {
             let address: Address = text.parse()?;
-            let token = Token::from_env()?;
-            sources.push(Arc::new(RemoteSource::connect(address, token)));
+            let access = Access::new(Token::from_env()?, credentials.clone());
+            sources.push(Arc::new(RemoteSource::connect(address, access)));
             titles.push(text.clone());
         }
         for dir in &target.stores {
-            sources.push(store_or_its_writer(dir).await?);
+            sources.push(store_or_its_writer(dir, &credentials).await?);
             titles.push(dir.display().to_string());
         }
         let run = match &target.run_dir {
@@ -91,12 +105,13 @@ impl Run {
         };
         if let Some(dir) = run {
             stores.extend(store_dirs(&dir)?);
-            sources.extend(of_run(&dir).await?);
+            sources.extend(of_run(&dir, &credentials).await?);
             titles.push(dir.display().to_string());
         }
         let run = Self::together(sources, titles.join(" ")).await?;
         Ok(Self {
             stores: stores.into(),
+            credentials,
             ..run
         })
     }
@@ -126,6 +141,7 @@ impl Run {
             source,
             title: title.into(),
             stores: Arc::default(),
+            credentials: None,
         }
     }
 
@@ -150,6 +166,12 @@ impl Run {
         let store = self.stores.first()?.canonicalize().ok()?;
         let stores = store.parent().filter(|dir| dir.ends_with("store"))?;
         stores.parent().map(Path::to_owned)
+    }
+
+    /// Where its processes are and what they are shown, if it has a run directory.
+    pub fn address_book(&self) -> Option<AddressBook> {
+        let book = AddressBook::new(Default::default(), Some(&self.directory()?));
+        Some(book.secured(self.credentials.clone()))
     }
 
     /// What answers.
@@ -212,8 +234,11 @@ fn latest() -> Result<PathBuf, Error> {
 
 /// All event managers of a run: live where they answer, else their stores. As long as somebody runs it, a store of it is left
 /// to its event manager, which may be about to open it again.
-async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
-    let book = AddressBook::new(Default::default(), Some(dir));
+async fn of_run(
+    dir: &Path,
+    credentials: &Option<Credentials>,
+) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
+    let book = AddressBook::new(Default::default(), Some(dir)).secured(credentials.clone());
     let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
     for store in store_dirs(dir)? {
         let name = store
@@ -222,12 +247,15 @@ async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
             .to_string_lossy()
             .into_owned();
         let answers = match book.resolve(&name) {
-            Some(address) => transport::connect(&address, None, CONNECT).await.is_ok(),
+            Some(address) => {
+                let connected = transport::connect(&address, book.access(), CONNECT).await;
+                connected.is_ok()
+            }
             None => false,
         };
         let source = match answers || !member::is_over(dir, &name) {
             true => Member::source(dir.to_owned(), name, book.clone()),
-            false => store_or_its_writer(&store).await?,
+            false => store_or_its_writer(&store, credentials).await?,
         };
         sources.push(source);
     }
@@ -235,15 +263,20 @@ async fn of_run(dir: &Path) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
 }
 
 /// A store directory; if an event manager is writing it and answers, that one.
-async fn store_or_its_writer(dir: &Path) -> Result<Arc<dyn TraceSource>, Error> {
+async fn store_or_its_writer(
+    dir: &Path,
+    credentials: &Option<Credentials>,
+) -> Result<Arc<dyn TraceSource>, Error> {
     match StoreSource::open(dir) {
         Ok(store) => Ok(Arc::new(store)),
         Err(StoreError::InUse { path, address }) => {
             let parsed: Address = address.parse()?;
-            if transport::connect(&parsed, None, CONNECT).await.is_err() {
+            let access = Access::new(token_beside(dir)?, credentials.clone());
+            let connected = transport::connect(&parsed, &access, CONNECT).await;
+            if connected.is_err() {
                 return Err(StoreError::InUse { path, address }.into());
             }
-            Ok(Arc::new(RemoteSource::connect(parsed, token_beside(dir)?)))
+            Ok(Arc::new(RemoteSource::connect(parsed, access)))
         }
         Err(e) => Err(e.into()),
     }

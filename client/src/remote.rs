@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dosmos_proto::access::Access;
 use dosmos_proto::transport::{self, Address, Channel};
 use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, Token, VarId, wire};
+use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Malformed, VarId, wire};
 use dosmos_trace::query::table::{RankQuery, Ranking, VariableTable};
 use dosmos_trace::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryQuery,
@@ -47,15 +48,15 @@ pub struct RemoteSource {
 /// Where it is.
 #[derive(Debug)]
 enum Place {
-    Fixed(Address, Option<Token>),
+    Fixed(Address, Access),
     /// Looked up at every connection: it may have been restarted elsewhere.
     Named(String, AddressBook),
 }
 
 impl RemoteSource {
-    /// The event manager at `address`, to which `token` is shown. Connects when first asked.
-    pub fn connect(address: Address, token: Option<Token>) -> Self {
-        Self::at(Place::Fixed(address, token), OnceLock::new())
+    /// The event manager at `address`, to which `access` is shown. Connects when first asked.
+    pub fn connect(address: Address, access: impl Into<Access>) -> Self {
+        Self::at(Place::Fixed(address, access.into()), OnceLock::new())
     }
 
     /// The event manager that `book` knows as `name`. Connects when first asked.
@@ -104,12 +105,12 @@ impl RemoteSource {
 
     /// The connection there is, or a new one.
     async fn client(&self) -> Result<Client, QueryError> {
-        let (address, token) = match &self.place {
-            Place::Fixed(address, token) => (address.clone(), token.clone()),
+        let (address, access) = match &self.place {
+            Place::Fixed(address, access) => (address.clone(), access.clone()),
             Place::Named(name, book) => {
                 let address = book.resolve(name);
                 let unknown = || self.unavailable("has not published its address");
-                (address.ok_or_else(unknown)?, book.token())
+                (address.ok_or_else(unknown)?, book.access().expecting(name))
             }
         };
         let mut connection = self.connection.lock().await;
@@ -118,7 +119,7 @@ impl RemoteSource {
         {
             return Ok(client.clone());
         }
-        let channel = transport::connect(&address, token.as_ref(), self.deadline)
+        let channel = transport::connect(&address, access, self.deadline)
             .await
             .map_err(|e| self.unavailable(format!("cannot connect: {}", e.reason())))?;
         let client = EventManagerClient::new(channel)
@@ -183,6 +184,8 @@ impl RemoteSource {
         match status.code() {
             Code::InvalidArgument => QueryError::BadQuery(status.message().to_owned()),
             _ if connection_lost(status) => self.unavailable(transport::innermost(status)),
+            // A process that is none says nothing else.
+            Code::Unimplemented => self.unavailable("is no event manager, or of another version"),
             _ => self.unavailable(status.message()),
         }
     }

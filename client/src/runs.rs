@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_run_is_listed_once_under_its_own_name() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = dosmos_testseeds::scratch();
         let only = run(folder.path(), "only");
         std::os::unix::fs::symlink("only", folder.path().join("latest")).unwrap();
         fs::create_dir_all(folder.path().join("notes")).unwrap();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_run_that_somebody_runs_is_not_removed() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = dosmos_testseeds::scratch();
         let path = run(folder.path(), "live");
         let lock = fs::File::create(path.join("lock")).unwrap();
         lock.lock().unwrap();

@@ -16,7 +16,7 @@ fn findings(name: &str) -> Vec<Finding> {
 }
 
 fn analysis(name: &str) -> Analysis {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("store");
     let text = recorded::jsonl(name).unwrap();
     let go_on = |_| ControlFlow::Continue(());

@@ -245,7 +245,7 @@ async fn over_the_network_the_answers_are_the_same() {
 
 #[tokio::test]
 async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = dosmos_testseeds::scratch();
     let place = format!("unix:{}", directory.path().join("emp1").display());
     let mut parts = parts();
     let first = Running::start(parts[0].clone(), false, "127.0.0.1:0").await;
@@ -267,7 +267,7 @@ async fn one_that_ended_is_missing_and_heard_again_when_it_is_back() {
 
 #[tokio::test]
 async fn one_restarted_elsewhere_is_found_through_the_book() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = dosmos_testseeds::scratch();
     let book = AddressBook::new(Default::default(), Some(directory.path()));
     std::fs::write(directory.path().join("token"), token().reveal()).unwrap();
     let source = RemoteSource::named("emp0", book.clone());

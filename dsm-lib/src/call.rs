@@ -192,10 +192,10 @@ impl<T> Future for Call<T> {
             Step::Done(value) => Poll::Ready(Ok(*value)),
             Step::Sent(mut sent) => match Pin::new(&mut sent.answer).poll(context) {
                 Poll::Pending => {
-                    let driver = &sent.answer.shared.driver;
-                    driver.wait_on_executor();
+                    let carrier = &sent.answer.shared.carrier;
+                    carrier.wait_on_executor();
                     if sent.answer.want() {
-                        driver.attend();
+                        carrier.attend();
                     }
                     self.step = Step::Sent(sent);
                     Poll::Pending
@@ -278,11 +278,11 @@ impl Answer {
         }
         self.want();
         let shared = self.shared.clone();
-        match shared.driver.drive(&mut self) {
+        match shared.carrier.drive(&mut self) {
             Some(outcome) => outcome,
             None => {
-                shared.driver.wait_on_executor();
-                shared.driver.attend();
+                shared.carrier.wait_on_executor();
+                shared.carrier.attend();
                 block_on(self)
             }
         }

@@ -11,8 +11,9 @@ use dosmos_proto::wire::{Bye, ap_reply::Body as Reply, ap_request::Body};
 use futures::channel::mpsc;
 
 use crate::call::{Answer, Call};
+use crate::carrier::Carrier;
 use crate::counts::Counts;
-use crate::driver::{self, Driver};
+use crate::driver;
 use crate::operation::{Op, Operation, Target};
 use crate::session::End;
 use crate::shared::Shared;
@@ -37,15 +38,19 @@ impl Client {
             why: format!("the system gives no thread or event queue: {e}"),
         };
         let (outbox, requests) = mpsc::unbounded();
-        let driver = Driver::new().map_err(failed)?;
-        let shared = Arc::new(Shared::new(&settings, outbox, driver));
+        let carrier = Carrier::threads().map_err(failed)?;
+        let shared = Arc::new(Shared::new(&settings, outbox, carrier));
         let theirs = shared.clone();
         let thread = std::thread::Builder::new()
             .name("dosmos-io".into())
             .spawn(move || {
                 let last = EndAtExit(theirs.clone());
-                theirs.driver.carry(async move {
-                    io::run(&last.0, &settings, requests).await;
+                let Some(driver) = theirs.carrier.driver() else {
+                    return;
+                };
+                let watched = driver.watched.clone();
+                driver.carry(async move {
+                    io::run(&last.0, &watched, &settings, requests).await;
                     drop(last);
                 });
             })
@@ -55,6 +60,26 @@ impl Client {
             thread: Some(thread),
             me: Target::named(&ap),
         })
+    }
+
+    /// A session that `host` carries, and what is at its other end.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn hosted(
+        settings: &Settings,
+        host: Arc<dyn crate::host::Host>,
+    ) -> (
+        Self,
+        Arc<Shared>,
+        mpsc::UnboundedReceiver<crate::haste::Outbound>,
+    ) {
+        let (outbox, requests) = mpsc::unbounded();
+        let shared = Arc::new(Shared::new(settings, outbox, Carrier::Host(host)));
+        let client = Self {
+            shared: shared.clone(),
+            thread: None,
+            me: Target::named(&settings.ap),
+        };
+        (client, shared, requests)
     }
 
     /// Makes a call of a request.
@@ -144,6 +169,6 @@ impl Drop for EndAtExit {
     fn drop(&mut self) {
         self.0
             .end(End::Lost("the task that carries it ended".into()));
-        self.0.driver.finish();
+        self.0.carrier.finish();
     }
 }

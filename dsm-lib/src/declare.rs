@@ -28,6 +28,7 @@ pub struct Declaration<H> {
     policy: CopyPolicy,
     lock: LockKind,
     cache: Cache,
+    replicas: u32,
     handle: PhantomData<fn() -> H>,
 }
 
@@ -48,6 +49,7 @@ impl<H: Handle> Declaration<H> {
             policy: CopyPolicy::default(),
             lock: LockKind::default(),
             cache: Cache::default(),
+            replicas: 0,
             handle: PhantomData,
         }
     }
@@ -123,6 +125,14 @@ impl<H: Handle> Declaration<H> {
         Self { cache, ..self }
     }
 
+    /// Keeps what is released at this many other memory processes of the owner's group as well, 0 to 2; at none by
+    /// default. A release, and a write outside sections, returns when they have it; if the owner is lost, another
+    /// process of the group serves the objects as they were released last. They are not kept in application processes, whatever
+    /// [`cache`](Self::cache) says.
+    pub fn replicas(self, replicas: u32) -> Self {
+        Self { replicas, ..self }
+    }
+
     /// Declares the variable.
     ///
     /// # Errors
@@ -147,11 +157,12 @@ impl<H: Handle> Declaration<H> {
         let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let parts = (part(self.parts.0), part(self.parts.1));
         let layout = Layout::new(H::Element::TYPE, self.shape, parts)?;
-        Ok(VariableSpec::new(&*self.name, layout)?
+        VariableSpec::new(&*self.name, layout)?
             .with_placement(self.placement()?)
             .with_policy(self.policy)
             .with_lock(self.lock)
-            .with_cache(self.cache))
+            .with_cache(self.cache)
+            .with_replicas(self.replicas)
     }
 
     fn placement(&self) -> Result<Placement, Malformed> {

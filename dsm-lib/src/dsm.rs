@@ -48,7 +48,7 @@ impl Dsm {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn connect(settings: Settings) -> Result<Self> {
-        let (joined, welcome) = hello(settings)?;
+        let (joined, welcome) = hello(&settings, Client::start(settings.clone())?);
         Ok(joined(welcome.wait()?))
     }
 
@@ -57,8 +57,15 @@ impl Dsm {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_async(settings: Settings) -> Result<Self> {
-        let (joined, welcome) = hello(settings)?;
+        let (joined, welcome) = hello(&settings, Client::start(settings.clone())?);
         Ok(joined(welcome.await?))
+    }
+
+    /// As [`connect`](Self::connect), by a session that a host carries.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn hosted(settings: &Settings, client: Client) -> Result<Self> {
+        let (joined, welcome) = hello(settings, client);
+        Ok(joined(welcome.wait()?))
     }
 
     fn place(&self) -> &Place {
@@ -243,11 +250,10 @@ impl Dsm {
 }
 
 /// Asks a memory process for a place in the cluster; with what makes a session of that.
-fn hello(settings: Settings) -> Result<(impl FnOnce(Place) -> Dsm, Call<Place>)> {
+fn hello(settings: &Settings, client: Client) -> (impl FnOnce(Place) -> Dsm + use<>, Call<Place>) {
     let name = settings.ap.clone();
     let deadline = settings.deadline;
     let timeout = settings.connect_timeout + deadline;
-    let client = Client::start(settings)?;
     let body = Request::Hello(wire::ApHello {
         name: name.clone(),
         protocol: PROTOCOL,
@@ -261,7 +267,7 @@ fn hello(settings: Settings) -> Result<(impl FnOnce(Place) -> Dsm, Call<Place>)>
     let joined = move |place| Dsm {
         member: Member::new(client, place, deadline, lock::of),
     };
-    Ok((joined, call))
+    (joined, call)
 }
 
 impl std::fmt::Debug for Dsm {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dosmos_proto::transport::{self, Channel, innermost};
+use dosmos_proto::watched::Watched;
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::{ap_reply, ap_request};
 use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES};
@@ -18,11 +19,12 @@ use crate::shared::Shared;
 /// Carries the session until it is over.
 pub(crate) async fn run(
     shared: &Shared,
+    watched: &Arc<Watched>,
     settings: &Settings,
     requests: UnboundedReceiver<Outbound>,
 ) {
     let end = tokio::select! {
-        end = converse(shared, settings, requests) => end,
+        end = converse(shared, watched, settings, requests) => end,
         () = shared.watch() => End::Closed,
     };
     shared.end(end);
@@ -30,10 +32,11 @@ pub(crate) async fn run(
 
 async fn converse(
     shared: &Shared,
+    watched: &Arc<Watched>,
     settings: &Settings,
     requests: UnboundedReceiver<Outbound>,
 ) -> End {
-    let channel = match dial(shared, settings).await {
+    let channel = match dial(watched, settings).await {
         Ok(channel) => channel,
         Err(why) => return not_connected(settings, why),
     };
@@ -79,14 +82,13 @@ async fn converse(
 }
 
 /// Dials until somebody answers or the time is over.
-async fn dial(shared: &Shared, settings: &Settings) -> Result<Channel, String> {
+async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Channel, String> {
     let until = Instant::now() + settings.connect_timeout;
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let (to, token) = (&settings.address, settings.token.as_ref());
-        let watched = &shared.driver.watched;
-        match transport::connect_watched(to, token, left.max(pause), watched).await {
+        let (to, access) = (&settings.address, settings.access());
+        match transport::connect_watched(to, access, left.max(pause), watched).await {
             Ok(channel) => return Ok(channel),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;

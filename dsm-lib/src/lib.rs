@@ -71,6 +71,7 @@
 mod barrier;
 mod cache;
 mod call;
+mod carrier;
 mod client;
 mod counts;
 mod declare;
@@ -80,7 +81,12 @@ mod dsm;
 mod edit;
 mod element;
 mod error;
+mod fence;
 mod haste;
+#[cfg(feature = "simulation")]
+mod host;
+#[cfg(feature = "simulation")]
+pub mod hosted;
 mod io;
 mod lock;
 mod lock_words;
@@ -109,6 +115,7 @@ pub use dsm::Dsm;
 pub use edit::Edit;
 pub use element::{Element, Number};
 pub use error::{Error, Result};
+pub use fence::{Fence, FencingToken, OutOfDate};
 pub use object::Object;
 pub use place::MemoryProcess;
 pub use section::{ReleaseFailed, ScalarSection, Section};
@@ -120,7 +127,8 @@ pub use view::View;
 
 pub use dsm_derive::Shared;
 
-pub use dosmos_proto::token::{ENV_TOKEN, Token};
+pub use dosmos_proto::access::{Credentials, CredentialsError, ENV_TLS, Files};
+pub use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE, Token};
 pub use dosmos_proto::transport::Address;
 pub use dosmos_proto::{
     Cache, CopyPolicy, ElementType, ErrorCode, Layout, LockKind, ObjectId, Region, VarId,

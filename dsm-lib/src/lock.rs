@@ -11,9 +11,9 @@
 //! process that dies with the lock keeps it.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dosmos_proto::{Cache, ErrorCode, LockKind, Variable as Declared};
+use dosmos_proto::{Cache, ErrorCode, LockKind, Nanos, Variable as Declared};
 
 use crate::declare::Declaration;
 use crate::lock_words::LockWords;
@@ -122,9 +122,10 @@ impl Lock {
         Ok(self.words.get_or_init(|| Words { lock, nodes }))
     }
 
-    fn timeout(&self, of: &str, index: usize, after: Duration) -> Timeout {
+    fn timeout(&self, of: &str, index: usize, after: Duration) -> Timeout<'_> {
         Timeout {
-            until: Instant::now() + after,
+            member: &self.member,
+            until: self.member.client().shared().now() + after.into(),
             after,
             what: format!("{of} of {}[{index}]", self.variable),
         }
@@ -134,7 +135,7 @@ impl Lock {
         u64::from(self.member.place().rank) + 1
     }
 
-    fn held(&self, timeout: &Timeout, how: &str) -> Error {
+    fn held(&self, timeout: &Timeout<'_>, how: &str) -> Error {
         Error::Refused {
             what: timeout.what.clone(),
             code: ErrorCode::AlreadyHeld,
@@ -146,7 +147,7 @@ impl Lock {
         }
     }
 
-    fn spin(&self, word: &Object<u64>, timeout: &Timeout) -> Result<()> {
+    fn spin(&self, word: &Object<u64>, timeout: &Timeout<'_>) -> Result<()> {
         loop {
             // The test, on a copy where there is one; then the test and set, at the owner.
             let mut holder = word.get(0)?;
@@ -169,7 +170,7 @@ impl Lock {
         tail: &Object<u64>,
         nodes: &Vector<u64>,
         index: usize,
-        timeout: &Timeout,
+        timeout: &Timeout<'_>,
     ) -> Result<()> {
         let node = Node::of(nodes, self.me(), index)?;
         // In one step: another thread of this process may be here, too.
@@ -211,7 +212,7 @@ impl Lock {
         tail: &Object<u64>,
         nodes: &Vector<u64>,
         index: usize,
-        timeout: &Timeout,
+        timeout: &Timeout<'_>,
     ) -> Result<()> {
         let mut rank = self.me();
         loop {
@@ -241,15 +242,16 @@ impl Lock {
 }
 
 /// How long a process waits for a lock.
-struct Timeout {
-    until: Instant,
+struct Timeout<'a> {
+    member: &'a Member,
+    until: Nanos,
     after: Duration,
     what: String,
 }
 
-impl Timeout {
+impl Timeout<'_> {
     fn check(&self, why: impl FnOnce() -> String) -> Result<()> {
-        if Instant::now() < self.until {
+        if self.member.client().shared().now() < self.until {
             std::thread::yield_now();
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dosmos_proto::Token;
+use dosmos_proto::access::{Access, Credentials, ENV_TLS, Files};
 use dosmos_proto::token::ENV_TOKEN;
 use dosmos_proto::transport::Address;
 
@@ -25,6 +26,8 @@ pub struct Settings {
     pub ap: String,
     /// Token of the run, which the memory process asks for.
     pub token: Option<Token>,
+    /// Certificates, for a memory process that takes TLS.
+    pub credentials: Option<Credentials>,
     /// Deadline of every operation that is not given another. Default: 60 s.
     pub deadline: Duration,
     /// How much longer than the deadline to wait for a memory process that says nothing at all, not
@@ -41,6 +44,7 @@ impl Settings {
             address,
             ap: ap.into(),
             token: None,
+            credentials: None,
             deadline: Duration::from_secs(60),
             grace: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(10),
@@ -74,10 +78,14 @@ impl Settings {
             .parse()
             .map_err(|e| malformed(ENV_MEMORY_PROCESS, format!("is wrong: {e}")))?;
         let mut settings = Self::new(address, needed(ENV_NAME)?);
-        if let Some(text) = lookup(ENV_TOKEN) {
-            let token = text.parse();
-            settings.token =
-                Some(token.map_err(|e| malformed(ENV_TOKEN, format!("is wrong: {e}")))?);
+        // What is wrong says which variable.
+        settings.token = Token::from_lookup(&lookup)
+            .map_err(|e| malformed(ENV_TOKEN, format!("cannot be used: {e}")))?;
+        let unusable = |why: String| malformed(ENV_TLS, format!("cannot be used: {why}"));
+        let files = Files::from_lookup(|name| lookup(name).map(Into::into));
+        if let Some(files) = files.map_err(|e| unusable(e.to_string()))? {
+            let credentials = Credentials::read(files).map_err(|e| unusable(e.to_string()))?;
+            settings.credentials = Some(credentials);
         }
         if let Some(text) = lookup(ENV_DEADLINE) {
             let ms = text.parse().ok().filter(|ms: &u32| *ms > 0);
@@ -91,6 +99,11 @@ impl Settings {
         }
         Ok(settings)
     }
+
+    /// What its memory process is shown.
+    pub(crate) fn access(&self) -> Access {
+        Access::new(self.token.clone(), self.credentials.clone())
+    }
 }
 
 /// What a variable of the environment should be, for error messages.
@@ -99,6 +112,7 @@ fn expected(variable: &str) -> &'static str {
         ENV_MEMORY_PROCESS => "the address of its memory process, host:port or unix:PATH",
         ENV_NAME => "its name in the cluster file",
         ENV_TOKEN => "the content of the file \"token\" in the run directory",
+        ENV_TLS => "a folder with ca.pem, certificate.pem and key.pem",
         _ => "a positive number of milliseconds",
     }
 }

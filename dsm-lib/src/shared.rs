@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dosmos_proto::time::Clock;
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply::Body as Reply, ap_request::Body};
 use dosmos_proto::{Component, Nanos, ObjectId};
@@ -14,11 +13,12 @@ use futures::channel::{mpsc, oneshot};
 use tokio::sync::Notify;
 
 use crate::cache::{Cache, Hits, Slot};
+use crate::carrier::Carrier;
 use crate::counts::Counts;
-use crate::driver::{self, Driver};
+use crate::driver;
 use crate::element::Element;
 use crate::haste::{Haste, Outbound};
-use crate::meter::{Meter, thread_cpu};
+use crate::meter::Meter;
 use crate::operation::{Op, Operation, Target};
 use crate::posted::PostedCalls;
 use crate::session::{Completion, End, Received, Session};
@@ -49,10 +49,9 @@ pub(crate) struct Shared {
     meter: Mutex<Meter>,
     /// An earlier expiry than the one waited for has come up.
     sooner: Notify,
-    clock: Clock,
     pub(crate) deadline: Duration,
     pub(crate) posted: PostedCalls,
-    pub(crate) driver: Driver,
+    pub(crate) carrier: Carrier,
 }
 
 struct State {
@@ -129,22 +128,21 @@ impl Shared {
     pub(crate) fn new(
         settings: &Settings,
         outbox: mpsc::UnboundedSender<Outbound>,
-        driver: Driver,
+        carrier: Carrier,
     ) -> Self {
-        let clock = Clock::start();
+        let now = carrier.now();
         Self {
-            meter: Mutex::new(Meter::new(clock.now(), thread_cpu())),
+            meter: Mutex::new(Meter::new(now, carrier.cpu())),
             state: Mutex::new(State {
                 session: Session::new(settings.grace),
-                cache: Cache::new(clock.now()),
+                cache: Cache::new(now),
                 outbox,
                 armed: None,
             }),
             sooner: Notify::new(),
-            clock,
             deadline: settings.deadline,
             posted: PostedCalls::default(),
-            driver,
+            carrier,
         }
     }
 
@@ -153,8 +151,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> Nanos {
-        self.clock.now()
+    pub(crate) fn now(&self) -> Nanos {
+        self.carrier.now()
     }
 
     /// Sends a request.
@@ -162,7 +160,7 @@ impl Shared {
         let begun = self.now();
         let (op, object) = (operation.op, operation.target.object);
         let last = op == Op::Bye;
-        let times = self.meter().report(begun, last, thread_cpu);
+        let times = self.meter().report(begun, last, || self.carrier.cpu());
         let (ticket, receiver) = oneshot::channel();
         let mut submitted = Submitted {
             id: None,
@@ -203,8 +201,8 @@ impl Shared {
                 self.dispatch(state, Outbound { request, haste });
                 drop(guard);
                 match soon {
-                    true => self.driver.submitted_for_soon(),
-                    false => self.driver.submitted(),
+                    true => self.carrier.submitted_for_soon(),
+                    false => self.carrier.submitted(),
                 }
             }
             Err(refused) => {
@@ -233,7 +231,7 @@ impl Shared {
     /// The program begins to wait for a call.
     pub(crate) fn enter(&self) {
         let now = self.now();
-        self.meter().enter(now, thread_cpu());
+        self.meter().enter(now, self.carrier.cpu());
     }
 
     /// A call is over, or is no longer waited for.
@@ -241,7 +239,7 @@ impl Shared {
         let now = self.now();
         let mut meter = self.meter();
         let of = meter.component(operation, remote);
-        let cpu = thread_cpu();
+        let cpu = self.carrier.cpu();
         meter.leave(now, cpu, of, sending, entered);
         if of == Component::Barrier {
             meter.next_phase(cpu);
@@ -282,7 +280,7 @@ impl Shared {
                     };
                     let heard = object.map(|object| state.cache.hear(object, reply.id, body));
                     if heard.unwrap_or(false) {
-                        self.driver.be_attentive();
+                        self.carrier.be_attentive();
                     }
                 }
                 None => {}
@@ -332,7 +330,7 @@ impl Shared {
         if let Some(request) = request {
             self.dispatch(state, request);
             drop(guard);
-            self.driver.attend();
+            self.carrier.attend();
         }
     }
 
@@ -342,32 +340,35 @@ impl Shared {
         if let Some(request) = guard.session.cancel(id) {
             self.dispatch(&mut guard, request);
             drop(guard);
-            self.driver.attend();
+            self.carrier.attend();
         }
     }
 
     /// Completes calls whose time is over, for as long as the session lasts.
     pub(crate) async fn watch(&self) {
-        loop {
-            let next = {
-                let mut guard = self.lock();
-                if guard.session.is_over() {
-                    return;
-                }
-                let next = guard.session.next_expiry();
-                let report = self.report(&mut guard);
-                guard.armed = match (next, report) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
-                guard.armed
-            };
+        while let Some(next) = self.look() {
             let pause = next.map_or(Duration::MAX, |at| (at - self.now()).into());
             // Either way there may be something to do.
             let _ = tokio::time::timeout(pause, self.sooner.notified()).await;
-            let over = self.lock().session.expire(self.now());
-            over.into_iter().for_each(|c| self.complete(c));
         }
+    }
+
+    /// Completes calls whose time is over, and reports what is due. When to look again, if at any time; none once the
+    /// session is over.
+    pub(crate) fn look(&self) -> Option<Option<Nanos>> {
+        let over = self.lock().session.expire(self.now());
+        over.into_iter().for_each(|c| self.complete(c));
+        let mut guard = self.lock();
+        if guard.session.is_over() {
+            return None;
+        }
+        let next = guard.session.next_expiry();
+        let report = self.report(&mut guard);
+        guard.armed = match (next, report) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Some(guard.armed)
     }
 
     /// Publishes what others read and reports accesses that were served here, if it is time; when to look
@@ -414,7 +415,7 @@ impl Shared {
         let sent = guard.send_returns(self.now());
         drop(guard);
         if sent {
-            self.driver.attend();
+            self.carrier.attend();
         }
     }
 

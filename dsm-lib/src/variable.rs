@@ -67,6 +67,10 @@ impl<T: Element> Variable<T> {
     pub fn cache(&self) -> Cache {
         self.declared.spec().cache()
     }
+    /// At how many other memory processes what is released is kept.
+    pub fn replicas(&self) -> u32 {
+        self.declared.spec().replicas()
+    }
     /// Number of objects.
     pub fn object_count(&self) -> usize {
         self.layout().objects() as usize

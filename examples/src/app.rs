@@ -10,7 +10,8 @@ use crate::figures::Figures;
 use crate::program::{Input, Program, Sequential, parse};
 use crate::{
     barnes, counts, edge, exclusive, fft, groups, is, kernels, latency, litmus, lu, output,
-    pathology, ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, water, workpile,
+    pathology, ping_pong, radix, random, raytrace, sor, sphere, spmv, suite, tally, water,
+    workpile,
 };
 
 /// A program.
@@ -127,6 +128,11 @@ const CATALOG: &[App] = &[
         "exclusive",
         "sections on one variable and nothing else: a monitor's worst case",
     ),
+    app::<tally::Tally>(
+        "tally",
+        "a count with replicas, which goes on when its owner is lost",
+    ),
+    app::<tally::Kept>("kept", "sections with 0, 1 and 2 replicas: what they cost"),
     app::<suite::Suite>("suite", "several programs, one after another"),
     app::<latency::Latency>("latency", "what each operation costs"),
     app::<kernels::Kernels>("kernels", "unit grains beside competitors: MAD, SAD, BAD"),

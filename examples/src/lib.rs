@@ -55,6 +55,7 @@ pub mod sor;
 pub mod sphere;
 pub mod spmv;
 pub mod suite;
+mod tally;
 pub mod water;
 pub mod workpile;
 

@@ -45,6 +45,7 @@ enum Kind {
     FineGrained,
     BarrierOverhead,
     Polling,
+    ReadOnlyLocking,
 }
 
 impl Program for Pathology {
@@ -64,6 +65,7 @@ impl Program for Pathology {
             Kind::FineGrained => self.fine_grained(dsm)?,
             Kind::BarrierOverhead => self.barrier_overhead(dsm)?,
             Kind::Polling => self.polling(dsm)?,
+            Kind::ReadOnlyLocking => self.read_only_locking(dsm)?,
         }
         patient(dsm).barrier()?;
         Ok(String::new())
@@ -340,6 +342,39 @@ impl Pathology {
         }
         patient.barrier()?;
         Ok(())
+    }
+
+    /// All look at a table again and again that process 0 changes now and then, and acquire it for that; cured: they read it.
+    fn read_only_locking(&self, dsm: &Dsm) -> Result<()> {
+        const LENGTH: usize = 64;
+        /// Looks per change.
+        const LOOKS: usize = 50;
+        let table = dsm.vector::<u64>("table", LENGTH);
+        let table = table.owner(&home(dsm, 0)?).declare()?.object(0)?;
+        patient(dsm).barrier()?;
+        for round in 0..self.rounds {
+            if dsm.rank() == 0 {
+                if round % LOOKS == 0 {
+                    let mut section = table.acquire()?;
+                    section.write(&[round as u64; LENGTH])?;
+                    section.release()?;
+                }
+            } else if self.healthy {
+                self.is_whole(dsm, &table.read()?)?;
+            } else {
+                let section = table.acquire()?;
+                self.is_whole(dsm, &section.read()?)?;
+                section.release()?;
+            }
+            work(100);
+        }
+        Ok(())
+    }
+
+    /// Whether a table is that of one change.
+    fn is_whole(&self, dsm: &Dsm, table: &[u64]) -> Result<()> {
+        let other = table.iter().find(|element| **element != table[0]);
+        self.check(dsm, *other.unwrap_or(&table[0]), table[0])
     }
 
     fn check(&self, dsm: &Dsm, found: u64, expected: u64) -> Result<()> {

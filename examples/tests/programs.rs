@@ -99,7 +99,7 @@ fn applications_say_which_argument_is_wrong() {
 
 #[test]
 fn pictures_are_written_and_read() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let path = |name| dir.path().join(name).display().to_string();
     let (scene, edges) = (path("scene.png"), path("edges.png"));
     let cluster = demo();
@@ -296,7 +296,7 @@ fn random_programs_lose_no_addition() {
 
 #[test]
 fn counts_are_written_for_each_process() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = dosmos_testseeds::scratch();
     let base = directory.path().join("counts");
     let args = format!("--operations 100 --counts {}", base.display());
     single(2).run("random", &args);
@@ -346,7 +346,7 @@ fn latency_says_a_line_for_each_operation() {
 
 #[test]
 fn kernels_measure_a_process_beside_its_competitors() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = dosmos_testseeds::scratch();
     let file = directory.path().join("experiments.json");
     let experiment = |name: &str, lock: &str, grain: &str| {
         format!(

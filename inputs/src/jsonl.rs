@@ -13,7 +13,7 @@ pub(crate) fn take(input: &[u8]) {
         return;
     };
     let bad = [BadLines::Refuse, BadLines::Skip][usize::from(how % 2)];
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let path = dir.path().join("store");
     match import(Cursor::new(text), &path, bad, |_| ControlFlow::Continue(())) {
         Ok(imported) => {

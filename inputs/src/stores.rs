@@ -16,19 +16,9 @@ use tempfile::TempDir;
 
 use crate::{samples, seal};
 
-/// Where files are memory, if there is such a place.
-const MEMORY: &str = "/dev/shm";
 const LOG: &str = "log.000";
 /// The files beside the log, by the first byte of an input.
 const FILES: [&str; 4] = ["state", "ledger", "manifest.json", "run.json"];
-
-fn folder() -> TempDir {
-    let place = Path::new(MEMORY);
-    let place = if place.is_dir() { Some(place) } else { None };
-    place
-        .and_then(|p| tempfile::tempdir_in(p).ok())
-        .unwrap_or_else(|| tempfile::tempdir().unwrap())
-}
 
 fn identity() -> Identity {
     Identity {
@@ -109,7 +99,7 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
-        let first = folder();
+        let first = dosmos_testseeds::scratch();
         sound(first.path());
         let entries = fs::read_dir(first.path()).unwrap().map(Result::unwrap);
         // Readers never open the engine.
@@ -120,7 +110,7 @@ impl Lab {
         });
         let files = files.collect();
         Self {
-            dir: folder(),
+            dir: dosmos_testseeds::scratch(),
             files,
         }
     }

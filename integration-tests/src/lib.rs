@@ -102,7 +102,7 @@ impl Lab {
     /// A fresh directory; `binary` is `env!("CARGO_BIN_EXE_dosmos-under-test")`.
     pub fn new(binary: &str) -> Self {
         Self {
-            dir: tempfile::tempdir().unwrap(),
+            dir: dosmos_testseeds::scratch(),
             binary: binary.into(),
         }
     }

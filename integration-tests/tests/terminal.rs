@@ -5,10 +5,10 @@
 #![allow(clippy::unwrap_used)] // a test may
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use dosmos_integration_tests::{Lab, said};
+use dosmos_integration_tests::{Lab, in_groups, said, up_args};
 
 const DEADLINE: Duration = Duration::from_secs(90);
 
@@ -119,6 +119,17 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
+    }
+}
+
+/// `dosmos up`, killed at the end of the test; what it started ends with it.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -354,4 +365,45 @@ fn the_locale_and_the_settings_decide_on_characters_and_keys() {
         said.contains("mine.toml: [keys]: the key ? is bound to help and to quit"),
         "{said}"
     );
+}
+
+/// With its certificate an observer sees everything, and changes nothing; an operator does.
+#[test]
+fn an_observer_of_a_secured_cluster_looks_and_an_operator_changes() {
+    let lab = lab();
+    let file = in_groups(1, 2).replacen('\n', "\n[defaults]\nlisten = \"127.0.0.1:0\"\n", 1);
+    lab.cluster(&file);
+    let made = lab.dosmos(&["cert", "init", "--cluster", "cluster.toml"]);
+    lab.cluster(&(file + &String::from_utf8(made.stdout).unwrap()));
+    let mut up = lab.command(&up_args("exec sleep 1000"));
+    let up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _up = Up(up.unwrap());
+    let address = lab.path().join("run/addr/emp0");
+    let started = Instant::now();
+    while !address.exists() {
+        assert!(
+            started.elapsed() < DEADLINE,
+            "the event manager does not answer"
+        );
+    }
+    let address = std::fs::read_to_string(address).unwrap();
+    for (who, size) in [("observer", (100, 30)), ("operator", (101, 30))] {
+        let environment = [
+            "DOSMOS_TOKEN_FILE=run/token",
+            &format!("DOSMOS_TLS=tls/{who}"),
+        ];
+        let top = ["top", "--emp", address.trim()];
+        let terminal = Terminal::start_with(&lab, size, &environment, &top);
+        terminal.until("a live overview", |s| {
+            s.contains("live") && s.contains("ap1")
+        });
+        terminal.press(&[":"]);
+        terminal.types("record op=write");
+        match who {
+            "observer" => terminal.sees("observer observer may not call SetSelection"),
+            _ => terminal.sees("2 processes record the new selection"),
+        };
+        terminal.press(&["q"]);
+        terminal.ends();
+    }
 }

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 pub fn clean(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
-        // Marks that reorder text or are not seen.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        // Marks that reorder text or are not seen: two names that look the same would be two.
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     };
     match text.contains(harmful) {
@@ -26,7 +27,9 @@ pub fn clean_line(text: &str) -> String {
 pub fn csv_cell(cell: &str) -> Cow<'_, str> {
     let clean = clean(cell);
     let number = clean.trim_end_matches([' ', '%']);
-    match clean.starts_with(['=', '+', '-', '@', '\t']) {
+    // The wide forms are the same to spreadsheets of East Asian languages.
+    let formulas = ['=', '+', '-', '@', '\t', '\n', '＝', '＋', '－', '＠'];
+    match clean.starts_with(formulas) {
         true if clean != "-" && number.parse::<f64>().is_err() => format!("'{clean}").into(),
         _ => clean,
     }

@@ -63,7 +63,7 @@ proptest! {
     ) {
         let mut text = SAMPLE.as_bytes().to_vec();
         harms.iter().for_each(|h| h.apply(&mut text));
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let path = dir.path().join("store");
         let bad = if skip { BadLines::Skip } else { BadLines::Refuse };
         match import(&text, &path, bad) {

@@ -14,7 +14,7 @@ use dosmos_trace::record::{Op, Origin};
 use futures::executor::block_on;
 
 fn scratch() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+    dosmos_testseeds::scratch()
 }
 
 #[test]

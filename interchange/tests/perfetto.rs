@@ -128,7 +128,7 @@ fn exported(store: StoreSource) -> View {
 
 #[test]
 fn the_example_shows_its_operations_waits_and_sections() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let view = exported(store_of(SAMPLE, &dir.path().join("store")));
     assert_eq!(view.of(ACCESS).len(), 9);
     let mut waits: Vec<_> = view
@@ -183,7 +183,7 @@ fn arrows_go_from_a_release_to_the_section_that_followed() {
         + &line(400, 5, 0, "release", "ap1", 2)
         + &line(500, 5, 0, "acquire", "ap1", 2)
         + &line(600, 5, 0, "release", "ap1", 3);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let view = exported(store_of(&text, &dir.path().join("store")));
     let arrows: Vec<_> = view
         .slices
@@ -202,7 +202,7 @@ fn arrows_go_from_a_release_to_the_section_that_followed() {
 
 #[test]
 fn arrows_go_between_the_stores_of_a_long_run_too() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let turns = 70_000;
     let mut bytes = Vec::new();
     let stores = contended(dir.path(), turns);
@@ -223,7 +223,7 @@ fn arrows_go_between_the_stores_of_a_long_run_too() {
 #[test]
 fn what_is_lacking_is_marked_over_the_whole_run() {
     let text = SAMPLE.replace(r#""op":"read","var":"x""#, r#""op":"read","var":"lost""#);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let path = dir.path().join("store");
     import(text.as_bytes(), &path, BadLines::Skip).unwrap();
     let view = exported(StoreSource::open(&path).unwrap());
@@ -244,7 +244,7 @@ fn what_is_lacking_is_marked_over_the_whole_run() {
 
 #[test]
 fn annotations_carry_what_a_slice_cannot_show() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = store_of(SAMPLE, &dir.path().join("store"));
     let mut bytes = Vec::new();
     run(&[store], &all(), &mut Perfetto::new(&mut bytes));
@@ -281,7 +281,7 @@ proptest! {
 
     #[test]
     fn every_operation_wait_and_section_is_kept(trace in traces()) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let view = exported(trace.store(&dir.path().join("store")));
         let start = trace.records.iter().map(|r| r.start.0).min().unwrap();
         let done = || trace.records.iter().filter(|r| r.side == Side::Requester && !r.flags.waiting);

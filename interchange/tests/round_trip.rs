@@ -90,7 +90,7 @@ proptest! {
 
     #[test]
     fn a_store_goes_out_and_comes_back(trace in traces(), absent in any::<[u16; 7]>()) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let store = trace.store(&dir.path().join("store"));
         let text = jsonl_of(std::slice::from_ref(&store), &all());
         let back = store_of(&text, &dir.path().join("back"));
@@ -126,7 +126,7 @@ proptest! {
             ends += usize::from(text[at] == b'\n');
             text[at] ^= 1 << bit;
         }
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let path = dir.path().join("store");
         let imported = import(&text, &path, BadLines::Skip).unwrap();
         prop_assert!(imported.records as usize + flips.len() + ends >= whole);

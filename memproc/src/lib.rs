@@ -3,14 +3,14 @@
 //!
 //! * [`core`]: all of it as a state machine, without I/O.
 //! * [`wire`]: between its types and the messages of the memory protocol.
-//! * `recorder`: batches of records, exactly once, to the event manager.
+//! * [`recorder`]: batches of records, exactly once, to the event manager.
 //! * `shell`: connections, timers, start and end; [`run`] is the process.
 //!
 //! Invariant: the core never awaits, never reads a clock, never touches the network.
 
 mod config;
 pub mod core;
-mod recorder;
+pub mod recorder;
 mod shell;
 pub mod wire;
 

@@ -43,7 +43,7 @@ struct Process {
 
 impl Process {
     async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let listener = Listener::bind(&Address::Unix(dir.path().join("mp0"))).await;
         let listener = listener.unwrap();
         let address = listener.address().clone();

@@ -194,6 +194,7 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
         placement: Some(Placement::explicit(["mp1"]).unwrap()),
         lock: None,
         cache: None,
+        replicas: None,
     }];
     let mut c = Cluster::with_overrides(&["/a"], 2, 1, &overrides);
     for ap in [0, 1] {

@@ -76,7 +76,7 @@ impl Cluster {
     fn new(groups: &[&str], mps: u32, aps: u32) -> Self {
         Self {
             topology: topology::topology(groups, mps, aps),
-            dir: tempfile::tempdir().unwrap(),
+            dir: dosmos_testseeds::scratch(),
             recording: Recording::default(),
         }
     }

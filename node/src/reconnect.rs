@@ -103,7 +103,7 @@ pub async fn keep_connected(mut link: impl Link, mut backoff: Backoff) {
 /// If its address is not known or nobody answers there within `timeout`.
 pub async fn dial(book: &AddressBook, name: &str, timeout: Duration) -> Result<Channel, LinkError> {
     let address = book.resolve(name).ok_or(LinkError::AddressUnknown)?;
-    Ok(transport::connect(&address, book.token().as_ref(), timeout).await?)
+    Ok(transport::connect(&address, book.access().expecting(name), timeout).await?)
 }
 
 /// The result of a step of a greeting, if it comes within `limit`.

@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dosmos_authority::testing::Certificates;
 use dosmos_node::metrics::{AccessCounts, MetricsListener, Page, serve};
+use dosmos_proto::access::Credentials;
 use dosmos_proto::{AddressBook, ApId, MpId, Nanos, ObjectId};
+use dosmos_secure::{Role, SecureSocket};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -185,5 +188,54 @@ async fn half_requests_do_not_block_the_page() {
     let mut byte = [0];
     let open = last.try_read(&mut byte).unwrap_err();
     assert_eq!(open.kind(), std::io::ErrorKind::WouldBlock);
+    server.abort();
+}
+
+/// Asks over TLS; the status of the answer, or why there is none.
+async fn ask_securely(address: &str, credentials: &Credentials) -> Result<String, String> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    // Whoever serves HTTP/1 says nothing before it is asked, so this does not wait for it as `dial` does.
+    let mut socket = SecureSocket::dial_silent(stream, credentials)
+        .await
+        .map_err(|e| e.to_string())?;
+    let get = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let asked = socket.write_all(get.as_bytes()).await;
+    asked.map_err(|e| e.to_string())?;
+    socket.flush().await.map_err(|e| e.to_string())?;
+    let mut answer = String::new();
+    let read = socket.read_to_string(&mut answer).await;
+    read.map_err(|e| e.to_string())?;
+    Ok(answer)
+}
+
+#[tokio::test]
+async fn over_tls_the_page_is_for_observers_and_operators() {
+    let certificates = Certificates::new("demo");
+    let mp0 = certificates.of(Role::Memory, "mp0");
+    let listener = MetricsListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.address().to_string();
+    let server = tokio::spawn(serve(listener.secured(Some(mp0)), page));
+    for role in Role::ALL {
+        let shown = certificates.of(role, "x");
+        let answer = ask_securely(&address, &shown).await.unwrap();
+        match role {
+            Role::Observer | Role::Operator => {
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            }
+            _ => {
+                assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+                assert!(answer.contains("may not read metrics"), "{answer}");
+                assert!(!answer.contains("dosmos_mp_requests"), "{answer}");
+            }
+        }
+    }
+    for (shown, why) in certificates.refused(Role::Observer, "alice") {
+        let refused = ask_securely(&address, &shown).await.unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let whole = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let (head, body) = ask(&address, whole).await;
+    assert!(head.starts_with("HTTP/1.1 400"), "{head}");
+    assert!(body.contains("takes TLS only"), "{body}");
     server.abort();
 }

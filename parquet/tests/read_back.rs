@@ -45,7 +45,7 @@ fn text(records: u64) -> String {
 }
 
 fn exported(text: &str) -> SerializedFileReader<bytes::Bytes> {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let path = dir.path().join("store");
     let go_on = |_| ControlFlow::Continue(());
     jsonl::import(Cursor::new(text), &path, BadLines::Refuse, go_on).unwrap();

@@ -72,3 +72,42 @@ fn a_choice_shows_its_first_view_and_markdown_shows_all() {
     let markdown = page.markdown(|_, _| String::new());
     assert!(markdown.contains("words of reads") && markdown.contains("words of writes"));
 }
+
+/// Names come from files and sockets that others wrote.
+#[test]
+fn names_are_text_wherever_they_stand_on_a_page() {
+    let evil = "<script>alert(1)</script>\"'&\u{202e}gnp\u{1b}[2J";
+    let mut table = Table::new([evil]);
+    table.row([Cell::from(evil), Cell::shaded(evil, Color::Inter, 0.5)]);
+    let points = vec![(0.0, 1.0), (1.0, 2.0)];
+    let chart =
+        Chart::new(evil, Axis::new(evil), Axis::new(evil)).line(evil, Color::Series(0), points);
+    let empty = Chart::new(evil, Axis::new(evil), Axis::new(evil));
+    let mut page = Page::new(evil, evil);
+    let blocks = vec![
+        Block::Table(table),
+        Block::chart(chart, evil),
+        Block::chart(empty, evil),
+        Block::text(evil),
+        Block::Warning(evil.to_owned()),
+        Block::Verbatim(evil.to_owned()),
+        Block::Tiles(vec![(evil.to_owned(), evil.to_owned(), evil.to_owned())]),
+        Block::Choice {
+            name: evil.to_owned(),
+            views: vec![(evil.to_owned(), vec![Block::text(evil)])],
+        },
+    ];
+    page.section(evil, blocks);
+    let html = page.html();
+    assert!(!html.contains("<script"), "{html}");
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(!html.contains('\u{202e}') && !html.contains('\u{1b}'));
+    // Within attributes too: a quotation mark ends none.
+    let attributes = html
+        .split('<')
+        .skip(1)
+        .filter_map(|tag| tag.split('>').next());
+    for tag in attributes {
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+    }
+}

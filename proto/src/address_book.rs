@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dosmos_secure::Credentials;
+
+use crate::access::Access;
 use crate::token::{ENV_TOKEN, Token};
 use crate::transport::Address;
 
@@ -17,6 +20,7 @@ use crate::transport::Address;
 pub struct AddressBook {
     fixed: HashMap<String, Address>,
     directory: Option<PathBuf>,
+    credentials: Option<Credentials>,
 }
 
 impl AddressBook {
@@ -25,7 +29,27 @@ impl AddressBook {
         Self {
             fixed,
             directory: run_dir.map(|d| d.join("addr")),
+            credentials: None,
         }
+    }
+
+    /// The same, for a process that has certificates.
+    #[must_use]
+    pub fn secured(self, credentials: Option<Credentials>) -> Self {
+        Self {
+            credentials,
+            ..self
+        }
+    }
+
+    /// The certificates of this process, if it has some.
+    pub fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.as_ref()
+    }
+
+    /// What this process shows to others, as far as it is known now.
+    pub fn access(&self) -> Access {
+        Access::new(self.token(), self.credentials.clone())
     }
 
     /// Where `name` listens, as far as is known now.

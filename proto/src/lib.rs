@@ -6,6 +6,7 @@
 //!   beside each type.
 //! * [`blame`]: which process an error message blames.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//! * [`access`], [`guard`]: what a process shows to another, and what each may call.
 //! * [`unix`]: Unix sockets that wake their process only when they have to.
 //! * [`watched`]: how a thread sees that a connection needs to be driven.
 //! * [`spin`]: how a process waits a moment before it sleeps.
@@ -14,12 +15,14 @@
 //! Invariant: generated types stop at the edge of each crate. This crate holds no behaviour of a DSM
 //! or of a monitor.
 
+pub mod access;
 pub mod address_book;
 pub mod blame;
 pub mod clock;
 mod connection;
 pub mod counters;
 pub mod error;
+pub mod guard;
 pub mod ids;
 pub mod incarnation;
 pub mod large;
@@ -40,6 +43,7 @@ mod whole;
 pub mod wire;
 pub mod wire_owners;
 
+pub use access::Access;
 pub use address_book::AddressBook;
 pub use counters::ProcessCounters;
 pub use error::{ErrorCode, Malformed, Refusal};
@@ -55,7 +59,8 @@ pub use token::Token;
 pub use topology::{GroupPath, Topology, TopologyBuilder};
 pub use transport::{ConnectError, InvalidAddress};
 pub use variable::{
-    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, Placement, Variable, VariableSpec,
+    Cache, CopyPolicy, LockKind, MAX_DECLARED_BYTES, MAX_REPLICAS, Placement, Variable,
+    VariableSpec,
 };
 pub use whole::MAX_MESSAGE_BYTES;
 
@@ -63,4 +68,4 @@ pub use whole::MAX_MESSAGE_BYTES;
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;

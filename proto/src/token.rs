@@ -1,13 +1,14 @@
 //! The token of a run: whoever shows it is served.
 //!
 //! The first process of a run writes it to `RUN_DIR/token`, readable by the user who started the run alone. Every
-//! process of the run reads it there; programs get it from [`ENV_TOKEN`], which `dosmos up` sets. It keeps other users
-//! of the machine away; it does not protect a run on a network that others can read.
+//! process of the run reads it there; programs read it in the file that [`ENV_TOKEN_FILE`] names, which `dosmos up` sets.
+//! It keeps other users of the machine away, and processes of other runs; on a network that others can read, certificates
+//! protect it (`docs/design/overview.md#security`).
 
 use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ use tonic::{Request, Status};
 
 /// Environment variable with the token of the run.
 pub const ENV_TOKEN: &str = "DOSMOS_TOKEN";
+/// Environment variable with the path of a file that has it: what a process has in its environment, others may see.
+pub const ENV_TOKEN_FILE: &str = "DOSMOS_TOKEN_FILE";
 
 /// The file of the token in a run directory.
 const FILE: &str = "token";
@@ -104,9 +107,21 @@ impl Token {
     /// # Errors
     /// If the file cannot be read or has something else.
     pub fn read(run_dir: &Path) -> io::Result<Option<Self>> {
-        let path = run_dir.join(FILE);
+        Self::read_file(&Self::path(run_dir))
+    }
+
+    /// Where the token of the run in `run_dir` is kept.
+    pub fn path(run_dir: &Path) -> PathBuf {
+        run_dir.join(FILE)
+    }
+
+    /// The token in a file, if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be read or has something else.
+    pub fn read_file(path: &Path) -> io::Result<Option<Self>> {
         let named = |why: String| io::Error::other(format!("{}: {why}", path.display()));
-        match std::fs::read_to_string(&path) {
+        match std::fs::read_to_string(path) {
             Ok(text) => text
                 .trim()
                 .parse()
@@ -117,18 +132,35 @@ impl Token {
         }
     }
 
-    /// The token in the environment, if there is one.
+    /// The token in the environment, or in the file that it names, if there is one.
     ///
     /// # Errors
     /// If there is something else.
     pub fn from_env() -> io::Result<Option<Self>> {
-        let Ok(text) = std::env::var(ENV_TOKEN) else {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// As [`from_env`](Self::from_env), from another environment.
+    ///
+    /// # Errors
+    /// If there is something else.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> io::Result<Option<Self>> {
+        let wrong =
+            |variable: &str, why: String| io::Error::other(format!("{variable} is wrong: {why}"));
+        if let Some(text) = lookup(ENV_TOKEN) {
+            let token = text.trim().parse();
+            return token
+                .map(Some)
+                .map_err(|e: InvalidToken| wrong(ENV_TOKEN, e.to_string()));
+        }
+        let Some(path) = lookup(ENV_TOKEN_FILE) else {
             return Ok(None);
         };
-        let token = text.trim().parse();
-        token
-            .map(Some)
-            .map_err(|e: InvalidToken| io::Error::other(format!("{ENV_TOKEN} is wrong: {e}")))
+        let found = Self::read_file(Path::new(&path));
+        match found.map_err(|e| wrong(ENV_TOKEN_FILE, e.to_string()))? {
+            Some(token) => Ok(Some(token)),
+            None => Err(wrong(ENV_TOKEN_FILE, format!("{path} does not exist"))),
+        }
     }
 
     /// A new one.
@@ -201,7 +233,7 @@ impl Interceptor for RequireToken {
 
 fn refused(what: &str) -> Status {
     Status::unauthenticated(format!(
-        "{what}: name the run directory, or set {ENV_TOKEN} to the content of its file {FILE}"
+        "{what}: name the run directory, or set {ENV_TOKEN_FILE} to the path of its file {FILE}"
     ))
 }
 
@@ -235,6 +267,23 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_has_the_token_or_names_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let token = Token::of_run(dir.path()).unwrap();
+        let from = |variable: &str, value: &str| {
+            Token::from_lookup(|name| (name == variable).then(|| value.to_owned()))
+        };
+        let file = Token::path(dir.path()).display().to_string();
+        assert_eq!(from(ENV_TOKEN_FILE, &file).unwrap(), Some(token.clone()));
+        assert_eq!(from(ENV_TOKEN, token.reveal()).unwrap(), Some(token));
+        assert_eq!(from("OTHER", "x").unwrap(), None);
+        for (variable, value) in [(ENV_TOKEN, "x"), (ENV_TOKEN_FILE, "/does/not/exist")] {
+            let said = from(variable, value).unwrap_err().to_string();
+            assert!(said.starts_with(variable), "{said}");
+        }
+    }
+
+    #[test]
     fn only_the_token_itself_is_let_in() {
         let token: Token = "0123456789abcdef0123456789abcdef".parse().unwrap();
         let other: Token = "0123456789abcdef0123456789abcdee".parse().unwrap();
@@ -246,7 +295,7 @@ mod tests {
         for shown in [None, Some(&other)] {
             let status = asked(shown).unwrap_err();
             assert_eq!(status.code(), tonic::Code::Unauthenticated);
-            assert!(status.message().contains(ENV_TOKEN), "{status}");
+            assert!(status.message().contains(ENV_TOKEN_FILE), "{status}");
         }
         assert!(!format!("{token:?}").contains("0123"));
     }

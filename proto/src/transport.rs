@@ -1,6 +1,6 @@
 //! How two processes get a connection: addresses, listening and dialling.
 //!
-//! TCP or, on one host, Unix sockets. Accepted and dialled TCP sockets have `TCP_NODELAY` set:
+//! TCP, with TLS or without, or on one host Unix sockets. Accepted and dialled TCP sockets have `TCP_NODELAY` set:
 //! without it, replies of 4 KiB and more stall for 40 ms.
 
 use std::fmt;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use dosmos_secure::{Credentials, Peer, SecureSocket};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -26,7 +27,9 @@ use tonic::transport::{Endpoint, Uri};
 use tower::layer::util::{Identity, Stack};
 use tower::util::{MapRequestLayer, MapResponse};
 
-pub use crate::connection::Connection;
+pub use crate::access::Access;
+pub use crate::connection::{Accepted, Connection};
+use crate::guard::{Guard, note_method};
 use crate::token::{RequireToken, ShowToken, Token};
 use crate::unix::UnixSocket;
 use crate::watched::{Watched, WatchedConnection};
@@ -37,8 +40,11 @@ pub type Channel = MapResponse<InterceptedService<tonic::transport::Channel, Sho
 
 type Received = fn(Response<ResponseBody<Body>>) -> Response<Body>;
 type Arrived = fn(Request<Body>) -> Request<Body>;
-type Layers = Stack<MapRequestLayer<Arrived>, Stack<InterceptorLayer<RequireToken>, Identity>>;
-/// A gRPC server that requires the token of the run.
+type Layers = Stack<
+    MapRequestLayer<Arrived>,
+    Stack<InterceptorLayer<Guard>, Stack<MapRequestLayer<Arrived>, Identity>>,
+>;
+/// A gRPC server that requires the token of the run and, over TLS, the role that a method takes.
 pub type Server = tonic::transport::Server<Layers>;
 /// The services of a [`Server`].
 pub type Router = AnyRouter<Layers>;
@@ -107,12 +113,18 @@ impl Address {
         }
     }
 
-    async fn dial(&self) -> io::Result<Connection> {
+    async fn dial(&self, access: &Access) -> io::Result<Connection> {
         Ok(match self {
             Self::Tcp(text) => {
                 let socket = TcpStream::connect(text.as_str()).await?;
                 socket.set_nodelay(true)?;
-                Connection::Tcp(socket)
+                match &access.credentials {
+                    None => Connection::Tcp(socket),
+                    Some(credentials) => {
+                        let expected = access.expected.as_deref();
+                        Connection::Tls(SecureSocket::dial(socket, credentials, expected).await?)
+                    }
+                }
             }
             Self::Unix(path) => {
                 Connection::Unix(UnixSocket::new(UnixStream::connect(path).await?)?)
@@ -126,6 +138,7 @@ impl Address {
 pub struct Listener {
     socket: Socket,
     address: Address,
+    credentials: Option<Credentials>,
 }
 
 #[derive(Debug)]
@@ -149,6 +162,7 @@ impl Listener {
                 Ok(Self {
                     socket: Socket::Tcp(socket),
                     address: Address::Tcp(bound.to_string()),
+                    credentials: None,
                 })
             }
             Address::Unix(path) => {
@@ -158,9 +172,24 @@ impl Listener {
                 Ok(Self {
                     socket: Socket::Unix(UnixListener::bind(path).map_err(named)?),
                     address: address.clone(),
+                    credentials: None,
                 })
             }
         }
+    }
+
+    /// The same; over TCP it takes TLS only, if there are credentials.
+    #[must_use]
+    pub fn secured(self, credentials: Option<Credentials>) -> Self {
+        Self {
+            credentials,
+            ..self
+        }
+    }
+
+    /// Whether other machines can reach it without encryption.
+    pub fn is_exposed(&self) -> bool {
+        self.credentials.is_none() && !self.address.is_local()
     }
 
     /// The address bound, with the port the system chose.
@@ -177,17 +206,18 @@ async fn is_stale(path: &Path) -> bool {
 }
 
 impl Stream for Listener {
-    type Item = io::Result<Connection>;
+    type Item = io::Result<Accepted>;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let accepted = match &self.socket {
-            Socket::Tcp(l) => l.poll_accept(cx).map_ok(|(s, _)| {
+            Socket::Tcp(l) => l.poll_accept(cx).map_ok(|(socket, _)| {
                 // A socket that refuses the option is slow, not wrong.
-                let _ = s.set_nodelay(true);
-                Connection::Tcp(s)
+                let _ = socket.set_nodelay(true);
+                Accepted::over_tcp(socket, self.credentials.as_ref())
             }),
             Socket::Unix(l) => l.poll_accept(cx).map(|accepted| {
                 let (socket, _) = accepted?;
-                UnixSocket::new(socket).map(Connection::Unix)
+                let connection = Connection::Unix(UnixSocket::new(socket)?);
+                Ok(Accepted::new(connection, Peer::Uncertified))
             }),
         };
         accepted.map(Some)
@@ -212,22 +242,24 @@ pub fn server(token: Token) -> Server {
         .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
-        .layer(InterceptorLayer::new(RequireToken::new(token)))
+        .layer(MapRequestLayer::new(note_method as Arrived))
+        .layer(InterceptorLayer::new(Guard::new(RequireToken::new(token))))
         .layer(MapRequestLayer::new(
             (|request| request.map(whole)) as Arrived,
         ))
 }
 
-/// Dials `address` once. Calls over the connection show `token`.
+/// Dials `address` once. Calls over the connection show the token of the run; over TCP it is one over TLS if there are
+/// credentials.
 ///
 /// # Errors
 /// What the system says, with the address.
 pub async fn connect(
     address: &Address,
-    token: Option<&Token>,
+    access: impl Into<Access>,
     timeout: Duration,
 ) -> Result<Channel, ConnectError> {
-    connect_by(address, token, timeout, Ok).await
+    connect_by(address, access.into(), timeout, Ok).await
 }
 
 /// As [`connect`]; `watched` gets to know the socket.
@@ -236,18 +268,18 @@ pub async fn connect(
 /// As [`connect`].
 pub async fn connect_watched(
     address: &Address,
-    token: Option<&Token>,
+    access: impl Into<Access>,
     timeout: Duration,
     watched: &Arc<Watched>,
 ) -> Result<Channel, ConnectError> {
     let watched = watched.clone();
     let wrap = move |connection| WatchedConnection::new(connection, watched.clone());
-    connect_by(address, token, timeout, wrap).await
+    connect_by(address, access.into(), timeout, wrap).await
 }
 
 async fn connect_by<C>(
     address: &Address,
-    token: Option<&Token>,
+    access: Access,
     timeout: Duration,
     wrap: impl Fn(Connection) -> io::Result<C> + Clone + Send + Sync + 'static,
 ) -> Result<Channel, ConnectError>
@@ -271,13 +303,14 @@ where
         .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true);
     let to = address.clone();
+    let token = ShowToken::new(access.token.as_ref());
     let dial = tower::service_fn(move |_: Uri| {
-        let (to, wrap) = (to.clone(), wrap.clone());
-        async move { wrap(to.dial().await?).map(TokioIo::new) }
+        let (to, access, wrap) = (to.clone(), access.clone(), wrap.clone());
+        async move { wrap(to.dial(&access).await?).map(TokioIo::new) }
     });
     let channel = endpoint.connect_with_connector(dial).await;
     let channel = channel.map_err(failed)?;
-    let channel = InterceptedService::new(channel, ShowToken::new(token));
+    let channel = InterceptedService::new(channel, token);
     Ok(MapResponse::new(channel, |response| response.map(whole)))
 }
 

@@ -13,6 +13,8 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// Most memory that all declarations which a memory process or an event manager knows take together, in bytes.
 pub const MAX_DECLARED_BYTES: usize = 64 << 20;
+/// Most replicas of a variable.
+pub const MAX_REPLICAS: u32 = 2;
 
 /// What becomes of an object's copies when it is released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -168,6 +170,7 @@ pub struct VariableSpec {
     policy: CopyPolicy,
     lock: LockKind,
     cache: Cache,
+    replicas: u32,
 }
 
 impl VariableSpec {
@@ -185,6 +188,7 @@ impl VariableSpec {
             policy: CopyPolicy::default(),
             lock: LockKind::default(),
             cache: Cache::default(),
+            replicas: 0,
         })
     }
 
@@ -207,6 +211,17 @@ impl VariableSpec {
     #[must_use]
     pub fn with_cache(self, cache: Cache) -> Self {
         Self { cache, ..self }
+    }
+    /// The same with its released content at this many other memory processes.
+    ///
+    /// # Errors
+    /// If they are more than [`MAX_REPLICAS`].
+    pub fn with_replicas(self, replicas: u32) -> Result<Self, Malformed> {
+        if replicas > MAX_REPLICAS {
+            let why = format!("{replicas} replicas; there are 0 to {MAX_REPLICAS}");
+            return Err(Malformed::new("replicas", why));
+        }
+        Ok(Self { replicas, ..self })
     }
 
     /// Unique in the cluster.
@@ -233,6 +248,10 @@ impl VariableSpec {
     pub fn cache(&self) -> Cache {
         self.cache
     }
+    /// At how many other memory processes of the owner's group its released content is kept.
+    pub fn replicas(&self) -> u32 {
+        self.replicas
+    }
 
     /// What it takes in memory, in bytes: whoever knows many declarations counts them ([`MAX_DECLARED_BYTES`]).
     pub fn footprint(&self) -> usize {
@@ -249,6 +268,7 @@ struct UncheckedSpec {
     policy: CopyPolicy,
     lock: LockKind,
     cache: Cache,
+    replicas: u32,
 }
 
 impl TryFrom<UncheckedSpec> for VariableSpec {
@@ -261,12 +281,14 @@ impl TryFrom<UncheckedSpec> for VariableSpec {
             policy,
             lock,
             cache,
+            replicas,
         } = stored;
-        Ok(Self::new(name, layout)?
+        Self::new(name, layout)?
             .with_placement(placement)
             .with_policy(policy)
             .with_lock(lock)
-            .with_cache(cache))
+            .with_cache(cache)
+            .with_replicas(replicas)
     }
 }
 
@@ -282,8 +304,13 @@ impl fmt::Display for VariableSpec {
             other => write!(f, ", {other} lock")?,
         }
         match self.cache {
-            Cache::Mp => Ok(()),
-            Cache::Ap => write!(f, ", cache {}", self.cache),
+            Cache::Mp => {}
+            Cache::Ap => write!(f, ", cache {}", self.cache)?,
+        }
+        match self.replicas {
+            0 => Ok(()),
+            1 => f.write_str(", 1 replica"),
+            n => write!(f, ", {n} replicas"),
         }
     }
 }
@@ -435,6 +462,7 @@ impl From<VariableSpec> for wire::VariableSpec {
             policy: wire::CopyPolicy::from(s.policy).into(),
             lock: wire::LockKind::from(s.lock).into(),
             cache: wire::Cache::from(s.cache).into(),
+            replicas: s.replicas,
         }
     }
 }
@@ -460,11 +488,12 @@ impl TryFrom<wire::VariableSpec> for VariableSpec {
         };
         let layout = s.layout.ok_or(Malformed::missing("layout"))?.try_into()?;
         let placement = s.placement.ok_or(Malformed::missing("placement"))?;
-        Ok(Self::new(s.name, layout)?
+        Self::new(s.name, layout)?
             .with_placement(placement.try_into()?)
             .with_policy(policy)
             .with_lock(lock)
-            .with_cache(cache))
+            .with_cache(cache)
+            .with_replicas(s.replicas)
     }
 }
 
@@ -506,7 +535,9 @@ mod tests {
             .with_placement(Placement::explicit(["mp0", "mp1"]).unwrap())
             .with_policy(CopyPolicy::Update)
             .with_lock(LockKind::Mcs)
-            .with_cache(Cache::Ap);
+            .with_cache(Cache::Ap)
+            .with_replicas(2)
+            .unwrap();
         let variable = Variable::new(VarId(7), spec, vec![MpId(0), MpId(1)], GroupId(1)).unwrap();
         let back = Variable::try_from(wire::Variable::from(variable.clone())).unwrap();
         assert_eq!(back, variable);
@@ -520,6 +551,7 @@ mod tests {
             assert!(VariableSpec::new(name, spec().layout()).is_err(), "{name}");
             assert!(Placement::explicit([name]).is_err(), "{name}");
         }
+        assert!(spec().with_replicas(MAX_REPLICAS + 1).is_err());
         let nobody = Variable::new(VarId(7), spec(), Vec::new(), GroupId(1));
         assert!(nobody.unwrap_err().to_string().contains("list of owners"));
         assert!(Placement::explicit([""; 0]).is_err());

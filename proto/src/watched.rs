@@ -50,6 +50,7 @@ impl WatchedConnection {
     pub(crate) fn new(connection: Connection, watched: Arc<Watched>) -> io::Result<Self> {
         let socket = match &connection {
             Connection::Tcp(s) => s.as_fd().try_clone_to_owned()?,
+            Connection::Tls(s) => s.descriptor()?.try_clone_to_owned()?,
             Connection::Unix(s) => s.as_fd().try_clone_to_owned()?,
         };
         let socket = Arc::new(socket);
@@ -114,7 +115,9 @@ impl AsyncWrite for WatchedConnection {
         self.connection.is_write_vectored()
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.connection).poll_flush(cx)
+        // Over TLS, what a write has taken may wait here.
+        let flushed = Pin::new(&mut self.connection).poll_flush(cx);
+        self.wrote(flushed)
     }
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.connection).poll_shutdown(cx)

@@ -27,6 +27,8 @@ pub struct Change {
     /// Objects of which processes are told that they have changed, and to what, at no cost, instead of reading them until
     /// then.
     pub awaited: BTreeSet<ObjectId>,
+    /// Objects that these processes read without acquiring them, once in place of each section.
+    pub unlocked: BTreeSet<(ObjectId, ApId)>,
     /// These processes divide their computing evenly, phase by phase.
     pub balanced: BTreeSet<ApId>,
     /// Number of processors of the machine; none: as it was.

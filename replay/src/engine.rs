@@ -415,6 +415,10 @@ impl<'a> Engine<'a> {
         }
         self.runners[ap as usize].under_way += 1;
         let mut step = *step;
+        if step.op == Op::Acquire && self.places.is_unlocked(step.object, ap) {
+            step.op = Op::Read;
+            step.bytes = self.places.bytes(step.object);
+        }
         if step.in_process {
             // What was read is not there: all of it is fetched.
             step.bytes = self.places.bytes(step.object);
@@ -444,6 +448,9 @@ impl<'a> Engine<'a> {
             return true;
         }
         if step.op != Op::Barrier && self.places.is_private(object) {
+            return true;
+        }
+        if step.op == Op::Release && self.places.is_unlocked(object, ap) {
             return true;
         }
         let here = || {

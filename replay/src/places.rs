@@ -138,6 +138,7 @@ impl<'a> Places<'a> {
             || self.is_farther_or_nearer(ap, recorded)
             || change.policies.contains_key(&object.var)
             || change.homes.contains_key(&ApId(ap))
+            || self.is_unlocked(object, ap)
     }
 
     /// Whether a process and an owner of the run are in one group here and were not there, or the other way round.
@@ -151,6 +152,11 @@ impl<'a> Places<'a> {
     /// Whether who reads the object until it has changed waits for that instead.
     pub(crate) fn is_awaited(&self, object: ObjectId) -> bool {
         self.change.awaited.contains(&object)
+    }
+
+    /// Whether the process reads the object without acquiring it.
+    pub(crate) fn is_unlocked(&self, object: ObjectId, ap: u32) -> bool {
+        self.change.unlocked.contains(&(object, ApId(ap)))
     }
 
     pub(crate) fn is_private(&self, object: ObjectId) -> bool {

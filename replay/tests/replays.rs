@@ -231,6 +231,18 @@ fn who_wants_a_lock_waits_for_its_holder() {
     assert!(alone < Nanos(11 * MS), "{alone}");
 }
 
+#[test]
+fn who_reads_without_acquiring_waits_for_nobody_and_reads_a_copy() {
+    let unlocked = |aps: &[u32]| Change {
+        unlocked: aps.iter().map(|ap| (OBJECT, ApId(*ap))).collect(),
+        ..Change::default()
+    };
+    // Each section is a read of four ends; the first of process 1 goes to the owner, which takes four more.
+    takes(&sections().replay(&unlocked(&[0, 1])), 10 * (1000 + 4) + 4);
+    // The other one keeps its lock, which nobody else wants: eight ends per section at its own memory process.
+    takes(&sections().replay(&unlocked(&[1])), 10 * (1000 + 8));
+}
+
 /// Between barriers, process 0 computes three milliseconds and process 1 one.
 fn uneven(barriers: u32) -> Run {
     let mut run = Run::of(2);

@@ -9,7 +9,7 @@ use datafusion::common::exec_datafusion_err;
 use datafusion::error::Result;
 use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
 use datafusion_distributed::{ChannelResolver, GetWorkerInfoRequest, WorkerChannel};
-use dosmos_proto::Token;
+use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{self, Address};
 use tokio::sync::Mutex;
 use url::Url;
@@ -20,15 +20,15 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// Connections by where they lead.
 #[derive(Clone)]
 pub(crate) struct Channels {
-    token: Option<Token>,
+    book: AddressBook,
     open: Arc<Mutex<HashMap<Url, BoxCloneSyncChannel>>>,
 }
 
 impl Channels {
-    /// None yet. `token` is shown to every worker.
-    pub(crate) fn new(token: Option<Token>) -> Self {
+    /// None yet. Every worker is shown what `book` has to show: the token of the run and, over TCP, a certificate if there is one.
+    pub(crate) fn new(book: AddressBook) -> Self {
         Self {
-            token,
+            book,
             open: Arc::default(),
         }
     }
@@ -39,7 +39,15 @@ impl Channels {
         }
         let address = address_of(url);
         let address = address.ok_or_else(|| exec_datafusion_err!("{url} is not an address"))?;
-        let made = transport::connect(&address, self.token.as_ref(), CONNECT).await;
+        let access = match url.fragment() {
+            Some(event_manager) => self.book.access().expecting(event_manager),
+            None => {
+                return Err(exec_datafusion_err!(
+                    "{url} does not say whose worker it is"
+                ));
+            }
+        };
+        let made = transport::connect(&address, access, CONNECT).await;
         let made = made.map_err(|e| exec_datafusion_err!("{e}"))?;
         let channel = BoxCloneSyncChannel::new(made);
         self.open.lock().await.insert(url.clone(), channel.clone());
@@ -67,12 +75,14 @@ impl ChannelResolver for Channels {
     }
 }
 
-/// An address as the engine names workers.
-pub(crate) fn url_of(address: &Address) -> Option<Url> {
-    match address {
+/// The worker beside an event manager as the engine names workers: its address, and whose certificate it has to have.
+pub(crate) fn url_of(address: &Address, event_manager: &str) -> Option<Url> {
+    let mut url = match address {
         Address::Tcp(text) => Url::parse(&format!("http://{text}")).ok(),
         Address::Unix(path) => Url::from_file_path(path).ok(),
-    }
+    }?;
+    url.set_fragment(Some(event_manager));
+    Some(url)
 }
 
 fn address_of(url: &Url) -> Option<Address> {
@@ -100,11 +110,9 @@ mod tests {
             "unix:/run dir/emp0.sock.sql",
         ] {
             let address: Address = text.parse().unwrap();
-            assert_eq!(
-                address_of(&url_of(&address).unwrap()),
-                Some(address),
-                "{text}"
-            );
+            let url = url_of(&address, "emp-0").unwrap();
+            assert_eq!(address_of(&url), Some(address), "{text}");
+            assert_eq!(url.fragment(), Some("emp-0"), "{text}");
         }
     }
 }

@@ -22,7 +22,6 @@ use datafusion_distributed::{
     SessionStateBuilderExt, WorkerResolver,
 };
 use dosmos_client::Run;
-use dosmos_proto::AddressBook;
 use dosmos_trace::query::TraceSource;
 use futures::StreamExt;
 use futures::future::{join_all, select_all};
@@ -63,8 +62,8 @@ pub(crate) enum Failure {
 impl Cluster {
     /// The workers of a run: none unless there is one beside each of its event managers, and all answer.
     pub(crate) async fn of(run: &Run) -> Option<Self> {
-        let book = AddressBook::new(Default::default(), Some(&run.directory()?));
-        let channels = Channels::new(book.token());
+        let book = run.address_book()?;
+        let channels = Channels::new(book.clone());
         let mut members = Vec::new();
         for source in run.members() {
             let outline = source.outline(false).await.ok()?;
@@ -72,7 +71,7 @@ impl Cluster {
             let address = book.resolve(&published_name(name))?;
             members.push(Member {
                 source: source.clone(),
-                url: url_of(&address)?,
+                url: url_of(&address, name)?,
             });
         }
         let answer = join_all(members.iter().map(|m| channels.answers(&m.url, DEADLINE))).await;

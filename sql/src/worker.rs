@@ -74,12 +74,13 @@ fn serve(
 
 async fn begin(beside: &Beside) -> io::Result<(Serving, Published)> {
     let listener = Listener::bind(&own_address(&beside.address)).await?;
+    let listener = listener.secured(beside.book.credentials().cloned());
     let name = published_name(&beside.name);
     let published = Published::new(&beside.book, &name, listener.address());
     let published = published.map_err(io::Error::other)?;
     let session = Session {
         codec: Codec::of_store(beside.view.clone()),
-        channels: Channels::new(Some(beside.token.clone())),
+        channels: Channels::new(beside.book.clone()),
     };
     let worker = Worker::from_session_builder(session).with_version(env!("CARGO_PKG_VERSION"));
     let router = transport::server(beside.token.clone()).add_service(worker.into_worker_server());

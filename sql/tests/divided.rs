@@ -103,7 +103,7 @@ async fn an_event_manager_killed_during_a_query_is_named_and_the_others_answer()
     // It holds the query up, then it is gone in the middle of it.
     serving[2].signal("STOP");
     let answer = tokio::join!(async { rows(&database, sql).await }, async {
-        serving[2].kill()
+        serving[2].kill();
     },);
     let expected: Vec<String> = all
         .iter()

@@ -159,7 +159,7 @@ fn stored(trace: &Labelled, dir: &Path, mut keeps: impl FnMut(&Record) -> bool) 
 /// finding that the whole trace lacks.
 #[test]
 fn what_is_lost_silently_at_one_process_is_said_and_no_finding() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut stores, mut new) = (0, Vec::new());
     for seed in 2_000_000..2_000_012 {
         let whole = generate(seed);

@@ -8,13 +8,15 @@
 //!
 //! A failing test prints the command that repeats it.
 //!
-//! Also: random numbers from a seed ([`Random`]), and tests that run a part of themselves in a process of its own
-//! ([`child`]).
+//! Also: random numbers from a seed ([`Random`]), tests that run a part of themselves in a process of its own
+//! ([`child`]), and temporary directories ([`scratch`]).
 
 pub mod child;
 mod random;
+mod scratch;
 
 pub use random::Random;
+pub use scratch::scratch;
 
 use std::env;
 use std::str::FromStr;

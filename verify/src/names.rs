@@ -43,10 +43,19 @@ impl Names {
     pub(crate) fn clock_error(&self, a: MpId, b: MpId) -> Option<Nanos> {
         match self.catalog.apart(a, b) {
             Apart::Unknown => None,
-            Apart::AtMost(_) if a == b => Some(Nanos::ZERO),
+            Apart::AtMost(_) if a == b => Some(self.own_clock_error(a)),
             Apart::AtMost(error) => Some(self.clock_error.unwrap_or(error)),
             Apart::Unsaid => Some(self.clock_error.unwrap_or(UNSAID)),
         }
+    }
+
+    /// How far two times of one memory process can be apart: those that were corrected are off each by up to the bound, as
+    /// what is known of its clock changes.
+    pub(crate) fn own_clock_error(&self, mp: MpId) -> Nanos {
+        let known = self.catalog.clocks.iter().find(|c| c.mp == mp);
+        let corrected = known.filter(|c| c.offset_ns != 0 || c.drift_ppb != 0);
+        let error = corrected.map_or(Nanos::ZERO, |c| c.error.unwrap_or(Nanos::MAX));
+        error + error
     }
 
     pub(crate) fn processes(&self) -> usize {
@@ -63,6 +72,17 @@ impl Names {
         let word = |v: &Variable| LOCK_WORDS.iter().any(|end| v.spec().name().ends_with(end));
         self.variable(id)
             .is_some_and(|v| v.spec().lock() != LockKind::Queue || word(v))
+    }
+
+    /// Whether a variable has replicas.
+    pub(crate) fn has_replicas(&self, id: VarId) -> bool {
+        self.variable(id).is_some_and(|v| v.spec().replicas() > 0)
+    }
+
+    /// Whether a memory process may serve what another owns, if it has replicas: both are of one group.
+    pub(crate) fn may_keep_for(&self, owner: MpId, mp: MpId) -> bool {
+        let group = |mp| self.topology().mp(mp).filter(|p| !p.link).map(|p| p.group);
+        group(mp).is_some() && group(owner) == group(mp)
     }
 
     /// Whether all accesses to a variable in application processes are those of sections, whose content comes with the grant.

@@ -48,7 +48,8 @@ impl Owners {
         }
         check_place(record, found);
         let o = &mut self.objects[slot];
-        if is_remote(record) {
+        // What is read or acquired when an owner is lost is asked again, and may have been served before.
+        if is_remote(record) && !found.names().has_replicas(record.object.var) {
             o.pairs.take(record);
         }
         let by_owner_s_clock = record.side == Side::Owner || record.mp == record.peer;
@@ -88,10 +89,16 @@ impl Object {
         if grant.side != Side::Owner {
             return;
         }
-        let Some(latest) = self.latest.filter(|l| grant.end() < l.end()) else {
+        let error = found.names().own_clock_error(grant.peer);
+        // Of one owner: what has replicas may have several, one after the other.
+        let later = |l: &Record| l.peer == grant.peer && grant.end() < l.end();
+        let Some(latest) = self.latest.filter(later) else {
             self.latest = Some(*grant);
             return;
         };
+        if latest.end() - grant.end() <= error {
+            return;
+        }
         found.certain(Kind::OutOfTurn, grant.object, &[latest, *grant], |names| {
             format!(
                 "the request of {} reached the owner before that of {} and was granted after it",
@@ -105,7 +112,9 @@ impl Object {
         if let (Some(release), Some(grant)) = (self.released, self.granted)
             && release.version == grant.version
             && release.ap != grant.ap
+            && release.peer == grant.peer
             && grant.end() < release.end()
+            && release.end() - grant.end() > found.names().own_clock_error(grant.peer)
         {
             let records = [release, grant];
             found.certain(Kind::GrantedTooEarly, grant.object, &records, |names| {
@@ -138,7 +147,11 @@ fn check_place(record: &Record, found: &mut Found) {
             )
         });
     }
-    if record.peer != owner {
+    let serves = match found.names().has_replicas(object.var) {
+        true => found.names().may_keep_for(owner, record.peer),
+        false => record.peer == owner,
+    };
+    if !serves {
         found.certain(Kind::WrongOwner, object, &[*record], |names| {
             format!(
                 "{} is owned by {} and was served by {}",

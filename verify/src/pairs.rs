@@ -15,10 +15,38 @@ struct Line {
     op: Op,
     /// Of one side, without their counterpart.
     alone: VecDeque<Record>,
-    /// More of the same side, not kept.
+    /// More of the same side after them, not kept; the last of them.
     more: u64,
+    last: Option<Record>,
     /// The first two that do not belong together.
     differ: Option<(Record, Record)>,
+}
+
+impl Line {
+    fn take(&mut self, record: &Record) {
+        let waiting = self.alone.front().or(self.last.as_ref());
+        if waiting.is_none_or(|other| other.side == record.side) {
+            if self.more == 0 && self.alone.len() < KEPT {
+                self.alone.push_back(*record);
+            } else {
+                self.more += 1;
+                self.last = Some(*record);
+            }
+            return;
+        }
+        match self.alone.pop_front() {
+            Some(other) => {
+                if !together(&other, record) && self.differ.is_none() {
+                    self.differ = Some((other, *record));
+                }
+            }
+            // Its counterpart was not kept.
+            None => self.more -= 1,
+        }
+        if self.more == 0 {
+            self.last = None;
+        }
+    }
 }
 
 /// What does not belong together.
@@ -46,33 +74,19 @@ impl Pairs {
                 op: record.op,
                 alone: VecDeque::new(),
                 more: 0,
+                last: None,
                 differ: None,
             });
             self.0.len() - 1
         });
-        let line = &mut self.0[at];
-        match line.alone.front() {
-            Some(other) if other.side != record.side => {
-                let other = *other;
-                line.alone.pop_front();
-                if line.more > 0 {
-                    // Its counterpart was not kept.
-                    line.more -= 1;
-                    line.alone.clear();
-                } else if !together(&other, record) && line.differ.is_none() {
-                    line.differ = Some((other, *record));
-                }
-            }
-            _ if line.alone.len() < KEPT => line.alone.push_back(*record),
-            _ => line.more += 1,
-        }
+        self.0[at].take(record);
     }
 
     /// What is odd in the end of the processes for which `sound`: those without failures.
     pub(crate) fn odd(&self, sound: impl Fn(ApId) -> bool) -> Vec<Odd> {
         let mut odd = Vec::new();
         for line in self.0.iter().filter(|l| sound(l.ap)) {
-            if let Some(alone) = line.alone.front() {
+            if let Some(alone) = line.alone.front().or(line.last.as_ref()) {
                 odd.push(Odd::Alone(*alone, line.alone.len() as u64 + line.more));
             } else if let Some((a, b)) = line.differ {
                 odd.push(Odd::Differ(a, b));
@@ -92,4 +106,54 @@ fn together(a: &Record, b: &Record) -> bool {
 pub(crate) fn is_remote(record: &Record) -> bool {
     let served = !record.flags.failed && !record.flags.waiting && record.op != Op::Barrier;
     served && (record.side == Side::Owner || record.origin != Origin::Local)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::{MpId, Nanos, ObjectId};
+    use dosmos_trace::record::Flags;
+
+    fn record(side: Side, version: u64) -> Record {
+        Record {
+            start: Nanos(version),
+            duration: Nanos(1),
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op: Op::Read,
+            side,
+            origin: Origin::Inter,
+            flags: Flags::default(),
+            object: ObjectId::default(),
+            ap: ApId(0),
+            mp: MpId(0),
+            peer: MpId(1),
+            count: 1,
+            bytes: 8,
+            version,
+            range: (0, 1),
+        }
+    }
+
+    fn odd(records: impl IntoIterator<Item = Record>) -> Vec<Odd> {
+        let mut pairs = Pairs::default();
+        records.into_iter().for_each(|r| pairs.take(&r));
+        pairs.odd(|_| true)
+    }
+
+    #[test]
+    fn one_side_may_come_long_before_the_other() {
+        for ahead in [1, 15, 16, 17, 18, 40, 100] {
+            let served = (0..ahead).map(|v| record(Side::Owner, v));
+            let mixed = (ahead..ahead + 30).flat_map(|v| {
+                let requested = record(Side::Requester, v - ahead);
+                [record(Side::Owner, v), requested]
+            });
+            let rest = (30..ahead + 30).map(|v| record(Side::Requester, v));
+            let all: Vec<Record> = served.chain(mixed).chain(rest).collect();
+            assert_eq!(odd(all.clone()), [], "{ahead} ahead");
+            let one_less = odd(all[..all.len() - 1].iter().copied());
+            assert!(matches!(one_less[..], [Odd::Alone(_, 1)]), "{one_less:?}");
+        }
+    }
 }

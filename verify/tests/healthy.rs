@@ -36,7 +36,7 @@ fn labelled_traces_keep_the_contract() {
 }
 
 fn of_recorded(name: &str, options: Options) -> Verdict {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("store");
     let text = recorded::jsonl(name).unwrap();
     let go_on = |_| ControlFlow::Continue(());

@@ -9,10 +9,11 @@ use common::{
     Made, X, Y, acquire, all_at, barrier, catalog, in_order, of, read, release, section,
     verdict_of, write,
 };
-use dosmos_proto::MpId;
+use dosmos_proto::{MpId, Nanos};
+use dosmos_trace::clock::ProcessClock;
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Origin, Record};
-use dosmos_verify::{Kind, MOST_RECORDS, State, Verdict};
+use dosmos_verify::{Kind, MOST_RECORDS, Options, State, Verdict, Verifier};
 
 /// A remote section as both sides record it.
 fn remote_section(ap: u32, at: u64, from: u64) -> Vec<Made> {
@@ -105,6 +106,32 @@ fn two_holders() {
             release(1, X, 130).version(2),
         ],
     );
+}
+
+#[test]
+fn a_lock_that_seems_to_pass_on_early_by_a_clock_that_was_corrected_is_not_accused_within_its_bound()
+ {
+    let mut run = section(0, X, 100, 0);
+    run[2] = release(0, X, 120).version(1).took(50);
+    run.push(acquire(1, X, 125).version(1).took(20).at_owner());
+    run.push(acquire(1, X, 122).version(1).took(30));
+    let clock = |error| ProcessClock {
+        mp: MpId(0),
+        offset_ns: -1_315_388_279,
+        drift_ppb: 57_978,
+        error: Some(Nanos(error)),
+    };
+    let judged = |error| {
+        let mut catalog = catalog();
+        catalog.clocks = vec![clock(error)];
+        let mut verifier = Verifier::new(catalog, Options::default());
+        in_order(run.clone()).iter().for_each(|r| verifier.add(r));
+        verifier.finish(&Completeness::default(), false, &[])
+    };
+    let accused = |v: &Verdict| v.violations.iter().any(|v| v.kind == Kind::GrantedTooEarly);
+    // 25 ns too early.
+    assert!(accused(&judged(12)));
+    assert!(!accused(&judged(13)), "{:#?}", judged(13));
 }
 
 #[test]

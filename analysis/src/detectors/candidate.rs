@@ -68,6 +68,7 @@ impl Candidate {
             // These say it themselves.
             Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
             Kind::PolicyMismatch | Kind::FineGrained | Kind::BarrierOverhead => None,
+            Kind::ReadOnlyLocking => None,
             // Who waits in a circle waits for ever.
             Kind::Deadlock => None,
         };

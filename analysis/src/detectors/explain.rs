@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | deadlock | bottleneck, ping-pong | a common object |
 //! | false sharing | ping-pong, bottleneck, policy mismatch, misplaced owner | a common object |
-//! | no sharing | misplaced owner, policy mismatch | a common object |
+//! | no sharing | read-only locking, misplaced owner, policy mismatch | a common object |
 //! | ping-pong between two | bottleneck, policy mismatch | a common object |
 //! | bottleneck | ping-pong among more than two, policy mismatch | a common object |
+//! | read-only locking | bottleneck, ping-pong, misplaced owner, policy mismatch that cost no more than twice as much | a common object |
 //! | crowded owner | misplaced owner, no sharing, bad group, policy mismatch | a common object |
 //! | bad group | misplaced owner, policy mismatch | a common object |
 //! | polling | policy mismatch | a common object |
@@ -43,16 +44,17 @@ fn rank(c: &Candidate) -> usize {
         Kind::FalseSharing => 1,
         Kind::CrowdedOwner => 2,
         Kind::NoSharing => 3,
-        Kind::PingPong if c.aps.len() <= 2 => 4,
-        Kind::Bottleneck => 5,
-        Kind::PingPong => 6,
-        Kind::BadGroup => 7,
-        Kind::MisplacedOwner => 8,
-        Kind::Polling => 9,
-        Kind::PolicyMismatch => 10,
-        Kind::FineGrained => 11,
-        Kind::BarrierOverhead => 12,
-        Kind::Imbalance => 13,
+        Kind::ReadOnlyLocking => 4,
+        Kind::PingPong if c.aps.len() <= 2 => 5,
+        Kind::Bottleneck => 6,
+        Kind::PingPong => 7,
+        Kind::BadGroup => 8,
+        Kind::MisplacedOwner => 9,
+        Kind::Polling => 10,
+        Kind::PolicyMismatch => 11,
+        Kind::FineGrained => 12,
+        Kind::BarrierOverhead => 13,
+        Kind::Imbalance => 14,
     }
 }
 
@@ -74,7 +76,8 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
             PolicyMismatch,
             FineGrained,
         ],
-        NoSharing => &[MisplacedOwner, PolicyMismatch, FineGrained],
+        NoSharing => &[ReadOnlyLocking, MisplacedOwner, PolicyMismatch, FineGrained],
+        ReadOnlyLocking => &[Bottleneck, PingPong, MisplacedOwner, PolicyMismatch],
         PingPong => &[Bottleneck, PolicyMismatch, FineGrained],
         Bottleneck => &[PingPong, PolicyMismatch, FineGrained],
         BadGroup => &[MisplacedOwner, PolicyMismatch, FineGrained],
@@ -88,6 +91,8 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
     let enough = match symptom.finding.kind {
         // Near or far, many small accesses cost more than one large; uneven work costs what it does at few barriers too.
         FineGrained | Imbalance => 2.0 * severity >= explained,
+        // Those who write wait for each other without the readers, too.
+        _ if cause.finding.kind == ReadOnlyLocking => 2.0 * severity >= explained,
         _ => !cause.in_part || severity >= explained,
     };
     let common = match cause.finding.kind {

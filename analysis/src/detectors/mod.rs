@@ -17,6 +17,7 @@ mod owner;
 mod ping_pong;
 mod policy;
 mod polling;
+mod read_only_locking;
 mod scan;
 
 use crate::finding::{Finding, Withheld};
@@ -62,6 +63,7 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     candidates.extend(fine_grained::detect(profile, t));
     candidates.extend(barrier_overhead::detect(profile, t));
     candidates.extend(polling::detect(profile, t));
+    candidates.extend(read_only_locking::detect(profile, t));
     scan::add(profile, t, &mut candidates);
     let mut detected = Detected {
         findings: Vec::new(),

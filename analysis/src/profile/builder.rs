@@ -8,6 +8,7 @@ use dosmos_trace::query::{Breakdown, Catalog, TimeRange};
 use dosmos_trace::record::{Op, Record, Side};
 
 use super::phases::Spent;
+use super::read_only::Sections;
 use super::sequences::Following;
 use super::waits::Waits;
 use super::windows::Windows;
@@ -25,6 +26,7 @@ pub struct ProfileBuilder {
     waits: Waits,
     windows: Windows,
     following: Following,
+    sections: Sections,
     times: Breakdown,
     path: PathBuilder,
     /// Group of each barrier, and how many pass.
@@ -50,6 +52,7 @@ impl ProfileBuilder {
                 barriers: BTreeMap::new(),
                 aps: BTreeMap::new(),
                 sequences: Sequences::default(),
+                read_only: BTreeMap::new(),
                 hops: BTreeMap::new(),
                 costs: Costs::default(),
                 broken: Vec::new(),
@@ -63,6 +66,7 @@ impl ProfileBuilder {
             waits: Waits::default(),
             windows: Windows::default(),
             following: Following::default(),
+            sections: Sections::default(),
             times: Breakdown::default(),
             path,
             barriers,
@@ -99,6 +103,7 @@ impl ProfileBuilder {
         });
         let own = self.profile.aps.entry(record.ap).or_default();
         self.following.access(record, &mut self.profile.sequences);
+        self.sections.access(record);
         let n = record.accesses();
         own.counts.count(record.op, n);
         own.time += record.spent();
@@ -146,6 +151,7 @@ impl ProfileBuilder {
         self.waits.until(Nanos::MAX, &self.profile.objects);
         self.profile.broken = std::mem::take(&mut self.waits.broken);
         std::mem::take(&mut self.following).finish(&mut self.profile.sequences);
+        self.profile.read_only = std::mem::take(&mut self.sections).finish();
         let (from, to) = self.seen.unwrap_or_default();
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for phases in self.profile.barriers.values_mut() {

@@ -7,7 +7,7 @@ use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, Nanos, ObjectId, VarId, Vari
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
-use super::{ApUse, Broken, Costs, ObjectProfile, Phases, Sequences};
+use super::{ApUse, Broken, Costs, ObjectProfile, Phases, ReadOnly, Sequences};
 use crate::efficiency::Efficiency;
 use crate::path::{CriticalPath, Delay};
 
@@ -28,6 +28,8 @@ pub struct Profile {
     pub aps: BTreeMap<ApId, ApUse>,
     /// What processes do one access right after the other; of the whole run only.
     pub sequences: Sequences,
+    /// Sections in which processes only read; of the whole run only.
+    pub read_only: BTreeMap<(ObjectId, ApId), ReadOnly>,
     /// The time of a reply and of the next request on their way between application process and memory process, on average;
     /// none of a process that did not tell where its time went.
     pub hops: BTreeMap<ApId, Nanos>,

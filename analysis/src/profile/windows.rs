@@ -234,6 +234,7 @@ impl Window {
             barriers: self.barriers,
             aps: aps.collect(),
             sequences: Sequences::default(),
+            read_only: BTreeMap::new(),
             hops: BTreeMap::new(),
             costs: whole.costs,
             broken: Vec::new(),

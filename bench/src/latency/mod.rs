@@ -5,18 +5,17 @@ mod awake;
 mod child;
 mod floors;
 mod line;
+mod tls;
 
 use anyhow::bail;
 use dosmos_cli::args::Format;
-use dosmos_cli::demo::CLUSTER;
 use dosmos_cli::output::{self, Table};
 use serde_json::json;
 
 use crate::args::LatencyArgs;
 use crate::machine::machine;
-use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
-use line::Line;
+use line::{Line, micros, operations};
 
 /// What is taken from a line, and what it is called.
 type Figure = (&'static str, fn(&Line) -> u64);
@@ -54,6 +53,9 @@ pub(crate) async fn run(args: LatencyArgs) -> anyhow::Result<()> {
     }
     if args.runs == 0 || args.ops == 0 {
         bail!("--runs and --ops must be at least 1");
+    }
+    if args.tls {
+        return tls::run(&args).await;
     }
     let mut all = ["idle", "awake"].map(|processors| Measured {
         processors,
@@ -171,20 +173,9 @@ fn table(measured: &Measured) -> Table {
     table
 }
 
-fn micros(ns: f64) -> String {
-    format!("{:.1}", ns / 1e3)
-}
-
 async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
     let mut lines = floors::measure(args.unix, args.ops).await?;
     let listen = if args.unix { "unix" } else { "127.0.0.1:0" };
-    let text = CLUSTER.replacen(
-        "name = \"demo\"\n",
-        &format!("name = \"demo\"\n[defaults]\nlisten = \"{listen}\"\n"),
-        1,
-    );
-    let ops = args.ops.to_string();
-    let said = run_on(&text, &["latency", "--ops", &ops]).await?;
-    lines.extend(json_lines::<Line>(&said)?);
+    lines.extend(operations(listen, "", args.ops).await?);
     Ok(lines)
 }

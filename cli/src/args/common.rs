@@ -20,6 +20,9 @@ pub struct SourceArgs {
     /// Read a run directory: its event managers while they run, otherwise their stores [default: dosmos-run/latest]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
+    /// Show the certificate in this folder to event managers on other hosts [default: DOSMOS_TLS]
+    #[arg(long, value_name = "DIR")]
+    pub tls: Option<PathBuf>,
 }
 
 impl SourceArgs {
@@ -29,6 +32,7 @@ impl SourceArgs {
             event_managers: self.emp.clone(),
             stores: self.store.clone(),
             run_dir: self.run_dir.clone(),
+            tls: self.tls.clone(),
         }
     }
 }

@@ -26,16 +26,24 @@ pub(crate) const UP: &str = "\
 Examples:
   dosmos up --cluster cluster.toml -- ./my-program --size 1000
   dosmos up --cluster cluster.toml -- dosmos app sor --seconds 10
+  dosmos up --cluster cluster.toml --hosts north,south -- ./my-program
+  dosmos up --cluster cluster.toml --print slurm --hosts 4 -- ./my-program > job.sh
 
-Exit status: 0 every application process ended with 0; 1 one of them failed; 2 the cluster could not be started.";
+Many hosts: docs/guide/cluster.md. Exit status: 0 every application process ended with 0; 1 one of them failed; 2 the cluster could not be started.";
 
 pub(crate) const NODE: &str = "\
 Examples:
+  srun dosmos node --cluster cluster.toml -- ./my-program
+  mpirun -n 8 dosmos node --cluster cluster.toml -- ./my-program
+  DOSMOS_HOSTS=north,south dosmos node --whole-host --cluster cluster.toml --run-dir run -- ./my-program
   dosmos node --cluster cluster.toml --name mp0 --run-dir /shared/run
-  srun dosmos node --cluster cluster.toml --run-dir /shared/run
+  dosmos node --cluster cluster.toml --name ap0 --run-dir /shared/run -- ./my-program
 
-Ranks count the event managers first, then the memory and link processes, in the order of `dosmos config check`.
-The process runs until SIGTERM or SIGINT. Exit status: 0 it ended when asked to; 2 it could not run.";
+Ranks come from DOSMOS_RANK, PMIx, Open MPI, PMI, Slurm, Flux or Kubernetes. With a [launch] section, they are the processes \
+of its rule, and all end with the program. Otherwise ranks count the event managers first, then the memory and link processes, \
+then the application processes, in the order of the file; memory processes and event managers run until SIGTERM or SIGINT.
+Many hosts: docs/guide/cluster.md. Exit status: 0 it ended in order; 2 it could not run; that of the program for an \
+application process.";
 
 pub(crate) const TOP: &str = "\
 Examples:
@@ -232,6 +240,37 @@ Example:
   dosmos store compact dosmos-run/latest/store/emp-north
 
 Exit status: 0, or 2 if the store cannot be rewritten; it is unchanged then.";
+
+pub(crate) const CERT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert rotate --cluster cluster.toml
+
+Roles, files and how to use them: docs/guide/security.md. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_INIT: &str = "\
+Examples:
+  dosmos cert init --cluster cluster.toml
+  dosmos cert init --cluster cluster.toml --folder /secure/tls --days 30
+
+Prints the [tls] to add to the cluster file. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ISSUE: &str = "\
+Examples:
+  dosmos cert issue --cluster cluster.toml --role observer alice
+  dosmos cert issue --cluster cluster.toml --role memory,event-manager,application --any-name node
+
+Who has the folder that is made uses it with DOSMOS_TLS or --tls. Exit status: 0, or 2 if nothing could be made.";
+
+pub(crate) const CERT_ROTATE: &str = "\
+Examples:
+  dosmos cert rotate --cluster cluster.toml
+  dosmos cert rotate --cluster cluster.toml mp0 alice
+  dosmos cert rotate --cluster cluster.toml --authority-too
+  dosmos cert rotate --cluster cluster.toml --forget-former
+
+Exit status: 0, or 2 if nothing could be made.";
 
 pub(crate) const CONFIG: &str = "\
 Example:

@@ -7,14 +7,16 @@ use dosmos_memproc::{Overflow, Recording, VariableOverride};
 use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
-use dosmos_proto::{EmpId, GroupId, MpId, Nanos, Placement, TopologyBuilder};
+use dosmos_proto::{EmpId, GroupId, MAX_REPLICAS, MpId, Nanos, Placement, TopologyBuilder};
 use dosmos_trace::pattern::Pattern;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::Retention;
 
 use super::cluster::{Cluster, Listen, Metrics};
 use super::file;
+use super::launch::Launch;
 use super::names::{NAME_RULE, did_you_mean, is_name};
+use super::tls::{Protection, exposed};
 
 /// Smallest bound of a trace store, in bytes.
 const LEAST_STORE: u64 = 16 << 20;
@@ -31,13 +33,21 @@ struct Builder {
     listen: HashMap<String, Listen>,
     default_listen: Option<String>,
     metrics: Metrics,
-    insecure: bool,
+    /// Addresses that other machines can reach are allowed: without encryption, or with.
+    exposed: bool,
 }
 
-pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
+/// `protection`: what is said beside the file.
+pub(super) fn build(
+    file: file::File,
+    launch: Option<Launch>,
+    protection: Protection,
+) -> Result<Cluster, Vec<String>> {
+    let insecure = file.defaults.insecure || protection == Protection::Insecure;
+    let tls = file.tls.map(file::Tls::into_files);
     let mut b = Builder {
         default_listen: file.defaults.listen,
-        insecure: file.defaults.insecure,
+        exposed: insecure || tls.is_some() || protection == Protection::Tls,
         ..Builder::default()
     };
     if let Some(text) = file.defaults.metrics {
@@ -61,6 +71,7 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
     }
     let topology = b.topology.build().map_err(|e| vec![e.to_string()])?;
     Ok(Cluster {
+        launch,
         topology,
         listen: b.listen,
         metrics: b.metrics,
@@ -68,6 +79,8 @@ pub(super) fn build(file: file::File) -> Result<Cluster, Vec<String>> {
         recording,
         retention,
         overrides,
+        tls,
+        insecure,
         deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
         app,
     })
@@ -316,12 +329,11 @@ impl Builder {
         };
         if let Listen::At(address) = &listen
             && !address.is_local()
-            && !self.insecure
+            && !self.exposed
         {
-            self.error(format!(
-                "process {name} would listen at {address}, reachable from other machines without encryption; \
-                 set insecure = true in [defaults] if that network is private"
-            ));
+            self.error(exposed(&format!(
+                "process {name} would listen at {address}"
+            )));
         }
         self.listen.insert(name.to_owned(), listen);
     }
@@ -340,11 +352,10 @@ impl Builder {
             return None;
         }
         match text.parse() {
-            Ok(address @ Address::Tcp(_)) if address.is_local() || self.insecure => {}
-            Ok(Address::Tcp(_)) => self.error(format!(
-                "{what} would serve metrics at {text}, reachable from other machines without encryption; \
-                 set insecure = true in [defaults] if that network is private"
-            )),
+            Ok(address @ Address::Tcp(_)) if address.is_local() || self.exposed => {}
+            Ok(Address::Tcp(_)) => {
+                self.error(exposed(&format!("{what} would serve metrics at {text}")));
+            }
             _ => self.error(format!(
                 "{what}: metrics = {text:?} is not an address; write host:port (port 0: the system chooses) or \"off\""
             )),
@@ -448,15 +459,54 @@ impl Builder {
                 (None, Some(p)) => Some(self.placement(&v.name, p)),
                 (None, None) => None,
             };
+            if let Some(replicas) = v.replicas {
+                self.replicas(&v.name, replicas, placement.as_ref());
+            }
             overrides.push(VariableOverride {
                 name: v.name,
                 policy: v.policy,
                 placement,
                 lock: v.lock,
                 cache: v.cache,
+                replicas: v.replicas,
             });
         }
         overrides
+    }
+
+    /// Whether the group of each owner, or some group if the owners are not known yet, has enough memory processes.
+    fn replicas(&mut self, variable: &str, replicas: u32, placement: Option<&Placement>) {
+        if replicas > MAX_REPLICAS {
+            return self.error(format!(
+                "variable {variable}: replicas = {replicas}; there can be 0 to {MAX_REPLICAS}"
+            ));
+        }
+        let mps = &self.topology.memory_processes;
+        let others = |group: GroupId| {
+            let here = mps.iter().filter(|mp| mp.group == group && !mp.link);
+            here.count().saturating_sub(1)
+        };
+        let named: Vec<GroupId> = match placement {
+            Some(Placement::Explicit(names)) => {
+                let names = names.as_slice().iter();
+                let ids = names.filter_map(|name| self.mps.get(name));
+                ids.filter_map(|mp| mps.get(mp.index()))
+                    .map(|mp| mp.group)
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        let most = mps.iter().map(|mp| others(mp.group)).max().unwrap_or(0);
+        let least = named
+            .iter()
+            .map(|group| others(*group))
+            .min()
+            .unwrap_or(most);
+        if (replicas as usize) > least {
+            self.error(format!(
+                "variable {variable}: replicas = {replicas}, but only {least} other memory processes are in the group of an owner; add [[mp]] there or lower it"
+            ));
+        }
     }
 
     fn owners(&mut self, variable: &str, owners: &[String]) {

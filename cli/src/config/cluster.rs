@@ -5,9 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dosmos_memproc::{Recording, VariableOverride};
+use dosmos_proto::access::Files;
 use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
+
+use super::launch::Launch;
 
 /// A consistent cluster.
 #[derive(Clone, Debug)]
@@ -28,8 +31,14 @@ pub struct Cluster {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take.
     pub deadline: Nanos,
+    /// PEM files of its processes, if the file names some; `{name}` in them stands for the process.
+    pub tls: Option<Files>,
+    /// Other machines may reach processes without encryption.
+    pub insecure: bool,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
+    /// Which rank of a launcher is which process, if the file leaves that to a rule.
+    pub launch: Option<Launch>,
 }
 
 /// Where processes serve metrics: addresses, or not at all.

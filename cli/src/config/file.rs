@@ -31,6 +31,46 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) variable: Vec<Variable>,
     pub(super) app: Option<App>,
+    pub(super) launch: Option<Launch>,
+    pub(super) tls: Option<Tls>,
+}
+
+/// Which rank of a launcher is which process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Launch {
+    pub(super) memory_processes: Option<usize>,
+    pub(super) application_processes: Option<usize>,
+    pub(super) groups: Option<Groups>,
+    #[serde(default)]
+    pub(super) group: Vec<LaunchGroup>,
+    pub(super) network: Option<String>,
+    pub(super) port: Option<u16>,
+    pub(super) deadline_s: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Groups {
+    Host,
+    Switch,
+    One,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LaunchGroup {
+    pub(super) name: String,
+    pub(super) hosts: String,
+}
+
+/// Paths of PEM files; `{name}` in them stands for the process.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub(super) ca: PathBuf,
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -120,6 +160,7 @@ pub(super) struct Variable {
     pub(super) policy: Option<CopyPolicy>,
     pub(super) lock: Option<LockKind>,
     pub(super) cache: Option<Cache>,
+    pub(super) replicas: Option<u32>,
     pub(super) owners: Option<Vec<String>>,
     pub(super) placement: Option<Placement>,
 }
@@ -157,4 +198,58 @@ pub(super) struct InGroup {
 #[serde(deny_unknown_fields)]
 pub(super) struct App {
     pub(super) command: Vec<String>,
+}
+
+impl Group {
+    /// One that lies in no other.
+    pub(super) fn top(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            parent: None,
+        }
+    }
+}
+
+impl Emp {
+    pub(super) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            listen: None,
+            metrics: None,
+            store: None,
+        }
+    }
+}
+
+impl Lp {
+    pub(super) fn named(name: &str, group: &str, emp: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            emp: Some(emp.to_owned()),
+            listen: None,
+            metrics: None,
+        }
+    }
+}
+
+impl Mp {
+    pub(super) fn named(name: &str, group: &str, emp: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            emp: emp.to_owned(),
+            listen: None,
+            metrics: None,
+        }
+    }
+}
+
+impl Ap {
+    pub(super) fn named(name: &str, mp: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            mp: Some(mp.to_owned()),
+        }
+    }
 }

@@ -6,12 +6,16 @@
 mod build;
 mod cluster;
 mod file;
+mod launch;
 mod names;
 mod patch;
 mod read;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use cluster::{Cluster, Listen, Metrics};
+pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};
 pub use read::ConfigErrors;
+pub use tls::{NODE, OPERATOR, Protection};

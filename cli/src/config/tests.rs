@@ -112,6 +112,24 @@ owners = [\"mp1\", \"mp0\"]
 }
 
 #[test]
+fn replicas_need_other_memory_processes_in_the_group_of_an_owner() {
+    let variable = |more: &str| format!("[[variable]]\nname = \"x\"\n{more}\n");
+    let third = "[[mp]]\nname = \"mp2\"\ngroup = \"north\"\nemp = \"emp0\"\n";
+    let enough = format!("{GOOD}{third}{}", variable("replicas = 1"));
+    let c = Cluster::parse(&enough).unwrap();
+    assert_eq!(c.overrides[0].replicas, Some(1));
+    let e = with(&variable("replicas = 3"));
+    assert_eq!(e, "variable x: replicas = 3; there can be 0 to 2");
+    let e = with(&(third.to_owned() + &variable("replicas = 2")));
+    assert_eq!(
+        e,
+        "variable x: replicas = 2, but only 1 other memory processes are in the group of an owner; add [[mp]] there or lower it"
+    );
+    let e = with(&(third.to_owned() + &variable("replicas = 1\nowners = [\"mp1\"]")));
+    assert!(e.contains("but only 0 other memory processes"), "{e}");
+}
+
+#[test]
 fn unknown_keys_are_named_with_their_line() {
     let e = replacing("[[ap]]\nname", "[[ap]]\nnmae");
     assert!(
@@ -214,6 +232,31 @@ fn links_addresses_and_recording_are_checked() {
     assert!(
         e.contains("reachable from other machines") && e.contains("insecure = true"),
         "{e}"
+    );
+    let exposed = GOOD.replacen("listen = \"unix\"", "listen = \"0.0.0.0:7000\"", 1);
+    assert!(exposed != GOOD && e.contains("dosmos cert init") && e.contains("--insecure"));
+    let tls =
+        "[tls]\nca = \"tls/ca.pem\"\ncertificate = \"{name}.pem\"\nkey = \"/etc/{name}.key\"\n";
+    let secured = Cluster::parse(&(exposed.clone() + tls)).unwrap();
+    let files = secured.files_of("mp1").unwrap().unwrap();
+    assert_eq!(files.certificate, Path::new("mp1.pem"));
+    assert_eq!(files.key, Path::new("/etc/mp1.key"));
+    let e = with("[tls]\nca = \"ca.pem\"\n");
+    assert!(e.contains("missing field `certificate`"), "{e}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.toml");
+    std::fs::write(&file, &exposed).unwrap();
+    assert!(Cluster::read_with(&file, Protection::None).is_err());
+    for protection in [Protection::Insecure, Protection::Tls] {
+        let cluster = Cluster::read_with(&file, protection).unwrap();
+        assert_eq!(cluster.insecure, protection == Protection::Insecure);
+    }
+    std::fs::write(&file, exposed + tls).unwrap();
+    let cluster = Cluster::read_with(&file, Protection::None).unwrap();
+    let files = cluster.files_of("mp1").unwrap().unwrap();
+    assert_eq!(
+        files.certificate,
+        dir.path().canonicalize().unwrap().join("mp1.pem")
     );
     let e = replacing("listen = \"unix\"", "metrics = \"unix:here\"");
     assert!(e.contains("process mp1: metrics = \"unix:here\""), "{e}");

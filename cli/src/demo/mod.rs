@@ -22,8 +22,8 @@ use crate::config::Cluster;
 use crate::launch::{AppOutcome, RunDir, Running};
 use crate::output::{self, Cell, Table};
 use crate::query::{share, totals};
+use crate::signals::Signals;
 use crate::top;
-use crate::up::Signals;
 
 pub use cluster::CLUSTER;
 

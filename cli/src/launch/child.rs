@@ -1,11 +1,12 @@
 //! One child process: its standard input is a pipe whose end tells it that we are gone, its output goes to
 //! its log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
-use dosmos_proto::token::ENV_TOKEN;
+use dosmos_proto::access::Files;
+use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{Nanos, Token};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -17,8 +18,16 @@ use tokio::task::JoinHandle;
 use super::run_dir::RunDir;
 use crate::output;
 
+/// The cluster file that processes are started with, and what the command line said beside it.
+#[derive(Clone, Debug)]
+pub(super) struct ClusterFile {
+    pub(super) path: PathBuf,
+    /// Other machines may reach them without encryption.
+    pub(super) insecure: bool,
+}
+
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     pub(super) name: String,
     process: tokio::process::Child,
     /// Copies of what it prints.
@@ -27,12 +36,18 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts memory, link or event manager process `name` of a cluster.
-    pub(super) fn node(name: &str, cluster: &Path, run_dir: &RunDir) -> anyhow::Result<Self> {
+    pub(super) fn node(
+        name: &str,
+        cluster: &ClusterFile,
+        run_dir: &RunDir,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this executable")?;
         let mut command = Command::new(program);
         command
-            .args(["node", "--stdin-is-parent", "--name", name, "--cluster"])
-            .arg(cluster)
+            .args(["node", "--stdin-is-parent", "--name", name])
+            .args(cluster.insecure.then_some("--insecure"))
+            .arg("--cluster")
+            .arg(&cluster.path)
             .arg("--run-dir")
             .arg(run_dir.path())
             .stdin(Stdio::piped())
@@ -42,11 +57,11 @@ impl Child {
     }
 
     /// Starts the program of application process `name`.
-    pub(super) fn app(
+    pub(crate) fn app(
         name: &str,
         line: &[String],
         memory_process: &Address,
-        token: &Token,
+        certificates: Option<&Files>,
         deadline: Nanos,
         run_dir: &RunDir,
         echo: bool,
@@ -63,7 +78,9 @@ impl Child {
             .args(line)
             .env("DOSMOS_MP", memory_process.to_string())
             .env("DOSMOS_AP", name)
-            .env(ENV_TOKEN, token.reveal())
+            .env_remove(ENV_TOKEN)
+            .env(ENV_TOKEN_FILE, Token::path(run_dir.path()))
+            .envs(certificates.iter().flat_map(|files| files.as_env()))
             .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -122,13 +139,13 @@ impl Child {
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+    pub(crate) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         let status = self.process.try_wait();
         status.with_context(|| format!("cannot watch {}", self.name))
     }
 
     /// Asks it to end.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         if let Some(id) = self.process.id() {
             // It may have ended this moment.
             let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
@@ -136,7 +153,7 @@ impl Child {
     }
 
     /// Waits until it has ended and all it printed is in its log.
-    pub(super) async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         let _ = self.process.wait().await;
         for copy in self.output.drain(..) {
             let _ = copy.await;

@@ -2,12 +2,11 @@
 //! its memory processes send the rest again. One that ends again and again is given up, and its memory processes are told;
 //! then the run goes on without it, and is incomplete.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dosmos_proto::AddressBook;
 
-use super::child::Child;
+use super::child::{Child, ClusterFile};
 use super::run_dir::RunDir;
 
 /// How often one is started again before it is given up.
@@ -20,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The event managers of a run.
 #[derive(Debug)]
 pub(super) struct EventManagers {
-    cluster_file: PathBuf,
+    cluster_file: ClusterFile,
     run_dir: RunDir,
     book: AddressBook,
     all: Vec<EventManager>,
@@ -42,7 +41,7 @@ enum State {
 }
 
 impl EventManagers {
-    pub(super) fn none(cluster_file: PathBuf, run_dir: RunDir, book: AddressBook) -> Self {
+    pub(super) fn none(cluster_file: ClusterFile, run_dir: RunDir, book: AddressBook) -> Self {
         Self {
             cluster_file,
             run_dir,
@@ -115,7 +114,7 @@ impl EventManagers {
 impl EventManager {
     fn look_after(
         &mut self,
-        cluster_file: &std::path::Path,
+        cluster_file: &ClusterFile,
         run_dir: &RunDir,
     ) -> anyhow::Result<Option<String>> {
         match &mut self.state {

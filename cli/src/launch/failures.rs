@@ -7,16 +7,16 @@ use dosmos_proto::blame::blamed;
 
 /// A process of the program that failed.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) name: String,
+pub(crate) struct Failure {
+    pub(crate) name: String,
     /// How it ended: `exit status: 1`.
-    pub(super) status: String,
+    pub(crate) status: String,
     /// What it said last.
-    pub(super) words: String,
+    pub(crate) words: String,
 }
 
 /// One line per cause, then one per group of processes that failed because of another, then those that were `stopped`.
-pub(super) fn lines(failures: &[Failure], stopped: &[String]) -> Vec<String> {
+pub(crate) fn lines(failures: &[Failure], stopped: &[String]) -> Vec<String> {
     let mut failures: Vec<&Failure> = failures.iter().collect();
     // They end in any order.
     failures.sort_by(|a, b| a.name.cmp(&b.name));

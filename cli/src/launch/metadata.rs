@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use dosmos_proto::Nanos;
+use dosmos_proto::{Nanos, Topology};
 use dosmos_trace::run::RunId;
 use dosmos_trace::store::{Exit, Manifest, RankOutcome, RunMetadata};
 
@@ -16,7 +16,7 @@ use crate::output;
 
 /// The metadata of a run that is being launched.
 #[derive(Debug)]
-pub(super) struct Metadata {
+pub(crate) struct Metadata {
     known: RunMetadata,
     stores: Vec<PathBuf>,
 }
@@ -24,38 +24,60 @@ pub(super) struct Metadata {
 impl Metadata {
     /// What is known before the program starts.
     pub(super) fn new(cluster: &Cluster, file: &Path, run_dir: &Path) -> anyhow::Result<Self> {
-        let topology = &cluster.topology;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let run = RunId::of_directory(run_dir)
+            .with_context(|| format!("{} has no identity", run_dir.display()))?;
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
         let host = host.trim().to_owned();
-        let ranks = topology
-            .application_processes()
-            .iter()
-            .map(|ap| RankOutcome {
-                name: ap.name.clone(),
-                host: host.clone(),
-                exit: Exit::NotStarted("the cluster was not ready".to_owned()),
-            });
+        let mut metadata = Self::of_ranks(&cluster.topology, run, &text, vec![host.clone()])?;
+        let ranks = cluster.topology.application_processes().iter();
+        let ranks = ranks.map(|ap| RankOutcome {
+            name: ap.name.clone(),
+            host: host.clone(),
+            exit: Exit::NotStarted("the cluster was not ready".to_owned()),
+        });
+        metadata.known.ranks = ranks.collect();
+        let emps = cluster.topology.event_managers().iter();
+        let stores = emps.map(|emp| cluster.store_of(&emp.name, run_dir));
+        metadata.stores = stores.collect();
+        Ok(metadata)
+    }
+
+    /// What is known of a run on several hosts, each of which writes to its own stores.
+    pub(crate) fn of_ranks(
+        topology: &Topology,
+        run: RunId,
+        cluster_text: &str,
+        hosts: Vec<String>,
+    ) -> anyhow::Result<Self> {
         let known = RunMetadata {
-            run: RunId::of_directory(run_dir)
-                .with_context(|| format!("{} has no identity", run_dir.display()))?,
+            run,
             name: topology.name().to_owned(),
             command: std::env::args().collect(),
             application: Vec::new(),
             directory: std::env::current_dir()?.display().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            hosts: vec![host.clone()],
-            cluster_file: std::fs::read_to_string(file)
-                .with_context(|| format!("cannot read {}", file.display()))?,
+            hosts,
+            cluster_file: cluster_text.to_owned(),
             started: now(),
             ended: None,
-            ranks: ranks.collect(),
+            ranks: Vec::new(),
         };
-        let emps = topology.event_managers().iter();
-        let stores = emps.map(|emp| cluster.store_of(&emp.name, run_dir));
         Ok(Self {
             known,
-            stores: stores.collect(),
+            stores: Vec::new(),
         })
+    }
+
+    /// All of it as JSON, for an event manager elsewhere, with how each application process ended.
+    pub(crate) fn json(&mut self, ranks: Vec<RankOutcome>, has_ended: bool) -> String {
+        self.known.ranks = ranks;
+        if has_ended {
+            self.known.ended.get_or_insert_with(now);
+        }
+        // Text and numbers alone: nothing that JSON could not hold.
+        serde_json::to_string(&self.known).unwrap_or_default()
     }
 
     /// All processes of the cluster answer: their stores are there.
@@ -67,7 +89,7 @@ impl Metadata {
     }
 
     /// The program `command` is to be started.
-    pub(super) fn program_is(&mut self, command: &[String]) {
+    pub(crate) fn program_is(&mut self, command: &[String]) {
         self.known.application = command.to_vec();
     }
 

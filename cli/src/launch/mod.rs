@@ -20,5 +20,8 @@ mod run_dir;
 mod running;
 pub(crate) mod supervisor;
 
+pub(crate) use child::Child;
+pub(crate) use failures::{Failure, lines as failure_lines};
+pub(crate) use metadata::Metadata;
 pub use run_dir::RunDir;
 pub use running::{AppOutcome, Running};

@@ -24,7 +24,7 @@ pub struct RunDir {
     /// What new files of the user's program may not be; what dosmos writes is private.
     umask: Mode,
     /// Locked until the last clone is dropped, or this process ends in any way.
-    _lock: Arc<File>,
+    _lock: Option<Arc<File>>,
 }
 
 impl RunDir {
@@ -34,19 +34,17 @@ impl RunDir {
     /// # Errors
     /// A directory that cannot be made, that another launcher uses, or that holds a run already.
     pub fn create(dir: Option<PathBuf>, name: &str) -> anyhow::Result<Self> {
+        let latest = dir.is_none();
+        Self::at(&dir.unwrap_or_else(|| unused(name)), latest)
+    }
+
+    /// Makes `dir` for a run that this process launches; with `latest`, `dosmos-run/latest` then points to it.
+    ///
+    /// # Errors
+    /// As [`RunDir::create`].
+    pub(crate) fn at(dir: &Path, latest: bool) -> anyhow::Result<Self> {
         let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
-        let chosen = dir.is_none();
-        let dir = dir.unwrap_or_else(|| unused(name));
-        let make = || {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(PRIVATE_DIR)
-                .create(&dir)
-        };
-        make().with_context(|| format!("cannot create {}", dir.display()))?;
-        let dir = dir
-            .canonicalize()
-            .context("the run directory was removed")?;
+        let dir = make(dir)?;
         let lock = lock::hold(
             &dir.join(LOCK),
             &format!("{} is in use", dir.display()),
@@ -58,18 +56,12 @@ impl RunDir {
                 dir.display()
             );
         }
-        for part in ["addr", "lock.d", "log", "store"] {
-            let path = dir.join(part);
-            let made = std::fs::create_dir_all(&path).and_then(|()| {
-                std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR))
-            });
-            made.with_context(|| format!("cannot create {}", path.display()))?;
-        }
+        make_parts(&dir)?;
         // Addresses of a run that did not come about lead nowhere.
         for old in std::fs::read_dir(dir.join("addr"))?.flatten() {
             let _ = std::fs::remove_file(old.path());
         }
-        if chosen {
+        if latest {
             let latest = Path::new(RUNS).join("latest");
             let _ = std::fs::remove_file(&latest);
             if let Some(name) = dir.file_name() {
@@ -80,7 +72,22 @@ impl RunDir {
         Ok(Self {
             path: dir,
             umask,
-            _lock: Arc::new(lock),
+            _lock: Some(Arc::new(lock)),
+        })
+    }
+
+    /// The directory of a run that another process launches, made if that one makes its own on another host.
+    ///
+    /// # Errors
+    /// A directory that cannot be made.
+    pub(crate) fn join(dir: &Path) -> anyhow::Result<Self> {
+        let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
+        let dir = make(dir)?;
+        make_parts(&dir)?;
+        Ok(Self {
+            path: dir,
+            umask,
+            _lock: None,
         })
     }
 
@@ -112,7 +119,7 @@ impl RunDir {
     }
 
     /// The log of a process, to append to.
-    pub(super) fn log<T: From<File>>(&self, name: &str) -> anyhow::Result<T> {
+    pub(crate) fn log<T: From<File>>(&self, name: &str) -> anyhow::Result<T> {
         let path = self.log_path(name);
         let file = File::options().create(true).append(true).open(&path);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -150,6 +157,24 @@ impl RunDir {
         };
         Some(lines.find_map(error).unwrap_or(last).to_owned())
     }
+}
+
+/// Makes a private directory, with those above it.
+fn make(dir: &Path) -> anyhow::Result<PathBuf> {
+    let mut builder = DirBuilder::new();
+    let made = builder.recursive(true).mode(PRIVATE_DIR).create(dir);
+    made.with_context(|| format!("cannot create {}", dir.display()))?;
+    dir.canonicalize().context("the run directory was removed")
+}
+
+fn make_parts(dir: &Path) -> anyhow::Result<()> {
+    for part in ["addr", "lock.d", "log", "store"] {
+        let path = dir.join(part);
+        let made = std::fs::create_dir_all(&path)
+            .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE_DIR)));
+        made.with_context(|| format!("cannot create {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A directory below [`RUNS`] that does not exist yet.

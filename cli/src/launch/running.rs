@@ -10,12 +10,12 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, transport};
 use futures::future::join_all;
 
-use super::child::Child;
+use super::child::{Child, ClusterFile};
 use super::event_managers::EventManagers;
 use super::failures::{self, Failure};
 use super::metadata::Metadata;
 use super::run_dir::RunDir;
-use crate::config::Cluster;
+use crate::config::{Cluster, OPERATOR};
 use crate::output;
 
 /// How long processes may take to be there.
@@ -62,9 +62,14 @@ impl Running {
         run_dir: RunDir,
     ) -> anyhow::Result<Self> {
         let book = cluster.address_book(Some(run_dir.path()));
+        let book = book.secured(cluster.credentials_of(OPERATOR)?);
+        let started_with = ClusterFile {
+            path: cluster_file.to_owned(),
+            insecure: cluster.insecure,
+        };
         let mut running = Self {
             metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
-            emps: EventManagers::none(cluster_file.to_owned(), run_dir.clone(), book.clone()),
+            emps: EventManagers::none(started_with.clone(), run_dir.clone(), book.clone()),
             book,
             mps: Vec::new(),
             apps: Vec::new(),
@@ -76,7 +81,7 @@ impl Running {
             running.emps.start(&emp.name)?;
         }
         for mp in topology.memory_processes() {
-            let child = Child::node(&mp.name, cluster_file, &running.run_dir)?;
+            let child = Child::node(&mp.name, &started_with, &running.run_dir)?;
             running.mps.push(child);
         }
         let answered = tokio::time::timeout(START, running.wait_until_all_answer()).await;
@@ -196,7 +201,8 @@ impl Running {
 
     /// Starts `command` once per application process.
     fn start_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<()> {
-        let token = self.book.require_token()?;
+        // It is there before a program reads it.
+        self.book.require_token()?;
         for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
             let address = self
@@ -208,7 +214,7 @@ impl Running {
                 &ap.name,
                 command,
                 &address,
-                &token,
+                self.cluster.files_of(&ap.name)?.as_ref(),
                 deadline,
                 &self.run_dir,
                 echo,
@@ -243,12 +249,11 @@ impl Running {
             }
         }
         let names: Vec<String> = self.emps.names().map(str::to_owned).collect();
-        let token = self.book.token();
         for name in names {
             let Some(address) = self.book.resolve(&name) else {
                 continue;
             };
-            if let Ok(channel) = transport::connect(&address, token.as_ref(), START).await {
+            if let Ok(channel) = transport::connect(&address, self.book.access(), START).await {
                 let flush = EventManagerClient::new(channel)
                     .flush(FlushRequest {})
                     .await;
@@ -299,7 +304,9 @@ fn none_ended<'a>(
 
 async fn answers(book: &AddressBook, name: &str) -> bool {
     match book.resolve(name) {
-        Some(address) => transport::connect(&address, None, START).await.is_ok(),
+        Some(address) => transport::connect(&address, book.access(), START)
+            .await
+            .is_ok(),
         None => false,
     }
 }

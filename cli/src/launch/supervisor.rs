@@ -22,7 +22,7 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 use crate::args::SuperviseArgs;
-use crate::node::end_of;
+use crate::signals::end_of;
 
 /// How long descendants of the program may take to end before they are killed. Shorter than the launcher's grace.
 const GRACE: Duration = Duration::from_secs(5);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{Nanos, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{Nanos, ObjectId, Topology, VarId, Variable, VariableSpec};
 use dosmos_trace::meta::{OpCounts, Sketch};
 use dosmos_trace::query::table::{Sums, TableQuery, sums_of};
 use dosmos_trace::query::{Catalog, MetaQuery, TraceSource};
@@ -103,7 +103,7 @@ pub(super) async fn variables(
         table.row([
             Cell::from(v.spec().name()),
             v.spec().layout().to_string().into(),
-            v.spec().policy().to_string().into(),
+            policy(v.spec()).into(),
             group.clone().into(),
             Cell::two(catalog.topology.owners_of(v), owners.join(" ")),
             its.total.into(),
@@ -123,7 +123,7 @@ pub(super) async fn variables(
         items.push(json!({
             "id": v.id(), "name": v.spec().name(), "element": v.spec().layout().element(), "rows": v.spec().layout().rows(),
             "columns": v.spec().layout().columns(), "objects": v.spec().layout().objects(),
-            "policy": v.spec().policy(), "group": group, "owners": owners, "copies": t.sums.copies,
+            "policy": v.spec().policy(), "replicas": v.spec().replicas(), "group": group, "owners": owners, "copies": t.sums.copies,
             "reads": t.sums.reads(), "reads_on_copies": t.sums.reads_on_copies, "writes": t.sums.counts.writes,
             "acquires": t.sums.counts.acquires, "releases": t.sums.counts.releases, "delayed": t.sums.delayed,
             "main_copy_by_origin": by_origin(&t.by_origin),
@@ -378,4 +378,13 @@ pub(super) async fn meta(
     }
     let json = json!({ "primaries": metas.primaries, "secondaries": metas.secondaries });
     Ok(Answer::new(table, json, metas.completeness))
+}
+
+/// What a release does to copies, and at how many other memory processes the content is kept, if at any.
+fn policy(spec: &VariableSpec) -> String {
+    match spec.replicas() {
+        0 => spec.policy().to_string(),
+        1 => format!("{}, 1 replica", spec.policy()),
+        n => format!("{}, {n} replicas", spec.policy()),
+    }
 }

@@ -131,7 +131,7 @@ mod tests {
         use clap::CommandFactory;
         let command = Cli::command();
         let query = command.find_subcommand("query").unwrap();
-        let everywhere = ["emp", "store", "run-dir", "format", "help"];
+        let everywhere = ["emp", "store", "run-dir", "tls", "format", "help"];
         for option in query.get_arguments().filter_map(clap::Arg::get_long) {
             let ruled = OPTIONS.iter().any(|o| o[0][2..] == *option);
             assert!(ruled || everywhere.contains(&option), "--{option}");

@@ -53,7 +53,7 @@ impl<T: Element> Object<T> {
         let is_local = *owner == *member.place().memory_process;
         // Who is to be told of each change has copies: its owner gives it to nobody alone.
         let may_have = is_local && spec.policy() == CopyPolicy::Invalidate;
-        let caches = spec.cache() == Cache::Ap;
+        let caches = spec.cache() == Cache::Ap && spec.replicas() == 0;
         let len = region.elements() as usize;
         let slot = caches
             .then(|| member.client().shared().slot(&target, len))

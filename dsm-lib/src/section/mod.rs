@@ -9,6 +9,7 @@ use crate::cache::Entered;
 use crate::call::{blocking, done_or_blocking};
 use crate::driver;
 use crate::element::{Element, Number};
+use crate::fence::FencingToken;
 use crate::lock_words::LockWords;
 use crate::object::{Here, InSection};
 use crate::operation::Op;
@@ -179,6 +180,11 @@ impl<T: Element> Section<T> {
     /// Number of this grant: one higher than that of the grant before. 0 if the lock is not a queue lock.
     pub fn epoch(&self) -> u64 {
         self.hold.epoch().unwrap_or(0)
+    }
+    /// Says that this section is later than every earlier one of the object, to a resource outside of the memory that checks it
+    /// with a [`Fence`](crate::Fence). None if the lock is not a queue lock.
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.hold.epoch().map(FencingToken::from_number)
     }
     /// How often the object had been released when it was granted. 0 if the lock is not a queue lock.
     pub fn version(&self) -> u64 {
@@ -540,6 +546,10 @@ impl<T: Element> ScalarSection<T> {
     /// As [`Section::epoch`].
     pub fn epoch(&self) -> u64 {
         self.0.epoch()
+    }
+    /// As [`Section::fencing_token`].
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.0.fencing_token()
     }
     /// As [`Section::version`].
     pub fn version(&self) -> u64 {

@@ -3,9 +3,13 @@
 mod dictionary;
 mod exchange;
 mod ingest;
+mod link;
+mod manager;
 mod pending;
 
 pub use dictionary::{Dictionary, Full};
 pub use exchange::Outbox;
 pub use ingest::{Ingest, Refused, Verdict};
+pub use link::Link;
+pub use manager::{BatchError, Durable, Manager};
 pub use pending::{Pending, PositionedEvent};

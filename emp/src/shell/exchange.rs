@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_node::reconnect::{Link, LinkError, dial, next, within};
+use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::wire::{self, exchange_reply, exchange_request};
 use dosmos_proto::{AddressBook, EmpId, PROTOCOL};
-use dosmos_trace::store::Event;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -41,7 +41,14 @@ impl ToEventManager {
     async fn wait_until_due(&self) {
         loop {
             let due = self.shared.due.notified();
-            if !self.shared.lock().outbox.after(self.to, 0, 1).is_empty() {
+            if !self
+                .shared
+                .lock()
+                .manager
+                .outbox()
+                .after(self.to, 0, 1)
+                .is_empty()
+            {
                 return;
             }
             due.await;
@@ -89,11 +96,11 @@ impl Link for ToEventManager {
         let shared = &*self.shared;
         let mut acknowledged = connection.durable;
         let mut sent = acknowledged;
-        shared.lock().outbox.acknowledged(self.to, acknowledged);
+        shared.lock().manager.handed_over(self.to, acknowledged);
         loop {
             let due = shared.due.notified();
             let room = IN_FLIGHT.saturating_sub((sent - acknowledged) as usize);
-            let contents = shared.lock().outbox.after(self.to, sent, room);
+            let contents = shared.lock().manager.outbox().after(self.to, sent, room);
             for content in contents {
                 sent = content.sequence;
                 let content = post(exchange_request::Body::Content(content.into()));
@@ -104,7 +111,7 @@ impl Link for ToEventManager {
                 () = due => {}
                 durable = next_durable(&mut connection.replies) => {
                     acknowledged = durable?.max(acknowledged);
-                    shared.lock().outbox.acknowledged(self.to, acknowledged);
+                    shared.lock().manager.handed_over(self.to, acknowledged);
                 }
             }
         }
@@ -129,8 +136,9 @@ pub(super) async fn take(
     mut requests: Streaming<wire::ExchangeRequest>,
     replies: Replies<wire::ExchangeReply>,
     stranger: OwnedSemaphorePermit,
+    caller: Peer,
 ) {
-    let ended = take_until_end(&shared, &mut requests, &replies, stranger).await;
+    let ended = take_until_end(&shared, &mut requests, &replies, stranger, &caller).await;
     if let Err(status) = ended {
         tracing::warn!("exchange: {}", status.message());
         let _ = replies.send(Err(status));
@@ -142,6 +150,7 @@ async fn take_until_end(
     requests: &mut Streaming<wire::ExchangeRequest>,
     replies: &Replies<wire::ExchangeReply>,
     stranger: OwnedSemaphorePermit,
+    caller: &Peer,
 ) -> Result<(), Status> {
     let first = timeout(GREETING, requests.message()).await;
     let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))?;
@@ -151,6 +160,8 @@ async fn take_until_end(
             "the first message must be a hello",
         ));
     };
+    let may = caller.is(Role::EventManager, &hello.event_manager);
+    may.map_err(|e| guard::denied(&e))?;
     if hello.protocol != PROTOCOL {
         return Err(Status::failed_precondition(format!(
             "{} speaks protocol {}, this event manager {PROTOCOL}",
@@ -165,7 +176,7 @@ async fn take_until_end(
         })?;
     {
         let mut state = shared.lock();
-        let last = state.metas.last_received(from);
+        let last = state.manager.metas().last_received(from);
         let _ = replies.send(Ok(exchange_reply(last)));
         state.senders.insert(from, replies.clone());
     }
@@ -174,11 +185,7 @@ async fn take_until_end(
         let Some(exchange_request::Body::Content(content)) = request.body else {
             return Err(Status::invalid_argument("only contents follow a hello"));
         };
-        let event = Event::Received {
-            from,
-            content: content.into(),
-        };
-        shared.lock().pending.event(event);
+        shared.lock().manager.content(from, content.into());
         shared.work.notify_one();
     }
     Ok(())

@@ -10,7 +10,7 @@ pub(super) fn page(shared: &Shared) -> Page {
     let status = shared.status();
     let (accesses, lags) = {
         let state = shared.lock();
-        (state.accesses.clone(), state.lags())
+        (state.manager.accesses().clone(), state.lags())
     };
     let mut page = Page::new("dosmos_emp", &status.name, "emp");
     let stored = status.records as f64;

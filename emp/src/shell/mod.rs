@@ -20,13 +20,12 @@ use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::{ServeError, Serving};
 use dosmos_proto::transport::{self, Listener, Router};
 use dosmos_proto::wire::event_manager_server::EventManagerServer;
-use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, MpId, Token};
-use dosmos_trace::meta::MetaState;
-use dosmos_trace::store::{Commit, Event, Identity, StoreWriter};
+use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, Token};
+use dosmos_trace::store::{Identity, StoreWriter};
 use tokio::task::JoinSet;
 
 use crate::config::{Beside, Config, Error, Summary};
-use crate::core::{Ingest, Outbox};
+use crate::core::Manager;
 use state::Shared;
 
 /// How long memory processes may take to end their streams when this process is to end.
@@ -77,23 +76,23 @@ pub async fn run(
     let address = listener.address().to_string();
     store.answers_at(&address).map_err(store_error)?;
     store
-        .commit(&expected_reports(&config))
+        .commit(&Manager::expected_reports(&config.topology, config.me))
         .map_err(store_error)?;
-    let shared = Arc::new(Shared::new(
-        &config,
-        store.view(),
-        Ingest::from_marks(recovered.marks().values()),
-        MetaState::new(config.topology.clone(), config.me),
-        Outbox::default(),
-    ));
+    let mut manager = Manager::new(
+        config.topology.clone(),
+        config.me,
+        config.selection.clone(),
+        recovered.marks().values(),
+    );
     if let Some(snapshot) = recovered.take_snapshot() {
-        shared.resume(snapshot);
+        manager.resume(snapshot, store.view().catalog().variables);
     }
     let mut entries = 0u64;
     recovered.replay(|item| {
         entries += 1;
-        shared.lock().replay(item);
+        manager.replay(item);
     });
+    let shared = Arc::new(Shared::new(&config, store.view(), manager));
     tracing::info!("{name} answers at {address}; {entries} log entries read again");
     let token = book.require_token().map_err(|source| Error::Token {
         name: name.clone(),
@@ -132,6 +131,7 @@ pub async fn run(
         let page = move || metrics::page(&shared);
         tasks.spawn(dosmos_node::metrics::serve(listener, page));
     }
+    let listener = listener.secured(book.credentials().cloned());
     let served = serve(&shared, token, listener, shutdown).await;
     drop((published, companion));
     tasks.shutdown().await;
@@ -151,24 +151,6 @@ pub async fn run(
     })
 }
 
-/// Who is to report here. It stands in the log before anybody can reach this process: a memory process that never came
-/// to speak is missing all the same.
-fn expected_reports(config: &Config) -> Commit {
-    let processes = (0..)
-        .map(MpId)
-        .zip(config.topology.memory_processes())
-        .filter(|(_, process)| process.event_manager == config.me);
-    let expected = processes.map(|(mp, _)| Event::Report {
-        mp,
-        incarnation: 0,
-        ended: false,
-    });
-    Commit {
-        events: expected.map(|event| (0, event)).collect(),
-        ..Commit::default()
-    }
-}
-
 /// Serves until `shutdown`, then as long as memory processes and other event managers still have
 /// something to report, within the grace period.
 async fn serve(
@@ -182,7 +164,7 @@ async fn serve(
         ended = server.failed() => return Err(ended),
         () = shutdown => {}
     }
-    let connected = || shared.lock().links.values().any(|l| l.replies.is_some());
+    let connected = || !shared.lock().replies.is_empty();
     drain::until(GRACE, || !connected()).await;
     // What another event manager does not take now, it takes when this one runs again.
     let _ = shared.settle(GRACE / 3).await;

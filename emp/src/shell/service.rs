@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dosmos_proto::guard;
 use dosmos_proto::wire::catalog_request::Detail;
 use dosmos_proto::wire::event_manager_server::EventManager;
 use dosmos_proto::{Malformed, Topology, VarId, wire};
@@ -111,11 +112,13 @@ impl EventManager for Service {
         &self,
         request: Request<Streaming<wire::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
+        let caller = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
         let (send, replies) = mpsc::unbounded_channel();
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let stream = ingest::serve(shared.clone(), request.into_inner(), send, stranger);
+            let requests = request.into_inner();
+            let stream = ingest::serve(shared.clone(), requests, send, stranger, caller);
             shared.until_ended(stream).await;
         });
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(
@@ -127,11 +130,13 @@ impl EventManager for Service {
         &self,
         request: Request<Streaming<wire::ExchangeRequest>>,
     ) -> Result<Response<Self::ExchangeStream>, Status> {
+        let caller = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
         let (send, replies) = mpsc::unbounded_channel();
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let stream = exchange::take(shared.clone(), request.into_inner(), send, stranger);
+            let requests = request.into_inner();
+            let stream = exchange::take(shared.clone(), requests, send, stranger, caller);
             shared.until_ended(stream).await;
         });
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(

@@ -5,24 +5,20 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dosmos_node::correction::Corrector;
 use dosmos_node::drain;
-use dosmos_node::metrics::AccessCounts;
 use dosmos_node::processor::process_time;
 use dosmos_proto::time::Clock;
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, ProcessCounters, Topology, VarId, Variable, wire};
-use dosmos_trace::Record;
-use dosmos_trace::meta::MetaState;
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, Topology, VarId, Variable, wire};
 use dosmos_trace::query::table::{self, RankQuery, Ranking, Share, VariableFigures, VariableTable};
 use dosmos_trace::query::{
     ApOrigins, Completeness, EmpStatus, MetaObjects, MetaQuery, ProcessStatus, QueryError,
 };
 use dosmos_trace::selection::Selection;
-use dosmos_trace::store::{Commit, Event, Item, Manifest, RecordingCounters, Snapshot, StoreView};
+use dosmos_trace::store::{Commit, Manifest, StoreView};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tonic::Status;
 
-use crate::core::{Dictionary, Ingest, Outbox, Pending};
+use crate::core::{Durable, Manager};
 
 /// Replies to one memory process, or to one event manager that hands contents over.
 pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
@@ -54,29 +50,10 @@ pub(super) struct Shared {
     pub(super) store: String,
 }
 
-#[derive(Default)]
-pub(super) struct Link {
-    /// Where to tell it what is durable; none while it is not connected.
-    pub(super) replies: Option<Replies<wire::IngestReply>>,
-    counters: ProcessCounters,
-    last_record: Nanos,
-    /// Corrects the times of its batches, by what its last probe said.
-    pub(super) clock: Corrector,
-    said: Option<RecordingCounters>,
-    /// How old the newest record of the last batch was on arrival.
-    lag: Nanos,
-}
-
 pub(super) struct State {
-    pub(super) ingest: Ingest,
-    pub(super) pending: Pending,
-    /// Declarations that were received.
-    pub(super) dictionary: Dictionary,
-    pub(super) metas: MetaState,
-    /// Accesses in the log, for metrics.
-    pub(super) accesses: AccessCounts,
-    pub(super) outbox: Outbox,
-    pub(super) links: BTreeMap<MpId, Link>,
+    pub(super) manager: Manager,
+    /// Where to tell memory processes that are connected what is durable.
+    pub(super) replies: BTreeMap<MpId, Replies<wire::IngestReply>>,
     pub(super) senders: HashMap<EmpId, Replies<wire::ExchangeReply>>,
     /// Answered when all that was pending when they were put here is on disk.
     pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
@@ -84,39 +61,19 @@ pub(super) struct State {
     /// Somebody removed the directory of the store: what is written to its open files is lost.
     store_gone: bool,
     pub(super) closing: bool,
-    /// The variables of `metas`.
-    variables: BTreeMap<VarId, Variable>,
-    /// What the memory processes were told to record; none: what the cluster file says.
-    selection: Option<Selection>,
-    /// What the cluster file says.
-    configured: Selection,
 }
 
 impl Shared {
-    pub(super) fn new(
-        config: &crate::config::Config,
-        view: StoreView,
-        ingest: Ingest,
-        metas: MetaState,
-        outbox: Outbox,
-    ) -> Self {
+    pub(super) fn new(config: &crate::config::Config, view: StoreView, manager: Manager) -> Self {
         Self {
             state: Mutex::new(State {
-                ingest,
-                pending: Pending::default(),
-                dictionary: Dictionary::default(),
-                metas,
-                accesses: AccessCounts::default(),
-                outbox,
-                links: BTreeMap::new(),
+                manager,
+                replies: BTreeMap::new(),
                 senders: HashMap::new(),
                 waiters: Vec::new(),
                 trouble: String::new(),
                 store_gone: false,
                 closing: false,
-                variables: BTreeMap::new(),
-                selection: None,
-                configured: config.selection.clone(),
             }),
             work: Condvar::new(),
             due: Notify::new(),
@@ -155,7 +112,7 @@ impl Shared {
         self.ended.send_replace(true);
         let mut state = self.lock();
         state.senders.clear();
-        state.links.values_mut().for_each(|l| l.replies = None);
+        state.replies.clear();
     }
 
     /// Waits until everything received so far is on disk.
@@ -177,39 +134,17 @@ impl Shared {
     /// is on theirs; for the latter no longer than `timeout`.
     pub(super) async fn settle(&self, timeout: Duration) -> Result<(), String> {
         self.flush().await?;
-        match drain::until(timeout, || self.lock().outbox.is_empty()).await {
+        match drain::until(timeout, || self.lock().manager.outbox().is_empty()).await {
             true => Ok(()),
             false => Err("another event manager does not take what is due to it".to_owned()),
         }
-    }
-
-    /// What all that is on disk comes to.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let state = self.lock();
-        let due = state.outbox.due();
-        Snapshot {
-            metas: state.metas.clone(),
-            due: due.map(|(to, content)| (to, content.clone())).collect(),
-        }
-    }
-
-    /// Goes on from what was saved; what followed is replayed.
-    pub(super) fn resume(&self, snapshot: Snapshot) {
-        let variables = self.view.catalog().variables;
-        let mut state = self.lock();
-        state.metas = snapshot.metas;
-        variables.iter().for_each(|v| state.dictionary.add(v));
-        for (to, content) in snapshot.due {
-            state.outbox.push(to, content);
-        }
-        state.variables = variables.into_iter().map(|v| (v.id(), v)).collect();
     }
 
     /// Waits while too much is pending.
     pub(super) async fn wait_for_room(&self) {
         loop {
             let room = self.room.notified();
-            if self.lock().pending.records() < MOST_PENDING {
+            if self.lock().manager.pending().records() < MOST_PENDING {
                 return;
             }
             room.await;
@@ -226,7 +161,8 @@ impl Shared {
             let name = self.topology.emp_name(self.me);
             completeness.missing_stores.push(name);
         }
-        let lost = state.links.values().map(|l| l.counters.lost_hand_overs);
+        let links = state.manager.links().values();
+        let lost = links.map(|l| l.counters().lost_hand_overs);
         match lost.sum::<u64>() {
             0 => {}
             n => completeness.notes.push(format!(
@@ -243,14 +179,19 @@ impl Shared {
 
     pub(super) fn meta_objects(&self, query: &MetaQuery) -> MetaObjects {
         let completeness = self.completeness();
-        self.lock().metas.query(query, completeness)
+        self.lock().manager.metas().query(query, completeness)
     }
 
     pub(super) fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
         let completeness = self.completeness();
         let state = self.lock();
-        let sums = state.metas.sums(None);
-        let ranking = table::rank_over(state.variables.values(), &sums, &self.share, query)?;
+        let sums = state.manager.metas().sums(None);
+        let ranking = table::rank_over(
+            state.manager.variables().values(),
+            &sums,
+            &self.share,
+            query,
+        )?;
         Ok(Ranking {
             completeness,
             ..ranking
@@ -260,8 +201,10 @@ impl Shared {
     pub(super) fn describe(&self, wanted: &HashSet<VarId>) -> VariableTable {
         let completeness = self.completeness();
         let state = self.lock();
-        let mut sums = state.metas.sums(Some(wanted));
-        let known = wanted.iter().filter_map(|id| state.variables.get(id));
+        let mut sums = state.manager.metas().sums(Some(wanted));
+        let known = wanted
+            .iter()
+            .filter_map(|id| state.manager.variables().get(id));
         let row = |v: &Variable| VariableFigures {
             variable: v.clone(),
             sums: sums.remove(&v.id()).unwrap_or_default(),
@@ -277,17 +220,11 @@ impl Shared {
     pub(super) fn select(&self, selection: Selection) -> (u32, u32) {
         let mut state = self.lock();
         let mut told = 0;
-        for link in state.links.values() {
-            if let Some(replies) = &link.replies {
-                told += u32::from(replies.send(Ok(selection_reply(&selection))).is_ok());
-            }
+        for replies in state.replies.values() {
+            told += u32::from(replies.send(Ok(selection_reply(&selection))).is_ok());
         }
-        state.selection = Some(selection);
-        let connected = state.links.iter().filter(|(_, l)| l.replies.is_some());
-        let connected: Vec<MpId> = connected.map(|(&mp, _)| mp).collect();
-        for mp in connected {
-            state.note_selection(mp);
-        }
+        let connected: Vec<MpId> = state.replies.keys().copied().collect();
+        state.manager.select(selection, &connected);
         self.work.notify_one();
         let processes = self.topology.memory_processes().iter();
         let mine = processes.filter(|p| p.event_manager == self.me).count();
@@ -300,13 +237,13 @@ impl Shared {
     pub(super) fn status(&self) -> EmpStatus {
         let usage = self.view.usage();
         let state = self.lock();
-        let (exchanged_out, exchanged_in) = state.metas.exchanged();
+        let (exchanged_out, exchanged_in) = state.manager.metas().exchanged();
         EmpStatus {
             name: self.topology.emp_name(self.me),
             now: self.clock.now(),
             processes: state.process_statuses(&self.topology),
             records: usage.records,
-            pending: state.pending.records() as u64,
+            pending: state.manager.pending().records() as u64,
             stored_bytes: usage.bytes,
             chunks: usage.chunks,
             cpu: process_time(),
@@ -314,94 +251,38 @@ impl Shared {
             trouble: state.trouble.clone(),
             exchanged_out,
             exchanged_in,
-            selection: state.selection.clone(),
+            selection: state.manager.selection().cloned(),
         }
     }
 }
 
 impl State {
-    /// A commit is on disk: meta-objects take it into account, in the order of the log.
+    /// A commit is on disk.
     pub(super) fn durable(&mut self, commit: &Commit) {
-        let mut events = commit.events.iter().peekable();
-        for (i, record) in (0u32..).zip(&commit.records) {
-            while let Some((_, event)) = events.next_if(|(at, _)| *at <= i) {
-                self.event(event);
-            }
-            self.record(record);
-        }
-        events.for_each(|(_, event)| self.event(event));
-        for mark in &commit.marks {
-            if self.ingest.durable(mark)
-                && let Some(replies) = self.links.get(&mark.mp).and_then(|l| l.replies.as_ref())
-            {
-                // A connection that just ended will ask again.
-                let _ = replies.send(Ok(durable_reply(mark.sequence)));
+        for told in self.manager.durable(commit) {
+            // A connection that just ended will ask again.
+            match told {
+                Durable::Batch(mp, sequence) => {
+                    let replies = self.replies.get(&mp);
+                    let _ = replies.map(|r| r.send(Ok(durable_reply(sequence))));
+                }
+                Durable::Content(from, sequence) => {
+                    let replies = self.senders.get(&from);
+                    let _ = replies.map(|r| r.send(Ok(exchange_reply(sequence))));
+                }
             }
         }
-        self.acknowledge_senders(commit);
-    }
-
-    fn acknowledge_senders(&mut self, commit: &Commit) {
-        for (_, event) in &commit.events {
-            if let Event::Received { from, .. } = event
-                && let Some(replies) = self.senders.get(from)
-            {
-                let sequence = self.metas.last_received(*from);
-                let _ = replies.send(Ok(exchange_reply(sequence)));
-            }
-        }
-    }
-
-    /// Takes one entry of the log into account.
-    pub(super) fn replay(&mut self, item: Item<'_>) {
-        match item {
-            Item::Record(record) => self.record(record),
-            Item::Event(event) => self.event(event),
-        }
-    }
-
-    fn record(&mut self, record: &Record) {
-        self.metas.apply(record);
-        self.accesses.count(record);
     }
 
     /// Of each memory process: how old the newest record of its last batch was on arrival.
     pub(super) fn lags(&self) -> Vec<(MpId, Nanos)> {
-        self.links
-            .iter()
-            .map(|(&mp, link)| (mp, link.lag))
-            .collect()
-    }
-
-    fn event(&mut self, event: &Event) {
-        match event {
-            Event::HandOver(hand_over) => {
-                if let Some((to, content)) = self.metas.hand_over(hand_over) {
-                    self.outbox.push(to, content);
-                }
-            }
-            Event::Received { from, content } => {
-                self.metas.receive(*from, content);
-            }
-            Event::Variable(variable) => {
-                self.metas.declare(variable);
-                self.dictionary.add(variable);
-                self.variables.insert(variable.id(), variable.clone());
-            }
-            Event::Barrier(_)
-            | Event::Counters { .. }
-            | Event::Selection { .. }
-            | Event::Report { .. }
-            | Event::Times(_)
-            | Event::Imported(_)
-            | Event::Clock { .. }
-            | Event::Processor { .. } => {}
-        }
+        let links = self.manager.links().iter();
+        links.map(|(&mp, link)| (mp, link.lag())).collect()
     }
 
     /// What a memory process that connects is to be told, if anything was changed.
     pub(super) fn selection_reply(&self) -> Option<wire::IngestReply> {
-        self.selection.as_ref().map(selection_reply)
+        self.manager.selection().map(selection_reply)
     }
 
     /// The directory of the store was removed.
@@ -415,85 +296,27 @@ impl State {
         }
     }
 
-    /// Puts into the log what a memory process leaves out from now on: a reader of the store knows that it is not there.
-    pub(super) fn note_selection(&mut self, mp: MpId) {
-        let selection = self.selection.as_ref().unwrap_or(&self.configured);
-        if selection.leaves_out().is_some()
-            && let Some(incarnation) = self.ingest.incarnation(mp)
-        {
-            self.pending.event(Event::Selection {
-                mp,
-                incarnation: incarnation.to_wire(),
-                selection: selection.clone(),
-            });
-        }
-    }
-
     fn process_statuses(&self, topology: &Topology) -> Vec<ProcessStatus> {
         let mut aps: BTreeMap<MpId, Vec<ApOrigins>> = BTreeMap::new();
         for (ap, process) in (0u32..).map(ApId).zip(topology.application_processes()) {
-            let by_origin = self.metas.accesses_of(ap);
+            let by_origin = self.manager.metas().accesses_of(ap);
             let its = aps.entry(process.memory_process).or_default();
             its.push(ApOrigins { ap, by_origin });
         }
-        self.links
+        self.manager
+            .links()
             .iter()
             .map(|(&mp, link)| ProcessStatus {
                 mp,
-                connected: link.replies.is_some(),
-                counters: link.counters,
-                clock_offset_ns: link.clock.estimate().map_or(0, |c| c.offset_ns),
-                clock_error: link.clock.estimate().map_or(Nanos::MAX, |c| c.error),
-                by_origin: self.metas.accesses_at(mp),
-                last_record: link.last_record,
+                connected: self.replies.contains_key(&mp),
+                counters: *link.counters(),
+                clock_offset_ns: link.clock().map_or(0, |c| c.offset_ns),
+                clock_error: link.clock().map_or(Nanos::MAX, |c| c.error),
+                by_origin: self.manager.metas().accesses_at(mp),
+                last_record: link.last_record(),
                 aps: aps.remove(&mp).unwrap_or_default(),
             })
             .collect()
-    }
-}
-
-impl Link {
-    /// Takes what a batch says of its process; returns what is new about completeness.
-    pub(super) fn batch(
-        &mut self,
-        counters: Option<ProcessCounters>,
-        sampling: f64,
-        last_record: Nanos,
-    ) -> Option<RecordingCounters> {
-        self.last_record = self.last_record.max(last_record);
-        self.counters = counters?;
-        let says = RecordingCounters {
-            recorded: self.counters.recorded,
-            dropped: self.counters.dropped,
-            extra_dropped: self.counters.extra_dropped,
-            unselected: self.counters.unselected,
-            sampling,
-        };
-        let told = |s: RecordingCounters| (s.dropped, s.unselected, s.sampling);
-        let news = self.said.map(told) != Some(told(says));
-        news.then(|| {
-            self.said = Some(says);
-            says
-        })
-    }
-
-    /// What it has counted, all told.
-    pub(super) fn counted(&self) -> Option<RecordingCounters> {
-        let said = self.said?;
-        Some(RecordingCounters {
-            recorded: self.counters.recorded,
-            ..said
-        })
-    }
-
-    /// Processor time that serving took.
-    pub(super) fn serving(&self) -> Nanos {
-        self.counters.serving()
-    }
-
-    /// A batch arrived at `now`, with records up to `last`.
-    pub(super) fn arrived(&mut self, now: Nanos, last: Nanos) {
-        self.lag = now - last;
     }
 }
 

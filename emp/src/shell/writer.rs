@@ -28,11 +28,11 @@ fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
     loop {
         let (commit, waiters, last) = {
             let mut state = shared.lock();
-            while state.pending.is_empty() && state.waiters.is_empty() && !state.closing {
+            while state.manager.pending().is_empty() && state.waiters.is_empty() && !state.closing {
                 state = shared.wait(state);
             }
             let hurry = |s: &super::state::State| {
-                s.closing || !s.waiters.is_empty() || s.pending.records() >= ENOUGH
+                s.closing || !s.waiters.is_empty() || s.manager.pending().records() >= ENOUGH
             };
             if !hurry(&state) {
                 let gathered = shared.work.wait_timeout_while(state, GATHER, |s| !hurry(s));
@@ -41,13 +41,13 @@ fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
                     .0;
             }
             let waiters = std::mem::take(&mut state.waiters);
-            (state.pending.take(), waiters, state.closing)
+            (state.manager.take_pending(), waiters, state.closing)
         };
         let mut written = Ok(());
         if !commit.records.is_empty() || !commit.events.is_empty() || !commit.marks.is_empty() {
             written = write(shared, &mut store, &commit, last);
             let now = shared.clock.now();
-            if let Err(e) = store.maintain(now, || shared.snapshot()) {
+            if let Err(e) = store.maintain(now, || shared.lock().manager.snapshot()) {
                 tracing::warn!("the store cannot be looked after: {e}");
             }
         }
@@ -55,11 +55,14 @@ fn write_until_closed(shared: &Shared, mut store: StoreWriter) {
             // Whoever stopped waiting does not want to know.
             let _ = waiter.send(written.clone());
         }
-        if last && shared.lock().pending.is_empty() {
+        if last && shared.lock().manager.pending().is_empty() {
             break;
         }
     }
-    if let Err(e) = store.save(&shared.snapshot()).and_then(|()| store.close()) {
+    if let Err(e) = store
+        .save(&shared.lock().manager.snapshot())
+        .and_then(|()| store.close())
+    {
         tracing::error!("cannot close the store: {e}");
     }
 }

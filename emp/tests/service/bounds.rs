@@ -77,7 +77,7 @@ async fn narrow_scan(emp: &Emp) -> Result<Streaming<wire::RecordsPart>, Status> 
 #[tokio::test]
 async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     let _turn = TURN.lock().await;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (emp, mut mp) = filled(dir.path()).await;
     let mut held = Vec::new();
     for _ in 0..SCANS {
@@ -107,7 +107,7 @@ async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
 #[tokio::test]
 async fn unread_streams_of_records_are_bounded() {
     let _turn = TURN.lock().await;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (emp, _mp) = filled(dir.path()).await;
     let mut reader = emp.client().await;
     let mut open = Vec::new();
@@ -154,7 +154,7 @@ async fn silent(
 /// Streams that do not introduce themselves are bounded, and ended when their time is over; those that have are not counted.
 #[tokio::test]
 async fn streams_without_a_greeting_are_bounded_and_end() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     let (mut open, mut refused) = (Vec::new(), 0);
@@ -223,7 +223,7 @@ async fn refusal(mp: &mut Mp) -> Status {
 #[tokio::test]
 async fn declarations_are_bounded() {
     use wire::placement::Rule;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let many = (0..200_000).map(|_| "a").collect();
     let long = std::iter::repeat_n("x".repeat(200), 6_000).collect();
@@ -262,7 +262,7 @@ async fn declarations_are_bounded() {
 /// What is written to files that somebody removed is lost: that is said, and no answer is complete.
 #[tokio::test]
 async fn a_store_that_is_removed_while_it_is_written_is_said() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     mp.batch(1, &records(0..10), &[]);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dosmos_emp::{Config, Error, Summary};
+use dosmos_proto::access::Credentials;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::{self, Address, Channel, Listener};
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
@@ -80,14 +81,22 @@ pub(crate) struct Emp {
 
 impl Emp {
     pub(crate) async fn start(dir: &Path, me: u32, store: PathBuf) -> Self {
-        let book = AddressBook::new(HashMap::new(), Some(dir));
+        Self::start_as(dir, config(me, store), None).await
+    }
+
+    /// One that shows these certificates.
+    pub(crate) async fn start_as(
+        dir: &Path,
+        config: Config,
+        credentials: Option<Credentials>,
+    ) -> Self {
+        let book = AddressBook::new(HashMap::new(), Some(dir)).secured(credentials);
         let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into()))
             .await
             .unwrap();
         let address = listener.address().clone();
         let token = book.require_token().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let config = config(me, store);
         let task = tokio::spawn(dosmos_emp::run(config, listener, book, async {
             let _ = stopped.await;
         }));

@@ -28,7 +28,7 @@ async fn read_and_invalidate(mp: &Mp, sequence: u64, reads: u64) {
 
 #[tokio::test]
 async fn hand_overs_reach_the_primary_once_also_if_its_event_manager_was_away() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp1 = Emp::start(dir.path(), 1, dir.path().join("s1")).await;
     let mut mp1 = Mp::connect(&emp1, "mp1", 1).await.unwrap();
     read_and_invalidate(&mp1, 1, 4).await;
@@ -62,7 +62,7 @@ async fn hand_overs_reach_the_primary_once_also_if_its_event_manager_was_away() 
 
 #[tokio::test]
 async fn answers_say_how_many_hand_overs_were_dropped() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 1).await.unwrap();
     let counters = wire::ProcessCounters {
@@ -89,7 +89,7 @@ async fn answers_say_how_many_hand_overs_were_dropped() {
 
 #[tokio::test]
 async fn meta_objects_sum_up_to_the_records() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp0 = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let emp1 = Emp::start(dir.path(), 1, dir.path().join("s1")).await;
     let mp0 = Mp::connect(&emp0, "mp0", 1).await.unwrap();

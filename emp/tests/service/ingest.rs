@@ -24,7 +24,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn every_record_once_whatever_is_resent() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     assert_eq!(mp.welcome, 0);
@@ -54,7 +54,7 @@ async fn every_record_once_whatever_is_resent() {
 
 #[tokio::test]
 async fn a_killed_event_manager_knows_the_same_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     mp.batch(1, &records(0..1000), &[]);
@@ -79,7 +79,7 @@ async fn a_killed_event_manager_knows_the_same_again() {
 
 #[tokio::test]
 async fn one_that_lost_its_store_goes_on_and_says_what_is_gone() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("lost")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     mp.batch(1, &records(0..10), &[]);
@@ -103,7 +103,7 @@ async fn one_that_lost_its_store_goes_on_and_says_what_is_gone() {
 
 #[tokio::test]
 async fn a_store_names_the_memory_processes_that_did_not_report_to_their_end() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let lacking = async |last: Option<u64>, store: &str| {
         let store = dir.path().join(store);
         let emp = Emp::start(dir.path(), 0, store.clone()).await;
@@ -127,7 +127,7 @@ async fn a_store_names_the_memory_processes_that_did_not_report_to_their_end() {
 
 #[tokio::test]
 async fn a_start_that_did_not_report_to_its_end_is_not_forgotten_when_a_later_one_does() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("s");
     let emp = Emp::start(dir.path(), 0, store.clone()).await;
     // The first is killed.
@@ -150,7 +150,7 @@ async fn a_start_that_did_not_report_to_its_end_is_not_forgotten_when_a_later_on
 
 #[tokio::test]
 async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     // 50 ms behind when its clock says 1 ms, and 200 ppm slow.
@@ -198,7 +198,7 @@ async fn times_are_corrected_once_by_what_the_memory_process_makes_of_its_clock(
 
 #[tokio::test]
 async fn the_bound_of_times_is_stored_and_outlives_the_event_manager() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("s");
     let estimate = |offset_ns: i64, error_ns: u64| wire::ClockEstimate {
         offset_ns,
@@ -232,7 +232,7 @@ async fn the_bound_of_times_is_stored_and_outlives_the_event_manager() {
 
 #[tokio::test]
 async fn batches_of_an_older_start_are_not_taken_for_those_of_the_newer() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     let mut ghost = Mp::connect(&emp, "mp0", 5).await.unwrap();
     let mut mp = Mp::connect(&emp, "mp0", 6).await.unwrap();
@@ -254,7 +254,7 @@ async fn batches_of_an_older_start_are_not_taken_for_those_of_the_newer() {
 /// Starts are counted.
 #[tokio::test]
 async fn a_start_that_ended_before_it_reported_is_missed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     for (start, silent) in [(1, &[][..]), (2, &["mp0"])] {
         let store = dir.path().join(start.to_string());
         let emp = Emp::start(dir.path(), 0, store.clone()).await;

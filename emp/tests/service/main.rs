@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test may
 
 mod bounds;
+mod certificates;
 mod common;
 mod disk_full;
 mod hand_overs;

@@ -18,7 +18,7 @@ fn declared(id: u32, name: &str) -> wire::Variable {
 
 #[tokio::test]
 async fn variables_are_ranked_paged_and_described() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     let batch = wire::Batch {
@@ -77,7 +77,7 @@ async fn variables_are_ranked_paged_and_described() {
 
 #[tokio::test]
 async fn the_selection_reaches_memory_processes_now_and_when_they_connect() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     let selection = wire::Selection {
@@ -107,7 +107,7 @@ async fn the_selection_reaches_memory_processes_now_and_when_they_connect() {
 
 #[tokio::test]
 async fn sampling_that_ended_is_not_forgotten() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let mut mp = Mp::connect(&emp, "mp0", 5).await.unwrap();
     for (sequence, sampling) in [(1, 0.1), (2, 1.0)] {
@@ -129,7 +129,7 @@ async fn sampling_that_ended_is_not_forgotten() {
 
 #[tokio::test]
 async fn nobody_can_ask_for_one_access_in_none() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s0")).await;
     let selection = wire::Selection {
         sample_one_in: 0,

@@ -9,7 +9,7 @@ use crate::common::{DEADLINE, Emp, Mp, post};
 
 #[tokio::test]
 async fn strangers_are_told_what_is_wrong() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     let refused = Mp::connect(&emp, "mp1", 1).await.err().unwrap();
     assert!(
@@ -44,7 +44,7 @@ async fn strangers_are_told_what_is_wrong() {
 
 #[tokio::test]
 async fn an_unusable_store_is_named_at_the_start() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let file = dir.path().join("occupied");
     std::fs::write(&file, "").unwrap();
     let emp = Emp::start(dir.path(), 0, file).await;
@@ -58,7 +58,7 @@ async fn an_unusable_store_is_named_at_the_start() {
 /// Whoever does not show the token of the run can neither ask nor report.
 #[tokio::test]
 async fn strangers_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     emp.client().await;
     let other = Token::generate().unwrap();
@@ -80,7 +80,7 @@ async fn strangers_are_refused() {
 
 #[tokio::test]
 async fn standard_tools_find_their_way() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let emp = Emp::start(dir.path(), 0, dir.path().join("s")).await;
     emp.client().await;
     let channel = transport::connect(&emp.address, Some(&emp.token), DEADLINE)

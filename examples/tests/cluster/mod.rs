@@ -58,7 +58,7 @@ pub(crate) fn nested() -> Cluster {
 
 fn start(topology: Topology) -> Cluster {
     let mut event_manager = None;
-    let directory = tempfile::tempdir().unwrap();
+    let directory = dosmos_testseeds::scratch();
     let cluster = testing::Cluster::recording(topology, Mode::Events, |cluster| {
         let store = directory.path().join("store");
         let (topology, book) = (cluster.topology().clone(), cluster.book().clone());

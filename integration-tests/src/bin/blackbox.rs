@@ -95,7 +95,11 @@ fn one(lab: &Lab, plan: &Plan, sums: &Mutex<[u64; 5]>) -> bool {
         (_, true) => ", small disk",
         _ => "",
     };
-    let what = format!("seed {}{places}, {:?}", plan.seed, plan.faults);
+    let replicas = match plan.replicas {
+        Some(n) => format!(", replicas = {n}"),
+        None => String::new(),
+    };
+    let what = format!("seed {}{places}{replicas}, {:?}", plan.seed, plan.faults);
     let outcome = match carry_out(lab, plan) {
         Ok(outcome) => outcome,
         Err(e) => {
@@ -104,8 +108,8 @@ fn one(lab: &Lab, plan: &Plan, sums: &Mutex<[u64; 5]>) -> bool {
         }
     };
     println!(
-        "{what}: {} of 4 ended well, {} records, {} dropped, verify {}",
-        outcome.succeeded, outcome.records, outcome.dropped, outcome.verdict
+        "{what}: {} of 4 ended well, {} records, {} dropped, {} releases with replicas confirmed, verify {}",
+        outcome.succeeded, outcome.records, outcome.dropped, outcome.released, outcome.verdict
     );
     for broken in &outcome.broken {
         println!("seed {}: BROKEN: {broken}", plan.seed);

@@ -16,6 +16,8 @@ use super::plan::{Fault, GROUPS, MEMBERS, Plan, Process};
 
 /// Timeout of an operation, in milliseconds.
 const TIMEOUT_MS: u32 = 3_000;
+/// What the program with replicas confirmed, in one file per process.
+pub(super) const TALLY: &str = "tally";
 /// How long anything may take that has to end.
 pub(super) const DEADLINE: Duration = Duration::from_secs(90);
 /// Who was started again just now ends of the signal itself.
@@ -139,10 +141,26 @@ impl Cluster {
                 let socket = || format!("unix:{}", self.socket(i).display());
                 let (seed, operations) =
                     (self.plan.seed.to_string(), self.plan.operations.to_string());
-                let program = ["app", "random", "--counts", "counts", "--seed", &seed];
+                let replicas = self.plan.replicas.unwrap_or_default().to_string();
+                let random = ["random", "--seed", &seed, "--operations", &operations];
+                let tally = [
+                    "tally",
+                    "--log",
+                    TALLY,
+                    "--pause",
+                    "2000",
+                    "--replicas",
+                    &replicas,
+                    "--sections",
+                    &operations,
+                ];
+                let program = match self.plan.replicas {
+                    Some(_) => &tally[..],
+                    None => &random[..],
+                };
                 command
-                    .args(program)
-                    .args(["--operations", &operations])
+                    .args(["app"].iter().chain(program))
+                    .args(["--counts", "counts"])
                     .env("DOSMOS_AP", &name)
                     .env("DOSMOS_MP", address.unwrap_or_else(socket))
                     .env("DOSMOS_DEADLINE_MS", TIMEOUT_MS.to_string())

@@ -7,8 +7,8 @@ use std::path::Path;
 use dosmos_trace::query::Filter;
 use dosmos_trace::store::{Event, Item, StoreSource};
 
-use super::cluster::Cluster;
-use super::plan::GROUPS;
+use super::cluster::{Cluster, TALLY};
+use super::plan::{GROUPS, MEMBERS};
 use crate::{Lab, said};
 
 /// What became of a run.
@@ -22,6 +22,10 @@ pub struct Outcome {
     pub verdict: i32,
     /// Application processes that ended well.
     pub succeeded: usize,
+    /// Releases that were confirmed of a variable with replicas.
+    pub released: usize,
+    /// What the program with replicas was told of what failed.
+    pub failed: Vec<String>,
     /// Promises that were broken.
     pub broken: Vec<String>,
 }
@@ -39,6 +43,9 @@ pub(super) fn judge(lab: &Lab, cluster: &Cluster) -> Outcome {
             Ok(()) => {}
             Err(e) => outcome.broken.push(format!("the store of emp{emp}: {e}")),
         }
+    }
+    if let Err(e) = hold_against_each_other(lab, &mut outcome) {
+        outcome.broken.push(format!("what was counted: {e}"));
     }
     let questions = [
         &["verify", "--no-races", "--run-dir", "run"][..],
@@ -73,6 +80,41 @@ pub(super) fn judge(lab: &Lab, cluster: &Cluster) -> Outcome {
             .push("what is stored is not what was done".to_owned());
     }
     outcome
+}
+
+/// What processes counted on one variable: each number is made from the one before, so one that is confirmed twice was lost in
+/// between; and later numbers have later tokens.
+fn hold_against_each_other(lab: &Lab, outcome: &mut Outcome) -> std::io::Result<()> {
+    let mut counted: BTreeMap<u64, u64> = BTreeMap::new();
+    for i in 0..MEMBERS {
+        let file = lab.path().join(format!("{TALLY}.ap{i}"));
+        if !file.exists() {
+            continue;
+        }
+        for line in std::fs::read_to_string(file)?.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["counted", number, token] => {
+                    let numbers = (number.parse(), token.parse());
+                    let (Ok(number), Ok(token)) = numbers else {
+                        return Err(std::io::Error::other(format!("{line:?} cannot be read")));
+                    };
+                    outcome.released += 1;
+                    if counted.insert(number, token).is_some() {
+                        let lost = format!("{number} was confirmed twice: a release was lost");
+                        outcome.broken.push(lost);
+                    }
+                }
+                _ => outcome.failed.push(line.to_owned()),
+            }
+        }
+    }
+    let tokens: Vec<u64> = counted.into_values().collect();
+    if let Some(pair) = tokens.windows(2).find(|pair| pair[0] >= pair[1]) {
+        let order = format!("token {} came after {}", pair[1], pair[0]);
+        outcome.broken.push(order);
+    }
+    Ok(())
 }
 
 /// What the starts of memory processes that report to a store say: how many records they made, how many of them they dropped,

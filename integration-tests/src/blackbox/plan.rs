@@ -62,6 +62,9 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// Operations of each application process.
     pub operations: u64,
+    /// The program counts on one variable with this number of replicas, and goes on after what failed; else it does random operations
+    /// on variables without.
+    pub replicas: Option<u32>,
 }
 
 impl Plan {
@@ -78,12 +81,15 @@ impl Plan {
             let after = millis(random, 200, 1_200);
             (after, fault(random, network, disk))
         });
+        let faults = faults.collect();
+        let operations = 200 + random.below(1_500);
         Self {
             seed,
             network,
             disk,
-            faults: faults.collect(),
-            operations: 200 + random.below(1_500),
+            faults,
+            operations,
+            replicas: (random.below(3) == 0).then_some(1),
         }
     }
 }

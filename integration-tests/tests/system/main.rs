@@ -13,4 +13,6 @@ mod metrics;
 mod outcomes;
 mod pathologies;
 mod predict;
+mod ranks;
+mod replicas;
 mod verify;

@@ -110,6 +110,11 @@ fn bad_group() {
 }
 
 #[test]
+fn read_only_locking() {
+    check("read-only-locking", "300", Some("table"));
+}
+
+#[test]
 fn misplaced_owner() {
     check("misplaced-owner", "300", Some("array"));
 }

@@ -188,7 +188,9 @@ impl Dictionary {
             .with_placement(placement.map_err(bad)?)
             .with_policy(line.policy)
             .with_lock(line.lock)
-            .with_cache(line.cache);
+            .with_cache(line.cache)
+            .with_replicas(line.replicas)
+            .map_err(bad)?;
         let id = VarId(self.variables.len() as u32);
         let variable = Variable::new(id, spec, owners, group).map_err(bad)?;
         self.variables.insert(name.to_owned(), variable.clone());

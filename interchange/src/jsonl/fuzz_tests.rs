@@ -114,7 +114,7 @@ proptest! {
         for damage in &damages {
             damage.befall(&mut text);
         }
-        let mut importer = Importer::new(tempfile::tempdir().unwrap());
+        let mut importer = Importer::new(dosmos_testseeds::scratch());
         let (mut lines, mut refused) = (0, 0);
         for line in text.split(|&b| b == b'\n') {
             lines += 1;
@@ -136,7 +136,7 @@ proptest! {
 
 #[test]
 fn undamaged_lines_are_taken() {
-    let mut importer = Importer::new(tempfile::tempdir().unwrap());
+    let mut importer = Importer::new(dosmos_testseeds::scratch());
     for (i, line) in WHOLE.lines().enumerate() {
         let taken = importer.line(line.as_bytes());
         assert!(taken.is_ok(), "{}", taken.err().unwrap().at(i as u64 + 1));

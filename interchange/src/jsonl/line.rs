@@ -122,6 +122,8 @@ pub(super) struct Variable<'a> {
     pub(super) lock: LockKind,
     #[serde(default)]
     pub(super) cache: Cache,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(super) replicas: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Layout>,
 }
@@ -225,6 +227,10 @@ fn is_requester(side: &Side) -> bool {
     *side == Side::Requester
 }
 #[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(replicas: &u32) -> bool {
+    *replicas == 0
+}
+
 fn is_queue(lock: &LockKind) -> bool {
     *lock == LockKind::Queue
 }

@@ -117,6 +117,7 @@ fn of_variable<'a>(names: &'a Names, variable: &'a Variable) -> line::Variable<'
         policy: variable.spec().policy(),
         lock: variable.spec().lock(),
         cache: variable.spec().cache(),
+        replicas: variable.spec().replicas(),
         layout: Some(line::Layout {
             element: layout.element(),
             rows: layout.rows(),

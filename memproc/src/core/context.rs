@@ -9,6 +9,8 @@ use super::directory::variables::Variables;
 use super::effects::{Caller, Effect};
 use super::incarnations::Incarnations;
 use super::messages::{CallId, Item, Notice, Output, PeerRequest, Reply, Response};
+use super::replica::seat::{Config, Seat};
+use super::replica::seats::Standing;
 use super::router::Router;
 
 /// To the cluster, all threads of an application process are one.
@@ -53,6 +55,31 @@ impl<'a> Context<'a> {
     /// Which start of this process it is.
     pub(crate) fn own_incarnation(&self) -> Incarnation {
         self.incarnations.own()
+    }
+
+    /// Which start of another process is heard, if it is.
+    pub(crate) fn incarnation_of(&self, mp: MpId) -> Option<Incarnation> {
+        self.incarnations.of(mp)
+    }
+
+    /// Whether this start of this process keeps a seat by this decision.
+    pub(crate) fn is_member(&self, config: &Config) -> bool {
+        let seats = self.variables.seats();
+        seats.is_member(self.cluster, config, self.own_incarnation())
+    }
+
+    /// What this process is to a seat.
+    pub(crate) fn standing(&self, seat: Seat) -> Standing {
+        let seats = self.variables.seats();
+        seats.standing(self.cluster, self.own_incarnation(), (seat, self.now))
+    }
+
+    /// For how long nobody else can serve a seat, if this process serves it.
+    pub(crate) fn lease_of(&self, seat: Seat) -> Option<Nanos> {
+        match self.standing(seat) {
+            Standing::Serves(time) => Some(time),
+            Standing::Unsure | Standing::Elsewhere => None,
+        }
     }
 
     /// Whether a request to `mp` has a chance; if not, why.

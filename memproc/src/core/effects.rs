@@ -3,6 +3,7 @@
 use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, Refusal, VarId};
 
 use super::messages::{CallId, Notice, Output, PeerRequest, Response};
+use super::replica::seat::{Config, Seat, Shipment, State};
 
 /// Where a response goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,29 @@ pub(crate) enum Effect {
     Kept { object: ObjectId, ap: ApId },
     /// Owner → requester: what everyone sees of an object has changed.
     Changed { object: ObjectId },
+    /// Variables → replicas: there are objects of this seat.
+    SeatInUse { seat: Seat },
+    /// Owner → replicas: a released state is to be kept by others before it goes on.
+    Ship(Shipment),
+    /// Replicas → owner: it is.
+    Shipped { round: u64 },
+    /// Replicas → everyone: a majority decided who serves a seat.
+    Seated(Config),
+    /// Replicas → owner: this process serves a seat from now on, whose objects are these.
+    Promoted {
+        seat: Seat,
+        states: Vec<(ObjectId, State)>,
+    },
+    /// Replicas → owner: this process does not serve it any more.
+    Deposed { seat: Seat },
+    /// Replicas → owner: nobody else serves a seat until then; and whether nobody has to catch up first.
+    Leads {
+        seat: Seat,
+        until: Nanos,
+        settled: bool,
+    },
+    /// Replicas → everyone: the whole group was started again.
+    BegunAnew,
     /// Requester → everyone: an application process of ours left.
     Left { ap: ApId, orderly: bool },
     /// Router → everyone: a process cannot be reached any more.

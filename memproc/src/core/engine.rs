@@ -15,6 +15,8 @@ use super::messages::{
     Body, CallId, Cost, Input, Message, Notice, Output, PeerRequest, Reply, Request, Response, Role,
 };
 use super::owner::Owner;
+use super::replica::Replicas;
+use super::replica::seat::Config;
 use super::requester::{Requester, WaitsFor};
 use super::router::Router;
 use super::settings::{Counters, Settings, Welcome};
@@ -28,6 +30,7 @@ pub struct Core {
     home: Home,
     barriers: Barriers,
     failures: Failures,
+    replicas: Replicas,
     /// Requests of other memory processes so far.
     served: u64,
     /// Effects to be routed, the next one last.
@@ -46,12 +49,13 @@ impl Core {
             home: Home::default(),
             barriers: Barriers::default(),
             failures: Failures::default(),
+            replicas: Replicas::default(),
             served: 0,
             stack: Vec::new(),
             effects: Vec::new(),
             view: View {
                 router: Router::new(&cluster),
-                variables: Variables::new(settings.overrides),
+                variables: Variables::new(settings.overrides, settings.incarnation),
                 incarnations: Incarnations::new(settings.incarnation),
                 cluster,
             },
@@ -159,6 +163,8 @@ impl Core {
                 }
                 let cx = &mut Context::new(now, &self.view, &mut self.effects);
                 self.requester.renew_leases(cx);
+                self.requester.ask_again(cx);
+                self.replicas.tick(cx);
                 self.owner.end_leases(cx);
                 for ap in self.owner.overdue(now) {
                     if self.requester.sessions.is_silent(now, ap) {
@@ -382,14 +388,35 @@ impl Core {
                     self.effects.push(Effect::Notice { to, notice });
                 }
             }
+            Effect::Seated(config) => self.seated(now, &config),
             effect => self.inform(now, effect),
         }
     }
 
+    /// A majority decided who serves a seat.
+    fn seated(&mut self, now: Nanos, config: &Config) {
+        let seats = self.view.variables.seats_mut();
+        let Some(before) = seats.install(config) else {
+            return;
+        };
+        let cx = &mut Context::new(now, &self.view, &mut self.effects);
+        if !before.is_held_as_by(config) {
+            self.requester.moved(cx, &before, config);
+        }
+        self.replicas.seated(cx, config);
+    }
+
     /// Events that one role makes and others hear of.
     fn inform(&mut self, now: Nanos, effect: Effect) {
-        if let Effect::Lost { mp, .. } = effect {
-            self.view.incarnations.forget(mp);
+        match effect {
+            Effect::Lost { mp, .. } => self.view.incarnations.forget(mp),
+            Effect::Leads {
+                seat,
+                until,
+                settled,
+            } => self.view.variables.seats_mut().lease(seat, until, settled),
+            Effect::BegunAnew => self.view.variables.seats_mut().begin_anew(),
+            _ => {}
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
@@ -421,6 +448,7 @@ impl Core {
                 self.requester.lose(cx, mp, &why);
                 self.home.lose(cx, mp, &why);
                 self.owner.lose(cx, mp);
+                self.replicas.lose(mp);
                 for ap in cx.cluster.aps_of(mp) {
                     self.barriers.lose_participant(cx, ap, Gone::Cut);
                 }
@@ -432,9 +460,18 @@ impl Core {
                 }
                 self.failures.tell_again(cx, mp);
                 self.requester.regain(cx, mp);
+                self.replicas.regain(cx, mp);
                 self.barriers.regain_coordinator(cx, mp);
             }
+            Effect::SeatInUse { seat } => self.replicas.in_use(cx, seat),
+            Effect::Ship(shipment) => self.replicas.ship(cx, shipment),
+            Effect::Shipped { round } => self.owner.shipped(cx, round),
+            Effect::Promoted { seat, states } => self.owner.promoted(cx, seat, states),
+            Effect::Deposed { seat } => self.owner.deposed(cx, seat),
+            Effect::Leads { seat, .. } => self.owner.serve_again(cx, seat),
+            Effect::BegunAnew => self.replicas.begun_anew(cx),
             Effect::Output(_)
+            | Effect::Seated(_)
             | Effect::Request { .. }
             | Effect::Respond { .. }
             | Effect::Notice { .. }
@@ -470,7 +507,8 @@ impl Core {
             let cx = &mut Context::new(now, &self.view, &mut self.effects);
             return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
         }
-        if self.view.cluster.is_link() {
+        let votes = matches!(request, PeerRequest::Ballot(_));
+        if self.view.cluster.is_link() && !votes {
             let me = self.view.cluster.mp_name(self.view.cluster.me);
             let why = format!("{me} is a link process; it owns nothing");
             let refusal = Refusal::new(ErrorCode::Invalid, why);
@@ -517,6 +555,8 @@ impl Core {
                     .caches
                     .revise(cx, caller, (object, version), Some(data));
             }
+            PeerRequest::Ballot(ballot) => self.replicas.ballot(cx, caller, ballot),
+            PeerRequest::Replicate(replica) => self.replicas.keep_state(cx, caller, replica),
         }
     }
 
@@ -546,6 +586,9 @@ impl Core {
         };
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match call.role {
+            Role::Replica => self
+                .replicas
+                .receive(cx, (from, incarnation), call.number, response),
             Role::Requester => self
                 .requester
                 .receive(cx, from, call.number, response, cost),
@@ -585,6 +628,7 @@ impl Core {
             Notice::ApGone { ap, back: false } => {
                 self.barriers.lose_participant(cx, ap, Gone::Left);
             }
+            Notice::Seated(config) => cx.effect(Effect::Seated(config)),
             Notice::ApGone { ap, back: true } => self.barriers.regain_participant(ap, Gone::Left),
             // Needs to know which neighbour said it: `message` hands it to the router.
             Notice::MpGone { .. } => {}

@@ -12,6 +12,9 @@ use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
+pub use super::replica::ballot::{Answer, Ballot, Replica, Vote};
+use super::replica::seat::Config;
+
 /// Something that happened outside.
 #[derive(Debug)]
 pub enum Input {
@@ -436,6 +439,8 @@ pub enum Role {
     Home,
     /// Tells holders of copies of changes.
     Owner,
+    /// Has released states kept, and asks who serves them.
+    Replica,
 }
 
 /// What a request cost at the process that served it.
@@ -503,6 +508,10 @@ pub enum PeerRequest {
         /// All of it.
         data: Bytes,
     },
+    /// To a process of the group: about who serves a seat.
+    Ballot(Ballot),
+    /// To a memory process of the group, from the holder of a seat: keep a released state.
+    Replicate(Replica),
 }
 
 /// A variable that all its owners know.
@@ -525,6 +534,8 @@ pub enum Response {
         copy: bool,
         /// The object is delegated to the application process.
         delegation: Option<Delegated>,
+        /// A copy may be read for no longer than this after it was asked for.
+        lease: Option<Nanos>,
     },
     Written {
         version: u64,
@@ -551,6 +562,10 @@ pub enum Response {
         object: ObjectId,
         version: u64,
     },
+    Answer(Answer),
+    Replicated,
+    /// The access was not done: somebody else serves the object.
+    Moved(Config),
     Refused(Refusal),
 }
 
@@ -608,12 +623,14 @@ pub enum Notice {
         /// It can be reached again.
         back: bool,
     },
+    /// A majority of a group decided who serves a seat.
+    Seated(Config),
 }
 
 impl Notice {
     /// Whether it says something of its sender, and nothing of what its receiver holds: it is true for a start of the receiver
     /// that the sender has not heard of, too.
     pub(crate) fn is_for_every_start(&self) -> bool {
-        matches!(self, Self::ApGone { .. })
+        matches!(self, Self::ApGone { .. } | Self::Seated(_))
     }
 }

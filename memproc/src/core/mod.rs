@@ -18,6 +18,8 @@
 //!  acquire or process abandoned       owner                next grant · record
 //!  declaration, look-up, created      directory (home)     variable · request to each owner
 //!  arrival, member's arrival, opening barriers             notice to coordinator or members · opened
+//!  released state to be kept          replicas             requests to the members · owner goes on
+//!  state to keep, question, decision  replicas             response · a seat changes hands, to every role
 //!  link up or down, process lost      router               lost and regained processes, to every role
 //!  application process left or back   failures             notices to those who may wait for it
 //!  message for somebody else          router               forwarded
@@ -36,14 +38,15 @@
 //! | `owner` | objects we own: contents, locks, acknowledgements of copies |
 //! | `directory` | variables: names, numbers, owners; checks of objects and elements |
 //! | `barrier` | barriers |
+//! | `replica` | released states at other processes, and who serves them when their owner is lost |
 //! | `router`, `cluster` | ways to other processes, and which are lost |
 //! | `lease` | how long a copy may be read without its owner being heard |
 //! | `incarnations` | which start of each process is the present one |
 //! | `failures` | who hears of application processes that left |
 //!
 //! What application processes hold themselves is state of `requester::holders` (copies) and `owner::delegation`
-//! (objects). What comes next has its place: replicas and a moving owner change what `directory::place` says of
-//! an object.
+//! (objects). Who owns an object is said in one place, `directory::place`: for what has replicas it asks
+//! `replica::seats`.
 
 mod barrier;
 mod cluster;
@@ -57,6 +60,7 @@ mod incarnations;
 mod lease;
 pub mod messages;
 mod owner;
+pub mod replica;
 mod requester;
 mod router;
 mod settings;

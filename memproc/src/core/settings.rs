@@ -19,6 +19,8 @@ pub struct VariableOverride {
     pub lock: Option<LockKind>,
     /// Down to where copies are kept.
     pub cache: Option<Cache>,
+    /// At how many other memory processes its released content is kept.
+    pub replicas: Option<u32>,
 }
 
 /// What the core is told once, at its start.

@@ -14,7 +14,7 @@ pub(crate) const BATCH_RECORDS: usize = 8192;
 
 /// Records that leave together.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
+pub struct Raw {
     pub(crate) records: Vec<Record>,
     /// Each before the record of this index.
     pub(crate) hand_overs: Vec<(u32, HandOver)>,

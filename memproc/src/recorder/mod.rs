@@ -28,11 +28,11 @@ use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
 
 use crate::core::messages::Item;
-use buffer::{BATCH_RECORDS, Buffer, Raw};
+pub use buffer::Raw;
+use buffer::{BATCH_RECORDS, Buffer};
 use filter::Filter;
 use meter::Meter;
-pub(crate) use outbox::Gap;
-use outbox::{Outbox, Unsent};
+pub use outbox::{Gap, Outbox, Unsent};
 
 /// What becomes of records that find the buffer full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ const RESERVE_BYTES: usize = 8 * BATCH_RECORDS * size_of::<Record>();
 
 /// The recorder of one memory process.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     topology: Arc<Topology>,
     me: MpId,
     filter: Filter,
@@ -97,7 +97,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(topology: Arc<Topology>, me: MpId, recording: Recording) -> Self {
+    /// One that was told nothing yet.
+    pub fn new(topology: Arc<Topology>, me: MpId, recording: Recording) -> Self {
         Self {
             filter: Filter::new(recording.selection, &topology),
             topology,
@@ -128,7 +129,7 @@ impl Recorder {
 
     /// Takes what the core has to tell; `cost` is how long this process took for it. Whether a batch
     /// is full and waits to be packed.
-    pub(crate) fn push(&mut self, item: Item, cost: Nanos) -> bool {
+    pub fn push(&mut self, item: Item, cost: Nanos) -> bool {
         let full = match item {
             Item::Record(mut record) => {
                 self.accesses.count(&record);
@@ -172,7 +173,7 @@ impl Recorder {
     }
 
     /// Takes what an application process said of its time.
-    pub(crate) fn times(&mut self, piece: PhaseTimes) {
+    pub fn times(&mut self, piece: PhaseTimes) {
         if !self.filter.off() {
             self.buffer.names().times.push(piece);
         }
@@ -180,7 +181,10 @@ impl Recorder {
 
     /// The event manager greets: it has everything up to batch `durable`. If it lost what it had
     /// acknowledged, that is dropped, and the dictionary is told again.
-    pub(crate) fn welcome(&mut self, durable: u64) -> Result<Option<Gap>, Unsent> {
+    ///
+    /// # Errors
+    /// If it has more than was made.
+    pub fn welcome(&mut self, durable: u64) -> Result<Option<Gap>, Unsent> {
         let gap = self.outbox.welcome(durable)?;
         if let Some(gap) = gap {
             self.dropped += gap.records;
@@ -196,7 +200,7 @@ impl Recorder {
     /// Ends the current batch, or loses it if there is no room. Under the policy to block there is room
     /// for as much again and a few batches: application processes wait, but requests of other memory
     /// processes do not.
-    pub(crate) fn set_aside(&mut self) {
+    pub fn set_aside(&mut self) {
         let most = match self.overflow {
             Overflow::Drop => self.limit,
             Overflow::Block => self.limit.saturating_mul(2).saturating_add(RESERVE_BYTES),
@@ -217,7 +221,7 @@ impl Recorder {
     }
 
     /// Application processes have to wait for room.
-    pub(crate) fn blocks(&self) -> bool {
+    pub fn blocks(&self) -> bool {
         self.overflow == Overflow::Block && self.is_full()
     }
 
@@ -226,12 +230,12 @@ impl Recorder {
     }
 
     /// The oldest batch to be packed.
-    pub(crate) fn take(&mut self) -> Option<Raw> {
+    pub fn take(&mut self) -> Option<Raw> {
         self.buffer.take()
     }
 
     /// Encodes a batch, gives it its number and keeps it to be sent.
-    pub(crate) fn pack(&mut self, raw: Raw, counters: ProcessCounters) {
+    pub fn pack(&mut self, raw: Raw, counters: ProcessCounters) {
         let names = &raw.names;
         let batch = wire::Batch {
             sequence: self.outbox.next_number(),
@@ -260,26 +264,28 @@ impl Recorder {
     }
 
     /// Whether a batch with counters only should go out: nothing else is under way.
-    pub(crate) fn idle(&self) -> bool {
+    pub fn idle(&self) -> bool {
         self.outbox.is_empty() && !self.filter.off()
     }
 
     /// Everything handed in is durable.
-    pub(crate) fn is_drained(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         // Names that are told again to an event manager that has lost them have a batch of their own.
         self.outbox.is_empty() && self.buffer.bytes() == 0 && !self.buffer.has_names()
     }
 
-    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+    /// The batches on their way.
+    pub fn outbox(&mut self) -> &mut Outbox {
         &mut self.outbox
     }
 
-    pub(crate) fn clock(&mut self) -> &mut ClockEstimator {
+    /// What is known of this process's clock.
+    pub fn clock(&mut self) -> &mut ClockEstimator {
         &mut self.clock
     }
 
     /// The event manager wants something else recorded.
-    pub(crate) fn select(&mut self, selection: Selection) {
+    pub fn select(&mut self, selection: Selection) {
         let known = self.known.iter().map(|v| &**v);
         self.filter.change(selection, &self.topology, known);
         self.selection_told = false;
@@ -291,12 +297,12 @@ impl Recorder {
     }
 
     /// Batches that the event manager has not acknowledged.
-    pub(crate) fn unacknowledged(&self) -> u64 {
+    pub fn unacknowledged(&self) -> u64 {
         self.outbox.len() as u64
     }
 
     /// Adds this recorder's figures.
-    pub(crate) fn measure(&self, counters: &mut ProcessCounters) {
+    pub fn measure(&self, counters: &mut ProcessCounters) {
         counters.recorded = self.recorded;
         counters.dropped = self.dropped;
         counters.extra_recorded = self.extra_recorded;
@@ -309,7 +315,7 @@ impl Recorder {
 }
 
 /// An encoded ingest request.
-pub(crate) fn request(body: wire::ingest_request::Body) -> Bytes {
+pub fn request(body: wire::ingest_request::Body) -> Bytes {
     wire::IngestRequest { body: Some(body) }
         .encode_to_vec()
         .into()

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 /// Batches on their way.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     unacked: VecDeque<Batch>,
     /// Number of the last acknowledged batch; that of the first kept is one higher.
     durable: u64,
@@ -33,28 +33,28 @@ struct Batch {
 
 /// Batches that the receiver had made durable and has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
+pub struct Gap {
     /// Number of the last batch before them, which the receiver has.
     after: u64,
     /// Number of the last of them; the next batch kept is one higher.
-    pub(crate) to: u64,
+    pub to: u64,
     /// Their records.
-    pub(crate) records: u64,
+    pub records: u64,
     /// Accesses that they stand for, beyond one each.
-    pub(crate) extra: u64,
+    pub extra: u64,
 }
 
 /// The event manager acknowledged something that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("batch {acknowledged} was acknowledged, but only {last} exist")]
-pub(crate) struct Unsent {
+pub struct Unsent {
     acknowledged: u64,
     last: u64,
 }
 
 impl Outbox {
     /// The number the next batch will have.
-    pub(crate) fn next_number(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         self.last() + 1
     }
 
@@ -74,7 +74,7 @@ impl Outbox {
     }
 
     /// The next batch for the current connection.
-    pub(crate) fn next_to_send(&mut self) -> Option<Bytes> {
+    pub fn next_to_send(&mut self) -> Option<Bytes> {
         let batch = self.unacked.get((self.sent - self.durable) as usize)?;
         self.sent += 1;
         self.carried = self.carried.max(self.sent);
@@ -106,7 +106,10 @@ impl Outbox {
     }
 
     /// The event manager made everything up to `durable` durable. An older number changes nothing.
-    pub(crate) fn acknowledged(&mut self, durable: u64) -> Result<(), Unsent> {
+    ///
+    /// # Errors
+    /// If it was never sent.
+    pub fn acknowledged(&mut self, durable: u64) -> Result<(), Unsent> {
         if durable > self.carried {
             return Err(Unsent {
                 acknowledged: durable,

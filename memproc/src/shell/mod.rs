@@ -113,6 +113,7 @@ pub async fn run(
     let service = MemoryServer::new(serve::Service::new(Arc::clone(&shared)))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let listener = listener.secured(shared.book.credentials().cloned());
     let mut server = Serving::start(transport::server(token).add_service(service), listener);
     let _ = shared.started.set(process_time());
     tokio::select! {

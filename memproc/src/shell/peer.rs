@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dosmos_node::reconnect::LinkError;
+use dosmos_proto::guard::{Peer, Role};
 use dosmos_proto::wire::{self as w, PeerMessage};
 use dosmos_proto::{ErrorCode, MpId, PROTOCOL, Refusal};
 use tokio::sync::OwnedSemaphorePermit;
@@ -32,19 +33,32 @@ pub(super) fn check_protocol(theirs: u32, name: &str) -> Result<(), Refusal> {
     ))
 }
 
+/// Refuses a process whose certificate is not for this role and name.
+pub(super) fn check_identity(peer: &Peer, role: Role, name: &str) -> Result<(), Refusal> {
+    let denied = |denied: dosmos_proto::guard::Denied| {
+        Refusal::new(ErrorCode::UnknownProcess, denied.to_string())
+    };
+    peer.is(role, name).map_err(denied)
+}
+
 /// A peer dialled: greet, and if it is who it should be, read what it sends.
 pub(super) async fn accept_peer(
     shared: Arc<Shared>,
     mut messages: Incoming<PeerMessage>,
     outgoing: Outgoing,
     stranger: OwnedSemaphorePermit,
+    shown: Peer,
 ) {
     let Ok(Ok(first)) = timeout(GREETING, messages.next()).await else {
         return;
     };
     drop(stranger);
     let source = first.source;
-    match check_peer(&shared, first, None) {
+    let known = check_peer(&shared, first, None).and_then(|(peer, inbox)| {
+        check_identity(&shown, Role::Memory, &shared.topology.mp_name(peer))?;
+        Ok((peer, inbox))
+    });
+    match known {
         Ok((peer, inbox)) => {
             let inbox = messages.large().answer(&inbox);
             // The first message always fits.

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dosmos_node::reconnect::LinkError;
+use dosmos_proto::guard::{self, Peer, Role};
 use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
@@ -18,7 +19,7 @@ use tracing::{debug, warn};
 
 use super::incoming::Incoming;
 use super::outgoing::{BOUNDS, Outgoing, REPLIES, SlowLines, Taken, line};
-use super::peer::{GREETING, accept_peer, check_protocol};
+use super::peer::{GREETING, accept_peer, check_identity, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
 use crate::wire;
@@ -77,6 +78,7 @@ impl Memory for Service {
         &self,
         request: Request<Streaming<ApRequest>>,
     ) -> Result<Response<Self::ApplicationStream>, Status> {
+        let peer = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
         let unread = SlowLines::default();
         let (outgoing, stream) = line(REPLIES, &unread);
@@ -85,6 +87,7 @@ impl Memory for Service {
             shared: Arc::clone(&self.shared),
             requests: Incoming::new(request.into_inner(), &large),
             unread,
+            peer,
         };
         tokio::spawn(session.run(outgoing, stranger));
         Ok(Response::new(Packed { stream, large }))
@@ -95,12 +98,13 @@ impl Memory for Service {
         &self,
         request: Request<Streaming<PeerMessage>>,
     ) -> Result<Response<Self::PeerStream>, Status> {
+        let peer = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let shared = Arc::clone(&self.shared);
         let large = Arc::new(LargeMessages::default());
         let incoming = Incoming::new(request.into_inner(), &large);
-        tokio::spawn(accept_peer(shared, incoming, outgoing, stranger));
+        tokio::spawn(accept_peer(shared, incoming, outgoing, stranger, peer));
         let stream = taken;
         Ok(Response::new(Packed { stream, large }))
     }
@@ -112,6 +116,8 @@ struct Session {
     requests: Incoming<ApRequest>,
     /// Its replies are not taken as fast as they come.
     unread: SlowLines,
+    /// What its connection has shown.
+    peer: Peer,
 }
 
 impl Session {
@@ -129,6 +135,7 @@ impl Session {
             shared,
             mut requests,
             unread,
+            peer: _,
         } = self;
         debug!("{} is here", shared.topology.ap_name(ap));
         let why = loop {
@@ -160,6 +167,7 @@ impl Session {
         let known = wire::ap::hello(first).map_err(Refusal::from);
         let known = known.and_then(|(_, hello)| {
             check_protocol(hello.protocol, &hello.name)?;
+            check_identity(&self.peer, Role::Application, &hello.name)?;
             Ok(hello)
         });
         match known {

@@ -11,7 +11,7 @@ use crate::core::Welcome;
 use crate::core::messages::{LocalAccesses, LocalKind, Reply, Request, Return, Scope, Wanted};
 
 /// The first message of a session.
-pub(crate) fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
+pub fn hello(request: w::ApRequest) -> Result<(u64, w::ApHello), Malformed> {
     match request.body {
         Some(In::Hello(hello)) => Ok((request.id, hello)),
         _ => Err(Malformed::new(
@@ -81,7 +81,7 @@ pub fn returns(returns: Vec<w::Return>) -> Vec<Return> {
 }
 
 /// Not a reply: others need an object that is delegated to the application process.
-pub(crate) fn recall(object: ObjectId, delegation: u64, wanted: Wanted) -> w::ApReply {
+pub fn recall(object: ObjectId, delegation: u64, wanted: Wanted) -> w::ApReply {
     use w::recall::Wanted as W;
     let wanted = match wanted {
         Wanted::Elements(first, end) => W::Elements(w::Elements { first, end }),
@@ -99,7 +99,7 @@ pub(crate) fn recall(object: ObjectId, delegation: u64, wanted: Wanted) -> w::Ap
 }
 
 /// Not a reply: a copy is void.
-pub(crate) fn invalidate(object: ObjectId) -> w::ApReply {
+pub fn invalidate(object: ObjectId) -> w::ApReply {
     w::ApReply {
         body: Some(Out::Invalidate(object.to_wire())),
         ..w::ApReply::default()
@@ -107,7 +107,7 @@ pub(crate) fn invalidate(object: ObjectId) -> w::ApReply {
 }
 
 /// That a copy has this content now.
-pub(crate) fn update(object: ObjectId, version: u64, data: Bytes) -> w::ApReply {
+pub fn update(object: ObjectId, version: u64, data: Bytes) -> w::ApReply {
     w::ApReply {
         body: Some(Out::Update(w::CopyUpdate {
             object: object.to_wire(),
@@ -169,12 +169,12 @@ pub fn reply(id: u64, reply: Reply) -> w::ApReply {
 }
 
 /// A refusal.
-pub(crate) fn refused(id: u64, refusal: Refusal) -> w::ApReply {
+pub fn refused(id: u64, refusal: Refusal) -> w::ApReply {
     reply(id, Reply::Refused(refusal))
 }
 
 /// The answer to `hello`.
-pub(crate) fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApReply {
+pub fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApReply {
     let groups = topology.memory_processes().iter().map(|mp| match mp.link {
         true => String::new(),
         false => topology.group_name(mp.group),

@@ -3,3 +3,4 @@
 mod access;
 pub mod ap;
 pub mod peer;
+mod seat;

@@ -6,19 +6,20 @@ use dosmos_proto::wire as w;
 use dosmos_proto::wire::peer_message::Body as W;
 use dosmos_proto::{ApId, GroupId, Incarnation, Malformed, MpId, Nanos, ObjectId};
 
-use super::access;
+use super::{access, seat};
 use crate::core::messages::{
     Announced, Body, CallId, Cost, Message, Notice, PeerRequest, Response, Role,
 };
 
 /// Bits of a call that name the role.
-const ROLE_BITS: u32 = 2;
+const ROLE_BITS: u32 = 3;
 
 fn call_from_wire(call: u64) -> Result<CallId, Malformed> {
     let role = match call & ((1 << ROLE_BITS) - 1) {
         1 => Role::Requester,
         2 => Role::Home,
         3 => Role::Owner,
+        4 => Role::Replica,
         _ => return Err(Malformed::new("call", "it names no role")),
     };
     Ok(CallId {
@@ -32,6 +33,7 @@ fn call_to_wire(call: CallId) -> u64 {
         Role::Requester => 1,
         Role::Home => 2,
         Role::Owner => 3,
+        Role::Replica => 4,
     };
     call.number << ROLE_BITS | role
 }
@@ -100,6 +102,8 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
             version: u.version,
             data: u.data,
         },
+        W::Ballot(b) => PeerRequest::Ballot(seat::ballot(b)?),
+        W::Replicate(r) => PeerRequest::Replicate(seat::replica(r)?),
         other => return Ok(Err(other)),
     }))
 }
@@ -111,6 +115,7 @@ fn response(body: W) -> Result<Response, Malformed> {
             data: d.data,
             copy: d.copy,
             delegation: None,
+            lease: d.lease_ns.map(Nanos),
         },
         W::WriteDone(d) => Response::Written { version: d.version },
         W::AtomicDone(d) => Response::Atomic {
@@ -132,6 +137,9 @@ fn response(body: W) -> Result<Response, Malformed> {
             object: ObjectId::from_wire(d.object),
             version: d.version,
         },
+        W::Answer(a) => Response::Answer(seat::answer(a)?),
+        W::Replicated(_) => Response::Replicated,
+        W::Moved(s) => Response::Moved(seat::config(s)),
         W::Error(e) => Response::Refused(e.into()),
         _ => return Err(Malformed::new("peer message", "a second `hello`")),
     })
@@ -151,6 +159,7 @@ fn announced(a: w::Announced) -> Result<Announced, Malformed> {
 /// The notice that a body is; the body again if it is none.
 fn notice(body: W) -> Result<Result<Notice, W>, Malformed> {
     Ok(Ok(match body {
+        W::Seated(s) => Notice::Seated(seat::config(s)),
         W::Abandon(a) => Notice::Abandon {
             ap: ApId(a.ap),
             object: a.object.map(ObjectId::from_wire),
@@ -257,6 +266,8 @@ fn request_out(request: PeerRequest) -> W {
             version,
             data,
         }),
+        PeerRequest::Ballot(ballot) => W::Ballot(seat::ballot_out(ballot)),
+        PeerRequest::Replicate(replica) => W::Replicate(seat::replica_out(replica)),
     }
 }
 
@@ -267,10 +278,12 @@ fn response_out(response: Response) -> W {
             data,
             copy,
             delegation: _,
+            lease,
         } => W::ReadDone(w::PeerReadDone {
             version,
             data,
             copy,
+            lease_ns: lease.map(|l| l.0),
         }),
         Response::Written { version } => W::WriteDone(w::WriteDone { version }),
         Response::Atomic {
@@ -309,6 +322,9 @@ fn response_out(response: Response) -> W {
             object: object.to_wire(),
             version,
         }),
+        Response::Answer(answer) => W::Answer(seat::answer_out(answer)),
+        Response::Replicated => W::Replicated(w::Replicated {}),
+        Response::Moved(config) => W::Moved(seat::config_out(config)),
         Response::Refused(refusal) => W::Error(refusal.into()),
     }
 }
@@ -357,13 +373,17 @@ fn notice_out(notice: Notice) -> W {
         }),
         Notice::ApGone { ap, back } => gone(Process::Ap(ap.0), back),
         Notice::MpGone { mp, back } => gone(Process::Mp(mp.0), back),
+        Notice::Seated(config) => W::Seated(seat::config_out(config)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::messages::{Access, AccessKind, AtomicOp, ElementRange, Keep, WriteData};
+    use crate::core::messages::{
+        Access, AccessKind, Answer, AtomicOp, Ballot, ElementRange, Keep, Replica, Vote, WriteData,
+    };
+    use crate::core::replica::seat::{Config, Seat, State};
     use bytes::Bytes;
     use dosmos_proto::{
         CopyPolicy, ElementType, ErrorCode, Layout, Placement, Refusal, VarId, Variable,
@@ -384,6 +404,20 @@ mod tests {
         let variable = Variable::new(VarId(7), spec.clone(), owners, GroupId(1));
         let variable = Arc::new(variable.unwrap());
         let refusal = Refusal::new(ErrorCode::StaleEpoch, "over");
+        let seat = Seat {
+            mp: MpId(1),
+            replicas: 2,
+        };
+        let config = Config {
+            seat,
+            term: 1025,
+            members: vec![(MpId(1), Incarnation::new(1, 7))],
+        };
+        let vote = Vote {
+            granted: true,
+            promised: 1026,
+            accepted: config.clone(),
+        };
         let swap = AtomicOp::CompareExchange {
             expected: 1,
             desired: 2,
@@ -474,6 +508,21 @@ mod tests {
                 version: 2,
                 data: data.clone(),
             },
+            PeerRequest::Ballot(Ballot::Prepare(seat, 1025)),
+            PeerRequest::Ballot(Ballot::Accept(config.clone())),
+            PeerRequest::Ballot(Ballot::Lead(vec![(seat, 7)])),
+            PeerRequest::Ballot(Ballot::Recover),
+            PeerRequest::Replicate(Replica {
+                seat,
+                term: 7,
+                joining: 3,
+                object,
+                state: State {
+                    version: 5,
+                    epoch: 6,
+                    data: Some(data.clone()),
+                },
+            }),
         ];
         let responses = [
             Response::Read {
@@ -481,6 +530,7 @@ mod tests {
                 data,
                 copy: true,
                 delegation: None,
+                lease: Some(Nanos(7)),
             },
             Response::Written { version: 1 },
             Response::Atomic {
@@ -502,6 +552,15 @@ mod tests {
             }),
             Response::Created,
             Response::CopyAck { object, version: 2 },
+            Response::Answer(Answer::Vote(vote.clone())),
+            Response::Answer(Answer::Led(vec![(seat, 0)])),
+            Response::Answer(Answer::Known {
+                active: true,
+                anew: false,
+                votes: vec![(vote.promised, vote.accepted)],
+            }),
+            Response::Replicated,
+            Response::Moved(config.clone()),
             Response::Refused(refusal.clone()),
         ];
         let notices = [
@@ -526,6 +585,7 @@ mod tests {
                 generation: 3,
                 failed: Some(refusal),
             },
+            Notice::Seated(config),
             Notice::ApGone { ap, back: true },
             Notice::MpGone {
                 mp: MpId(3),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dosmos_memproc::core::messages::*;
+use dosmos_memproc::core::replica::seat::{Config, Seat};
 use dosmos_memproc::core::{Core, Settings, VariableOverride};
 use dosmos_proto::{
     ApId, CopyPolicy, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, Refusal,
@@ -691,6 +692,56 @@ impl Cluster {
             } => {
                 format!("update {} = {} v{version}", o(object), number(data))
             }
+            PeerRequest::Ballot(ballot) => self.ballot_text(ballot),
+            PeerRequest::Replicate(r) => {
+                let data = r.state.data.as_ref();
+                let data = data.map_or_else(String::new, |d| format!(" = {}", number(d)));
+                let joining = if r.joining > 0 { " to catch up" } else { "" };
+                format!("keep {}{data} v{}{joining}", o(&r.object), r.state.version)
+            }
+        }
+    }
+
+    fn seat_text(&self, seat: Seat) -> String {
+        format!("{}/{}", self.mp(seat.mp), seat.replicas)
+    }
+
+    fn config_text(&self, config: &Config) -> String {
+        let members: Vec<String> = config.members.iter().map(|m| self.mp(m.0)).collect();
+        let members = members.join(" ");
+        format!(
+            "{} term {}: {members}",
+            self.seat_text(config.seat),
+            config.term
+        )
+    }
+
+    fn ballot_text(&self, ballot: &Ballot) -> String {
+        match ballot {
+            Ballot::Prepare(seat, term) => {
+                format!("may I decide {} term {term}", self.seat_text(*seat))
+            }
+            Ballot::Accept(config) => format!("accept {}", self.config_text(config)),
+            Ballot::Lead(seats) => {
+                let seats = seats
+                    .iter()
+                    .map(|(s, term)| format!("{} term {term}", self.seat_text(*s)));
+                format!("I serve {}", seats.collect::<Vec<_>>().join(", "))
+            }
+            Ballot::Recover => "what did I promise".into(),
+        }
+    }
+
+    fn answer_text(&self, answer: &Answer) -> String {
+        match answer {
+            Answer::Vote(vote) => format!(
+                "{} (latest {})",
+                if vote.granted { "yes" } else { "no" },
+                vote.accepted.term
+            ),
+            Answer::Led(refused) if refused.is_empty() => "go on".into(),
+            Answer::Led(_) => "others decide".into(),
+            Answer::Known { active, anew, .. } => format!("active {active}, anew {anew}"),
         }
     }
 
@@ -721,6 +772,9 @@ impl Cluster {
             Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))
             }
+            Response::Answer(answer) => self.answer_text(answer),
+            Response::Replicated => "kept".into(),
+            Response::Moved(config) => format!("moved to {}", self.config_text(config)),
             Response::Refused(r) => format!("refused {:?}", r.code),
         }
     }
@@ -749,6 +803,7 @@ impl Cluster {
             ),
             Notice::ApGone { ap, back } => gone_text(&self.ap(*ap), *back),
             Notice::MpGone { mp, back } => gone_text(&self.mp(*mp), *back),
+            Notice::Seated(config) => format!("seated {}", self.config_text(config)),
         }
     }
 }

@@ -16,6 +16,7 @@ mod held;
 mod model;
 #[allow(unreachable_pub)]
 mod monitoring;
+mod replicas;
 
 use std::time::Instant;
 

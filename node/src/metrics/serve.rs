@@ -1,4 +1,4 @@
-//! `GET /metrics`, and nothing else.
+//! `GET /metrics`, and nothing else. Where a process has certificates, over TLS, for observers and operators.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dosmos_proto::AddressBook;
-use dosmos_proto::transport::Address;
+use dosmos_proto::access::Credentials;
+use dosmos_proto::guard::{self, Peer};
+use dosmos_proto::transport::{Accepted, Address};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -18,6 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
+use tonic::transport::server::Connected;
 
 use super::Page;
 use crate::address::{PublishError, Published};
@@ -38,6 +41,7 @@ const TEXT: HeaderValue =
 pub struct MetricsListener {
     socket: TcpListener,
     address: SocketAddr,
+    credentials: Option<Credentials>,
     /// Where it is published, as long as this lives.
     published: Option<Published>,
 }
@@ -74,8 +78,18 @@ impl MetricsListener {
         Ok(Self {
             socket,
             address,
+            credentials: None,
             published: None,
         })
+    }
+
+    /// The same; it takes TLS only, if there are credentials.
+    #[must_use]
+    pub fn secured(self, credentials: Option<Credentials>) -> Self {
+        Self {
+            credentials,
+            ..self
+        }
     }
 
     /// Binds `address` and publishes where that is as `NAME.metrics` of process `name`, until this is
@@ -88,11 +102,17 @@ impl MetricsListener {
         address: &str,
         book: &AddressBook,
     ) -> Result<Self, MetricsError> {
-        let mut listener = Self::bind(address).await?;
+        let credentials = book.credentials().cloned();
+        let scheme = if credentials.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let mut listener = Self::bind(address).await?.secured(credentials);
         let at = listener.address();
         let entry = Address::Tcp(at.to_string());
         listener.published = Some(Published::new(book, &format!("{name}.metrics"), &entry)?);
-        tracing::info!("{name} serves metrics at http://{at}/metrics");
+        tracing::info!("{name} serves metrics at {scheme}://{at}/metrics");
         Ok(listener)
     }
 
@@ -125,27 +145,37 @@ pub async fn serve(listener: MetricsListener, page: impl Fn() -> Page + Send + S
             oldest.abort();
         }
         let page = Arc::clone(&page);
+        let accepted = Accepted::over_tcp(stream, listener.credentials.as_ref());
         places.push_back(connections.spawn(async move {
+            let peer = accepted.connect_info();
             let answer = service_fn(move |request| {
-                let response = answer(&request, &*page);
+                let response = answer(&request, &peer, &*page);
                 async move { Ok::<_, Infallible>(response) }
             });
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(REQUEST_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), answer);
+                .serve_connection(TokioIo::new(accepted), answer);
             // A scraper that goes away, or sends something else than HTTP, is its own trouble.
             let _ = tokio::time::timeout(MOST_CONNECTION_TIME, connection).await;
         }));
     }
 }
 
-fn answer(request: &Request<Incoming>, page: &impl Fn() -> Page) -> Response<Full<Bytes>> {
-    let plain = |status, text: &'static str| {
-        let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+fn answer(
+    request: &Request<Incoming>,
+    peer: &Peer,
+    page: &impl Fn() -> Page,
+) -> Response<Full<Bytes>> {
+    let say = |status, text: String| {
+        let mut response = Response::new(Full::new(Bytes::from(text)));
         *response.status_mut() = status;
         response
     };
+    let plain = |status, text: &str| say(status, text.to_owned());
+    if let Err(denied) = guard::may_look(peer, "read metrics") {
+        return say(StatusCode::FORBIDDEN, format!("{denied}\n"));
+    }
     if request.uri().path() != "/metrics" {
         return plain(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
     }

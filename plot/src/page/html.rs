@@ -10,8 +10,19 @@ const STYLE: &str = include_str!("page.css");
 impl Page {
     /// The whole document. A chart that cannot be drawn is replaced by a line that says why.
     pub fn html(&self) -> String {
-        document(self).into_string()
+        visible(&document(self).into_string())
     }
+}
+
+/// Without marks that reorder text or are not seen, which names from outside may have: they become `?`.
+fn visible(html: &str) -> String {
+    let hidden = |c: char| match c {
+        '\n' | '\t' => false,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    };
+    html.replace(hidden, "?")
 }
 
 fn document(page: &Page) -> Markup {

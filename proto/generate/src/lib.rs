@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use prost::Message;
 
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 4] = [
     "dosmos/v1/common.proto",
     "dosmos/v1/memory.proto",
     "dosmos/v1/monitor.proto",
+    "dosmos/v1/rendezvous.proto",
 ];
 
 /// One generated file.

@@ -60,6 +60,9 @@ pub struct VariableSpec {
     pub lock: i32,
     #[prost(enumeration = "Cache", tag = "6")]
     pub cache: i32,
+    /// At how many other memory processes of the owner's group its released content is kept: 0 to 2.
+    #[prost(uint32, tag = "7")]
+    pub replicas: u32,
 }
 /// A declared variable: what was asked for, and what was made of it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -845,7 +848,7 @@ pub struct PeerMessage {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "peer_message::Body",
-        tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 25, 27, 28, 29, 33, 30"
+        tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 35, 36, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 37, 38, 39, 25, 27, 28, 29, 33, 30, 40"
     )]
     pub body: ::core::option::Option<peer_message::Body>,
 }
@@ -874,6 +877,11 @@ pub mod peer_message {
         Invalidate(super::Invalidate),
         #[prost(message, tag = "14")]
         Update(super::Update),
+        /// Requests within a group, about replicas.
+        #[prost(message, tag = "35")]
+        Ballot(super::Ballot),
+        #[prost(message, tag = "36")]
+        Replicate(super::Replicate),
         /// Responses.
         #[prost(message, tag = "16")]
         ReadDone(super::PeerReadDone),
@@ -895,6 +903,14 @@ pub mod peer_message {
         Created(super::Created),
         #[prost(message, tag = "24")]
         CopyAck(super::CopyAck),
+        /// to a ballot
+        #[prost(message, tag = "37")]
+        Answer(super::Answer),
+        #[prost(message, tag = "38")]
+        Replicated(super::Replicated),
+        /// to an access: somebody else serves the object
+        #[prost(message, tag = "39")]
+        Moved(super::Seat),
         #[prost(message, tag = "25")]
         Error(super::Error),
         /// Notices: messages without a response.
@@ -909,6 +925,9 @@ pub mod peer_message {
         BarrierWithdraw(super::BarrierArrive),
         #[prost(message, tag = "30")]
         Gone(super::ProcessGone),
+        /// a majority of the group decided who serves
+        #[prost(message, tag = "40")]
+        Seated(super::Seat),
     }
 }
 /// An application process left, or a memory process can no longer be reached (or again can).
@@ -962,6 +981,9 @@ pub struct PeerReadDone {
     /// the receiver may keep it: it is in the owner's list of copies
     #[prost(bool, tag = "3")]
     pub copy: bool,
+    /// of a variable with replicas: no longer than this after it asked
+    #[prost(uint64, optional, tag = "4")]
+    pub lease_ns: ::core::option::Option<u64>,
 }
 /// Make the application process's writes outside sections visible to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1054,6 +1076,113 @@ pub struct BarrierRelease {
     #[prost(message, optional, tag = "4")]
     pub failed: ::core::option::Option<Error>,
 }
+/// The objects of one memory process, of the variables that have this many replicas, are served and kept together:
+/// a seat. Its term, and who keeps them; the first serves them. Without members: as the placement says.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Seat {
+    #[prost(uint32, tag = "1")]
+    pub mp: u32,
+    #[prost(uint32, tag = "2")]
+    pub replicas: u32,
+    #[prost(uint64, tag = "3")]
+    pub term: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub members: ::prost::alloc::vec::Vec<OwnerIncarnation>,
+}
+/// A question to the processes of a group.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Ballot {
+    #[prost(oneof = "ballot::Body", tags = "1, 2, 3, 4")]
+    pub body: ::core::option::Option<ballot::Body>,
+}
+/// Nested message and enum types in `Ballot`.
+pub mod ballot {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Body {
+        /// may the sender decide with this term? (no members)
+        #[prost(message, tag = "1")]
+        Prepare(super::Seat),
+        /// this is its decision
+        #[prost(message, tag = "2")]
+        Accept(super::Seat),
+        /// it serves these seats and wants to go on (no members)
+        #[prost(message, tag = "3")]
+        Lead(super::Seats),
+        #[prost(message, tag = "4")]
+        Recover(super::Recover),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Seats {
+    #[prost(message, repeated, tag = "1")]
+    pub seats: ::prost::alloc::vec::Vec<Seat>,
+}
+/// The sender was started again: what may it have forgotten?
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Recover {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Answer {
+    #[prost(oneof = "answer::Body", tags = "1, 2, 3")]
+    pub body: ::core::option::Option<answer::Body>,
+}
+/// Nested message and enum types in `Answer`.
+pub mod answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Body {
+        /// to `prepare` and `accept`
+        #[prost(message, tag = "1")]
+        Vote(super::Vote),
+        /// to `lead`: the seats that others decide about now (no members)
+        #[prost(message, tag = "2")]
+        Led(super::Seats),
+        /// to `recover`
+        #[prost(message, tag = "3")]
+        Known(super::Known),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Vote {
+    #[prost(bool, tag = "1")]
+    pub granted: bool,
+    /// highest term that it knows of
+    #[prost(uint64, tag = "2")]
+    pub promised: u64,
+    /// the decision that it accepted last
+    #[prost(message, optional, tag = "3")]
+    pub accepted: ::core::option::Option<Seat>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Known {
+    /// it votes
+    #[prost(bool, tag = "1")]
+    pub active: bool,
+    /// the whole group was started again, the receiver too, before anything was decided
+    #[prost(bool, tag = "2")]
+    pub fresh: bool,
+    #[prost(message, repeated, tag = "3")]
+    pub votes: ::prost::alloc::vec::Vec<Vote>,
+}
+/// The released state of an object, to a process that keeps it too.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Replicate {
+    /// no members
+    #[prost(message, optional, tag = "1")]
+    pub seat: ::core::option::Option<Seat>,
+    /// number of the catching up that it is part of; 0 if the receiver is a member
+    #[prost(uint64, tag = "2")]
+    pub joining: u64,
+    #[prost(fixed64, tag = "3")]
+    pub object: u64,
+    #[prost(uint64, tag = "4")]
+    pub version: u64,
+    #[prost(uint64, tag = "5")]
+    pub epoch: u64,
+    /// absent: the content is the same as before
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub data: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Replicated {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum LocalKind {
@@ -3797,6 +3926,448 @@ pub mod event_manager_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "dosmos.v1.EventManager";
     impl<T> tonic::server::NamedService for EventManagerServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankReport {
+    #[prost(oneof = "rank_report::Report", tags = "1, 2, 3, 4")]
+    pub report: ::core::option::Option<rank_report::Report>,
+}
+/// Nested message and enum types in `RankReport`.
+pub mod rank_report {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Report {
+        #[prost(message, tag = "1")]
+        Announcement(super::RankAnnouncement),
+        #[prost(message, tag = "2")]
+        Ready(super::RankReady),
+        #[prost(message, tag = "3")]
+        Ended(super::RankEnded),
+        #[prost(message, tag = "4")]
+        AskedToEnd(super::RankAskedToEnd),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankAnnouncement {
+    #[prost(uint32, tag = "1")]
+    pub protocol: u32,
+    #[prost(uint32, tag = "2")]
+    pub rank: u32,
+    #[prost(uint32, tag = "3")]
+    pub size: u32,
+    /// Random, the same on all streams of one process: two processes with one rank differ in it.
+    #[prost(fixed64, tag = "4")]
+    pub start: u64,
+    #[prost(string, tag = "5")]
+    pub host: ::prost::alloc::string::String,
+    /// The network switch that its host is connected to, if its launcher says.
+    #[prost(string, tag = "6")]
+    pub network_switch: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "7")]
+    pub process: u32,
+    /// Where it will listen.
+    #[prost(string, tag = "8")]
+    pub address: ::prost::alloc::string::String,
+    /// Hash of the cluster file that it read.
+    #[prost(fixed64, tag = "9")]
+    pub cluster_file: u64,
+}
+/// An event manager, memory or link process answers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankReady {}
+/// What the rank had to do has ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankEnded {
+    /// What it said last.
+    #[prost(string, tag = "4")]
+    pub words: ::prost::alloc::string::String,
+    #[prost(oneof = "rank_ended::How", tags = "1, 2, 3")]
+    pub how: ::core::option::Option<rank_ended::How>,
+}
+/// Nested message and enum types in `RankEnded`.
+pub mod rank_ended {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum How {
+        #[prost(int32, tag = "1")]
+        Code(i32),
+        #[prost(int32, tag = "2")]
+        Signal(i32),
+        /// It did not start; says why.
+        #[prost(string, tag = "3")]
+        NotStarted(::prost::alloc::string::String),
+    }
+}
+/// A signal asks this rank, and so the run, to end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankAskedToEnd {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankOrder {
+    #[prost(oneof = "rank_order::Order", tags = "1, 2, 3, 4, 5, 6")]
+    pub order: ::core::option::Option<rank_order::Order>,
+}
+/// Nested message and enum types in `RankOrder`.
+pub mod rank_order {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Order {
+        #[prost(message, tag = "1")]
+        Refusal(super::RankRefusal),
+        #[prost(message, tag = "2")]
+        Roster(super::RankRoster),
+        #[prost(message, tag = "3")]
+        Start(super::RankStart),
+        #[prost(message, tag = "4")]
+        Record(super::RankRecord),
+        #[prost(message, tag = "5")]
+        End(super::RankEnd),
+        #[prost(message, tag = "6")]
+        Over(super::RankOver),
+    }
+}
+/// There will be no run; says why.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankRefusal {
+    #[prost(string, tag = "1")]
+    pub why: ::prost::alloc::string::String,
+}
+/// Everybody is there.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankRoster {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub seats: ::prost::alloc::vec::Vec<RankSeat>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankSeat {
+    #[prost(uint32, tag = "1")]
+    pub rank: u32,
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub network_switch: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub address: ::prost::alloc::string::String,
+}
+/// All memory processes and event managers answer: the program starts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankStart {}
+/// What an event manager writes beside its store: how the run was started and has ended, as JSON.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankRecord {
+    #[prost(string, tag = "1")]
+    pub metadata: ::prost::alloc::string::String,
+}
+/// Ends what the rank does, gracefully.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankEnd {}
+/// All is written: the rank may go.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankOver {}
+/// Generated client implementations.
+pub mod rendezvous_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    #[derive(Debug, Clone)]
+    pub struct RendezvousClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl RendezvousClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> RendezvousClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> RendezvousClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            RendezvousClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// One rank, as long as the run lasts. The first report is `announcement`, also on a stream that replaces a broken one:
+        /// then all reports and all orders are sent again, in their order.
+        pub async fn attend(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::RankReport>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::RankOrder>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/dosmos.v1.Rendezvous/Attend",
+            );
+            let mut req = request.into_streaming_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("dosmos.v1.Rendezvous", "Attend"));
+            self.inner.streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod rendezvous_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with RendezvousServer.
+    #[async_trait]
+    pub trait Rendezvous: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the Attend method.
+        type AttendStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::RankOrder, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// One rank, as long as the run lasts. The first report is `announcement`, also on a stream that replaces a broken one:
+        /// then all reports and all orders are sent again, in their order.
+        async fn attend(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::RankReport>>,
+        ) -> std::result::Result<tonic::Response<Self::AttendStream>, tonic::Status>;
+    }
+    #[derive(Debug)]
+    pub struct RendezvousServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> RendezvousServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for RendezvousServer<T>
+    where
+        T: Rendezvous,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/dosmos.v1.Rendezvous/Attend" => {
+                    #[allow(non_camel_case_types)]
+                    struct AttendSvc<T: Rendezvous>(pub Arc<T>);
+                    impl<
+                        T: Rendezvous,
+                    > tonic::server::StreamingService<super::RankReport>
+                    for AttendSvc<T> {
+                        type Response = super::RankOrder;
+                        type ResponseStream = T::AttendStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<tonic::Streaming<super::RankReport>>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Rendezvous>::attend(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AttendSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for RendezvousServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "dosmos.v1.Rendezvous";
+    impl<T> tonic::server::NamedService for RendezvousServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

@@ -168,6 +168,31 @@ pub(super) fn polling(
     })
 }
 
+/// A table that few look at more often than its keeper changes it, each time under its lock. Cured: they read it.
+pub(super) fn read_only_locking(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let team = some(&world.team(3, random), 3, random);
+    let v = world.declare(recipe.name, &team[..1], Invalidate);
+    let table = object(v, 0);
+    let looks = rounds(recipe, 3.0 * world.speed.trip[1], random);
+    let keeper = team[0];
+    let users = team.clone();
+    Part::new(vec![v], team, move |ap, _, _| {
+        if ap == keeper {
+            return vec![Acquire(table), Write(table, WHOLE), Release(table)];
+        }
+        match (users.contains(&ap), sick) {
+            (false, _) => Vec::new(),
+            (true, true) => [Acquire(table), Read(table, WHOLE), Release(table)].repeat(looks),
+            (true, false) => [Read(table, WHOLE)].repeat(looks),
+        }
+    })
+}
+
 /// Number of good programs that look like these.
 pub(super) const ALIKE: usize = 5;
 

@@ -25,5 +25,6 @@ pub(super) fn pathology(kind: Kind, sick: bool, world: &mut World, recipe: &Reci
         Kind::FineGrained => causes::fine_grained(sick, world, recipe, random),
         Kind::BarrierOverhead => causes::barriers(sick, world, recipe, random),
         Kind::Polling => causes::polling(sick, world, recipe, random),
+        Kind::ReadOnlyLocking => causes::read_only_locking(sick, world, recipe, random),
     }
 }

@@ -17,7 +17,7 @@ use super::trace::{Label, Labelled};
 use super::world::World;
 
 /// The kinds that are varied.
-pub const VARIED: [Kind; 11] = [
+pub const VARIED: [Kind; 12] = [
     Kind::Bottleneck,
     Kind::PingPong,
     Kind::FalseSharing,
@@ -29,6 +29,7 @@ pub const VARIED: [Kind; 11] = [
     Kind::FineGrained,
     Kind::BarrierOverhead,
     Kind::Polling,
+    Kind::ReadOnlyLocking,
 ];
 
 /// Where a pathology is.

@@ -7,6 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
+#[cfg(any(test, feature = "simulation"))]
+use super::simulated;
+pub(super) use super::step::Step;
 
 /// A file of a store, open for writing at any place.
 #[derive(Debug)]
@@ -37,6 +40,7 @@ impl DiskFile {
     }
 
     pub(super) fn write_at(&self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        room().map_err(|e| self.failed(e))?;
         record(|| Step::Write(self.path.clone(), at, bytes.to_vec()));
         let written = self.file.write_all_at(bytes, at);
         written.map_err(|e| self.failed(e))
@@ -49,7 +53,9 @@ impl DiskFile {
 
     /// On return what was written survives a loss of power.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_data().map_err(|e| self.failed(e))?;
+        if waits() {
+            self.file.sync_data().map_err(|e| self.failed(e))?;
+        }
         record(|| Step::Sync(self.path.clone()));
         Ok(())
     }
@@ -85,23 +91,12 @@ pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 fn sync_dir(dir: &Path) -> Result<(), StoreError> {
-    let synced = File::open(dir).and_then(|dir| dir.sync_all());
-    synced.map_err(|e| StoreError::io(dir.to_owned(), e))?;
+    if waits() {
+        let synced = File::open(dir).and_then(|dir| dir.sync_all());
+        synced.map_err(|e| StoreError::io(dir.to_owned(), e))?;
+    }
     record(|| Step::SyncDir);
     Ok(())
-}
-
-/// What was done to the disk.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(test), allow(dead_code))]
-pub(super) enum Step {
-    Create(PathBuf),
-    Write(PathBuf, u64, Vec<u8>),
-    Truncate(PathBuf, u64),
-    Sync(PathBuf),
-    Rename(PathBuf, PathBuf),
-    Remove(PathBuf),
-    SyncDir,
 }
 
 #[cfg(test)]
@@ -111,14 +106,51 @@ thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "simulation"))]
 fn record(step: impl FnOnce() -> Step) {
-    STEPS.with_borrow_mut(|steps| {
-        if let Some(steps) = steps {
-            steps.push(step());
-        }
-    });
+    #[cfg(test)]
+    if STEPS.with_borrow(Option::is_some) {
+        let step = step();
+        return STEPS.with_borrow_mut(|steps| steps.iter_mut().for_each(|s| s.push(step.clone())));
+    }
+    if simulated::is_current() {
+        simulated::done(&step());
+    }
 }
 
-#[cfg(not(test))]
+/// Whether there is room, as far as that is simulated.
+#[cfg(any(test, feature = "simulation"))]
+fn room() -> io::Result<()> {
+    simulated::room()
+}
+
+/// Whether the disk is to be waited for.
+#[cfg(any(test, feature = "simulation"))]
+fn waits() -> bool {
+    !simulated::is_current()
+}
+
+/// Whether the storage engine is there.
+#[cfg(any(test, feature = "simulation"))]
+pub(super) fn has_engine() -> bool {
+    !simulated::is_current()
+}
+
+#[cfg(not(any(test, feature = "simulation")))]
 fn record(_: impl FnOnce() -> Step) {}
+
+#[cfg(not(any(test, feature = "simulation")))]
+fn room() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(any(test, feature = "simulation")))]
+fn waits() -> bool {
+    true
+}
+
+/// Whether the storage engine is there.
+#[cfg(not(any(test, feature = "simulation")))]
+pub(super) fn has_engine() -> bool {
+    true
+}

@@ -23,7 +23,10 @@ pub(super) fn files(dir: &Path, manifest: &Manifest) -> Result<Vec<(u32, PathBuf
     let mut found = Vec::new();
     for path in entries(dir)? {
         let name = path.file_name().and_then(|n| n.to_str());
-        if let Some(number) = name.and_then(|n| manifest.log_number(n)) {
+        // A directory of that name is none of ours, and what reading it gives depends on the file system.
+        if let Some(number) = name.and_then(|n| manifest.log_number(n))
+            && !path.is_dir()
+        {
             found.push((number, path));
         }
     }

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_given_up_is_free_though_a_process_that_is_being_started_has_the_file_open() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let writer = DirLock::exclusive(dir.path()).unwrap().unwrap();
         // As after fork(2): another descriptor of the same open file.
         let inherited = writer.0.try_clone().unwrap();

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn metadata_is_read_back_and_damage_is_an_error() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         assert_eq!(RunMetadata::read(dir.path()).unwrap(), None);
         let metadata = RunMetadata {
             run: RunId::from_bits(7),

@@ -42,8 +42,11 @@ mod pieces;
 mod replay;
 mod retention;
 mod scan;
+#[cfg(any(test, feature = "simulation"))]
+mod simulated;
 mod snapshot;
 mod source;
+mod step;
 mod upkeep;
 mod view;
 mod writer;
@@ -60,6 +63,8 @@ pub use metadata::{Exit, RankOutcome, RunMetadata};
 pub use replay::Recovered;
 pub use retention::Retention;
 pub use scan::Scanned;
+#[cfg(feature = "simulation")]
+pub use simulated::SimulatedDisk;
 pub use snapshot::Snapshot;
 pub use source::StoreSource;
 pub use upkeep::{Compacted, Verified, compact};

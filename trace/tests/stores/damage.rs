@@ -162,7 +162,7 @@ fn damage_and_look(
     file: &Path,
     damage: &Damage,
 ) -> Result<usize, TestCaseError> {
-    let damaged = tempfile::tempdir().unwrap();
+    let damaged = dosmos_testseeds::scratch();
     copy(base, damaged.path());
     let path = damaged.path().join(file);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -192,7 +192,7 @@ fn damage_and_look(
 fn look_into_damaged_stores(closed: bool) {
     let cases = dosmos_testseeds::cases(DAMAGED_STORES);
     setrlimit(Resource::RLIMIT_AS, MOST_MEMORY, MOST_MEMORY).unwrap();
-    let base = tempfile::tempdir().unwrap();
+    let base = dosmos_testseeds::scratch();
     let all = sound(base.path(), closed);
     let names = files(base.path());
     let names: Vec<PathBuf> = names

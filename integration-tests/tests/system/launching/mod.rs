@@ -3,5 +3,6 @@
 mod ending;
 mod event_managers;
 mod run_dirs;
+mod secured;
 mod stopped;
 mod support;

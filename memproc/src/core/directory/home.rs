@@ -10,12 +10,14 @@ use dosmos_proto::{ErrorCode, Incarnation, MpId, Nanos, Refusal, VarId, Variable
 use rustc_hash::FxHashMap;
 
 use super::declared::Declared;
+use super::place::seat_of;
 use super::placement::{COUNTER_BITS, place};
 use super::variables::conflict;
 use crate::core::context::Context;
 use crate::core::effects::Caller;
 use crate::core::hash::stable;
 use crate::core::messages::{Announced, CallId, PeerRequest, Response, Role};
+use crate::core::replica::seats::placed;
 
 /// Most names of one home.
 const MAX_NAMES: u32 = 1 << (COUNTER_BITS - 1);
@@ -29,6 +31,31 @@ fn first_number(cx: &Context) -> u32 {
         0 | 1 => 0,
         _ => stable(&own.to_wire().to_le_bytes()) as u32 % MAX_NAMES,
     }
+}
+
+/// Who serves the objects of a variable now, in order.
+fn servers(cx: &Context, variable: &Variable) -> Vec<MpId> {
+    let seats = cx.variables.seats();
+    let serves = |(index, owner): (u32, &MpId)| match seat_of(variable, index) {
+        Some(seat) => seats.holder(seat).1,
+        None => *owner,
+    };
+    let mut list: Vec<MpId> = (0..).zip(variable.owners()).map(serves).collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+/// Who is told of a variable: whoever serves its objects or keeps them.
+fn to_tell(cx: &Context, variable: &Variable) -> Vec<MpId> {
+    let mut list = servers(cx, variable);
+    let count = variable.owners().len() as u32;
+    for seat in (0..count).filter_map(|index| seat_of(variable, index)) {
+        list.extend(placed(cx.cluster, seat));
+    }
+    list.sort_unstable();
+    list.dedup();
+    list
 }
 
 /// A name this process is the home of.
@@ -162,9 +189,7 @@ impl Home {
             return;
         };
         let variable = Arc::clone(&entry.variable);
-        let mut owners = variable.owners().to_vec();
-        owners.sort_unstable();
-        owners.dedup();
+        let owners = to_tell(cx, &variable);
         entry.state = State::Creating {
             left: owners.len(),
             told: Vec::new(),
@@ -173,7 +198,7 @@ impl Home {
         };
         for owner in owners {
             if let Err(refusal) = cx.check_reachable(owner) {
-                self.created(cx, name, Err(refusal));
+                self.created(cx, name, (owner, Err(refusal)));
                 continue;
             }
             let call = CallId {
@@ -211,7 +236,7 @@ impl Home {
                 Refusal::new(ErrorCode::Invalid, why)
             }),
         };
-        self.created(cx, &creation.name, result);
+        self.created(cx, &creation.name, (from, result));
     }
 
     /// An owner knows the variable, or cannot.
@@ -219,11 +244,12 @@ impl Home {
         &mut self,
         cx: &mut Context,
         name: &str,
-        result: Result<(MpId, Incarnation), Refusal>,
+        (from, result): (MpId, Result<(MpId, Incarnation), Refusal>),
     ) {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
+        let needed = servers(cx, &entry.variable).contains(&from);
         let State::Creating {
             left,
             told,
@@ -236,6 +262,8 @@ impl Home {
         *left -= 1;
         match result {
             Ok(owner) => told.push(owner),
+            // Whoever only keeps objects for others learns of it from them.
+            Err(_) if !needed => {}
             Err(refusal) => {
                 failed.get_or_insert(refusal);
             }

@@ -3,13 +3,25 @@
 use dosmos_proto::{ElementType, ErrorCode, MpId, ObjectId, Refusal, Variable};
 
 use crate::core::messages::{AtomicOp, ElementRange, WriteData};
+use crate::core::replica::seat::Seat;
+use crate::core::replica::seats::Seats;
+
+/// The seat of an object, if its variable has replicas.
+pub(crate) fn seat_of(variable: &Variable, index: u32) -> Option<Seat> {
+    let replicas = variable.spec().replicas();
+    let mp = variable.owner(index);
+    (replicas > 0).then_some(Seat { mp, replicas })
+}
 
 /// An object of a known variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) object: ObjectId,
     pub(crate) variable: &'a Variable,
+    /// Who serves it now.
     pub(crate) owner: MpId,
+    /// If it has replicas: what it is served and kept with.
+    pub(crate) seat: Option<Seat>,
     pub(crate) elements: u32,
     /// Bytes per element.
     pub(crate) width: u32,
@@ -17,7 +29,11 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The object `object.index` of `variable`.
-    pub(crate) fn new(variable: &'a Variable, object: ObjectId) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        variable: &'a Variable,
+        object: ObjectId,
+        seats: &Seats,
+    ) -> Result<Self, Refusal> {
         let layout = variable.spec().layout();
         let Some(elements) = layout.elements_of(object.index) else {
             return Err(Refusal::new(
@@ -30,10 +46,12 @@ impl<'a> Place<'a> {
                 ),
             ));
         };
+        let seat = seat_of(variable, object.index);
         Ok(Self {
             object,
             variable,
-            owner: variable.owner(object.index),
+            owner: seat.map_or_else(|| variable.owner(object.index), |s| seats.holder(s).1),
+            seat,
             elements,
             width: layout.element().bytes(),
         })

@@ -1,9 +1,13 @@
 //! Which process is the home of a name, and which processes own the objects of a variable.
 
-use dosmos_proto::{ErrorCode, GroupId, MpId, Placement, Refusal, Variable, VariableSpec};
+use dosmos_proto::{
+    ErrorCode, GroupId, LockKind, MpId, Placement, Refusal, Variable, VariableSpec,
+};
 
 use crate::core::cluster::{Cluster, list};
 use crate::core::hash::stable;
+use crate::core::replica::seat::Seat;
+use crate::core::replica::seats::too_few;
 
 /// Bits of a variable's number that its home counts; above them is the home's position.
 pub(super) const COUNTER_BITS: u32 = 20;
@@ -52,6 +56,7 @@ pub(super) fn place(
             .collect::<Result<_, _>>()?,
     };
     owners.truncate(spec.layout().objects() as usize);
+    check_replicas(cluster, spec, &owners)?;
     Ok((owners, creator.1))
 }
 
@@ -60,6 +65,26 @@ fn invalid(spec: &VariableSpec, why: &str) -> Refusal {
         ErrorCode::Invalid,
         format!("variable {}: {why}", spec.name()),
     )
+}
+
+/// Whether the group of each owner can keep as many replicas.
+fn check_replicas(cluster: &Cluster, spec: &VariableSpec, owners: &[MpId]) -> Result<(), Refusal> {
+    let replicas = spec.replicas();
+    if replicas == 0 {
+        return Ok(());
+    }
+    if spec.lock() != LockKind::Queue {
+        let why = format!(
+            "a {} lock is not kept elsewhere; replicas need the queue of the owner",
+            spec.lock()
+        );
+        return Err(invalid(spec, &why));
+    }
+    let mut seats = owners.iter().map(|mp| Seat { mp: *mp, replicas });
+    match seats.find_map(|seat| too_few(cluster, seat)) {
+        Some(why) => Err(invalid(spec, &why)),
+        None => Ok(()),
+    }
 }
 
 fn of_group(cluster: &Cluster, spec: &VariableSpec, path: &str) -> Result<Vec<MpId>, Refusal> {

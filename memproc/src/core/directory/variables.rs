@@ -8,12 +8,14 @@ use dosmos_proto::{
 };
 use rustc_hash::FxHashMap;
 
-use super::place::Place;
+use super::place::{Place, seat_of};
 use super::placement::share;
 use crate::core::cluster::Cluster;
 use crate::core::effects::Effect;
 use crate::core::incarnations::started_again;
 use crate::core::messages::{Item, Output};
+use crate::core::replica::seat::Seat;
+use crate::core::replica::seats::Seats;
 use crate::core::settings::VariableOverride;
 
 use super::declared::Declared;
@@ -39,17 +41,46 @@ pub(crate) struct Variables {
     overrides: Vec<VariableOverride>,
     owned: u64,
     declared: Declared,
+    seats: Seats,
 }
 
 impl Variables {
-    pub(crate) fn new(overrides: Vec<VariableOverride>) -> Self {
+    pub(crate) fn new(overrides: Vec<VariableOverride>, own: Incarnation) -> Self {
         Self {
             known: FxHashMap::default(),
             by_name: BTreeMap::new(),
             overrides,
             owned: 0,
             declared: Declared::default(),
+            seats: Seats::new(own),
         }
+    }
+
+    /// Who serves the variables with replicas.
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.seats
+    }
+
+    /// The same, for the engine to change.
+    pub(crate) fn seats_mut(&mut self) -> &mut Seats {
+        &mut self.seats
+    }
+
+    /// The seat of an object, if it is known and has one.
+    pub(crate) fn seat_of(&self, object: ObjectId) -> Option<Seat> {
+        seat_of(&self.known.get(&object.var)?.variable, object.index)
+    }
+
+    /// The variables with objects of a seat, in order.
+    pub(crate) fn of_seat(&self, seat: Seat) -> Vec<Arc<Variable>> {
+        let all = self.by_name.values().filter_map(|id| self.known.get(id));
+        let of = |v: &&Arc<Variable>| {
+            v.spec().replicas() == seat.replicas && v.owners().contains(&seat.mp)
+        };
+        all.map(|known| &known.variable)
+            .filter(of)
+            .cloned()
+            .collect()
     }
 
     /// The variable called `name`, if it is known, and whether all its owners know it.
@@ -64,6 +95,12 @@ impl Variables {
         owners.get(&owner).copied()
     }
 
+    /// Which start of its owner holds an object, if that is known.
+    pub(crate) fn start_of_owner(&self, place: &Place) -> Option<Incarnation> {
+        let decided = place.seat.and_then(|seat| self.seats.holder(seat).2);
+        decided.or_else(|| self.incarnation_of(place.object.var, place.owner))
+    }
+
     /// Number of objects owned here.
     pub(crate) fn owned(&self) -> u64 {
         self.owned
@@ -73,8 +110,9 @@ impl Variables {
     pub(crate) fn place(&self, cluster: &Cluster, object: ObjectId) -> Result<Place<'_>, Refusal> {
         match self.known.get(&object.var) {
             Some(known) => {
-                let place = Place::new(&known.variable, object)?;
-                if known.lost_here && place.owner == cluster.me {
+                let place = Place::new(&known.variable, object, &self.seats)?;
+                // Of what has replicas the replicas say whether it is lost.
+                if known.lost_here && place.owner == cluster.me && place.seat.is_none() {
                     return Err(started_again(cluster, cluster.me));
                 }
                 Ok(place)
@@ -117,6 +155,10 @@ impl Variables {
             }
             if let Some(cache) = o.cache {
                 spec = spec.with_cache(cache);
+            }
+            if let Some(replicas) = o.replicas {
+                // The configuration was checked.
+                spec = spec.clone().with_replicas(replicas).unwrap_or(spec);
             }
         }
         spec
@@ -171,9 +213,19 @@ impl Variables {
             owners,
         };
         self.known.insert(variable.id(), known);
+        self.use_seats(variable, effects);
         let item = Item::Variable(Arc::clone(variable));
         effects.push(Effect::Output(Output::Trace(item)));
         Ok(())
+    }
+
+    /// The objects of a new variable may have seats.
+    fn use_seats(&mut self, variable: &Variable, effects: &mut Vec<Effect>) {
+        let count = (variable.owners().len() as u32).min(variable.spec().layout().objects());
+        for seat in (0..count).filter_map(|index| seat_of(variable, index)) {
+            self.seats.use_seat(seat);
+            effects.push(Effect::SeatInUse { seat });
+        }
     }
 
     /// The number of objects owned here with a new variable, if it makes sense.

@@ -14,6 +14,7 @@ pub(super) struct Accessor {
 }
 
 /// What an owner's record says of an access.
+#[derive(Debug)]
 pub(super) struct Served {
     pub(super) op: Op,
     pub(super) object: ObjectId,

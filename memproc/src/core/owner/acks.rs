@@ -27,6 +27,8 @@ pub(super) enum Then {
         caller: Caller,
         version: u64,
     },
+    /// A write outside sections, of this number, is responded to.
+    Write(u64),
     /// A flush is responded to.
     Flush(Caller),
     /// Nothing: the writer is gone.

@@ -33,7 +33,7 @@ impl Owner {
         let object = place.object;
         let ours = who.caller.mp == cx.me();
         let updates = place.variable.spec().policy() == CopyPolicy::Update;
-        if keep != Keep::Exclusive || !ours || updates {
+        if keep != Keep::Exclusive || !ours || updates || place.seat.is_some() {
             return None;
         }
         let epoch = self

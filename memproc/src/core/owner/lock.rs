@@ -84,6 +84,16 @@ impl Lock {
         self.epoch += SECTIONS_OF_A_DELEGATION;
     }
 
+    /// Later sections have higher epochs than this.
+    pub(super) fn skip_to(&mut self, epoch: u64) {
+        self.epoch = self.epoch.max(epoch);
+    }
+
+    /// Everyone in the queue, in order; nobody waits any more.
+    pub(super) fn take_queue(&mut self) -> Vec<Acquirer> {
+        self.queue.drain(..).collect()
+    }
+
     /// Whether `ap` may write and release in `epoch`.
     pub(super) fn is_section(&self, ap: ApId, epoch: u64) -> bool {
         self.holder == Some(ap) && self.epoch == epoch && !self.releasing

@@ -6,8 +6,9 @@
 //! | `role` | the owner: accesses |
 //! | `publish` | the owner: releases, flushes, and locks that end without a release |
 //! | `delegation` | objects in the hands of an application process, and their recall |
+//! | `replicated` | objects with replicas: who may be served, and what waits until others keep what was released |
 //! | `objects`, `object`, `lock` | its state: contents and copies, sections |
-//! | `unpublished`, `acks`, `delegations` | its state: what copies are not told of, acknowledgements, objects given away |
+//! | `unpublished`, `acks`, `delegations`, `shipping` | its state: what copies are not told of, acknowledgements, objects given away |
 
 mod accessor;
 mod acks;
@@ -17,7 +18,9 @@ mod lock;
 mod object;
 mod objects;
 mod publish;
+mod replicated;
 mod role;
+mod shipping;
 mod unpublished;
 
 pub(crate) use role::Owner;

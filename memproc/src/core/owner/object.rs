@@ -10,10 +10,14 @@ use dosmos_proto::{ElementType, MpId, Runs};
 
 use super::lock::Lock;
 use crate::core::messages::AtomicOp;
+use crate::core::replica::seat::State;
 
 /// Content at least this large is taken over as it came instead of being copied out of the message
 /// it came in.
 const ADOPT_BYTES: usize = 64 << 10;
+
+/// More sections than end without a release after the last that was released.
+const SECTIONS_UNHEARD: u64 = 1 << 32;
 
 /// One owned object.
 #[derive(Debug)]
@@ -35,6 +39,15 @@ impl Object {
             version: 0,
             lock: Lock::default(),
             copies: Vec::new(),
+        }
+    }
+
+    /// It is as another process released it; the sections there were are over.
+    pub(super) fn restore(&mut self, state: State) {
+        self.version = state.version;
+        self.lock.skip_to(state.epoch + SECTIONS_UNHEARD);
+        if let Some(data) = state.data {
+            self.released = data;
         }
     }
 

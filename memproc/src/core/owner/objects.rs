@@ -10,6 +10,17 @@ use super::object::Object;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::messages::{AtomicOp, ElementRange, Response, WriteData};
+use crate::core::replica::seat::{Seat, State, epochs_of};
+
+/// An object that was never written. The epochs of its sections are higher than those of earlier terms.
+fn new_object(cx: &Context, place: &Place) -> Object {
+    let mut o = Object::zeroed(place.bytes());
+    if let Some(seat) = place.seat {
+        o.lock
+            .skip_to(epochs_of(cx.variables.seats().holder(seat).0));
+    }
+    o
+}
 
 /// All of them that were ever used.
 #[derive(Debug, Default)]
@@ -31,7 +42,7 @@ impl Objects {
         object: ObjectId,
     ) -> Result<Place<'a>, Refusal> {
         let place = cx.variables.place(cx.cluster, object)?;
-        if place.owner != cx.me() {
+        if place.owner != cx.me() && place.seat.is_none() {
             return Err(Refusal::new(
                 ErrorCode::Invalid,
                 format!(
@@ -44,8 +55,28 @@ impl Objects {
         }
         self.0
             .entry(object)
-            .or_insert_with(|| Object::zeroed(place.bytes()));
+            .or_insert_with(|| new_object(cx, &place));
         Ok(place)
+    }
+
+    /// This process serves an object from now on, which has this state.
+    pub(super) fn restore(&mut self, cx: &Context, object: ObjectId, state: State) {
+        let Ok(place) = cx.variables.place(cx.cluster, object) else {
+            return;
+        };
+        let mut o = new_object(cx, &place);
+        o.restore(state);
+        self.0.insert(object, o);
+    }
+
+    /// Another process serves the objects of a seat; what was here of them, in order.
+    pub(super) fn remove_seat(&mut self, cx: &Context, seat: Seat) -> Vec<Object> {
+        let of = |object: &ObjectId| cx.variables.seat_of(*object) == Some(seat);
+        let mut gone: Vec<ObjectId> = self.0.keys().copied().filter(of).collect();
+        gone.sort_unstable();
+        gone.iter()
+            .filter_map(|object| self.0.remove(object))
+            .collect()
     }
 
     /// The object at a place that [`place`](Self::place) gave.

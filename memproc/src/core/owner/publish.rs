@@ -57,9 +57,25 @@ impl Owner {
             caller,
             version,
         };
-        let objects = &mut self.objects;
-        self.acks.tell(cx, objects, changed.as_slice());
-        self.wait(cx, changed.as_slice(), then);
+        if let Some(seat) = place.seat {
+            return self.ship_release(cx, (seat, object), changed.is_some(), then);
+        }
+        self.tell_and_wait(
+            cx,
+            changed.as_slice(),
+            Round {
+                began: cx.now,
+                then,
+            },
+        );
+    }
+
+    /// Tells every copy of what changed, and goes on when all have acknowledged.
+    pub(super) fn tell_and_wait(&mut self, cx: &mut Context, changed: &[ObjectId], round: Round) {
+        self.acks.tell(cx, &mut self.objects, changed);
+        if let Some(round) = self.acks.wait(changed, round) {
+            self.complete(cx, round);
+        }
     }
 
     /// Publishes what `ap` wrote outside sections; responds when all copies know.
@@ -135,12 +151,20 @@ impl Owner {
                 cx.respond(caller, Response::Released { version }, wait);
                 self.pass_on(cx, object);
             }
+            Then::Write(number) => self.written(cx, number),
             Then::Flush(caller) => cx.respond(caller, Response::Flushed, wait),
             Then::Nothing => {}
         }
     }
 
-    fn pass_on(&mut self, cx: &mut Context, object: ObjectId) {
+    pub(super) fn pass_on(&mut self, cx: &mut Context, object: ObjectId) {
+        if !self.may_grant(cx, object) {
+            // Nobody holds it, and nobody is granted it yet.
+            if let Some(o) = self.objects.get_mut(&object) {
+                o.lock.begin_release();
+            }
+            return;
+        }
         let o = self.objects.get_mut(&object);
         let next = o.and_then(|o| o.lock.pass_on(cx.now));
         if let Some((next, epoch)) = next {
@@ -154,6 +178,7 @@ impl Owner {
         if let Some(object) = object {
             self.tell_holder(cx, ap, object);
         }
+        self.shipping.abandon(ap, object);
         self.delegations.abandon(ap, object);
         match object {
             Some(object) => self.abandon_one(cx, ap, object),
@@ -215,6 +240,7 @@ impl Owner {
     /// locks.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId) {
         self.delegations.lose(mp);
+        self.shipping.lose(mp);
         self.acks.cut_off(cx, mp, &mut self.objects);
         let aps = cx.cluster.aps_of(mp);
         let locks = self.objects.locks_of(&aps);

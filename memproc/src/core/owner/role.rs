@@ -8,6 +8,7 @@ use super::acks::Acks;
 use super::delegations::Delegations;
 use super::lock::{Acquired, Acquirer};
 use super::objects::Objects;
+use super::shipping::Shipping;
 use super::unpublished::Unpublished;
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
@@ -21,6 +22,7 @@ pub(crate) struct Owner {
     pub(super) unpublished: Unpublished,
     pub(super) acks: Acks,
     pub(super) delegations: Delegations,
+    pub(super) shipping: Shipping,
 }
 
 impl Owner {
@@ -38,7 +40,11 @@ impl Owner {
             Ok(place) => place,
             Err(refusal) => return refuse(cx, caller, refusal),
         };
-        if !self.admits(cx, who, &place, (&access, &mut want_copy)) {
+        let admitted = match place.seat {
+            Some(seat) => self.may_serve(cx, who, (seat, &access), want_copy),
+            None => self.admits(cx, who, &place, (&access, &mut want_copy)),
+        };
+        if !admitted {
             return;
         }
         let kind = access.kind;
@@ -50,6 +56,9 @@ impl Owner {
             AccessKind::Write { write, epoch } => {
                 let done = self.objects.write(cx, who, &place, &write, epoch);
                 if done.is_ok() && epoch.is_none() {
+                    if let Some(seat) = place.seat {
+                        return self.ship_write(cx, who, (seat, place.object), done);
+                    }
                     self.unpublished.wrote(cx, ap, place.object);
                 }
                 done
@@ -65,6 +74,9 @@ impl Owner {
                 if let Ok((Response::Atomic { stored: true, .. }, _)) = done
                     && epoch.is_none()
                 {
+                    if let Some(seat) = place.seat {
+                        return self.ship_write(cx, who, (seat, place.object), done);
+                    }
                     self.unpublished.wrote(cx, ap, place.object);
                 }
                 done
@@ -107,6 +119,7 @@ impl Owner {
             data,
             copy,
             delegation,
+            lease: place.seat.and_then(|seat| cx.lease_of(seat)),
         };
         Ok((response, served))
     }

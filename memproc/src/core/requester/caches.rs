@@ -5,6 +5,7 @@ use bytes::Bytes;
 use dosmos_proto::{ApId, Cache, ErrorCode, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::Origin;
 
+use super::asking::check_served;
 use super::copies::{Copies, Copy};
 use super::holders::Holders;
 use super::pending::{Kind, Operation, Pending, Read, Ticket, call};
@@ -13,6 +14,7 @@ use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::Caller;
 use crate::core::messages::{Delegated, Item, Keep, PeerRequest, Reply, Response};
+use crate::core::replica::seat::Seat;
 
 /// Part of a larger object is read without fetching all of it, if application processes keep copies.
 const LARGE: usize = 16 << 10;
@@ -38,7 +40,8 @@ impl Caches {
         let Place { object, owner, .. } = *place;
         let near = owner != cx.me() && cx.cluster.same_group(owner, cx.me());
         let fetch = near && !wrote;
-        let caches = place.variable.spec().cache() == Cache::Ap;
+        // Of what has replicas, only memory processes keep copies: their leases are those of its owner.
+        let caches = place.variable.spec().cache() == Cache::Ap && place.seat.is_none();
         let may_keep = caches && !wrote && (near || owner == cx.me());
         let keep = if may_keep { keep } else { Keep::Nothing };
         // Where copies are for application processes, part of a large object does not fetch all of it.
@@ -83,7 +86,7 @@ impl Caches {
             // Its lease is over: it may be out of date.
             self.drop_copy(cx, object, owner);
         }
-        cx.check_reachable(owner)?;
+        check_served(cx, place)?;
         if read.fetch {
             self.copies.fetch_begins(object);
         }
@@ -97,6 +100,7 @@ impl Caches {
         number: u64,
         (ap, owner, read): (ApId, MpId, Read),
         (version, data, copy, delegation): (u64, Bytes, bool, Option<Delegated>),
+        until: Option<Nanos>,
     ) -> Result<(Reply, bool), Refusal> {
         let Read {
             object,
@@ -131,6 +135,7 @@ impl Caches {
             data: data.clone(),
             version,
             owner,
+            until,
         });
         let kept = fetch && self.copies.fetch_ends(object, number, ours);
         self.make_room(cx, object);
@@ -213,6 +218,15 @@ impl Caches {
     pub(crate) fn forget_owner(&mut self, cx: &mut Context, owner: MpId) {
         for object in self.copies.owned_by(owner) {
             self.drop_copy(cx, object, owner);
+        }
+    }
+
+    /// Another process serves the objects of a seat: copies from the one before are void.
+    pub(crate) fn forget_seat(&mut self, cx: &mut Context, (seat, owner): (Seat, MpId)) {
+        for object in self.copies.owned_by(owner) {
+            if cx.variables.seat_of(object) == Some(seat) {
+                self.drop_copy(cx, object, owner);
+            }
         }
     }
 

@@ -34,6 +34,9 @@ impl Requester {
             self.sessions.get_mut(flush.ap).line.flushed(result);
             return self.advance(cx, flush.ap);
         }
+        let Some(response) = self.not_done(cx, (number, from), response) else {
+            return;
+        };
         let Some(operation) = self.pending.get(number).filter(|o| o.to == from) else {
             return;
         };
@@ -48,13 +51,15 @@ impl Requester {
                 data,
                 copy,
                 delegation,
+                lease,
             } => {
                 let Kind::Read(read) = operation.kind else {
                     return;
                 };
                 let content = (version, data, copy, delegation);
                 let reader = (operation.ticket.ap, from, read);
-                let received = self.caches.receive(cx, number, reader, content);
+                let until = lease.map(|time| operation.ticket.start + time);
+                let received = self.caches.receive(cx, number, reader, content, until);
                 received.map(|(reply, dropped)| {
                     not_kept = dropped.then_some(read.object);
                     reply
@@ -85,7 +90,10 @@ impl Requester {
             Response::Renewed
             | Response::Flushed
             | Response::Created
-            | Response::CopyAck { .. } => Err(Refusal::new(
+            | Response::CopyAck { .. }
+            | Response::Answer(_)
+            | Response::Replicated
+            | Response::Moved(_) => Err(Refusal::new(
                 ErrorCode::Invalid,
                 "the owner responded to another request; are all processes of one version?",
             )),
@@ -124,7 +132,7 @@ impl Requester {
         cx.trace(Item::Record(record));
         if current {
             let session = self.sessions.get_mut(ap);
-            session.section_begins(back.object, back.epoch, cx.me());
+            session.section_begins(back.object, (back.epoch, back.version), cx.me());
         }
     }
 
@@ -157,7 +165,7 @@ impl Requester {
             Kind::Acquire(acquire) => {
                 let mut granted = None;
                 if let Ok(Reply::Granted { epoch, version, .. }) = outcome {
-                    granted = Some((epoch, operation.to));
+                    granted = Some((epoch, version, operation.to));
                     self.caches.copies.confirm(acquire.object, version);
                 }
                 session.acquire_ends(acquire, granted);
@@ -180,6 +188,10 @@ impl Requester {
                 ..
             }) if outcome.is_err() => {
                 self.caches.copies.fetch_ends(object, number, None);
+            }
+            Kind::Write(write) if write.through => {
+                session.line.release_ends();
+                advance = true;
             }
             Kind::Read(_) | Kind::Write(_) | Kind::Declare(_) | Kind::Open(_) | Kind::Publish => {}
         }

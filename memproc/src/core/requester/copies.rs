@@ -47,6 +47,8 @@ pub(super) struct Copy {
     pub(super) data: Bytes,
     pub(super) version: u64,
     pub(super) owner: MpId,
+    /// When it is void, whatever its owner says later.
+    pub(super) until: Option<Nanos>,
 }
 
 /// A copy in its slot.
@@ -88,7 +90,8 @@ impl Copies {
         let held = self.slots.get(&object)?.copy.as_ref()?;
         held.read.set(true);
         let lease = self.leases.get(&held.copy.owner);
-        Some((&held.copy, lease.is_some_and(|l| now < l.until)))
+        let void = held.copy.until.is_some_and(|until| until <= now);
+        Some((&held.copy, !void && lease.is_some_and(|l| now < l.until)))
     }
 
     /// Whether the copy of an object, if there is one, has another content.
@@ -100,11 +103,9 @@ impl Copies {
     /// When the lease of the copy of an object ends, unless it is renewed; none if there is no copy.
     pub(super) fn lease_end(&self, object: ObjectId) -> Option<Nanos> {
         let held = self.slots.get(&object)?.copy.as_ref()?;
-        Some(
-            self.leases
-                .get(&held.copy.owner)
-                .map_or(Nanos::ZERO, |l| l.until),
-        )
+        let lease = self.leases.get(&held.copy.owner);
+        let end = lease.map_or(Nanos::ZERO, |l| l.until);
+        Some(held.copy.until.map_or(end, |until| until.min(end)))
     }
 
     /// An owner responded to a request that was made at `sent`.
@@ -262,7 +263,7 @@ impl Copies {
     /// The owner sends new content; whether there was a copy to replace.
     pub(super) fn update(&mut self, object: ObjectId, data: Bytes, version: u64) -> bool {
         let slot = self.slots.get(&object).and_then(|s| s.copy.as_ref());
-        let Some(owner) = slot.map(|held| held.copy.owner) else {
+        let Some((owner, until)) = slot.map(|held| (held.copy.owner, held.copy.until)) else {
             return false;
         };
         self.put(
@@ -271,6 +272,7 @@ impl Copies {
                 data,
                 version,
                 owner,
+                until,
             },
         );
         true
@@ -321,6 +323,7 @@ mod tests {
             data: Bytes::from_static(b"x"),
             version,
             owner: MpId(1),
+            until: None,
         })
     }
 
@@ -385,6 +388,7 @@ mod tests {
             data: Bytes::from(vec![0; bytes]),
             version: 1,
             owner: MpId(1),
+            until: None,
         };
         assert!(c.fetch_ends(o, 1, Some(copy)));
     }
@@ -425,6 +429,7 @@ mod tests {
             data: Bytes::from(vec![0; 101]),
             version: 1,
             owner: MpId(1),
+            until: None,
         };
         assert!(!c.fetch_ends(o, 1, Some(large)));
     }

@@ -4,7 +4,7 @@
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId};
 
 use super::pending::{Acquire, Kind, Operation, Read, WaitsFor, call};
-use super::records::operation_record;
+use super::records::{operation_record, sections_lost};
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
@@ -95,6 +95,7 @@ impl Requester {
         if !operation.is_overdue() {
             self.take_back(cx, number, &operation);
         }
+        let detail = detail.or_else(|| self.why_waits(cx, number));
         let refusal = overdue(cx, &operation, detail);
         self.complete(cx, number, Err(refusal), Cost::default());
     }
@@ -147,9 +148,14 @@ impl Requester {
     /// A process is lost: sections and copies of its objects are void, and what it was to respond to
     /// fails.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
-        self.sessions.lose_owner(mp);
+        // Unpublished writes are not forgotten: the next release or barrier publishes them or fails.
+        let lost = self.sessions.lose_sections(|_, owner| owner == mp);
+        sections_lost(cx, &lost);
         self.caches.forget_owner(cx, mp);
         for number in self.pending.select(|o| o.to == mp) {
+            if self.waits_for_another(cx, number) {
+                continue;
+            }
             if let Some(operation) = self.pending.get(number).cloned() {
                 self.unsettled.note(cx, &operation);
                 let why = format!("{}: {}", describe(cx, &operation), why.message);
@@ -212,7 +218,7 @@ pub(super) fn overdue(cx: &Context, operation: &Operation, detail: Option<String
 }
 
 /// An operation in words, for a message.
-fn describe(cx: &Context, operation: &Operation) -> String {
+pub(super) fn describe(cx: &Context, operation: &Operation) -> String {
     let ap = cx.cluster.ap_name(operation.ticket.ap);
     let on =
         |verb: &str, object: ObjectId| format!("{verb} of {}", cx.variables.object_name(object));

@@ -1,11 +1,14 @@
 //! Operations of our application processes that are not complete. A number is used once in the life of the process,
 //! so a late response finds nobody.
 
+use std::collections::BTreeMap;
+
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
 use crate::core::messages::{Access, AccessKind, CallId, Keep, Role, WriteData};
+use crate::core::replica::seat::Seat;
 
 /// Whose request it is, and how long it may take.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +105,8 @@ pub(super) struct Write {
     pub(super) silent: bool,
     /// It is an atomic operation.
     pub(super) atomic: bool,
+    /// When it is responded to, all that see the object see it: whatever publishes waits for that.
+    pub(super) through: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +135,24 @@ pub(super) struct Barrier {
     pub(super) barrier: VarId,
     /// When the flushes were done and the arrival counted.
     pub(super) arrived: Option<Nanos>,
+}
+
+/// An access to an object with replicas, as it is asked of whoever serves it.
+#[derive(Clone, Debug)]
+pub(super) struct Again {
+    pub(super) seat: Seat,
+    pub(super) access: Access,
+    pub(super) want_copy: bool,
+    /// It was not done, and is asked for at this time, or when somebody else serves the object.
+    pub(super) waits: Option<Nanos>,
+}
+
+impl Again {
+    /// Whether it may be done twice: what its first time made is void.
+    pub(super) fn is_repeatable(&self) -> bool {
+        use AccessKind::{Acquire, Read};
+        matches!(self.access.kind, Read { .. } | Acquire { .. })
+    }
 }
 
 /// What a record says of an operation.
@@ -174,6 +197,7 @@ impl Kind {
                 accesses: 1,
                 silent: false,
                 atomic: matches!(access.kind, AccessKind::Atomic { .. }),
+                through: false,
             }),
             AccessKind::Acquire { want_value } => Self::Acquire(Acquire {
                 object,
@@ -239,6 +263,8 @@ pub(super) fn call(number: u64) -> CallId {
 #[derive(Debug)]
 pub(super) struct Pending {
     operations: FxHashMap<u64, Operation>,
+    /// Of those under way, the accesses to objects with replicas.
+    pub(super) again: BTreeMap<u64, Again>,
     next: u64,
     /// No operation is due before.
     next_due: Nanos,
@@ -248,6 +274,7 @@ impl Default for Pending {
     fn default() -> Self {
         Self {
             operations: FxHashMap::default(),
+            again: BTreeMap::new(),
             next: 0,
             next_due: Nanos::MAX,
         }
@@ -282,7 +309,15 @@ impl Pending {
         self.operations.get_mut(&number).map(|o| &mut o.kind)
     }
 
+    /// Another process serves it.
+    pub(super) fn redirect(&mut self, number: u64, to: MpId) {
+        if let Some(operation) = self.operations.get_mut(&number) {
+            operation.to = to;
+        }
+    }
+
     pub(super) fn close(&mut self, number: u64) -> Option<Operation> {
+        self.again.remove(&number);
         self.operations.remove(&number)
     }
 

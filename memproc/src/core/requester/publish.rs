@@ -2,6 +2,7 @@
 
 use dosmos_proto::{ApId, MpId, ObjectId, Refusal};
 
+use super::asking::check_served;
 use super::complete::too_late;
 use super::line::Step;
 use super::pending::{Barrier, Kind};
@@ -45,7 +46,7 @@ impl Requester {
                 acquire.sent = true;
                 let want_value = acquire.want_value;
                 let kind = AccessKind::Acquire { want_value };
-                send_access(cx, number, ap, &place, kind, false);
+                send_access(cx, &mut self.pending, (number, ap), &place, kind, false);
             }
             Some(Kind::Release(release)) => {
                 let object = release.object;
@@ -66,7 +67,7 @@ impl Requester {
                 let epoch = Some(epoch);
                 (release.epoch, release.sent) = (epoch, Some(cx.now));
                 let kind = AccessKind::Release { epoch, write };
-                send_access(cx, number, ap, &place, kind, false);
+                send_access(cx, &mut self.pending, (number, ap), &place, kind, false);
             }
             Some(Kind::Barrier(wait)) => {
                 let barrier = wait.barrier;
@@ -118,6 +119,6 @@ impl Requester {
 
 fn reachable_place<'a>(cx: &Context<'a>, object: ObjectId) -> Result<Place<'a>, Refusal> {
     let place = cx.variables.place(cx.cluster, object)?;
-    cx.check_reachable(place.owner)?;
+    check_served(cx, &place)?;
     Ok(place)
 }

@@ -2,7 +2,7 @@
 
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal};
 use dosmos_trace::meta::HandOver;
-use dosmos_trace::{Op, Record};
+use dosmos_trace::{Op, Record, Side};
 
 use super::pending::{Kind, Operation, Write};
 use crate::core::context::Context;
@@ -42,6 +42,20 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
         LocalKind::Section => {
             trace(Op::Acquire, accesses.from_version);
             trace(Op::Release, accesses.version);
+        }
+    }
+}
+
+/// Sections are lost with the owner of their objects, which cannot record it. Where another process serves the objects it is recorded
+/// here in its place.
+pub(super) fn sections_lost(cx: &mut Context, lost: &[(ApId, ObjectId, u64)]) {
+    for (ap, object, version) in lost.iter().copied() {
+        if cx.variables.seat_of(object).is_some() {
+            let mut record = cx.record(ap, cx.now, Op::Release, object);
+            record.side = Side::Owner;
+            record.flags.failed = true;
+            record.version = version;
+            cx.trace(Item::Record(record));
         }
     }
 }

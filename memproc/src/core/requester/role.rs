@@ -5,9 +5,12 @@ use std::sync::Arc;
 use dosmos_proto::names::check_name;
 use dosmos_proto::{ApId, MpId, Nanos, Refusal, VarId, VariableSpec};
 
+use super::asking::{ask, check_served};
 use super::caches::Caches;
 use super::flushes::Flushes;
-use super::pending::{Acquire, Barrier, Kind, Operation, Pending, Release, Ticket, Write, call};
+use super::pending::{
+    Acquire, Again, Barrier, Kind, Operation, Pending, Release, Ticket, Write, call,
+};
 use super::records::report;
 use super::session::Sessions;
 use super::unsettled::Unsettled;
@@ -171,6 +174,7 @@ impl Requester {
                     accesses: 1,
                     silent: false,
                     atomic: true,
+                    through: false,
                 };
                 let epoch = self.sessions.check_section(cx, ap, object, epoch)?;
                 let kind = AccessKind::Atomic {
@@ -182,7 +186,7 @@ impl Requester {
                 return self.change(cx, ticket, place, (traced, epoch), kind);
             }
             AccessKind::Acquire { want_value } => {
-                cx.check_reachable(owner)?;
+                check_served(cx, place)?;
                 Kind::Acquire(Acquire {
                     object,
                     want_value,
@@ -247,7 +251,8 @@ impl Requester {
                 Keep::Nothing
             },
         };
-        send_access(cx, number, ticket.ap, place, kind, whole);
+        let pending = &mut self.pending;
+        send_access(cx, pending, (number, ticket.ap), place, kind, whole);
         Ok(())
     }
 
@@ -261,16 +266,22 @@ impl Requester {
         access: AccessKind,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
-        cx.check_reachable(owner)?;
+        check_served(cx, place)?;
         let session = self.sessions.get_mut(ticket.ap);
-        session.write(cx, (object, owner), epoch.is_some());
+        let through = place.seat.is_some() && epoch.is_none();
+        let write = Write { through, ..write };
+        if through {
+            session.line.release_begins();
+        } else {
+            session.write(cx, (object, owner), epoch.is_some());
+        }
         // It dropped its copy when it sent this.
         self.caches.holders.remove(object, ticket.ap);
         let upcoming = self.pending.upcoming();
         self.caches.forget(cx, (object, owner), upcoming);
         let (pending, kind) = (&mut self.pending, Kind::Write(write));
         let number = self.sessions.open(pending, ticket, owner, kind);
-        send_access(cx, number, ticket.ap, place, access, false);
+        send_access(cx, pending, (number, ticket.ap), place, access, false);
         Ok(())
     }
 
@@ -332,19 +343,31 @@ fn checked_write(place: &Place, write: &WriteData) -> Result<Write, Refusal> {
         accesses: write.accesses,
         silent: false,
         atomic: write.adds,
+        through: false,
     })
 }
 
 /// Sends an access to the owner.
 pub(super) fn send_access(
     cx: &mut Context,
-    number: u64,
-    ap: ApId,
+    pending: &mut Pending,
+    (number, ap): (u64, ApId),
     place: &Place,
     kind: AccessKind,
     want_copy: bool,
 ) {
     let object = place.object;
+    if let Some(seat) = place.seat {
+        let access = Access { object, kind };
+        let again = Again {
+            seat,
+            access,
+            want_copy,
+            waits: None,
+        };
+        pending.again.insert(number, again);
+        return ask(cx, pending, number, ap);
+    }
     let request = PeerRequest::Access {
         access: Access { object, kind },
         ap,
@@ -352,7 +375,7 @@ pub(super) fn send_access(
     };
     // A local object that is lost is refused by its place.
     let incarnation = (place.owner != cx.me())
-        .then(|| cx.variables.incarnation_of(object.var, place.owner))
+        .then(|| cx.variables.start_of_owner(place))
         .flatten();
     cx.request_of(place.owner, incarnation, call(number), request);
 }

@@ -18,6 +18,8 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 #[derive(Clone, Copy, Debug)]
 struct Section {
     epoch: u64,
+    /// Of the content that it began with.
+    version: u64,
     /// It wrote: from now on it reads at the owner, where its writes are.
     wrote: bool,
     owner: MpId,
@@ -69,19 +71,25 @@ impl Session {
     }
 
     /// An acquire is complete: granted with this epoch by its owner, or not.
-    pub(super) fn acquire_ends(&mut self, acquire: &Acquire, granted: Option<(u64, MpId)>) {
+    pub(super) fn acquire_ends(&mut self, acquire: &Acquire, granted: Option<(u64, u64, MpId)>) {
         if acquire.sent {
             self.acquiring.remove(&acquire.object);
         }
-        if let Some((epoch, owner)) = granted {
-            self.section_begins(acquire.object, epoch, owner);
+        if let Some((epoch, version, owner)) = granted {
+            self.section_begins(acquire.object, (epoch, version), owner);
         }
     }
 
     /// It is in a section of this epoch.
-    pub(super) fn section_begins(&mut self, object: ObjectId, epoch: u64, owner: MpId) {
+    pub(super) fn section_begins(
+        &mut self,
+        object: ObjectId,
+        (epoch, version): (u64, u64),
+        owner: MpId,
+    ) {
         let section = Section {
             epoch,
+            version,
             wrote: false,
             owner,
             lost: false,
@@ -333,13 +341,22 @@ impl Sessions {
         Ok(())
     }
 
-    /// Sections on objects of an owner are lost. Unpublished writes to them are not forgotten: the
-    /// next release or barrier publishes them or fails.
-    pub(super) fn lose_owner(&mut self, owner: MpId) {
-        for session in self.by_ap.values_mut() {
-            for section in session.sections.values_mut() {
-                section.lost |= section.owner == owner;
+    /// Sections that are not lost are, if they are `of` this: of an object, at an owner. Which they were, and the version that each
+    /// began with, in order.
+    pub(super) fn lose_sections(
+        &mut self,
+        of: impl Fn(ObjectId, MpId) -> bool,
+    ) -> Vec<(ApId, ObjectId, u64)> {
+        let mut lost = Vec::new();
+        for (ap, session) in &mut self.by_ap {
+            for (object, section) in &mut session.sections {
+                if !section.lost && of(*object, section.owner) {
+                    section.lost = true;
+                    lost.push((*ap, *object, section.version));
+                }
             }
         }
+        lost.sort_unstable();
+        lost
     }
 }

@@ -7,7 +7,7 @@ use crate::query::{HistogramQuery, HistoryQuery, OriginCounts};
 
 #[test]
 fn questions_that_make_no_sense_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let view = writer.view();
     let filter = Filter::default();
@@ -76,7 +76,7 @@ fn filters() -> impl Strategy<Value = Filter> {
 
 #[test]
 fn answers_equal_those_of_looking_at_every_record() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let all = records(0..500);
     for (i, part) in all.chunks(37).enumerate() {
@@ -127,7 +127,7 @@ fn counted(n: u64) -> Vec<Record> {
 
 #[test]
 fn records_that_stand_for_several_accesses_are_worth_as_much_as_these() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let all = counted(500);
     for (i, part) in all.chunks(37).enumerate() {
@@ -170,7 +170,7 @@ type Sums = std::collections::BTreeMap<(Op, Origin, bool, bool), (u64, Nanos)>;
 
 #[test]
 fn histories_of_very_many_records_are_exact_in_what_they_count() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let waited = |r: Record| Record {
         wait: Nanos(if r.version.is_multiple_of(11) {

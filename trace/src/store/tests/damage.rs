@@ -43,7 +43,7 @@ fn store(dir: &Path, closed: bool) {
 #[test]
 fn a_damaged_chunk_is_skipped_counted_and_named_in_every_answer() {
     for closed in [true, false] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
         writer.commit(&commit(1, records(0..20_000))).unwrap();
         if closed {
@@ -80,7 +80,7 @@ fn a_damaged_chunk_is_skipped_counted_and_named_in_every_answer() {
 
 #[test]
 fn damage_that_compacting_would_hide_stops_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     store(dir.path(), true);
     flip(&dir.path().join("log.000"), 3_000);
     let before = files(dir.path());
@@ -96,7 +96,7 @@ fn damage_that_compacting_would_hide_stops_it() {
 #[test]
 fn what_was_lost_stays_known_as_lost_however_often_the_store_is_written_again() {
     for closed in [true, false] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         store(dir.path(), closed);
         flip_in_chunk(dir.path(), "log.000", 2);
         let lost = StoreSource::open(dir.path())
@@ -123,7 +123,7 @@ fn what_was_lost_stays_known_as_lost_however_often_the_store_is_written_again() 
 #[test]
 fn the_end_of_a_log_that_was_cut_off_is_known_as_lost() {
     for closed in [true, false] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         store(dir.path(), closed);
         let log = dir.path().join("log.000");
         let length = std::fs::metadata(&log).unwrap().len();
@@ -153,13 +153,13 @@ fn the_end_of_a_log_that_was_cut_off_is_known_as_lost() {
 /// A cut leaves a frame that claims more bytes than there are. What is written behind it is not part of it.
 #[test]
 fn what_is_written_behind_a_frame_that_was_cut_is_found() {
-    let base = tempfile::tempdir().unwrap();
+    let base = dosmos_testseeds::scratch();
     store(base.path(), true);
     let length = std::fs::metadata(base.path().join("log.000"))
         .unwrap()
         .len();
     for at in (1..20).map(|part| length * part / 20) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         copy(base.path(), dir.path());
         let log = std::fs::File::options()
             .write(true)
@@ -190,7 +190,7 @@ fn numbers_that_no_log_has_are_damage_although_their_checksum_holds() {
         |h| h.commit = u64::MAX,
     ];
     for wrong in numbers {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         store(dir.path(), true);
         let mut header = Header {
             kind: Kind::Events,
@@ -214,7 +214,7 @@ fn numbers_that_no_log_has_are_damage_although_their_checksum_holds() {
 
 #[test]
 fn counters_of_any_size_are_added_up() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let counters = RecordingCounters {
         recorded: u64::MAX,
@@ -240,7 +240,7 @@ fn counters_of_any_size_are_added_up() {
 /// The same of what the store is said to have.
 #[test]
 fn an_extent_that_no_log_has_is_not_believed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     store(dir.path(), true);
     let mut manifest = Manifest::read(dir.path()).unwrap();
     manifest.removed.records = u64::MAX;
@@ -253,7 +253,7 @@ fn an_extent_that_no_log_has_is_not_believed() {
 
 #[test]
 fn a_log_file_that_is_garbage_or_gone_is_named_and_the_others_answer() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.commit(&commit(1, records(0..100))).unwrap();
     writer.rotate_at(1);
@@ -278,7 +278,7 @@ fn a_log_file_that_is_garbage_or_gone_is_named_and_the_others_answer() {
 
 #[test]
 fn a_damaged_manifest_is_replaced_by_its_copy_in_the_log() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     store(dir.path(), true);
     flip(&dir.path().join("manifest.json"), 120);
     let source = StoreSource::open(dir.path()).unwrap();
@@ -307,7 +307,7 @@ fn a_damaged_manifest_is_replaced_by_its_copy_in_the_log() {
 
 #[test]
 fn the_engine_s_files_are_not_needed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     store(dir.path(), false);
     let engine = dir.path().join("engine");
     for damage in 0..3 {

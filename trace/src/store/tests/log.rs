@@ -7,7 +7,7 @@ use crate::chunk::MOST_RECORDS;
 
 #[test]
 fn what_was_committed_is_there_after_a_crash() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(&dir.path().join("a"), &identity()).unwrap();
     writer.commit(&commit(1, records(0..20_000))).unwrap();
     writer.commit(&commit(2, records(20_000..20_010))).unwrap();
@@ -33,7 +33,7 @@ fn what_was_committed_is_there_after_a_crash() {
 
 #[test]
 fn events_keep_their_place_between_records() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let most = MOST_RECORDS as u32;
     let events: Vec<(u32, Event)> = [0, 1, most, most + 3, 2 * most + 5]
@@ -88,7 +88,7 @@ fn events_keep_their_place_between_records() {
 
 #[test]
 fn databases_rotate_and_stay_one_log() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.rotate_at(1);
     for i in 0..5 {
@@ -108,7 +108,7 @@ fn databases_rotate_and_stay_one_log() {
 
 #[test]
 fn a_batch_is_stored_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.commit(&commit(1, records(0..10))).unwrap();
     writer.commit(&commit(3, records(10..20))).unwrap();
@@ -129,7 +129,7 @@ fn a_batch_is_stored_once() {
 
 #[test]
 fn small_commits_share_chunks() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     for i in 0..100 {
         let part = records(i * 20..(i + 1) * 20);
@@ -161,7 +161,7 @@ proptest! {
         ),
         rotate in any::<bool>(),
     ) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dosmos_testseeds::scratch();
         let mut at = dir.path().join("0");
         let (mut writer, _) = StoreWriter::open(&at, &identity()).unwrap();
         let (mut log, mut next, mut number) = (Vec::new(), 0, 0);

@@ -1,179 +1,14 @@
-//! Loss of power at any moment: what was not synced is lost, kept or torn, as the disk likes; what was acknowledged is
-//! there.
+//! Loss of power at any moment: what was not synced is lost, kept or torn, as the disk likes (`simulated.rs`); what was
+//! acknowledged is there.
 //!
-//! The writer's own steps (`disk.rs`) are recorded and replayed up to some place. Of a file, what was written since its
-//! last sync survives sector by sector or not at all, and a sector may come out as zeros; names made, changed or removed
-//! since the last sync of the directory survive up to some place in their order. The engine's files, which the store does
+//! The writer's own steps (`disk.rs`) are recorded and replayed up to some place. The engine's files, which the store does
 //! not rest on, are not there, or garbage.
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::disk::{STEPS, Step};
+use super::simulated::{Chance, Disk};
 use super::*;
-
-const SECTOR: usize = 512;
-
-/// A file as it is on the disk for sure, and what may have been written to it since.
-#[derive(Clone, Debug, Default)]
-struct Content {
-    durable: Vec<u8>,
-    pending: Vec<Change>,
-}
-
-#[derive(Clone, Debug)]
-enum Change {
-    Write(u64, Vec<u8>),
-    Truncate(u64),
-}
-
-impl Change {
-    fn apply(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Write(at, new) => {
-                let end = *at as usize + new.len();
-                if bytes.len() < end {
-                    bytes.resize(end, 0);
-                }
-                bytes[*at as usize..end].copy_from_slice(new);
-            }
-            Self::Truncate(length) => bytes.resize(*length as usize, 0),
-        }
-    }
-}
-
-/// Numbers that decide what survives.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
-        // Xorshift: the same seed gives the same loss.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n.max(1)
-    }
-}
-
-impl Content {
-    fn sync(&mut self) {
-        for change in self.pending.drain(..) {
-            change.apply(&mut self.durable);
-        }
-    }
-
-    /// What is found after the loss.
-    fn survives(&self, chance: &mut Chance) -> Vec<u8> {
-        let mut bytes = self.durable.clone();
-        for change in &self.pending {
-            match change {
-                Change::Truncate(_) if chance.below(2) == 0 => change.apply(&mut bytes),
-                Change::Truncate(_) => {}
-                Change::Write(at, new) => {
-                    let all = chance.below(4);
-                    for (i, sector) in new.chunks(SECTOR).enumerate() {
-                        let at = at + (i * SECTOR) as u64;
-                        match (all, chance.below(4)) {
-                            (0, _) | (1, 0) => {}
-                            (1, 1) => Change::Write(at, vec![0; sector.len()]).apply(&mut bytes),
-                            _ => Change::Write(at, sector.to_vec()).apply(&mut bytes),
-                        }
-                    }
-                }
-            }
-        }
-        bytes
-    }
-}
-
-/// The disk after some steps.
-#[derive(Default)]
-struct Disk {
-    contents: Vec<Content>,
-    /// Names as they are for sure, and as they are now; by number of content.
-    durable: BTreeMap<PathBuf, usize>,
-    names: BTreeMap<PathBuf, usize>,
-    /// What was done to names since.
-    pending: Vec<Step>,
-}
-
-impl Disk {
-    fn rename(names: &mut BTreeMap<PathBuf, usize>, new: &BTreeMap<PathBuf, usize>, step: &Step) {
-        match step {
-            Step::Create(path) => {
-                names.extend(new.get(path).map(|content| (path.clone(), *content)));
-            }
-            Step::Rename(from, to) => {
-                if let Some(content) = names.remove(from) {
-                    names.insert(to.clone(), content);
-                }
-            }
-            Step::Remove(path) => {
-                names.remove(path);
-            }
-            _ => {}
-        }
-    }
-
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::Create(path) => {
-                self.contents.push(Content::default());
-                self.names.insert(path.clone(), self.contents.len() - 1);
-                self.pending.push(step.clone());
-            }
-            Step::Write(path, at, bytes) => {
-                let change = Change::Write(*at, bytes.clone());
-                self.contents[self.names[path]].pending.push(change);
-            }
-            Step::Truncate(path, length) => {
-                let change = Change::Truncate(*length);
-                self.contents[self.names[path]].pending.push(change);
-            }
-            Step::Sync(path) => self.contents[self.names[path]].sync(),
-            Step::Rename(..) | Step::Remove(_) => {
-                Self::rename(&mut self.names, &BTreeMap::new(), step);
-                self.pending.push(step.clone());
-            }
-            Step::SyncDir => {
-                self.durable.clone_from(&self.names);
-                self.pending.clear();
-            }
-        }
-    }
-
-    /// Writes what is left into `dir` instead of `home`.
-    fn lose_power(&self, home: &Path, dir: &Path, chance: &mut Chance) {
-        let mut names = self.durable.clone();
-        let survive = chance.below(self.pending.len() as u64 + 1) as usize;
-        let all: BTreeMap<PathBuf, usize> = self.created();
-        for step in &self.pending[..survive] {
-            Self::rename(&mut names, &all, step);
-        }
-        for (path, content) in names {
-            let bytes = self.contents[content].survives(chance);
-            std::fs::write(dir.join(path.strip_prefix(home).unwrap()), bytes).unwrap();
-        }
-        // It is made after the manifest.
-        if dir.join("manifest.json").exists() && chance.below(2) == 0 {
-            std::fs::create_dir(dir.join("engine")).unwrap();
-            std::fs::write(dir.join("engine/db"), vec![0x3c; 70_000]).unwrap();
-        }
-    }
-
-    /// The content of each file made since the names were last durable.
-    fn created(&self) -> BTreeMap<PathBuf, usize> {
-        let made = self.pending.iter().filter_map(|step| match step {
-            Step::Create(path) => Some(path.clone()),
-            _ => None,
-        });
-        let made: Vec<PathBuf> = made.collect();
-        let first = self.contents.len() - made.len();
-        made.into_iter().zip(first..).collect()
-    }
-}
 
 /// What a writer does, step by step, and after which step each batch was acknowledged.
 fn written(home: &Path) -> (Vec<Step>, Vec<usize>) {
@@ -222,7 +57,13 @@ fn what_was_acknowledged_survives_a_loss_of_power_at_any_moment() {
         let mut disk = Disk::default();
         steps[..at].iter().for_each(|step| disk.step(step));
         let left = tempfile::tempdir_in(dir.path()).unwrap();
-        disk.lose_power(&home, left.path(), &mut Chance(seed | 1));
+        let mut chance = Chance::new(seed);
+        disk.lose_power(&home, left.path(), &mut chance).unwrap();
+        // It is made after the manifest.
+        if left.path().join("manifest.json").exists() && chance.below(2) == 0 {
+            std::fs::create_dir(left.path().join("engine")).unwrap();
+            std::fs::write(left.path().join("engine/db"), vec![0x3c; 70_000]).unwrap();
+        }
         let sure = acknowledged.iter().filter(|done| **done <= at).count() as u64;
         // A reader finds it first, and changes nothing.
         if sure > 0 {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn many_read_a_closed_store_at_once_and_no_writer_comes_between() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.commit(&commit(1, records(0..10))).unwrap();
     writer.close().unwrap();
@@ -23,7 +23,7 @@ fn many_read_a_closed_store_at_once_and_no_writer_comes_between() {
 
 #[test]
 fn a_store_in_use_names_who_answers() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.answers_at("127.0.0.1:4711").unwrap();
     writer.commit(&commit(1, records(0..10))).unwrap();
@@ -39,7 +39,7 @@ fn a_store_in_use_names_who_answers() {
 
 #[test]
 fn wrong_directories_are_refused_by_name() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let error = StoreSource::open(dir.path()).unwrap_err();
     assert!(
         error.to_string().contains("is not a trace store"),
@@ -66,7 +66,7 @@ fn wrong_directories_are_refused_by_name() {
 
 #[test]
 fn a_directory_of_somebody_else_is_refused_and_left_as_it_is() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     for name in [
         "terraform.tfstate",
         "mydb.backup/precious",
@@ -85,7 +85,7 @@ fn a_directory_of_somebody_else_is_refused_and_left_as_it_is() {
 
 #[test]
 fn files_that_are_not_of_the_store_are_never_removed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     drop(StoreWriter::open(dir.path(), &identity()).unwrap());
     let names = [
         "terraform.tfstate",
@@ -149,7 +149,7 @@ fn ask_everything(dir: &Path, expected: &[Record]) {
 
 #[test]
 fn reading_changes_no_byte_of_a_store_closed_or_left_by_a_crash() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (closed, crashed) = (dir.path().join("a"), dir.path().join("b"));
     let (mut writer, _) = StoreWriter::open(&closed, &identity()).unwrap();
     writer.commit(&commit(1, records(0..3_000))).unwrap();
@@ -167,7 +167,7 @@ fn reading_changes_no_byte_of_a_store_closed_or_left_by_a_crash() {
 #[test]
 fn a_store_on_a_medium_that_cannot_be_written_is_read() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("store");
     let (mut writer, _) = StoreWriter::open(&store, &identity()).unwrap();
     writer.commit(&commit(1, records(0..3_000))).unwrap();
@@ -187,7 +187,7 @@ fn a_store_on_a_medium_that_cannot_be_written_is_read() {
 #[test]
 fn nobody_else_can_look_into_a_store() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let store = dir.path().join("new/store");
     let (mut writer, _) = StoreWriter::open(&store, &identity()).unwrap();
     writer.commit(&commit(1, records(0..10))).unwrap();
@@ -201,7 +201,7 @@ fn nobody_else_can_look_into_a_store() {
 
 #[test]
 fn a_store_gives_the_metas_its_writer_had() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let mut live = MetaState::new(identity().topology, EmpId(0));
     let received = Event::Received {

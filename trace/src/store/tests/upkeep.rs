@@ -46,7 +46,7 @@ fn metas_of(metas: &MetaState) -> crate::query::MetaObjects {
 
 fn snapshot(dir: &Path) -> Snapshot {
     // What an event manager would have in memory.
-    let copied = tempfile::tempdir().unwrap();
+    let copied = dosmos_testseeds::scratch();
     copy(dir, copied.path());
     let (_, mut recovered) = StoreWriter::open(copied.path(), &identity()).unwrap();
     Snapshot {
@@ -57,7 +57,7 @@ fn snapshot(dir: &Path) -> Snapshot {
 
 #[test]
 fn a_saved_state_spares_reading_the_log_before_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.commit(&commit(1, records(0..10_000))).unwrap();
     // The last chunk is small: it grows after the state is saved.
@@ -92,7 +92,7 @@ fn a_saved_state_spares_reading_the_log_before_it() {
 
 #[test]
 fn merging_changes_no_answer() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     let small = 100;
     let view = writer.view();
@@ -144,7 +144,7 @@ fn merging_changes_no_answer() {
 
 #[test]
 fn a_flight_recorder_keeps_the_newest_and_counts_the_rest() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.retain(Retention {
         max_bytes: Some(16 << 10),
@@ -211,7 +211,7 @@ fn a_flight_recorder_keeps_the_newest_and_counts_the_rest() {
 
 #[test]
 fn what_is_too_old_goes() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.retain(Retention {
         max_bytes: None,
@@ -239,7 +239,7 @@ fn what_is_too_old_goes() {
 
 #[test]
 fn compacting_keeps_everything_in_less_space() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.rotate_at(1 << 20);
     write_all(&mut writer);
@@ -275,7 +275,7 @@ fn compacting_keeps_everything_in_less_space() {
 
 #[test]
 fn databases_that_do_not_count_are_not_read() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     writer.rotate_at(1);
     for i in 0..3 {
@@ -305,7 +305,7 @@ fn databases_that_do_not_count_are_not_read() {
 
 #[test]
 fn pages_one_after_another_hold_every_record_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dosmos_testseeds::scratch();
     let (mut writer, _) = StoreWriter::open(dir.path(), &identity()).unwrap();
     // Seven records start at each instant.
     let all: Vec<Record> = (0..200)

@@ -1,0 +1,94 @@
+//! The processes of a cluster that are ours: event managers, memory and link processes.
+
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+
+use dosmos_emp::Companion;
+use dosmos_proto::transport::Listener;
+use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_trace::run::RunId;
+
+use crate::config::Cluster;
+use crate::lock;
+
+/// Runs an event manager, and what answers beside it if anything does, until `shutdown`.
+///
+/// # Errors
+/// As [`dosmos_emp::run`].
+pub(crate) async fn event_manager(
+    cluster: &Cluster,
+    me: EmpId,
+    run: RunId,
+    run_dir: &Path,
+    (listener, book): (Listener, AddressBook),
+    companion: Option<Arc<dyn Companion>>,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let name = cluster.topology.emp_name(me);
+    let config = dosmos_emp::Config {
+        run,
+        topology: cluster.topology.clone(),
+        me,
+        store: cluster.store_of(&name, run_dir),
+        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
+        retention: cluster.retention,
+        selection: cluster.recording.selection.clone(),
+        companion,
+    };
+    let did = dosmos_emp::run(config, listener, book, shutdown).await?;
+    tracing::info!(
+        "{name} ends: {} records in {} bytes",
+        did.records,
+        did.bytes
+    );
+    Ok(())
+}
+
+/// Runs a memory or link process until `shutdown`.
+///
+/// # Errors
+/// As [`dosmos_memproc::run`].
+pub(crate) async fn memory_process(
+    cluster: &Cluster,
+    me: MpId,
+    (listener, book): (Listener, AddressBook),
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let name = cluster.topology.mp_name(me);
+    let config = dosmos_memproc::Config {
+        topology: cluster.topology.clone(),
+        me,
+        recording: cluster.recording.clone(),
+        overrides: cluster.overrides.clone(),
+        default_deadline: cluster.deadline,
+        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
+    };
+    let did = dosmos_memproc::run(config, listener, book, shutdown).await?;
+    tracing::info!("{name} ends: {did:?}");
+    Ok(())
+}
+
+/// What this process ends with after a program that it ran.
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or(status.signal().map(|s| 128 + s));
+    let code = code.and_then(|c| u8::try_from(c).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// The name of the memory process of an application process.
+pub(crate) fn memory_process_name(cluster: &Cluster, ap: &str) -> String {
+    let mut aps = cluster.topology.application_processes().iter();
+    let mp = aps.find(|p| p.name == ap).map(|p| p.memory_process);
+    mp.map_or_else(String::new, |mp| cluster.topology.mp_name(mp))
+}
+
+/// The lock that a process of this name holds while it runs.
+pub(crate) fn alone(run_dir: &Path, name: &str) -> anyhow::Result<std::fs::File> {
+    lock::hold(
+        &run_dir.join("lock.d").join(name),
+        &format!("{name} is already running"),
+        "stop it first, or use another --run-dir",
+    )
+}

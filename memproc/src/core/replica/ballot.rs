@@ -1,0 +1,62 @@
+//! What the processes of a group ask each other about who serves a seat, and what they answer; and what is to be kept.
+
+use dosmos_proto::ObjectId;
+
+use super::seat::{Config, Seat, State};
+
+/// A question about who serves a seat.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ballot {
+    /// May the sender decide about the seat, with this term?
+    Prepare(Seat, u64),
+    /// Its decision.
+    Accept(Config),
+    /// It serves these seats, in these terms, and wants to go on.
+    Lead(Vec<(Seat, u64)>),
+    /// It was started again: what may it have forgotten?
+    Recover,
+}
+
+/// The answer to a [`Ballot`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// To `Prepare` and `Accept`.
+    Vote(Vote),
+    /// To `Lead`: the seats about which something was promised to others.
+    Led(Vec<(Seat, u64)>),
+    /// To `Recover`.
+    Known {
+        /// The sender votes.
+        active: bool,
+        /// It knows that the whole group was started again, this start of the receiver included, before anything was decided.
+        anew: bool,
+        /// What it promised and accepted.
+        votes: Vec<(u64, Config)>,
+    },
+}
+
+/// What a voter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// Yes.
+    pub granted: bool,
+    /// The highest term that it knows of.
+    pub promised: u64,
+    /// The decision that it accepted last.
+    pub accepted: Config,
+}
+
+/// A released state to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replica {
+    /// The seat of the object.
+    pub seat: Seat,
+    /// The sender's term.
+    pub term: u64,
+    /// Which catching up it is part of; 0 if the receiver is a member.
+    pub joining: u64,
+    /// The object.
+    pub object: ObjectId,
+    /// Its state.
+    pub state: State,
+}

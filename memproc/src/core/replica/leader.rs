@@ -1,0 +1,291 @@
+//! Seats that this process holds: which voters were heard, who keeps up, and what is on its way to whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{Incarnation, MpId, Nanos};
+
+use super::seat::{Config, Seat};
+use crate::core::lease::LEASE;
+
+/// A process that is to become a member, once it has all states.
+#[derive(Clone, Debug)]
+pub(crate) struct Joiner {
+    pub(crate) mp: MpId,
+    pub(crate) incarnation: Incarnation,
+    /// Which of the catchings up of this process.
+    pub(crate) number: u64,
+    since: Nanos,
+    /// What it has not acknowledged.
+    left: BTreeSet<u64>,
+}
+
+/// A seat that this process holds.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// When each voter was asked the last question that it said yes to.
+    heard: BTreeMap<MpId, Nanos>,
+    /// Members that were lost since they became so: they may lack states.
+    out: BTreeSet<MpId>,
+    joiner: Option<Joiner>,
+    /// Who was proposed as a member since the last decision: it may have been decided, so that all states go there.
+    proposed: BTreeSet<MpId>,
+    /// Since when it is held.
+    since: Nanos,
+    /// Until when somebody is not asked to join.
+    refused: BTreeMap<MpId, Nanos>,
+    /// Voters promised something to others.
+    contested: bool,
+    settled: bool,
+}
+
+/// A released state on its way to the members.
+#[derive(Debug)]
+struct Ship {
+    seat: Seat,
+    /// Who has not acknowledged it.
+    owed: BTreeSet<MpId>,
+    /// The owner's number for it.
+    round: u64,
+}
+
+/// All of that.
+#[derive(Debug, Default)]
+pub(crate) struct Leader {
+    held: BTreeMap<Seat, Held>,
+    ships: BTreeMap<u64, Ship>,
+    next: u64,
+    /// When the voters were last asked.
+    asked: Option<Nanos>,
+}
+
+impl Leader {
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// This process holds a seat from now on. If it is not settled, others may have to catch up first.
+    pub(crate) fn hold(&mut self, seat: Seat, settled: bool, now: Nanos) {
+        self.held.entry(seat).or_insert_with(|| Held {
+            settled,
+            since: now,
+            ..Held::default()
+        });
+        self.asked = None;
+    }
+
+    /// Another process holds it now. What is on its way is nobody's business any more.
+    pub(crate) fn yield_seat(&mut self, seat: Seat) {
+        self.held.remove(&seat);
+        self.ships.retain(|_, s| s.seat != seat);
+    }
+
+    pub(crate) fn holds(&self, seat: Seat) -> bool {
+        self.held.contains_key(&seat)
+    }
+
+    /// Seats held, in order.
+    pub(crate) fn seats(&self) -> Vec<Seat> {
+        self.held.keys().copied().collect()
+    }
+
+    /// Whether the voters are to be asked (again).
+    pub(crate) fn asks(&mut self, now: Nanos, every: Nanos) -> bool {
+        if self.held.is_empty() || self.asked.is_some_and(|at| now < at + every) {
+            return false;
+        }
+        self.asked = Some(now);
+        true
+    }
+
+    /// A voter said yes to a question of that time, or that others decide about the seat.
+    pub(crate) fn hear(&mut self, seat: Seat, from: MpId, asked: Nanos, yes: bool) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            if yes {
+                let heard = held.heard.entry(from).or_default();
+                *heard = asked.max(*heard);
+            } else {
+                held.contested = true;
+            }
+        }
+    }
+
+    /// Until when no other holder can be decided on, and whether nobody has to catch up first.
+    pub(crate) fn lease(&self, seat: Seat, majority: usize) -> Option<(Nanos, bool)> {
+        let held = self.held.get(&seat)?;
+        let mut times: Vec<Nanos> = held.heard.values().copied().collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        let last = times.get(majority - 1)?;
+        Some((*last + LEASE, held.settled))
+    }
+
+    /// Whether a seat has to be decided about again for this process to go on.
+    pub(crate) fn is_contested(&self, seat: Seat, now: Nanos, majority: usize) -> bool {
+        let lapsed = self.lease(seat, majority).is_none_or(|(u, _)| u <= now);
+        self.held.get(&seat).is_some_and(|h| h.contested) && lapsed
+    }
+
+    /// Members of a seat that are lost or silent.
+    pub(crate) fn missing(&self, config: &[MpId], seat: Seat, now: Nanos) -> Vec<MpId> {
+        let Some(held) = self.held.get(&seat) else {
+            return Vec::new();
+        };
+        let heard = |mp: &MpId| held.heard.get(mp).copied().unwrap_or(held.since);
+        let silent = |mp: &MpId| heard(mp) + LEASE <= now;
+        let gone = |mp: &&MpId| held.out.contains(mp) || silent(mp);
+        config.iter().filter(gone).copied().collect()
+    }
+
+    /// A process is lost: as a member, it may lack states from now on.
+    pub(crate) fn lose(&mut self, mp: MpId) {
+        for held in self.held.values_mut() {
+            held.out.insert(mp);
+            held.heard.remove(&mp);
+            held.joiner.take_if(|j| j.mp == mp);
+        }
+    }
+
+    /// A member does not keep up.
+    pub(crate) fn put_out(&mut self, seat: Seat, mp: MpId) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.out.insert(mp);
+        }
+    }
+
+    pub(crate) fn is_out(&self, seat: Seat, mp: MpId) -> bool {
+        self.held.get(&seat).is_some_and(|h| h.out.contains(&mp))
+    }
+
+    /// These are proposed as members.
+    pub(crate) fn propose(&mut self, seat: Seat, members: impl Iterator<Item = MpId>) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.proposed.extend(members);
+        }
+    }
+
+    /// Who was proposed, and is a member or not.
+    pub(crate) fn proposed(&self, seat: Seat) -> Option<&BTreeSet<MpId>> {
+        self.held.get(&seat).map(|h| &h.proposed)
+    }
+
+    /// A decision names these as members behind this process: what others owe is settled. Gives the rounds that are complete.
+    pub(crate) fn decided(&mut self, config: &Config) -> Vec<u64> {
+        let seat = config.seat;
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.contested = false;
+            held.proposed.clear();
+            let member = |mp: &MpId| config.members.iter().any(|m| m.0 == *mp);
+            held.joiner.take_if(|j| member(&j.mp));
+            held.out.retain(member);
+            held.settled |= config.members.len() > 1;
+            for ship in self.ships.values_mut().filter(|s| s.seat == seat) {
+                ship.owed.retain(member);
+            }
+        }
+        self.complete()
+    }
+
+    /// Nobody can catch up, or somebody has: the seat is served.
+    pub(crate) fn settle(&mut self, seat: Seat) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.settled = true;
+        }
+    }
+
+    /// Somebody who was heard not long ago and could join: the first of these.
+    pub(crate) fn candidate(
+        &self,
+        seat: Seat,
+        among: &[MpId],
+        (now, recent): (Nanos, Nanos),
+    ) -> Option<MpId> {
+        let held = self.held.get(&seat)?;
+        let heard = |mp: &&MpId| held.heard.get(mp).is_some_and(|at| now < *at + recent);
+        let may = |mp: &&MpId| held.refused.get(mp).is_none_or(|until| *until <= now);
+        among.iter().find(|mp| heard(mp) && may(mp)).copied()
+    }
+
+    /// Somebody catches up; the number of that.
+    pub(crate) fn join(&mut self, seat: Seat, (mp, incarnation): (MpId, Incarnation), now: Nanos) {
+        let number = self.number();
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.out.remove(&mp);
+            held.joiner = Some(Joiner {
+                mp,
+                incarnation,
+                number,
+                since: now,
+                left: BTreeSet::new(),
+            });
+        }
+    }
+
+    pub(crate) fn joiner(&self, seat: Seat) -> Option<&Joiner> {
+        self.held.get(&seat)?.joiner.as_ref()
+    }
+
+    /// A message that the joiner has to acknowledge leaves.
+    pub(crate) fn joining(&mut self, seat: Seat, call: u64) {
+        let held = self.held.get_mut(&seat);
+        if let Some(joiner) = held.and_then(|h| h.joiner.as_mut()) {
+            joiner.left.insert(call);
+        }
+    }
+
+    /// The joiner acknowledged a message.
+    pub(crate) fn joined(&mut self, seat: Seat, call: u64) {
+        let held = self.held.get_mut(&seat);
+        if let Some(joiner) = held.and_then(|h| h.joiner.as_mut()) {
+            joiner.left.remove(&call);
+        }
+    }
+
+    /// The joiner, if it has all states.
+    pub(crate) fn ready(&self, seat: Seat) -> Option<(MpId, Incarnation)> {
+        let joiner = self.joiner(seat).filter(|j| j.left.is_empty())?;
+        Some((joiner.mp, joiner.incarnation))
+    }
+
+    /// The joiner refuses, or has been at it for too long: it is asked again later.
+    pub(crate) fn give_up(&mut self, seat: Seat, again: Nanos) {
+        if let Some(held) = self.held.get_mut(&seat)
+            && let Some(joiner) = held.joiner.take()
+        {
+            held.refused.insert(joiner.mp, again);
+        }
+    }
+
+    /// Whether the joiner has not been heard for too long.
+    pub(crate) fn is_stuck(&self, seat: Seat, now: Nanos) -> bool {
+        let Some(held) = self.held.get(&seat) else {
+            return false;
+        };
+        held.joiner.as_ref().is_some_and(|j| {
+            let heard = held.heard.get(&j.mp).copied().unwrap_or_default();
+            heard.max(j.since) + LEASE <= now
+        })
+    }
+
+    /// A state leaves for these; gives its number.
+    pub(crate) fn ship(&mut self, seat: Seat, owed: BTreeSet<MpId>, round: u64) -> u64 {
+        let number = self.number();
+        self.ships.insert(number, Ship { seat, owed, round });
+        number
+    }
+
+    /// A member has a state. Gives the rounds that are complete.
+    pub(crate) fn acknowledged(&mut self, ship: u64, from: MpId) -> Vec<u64> {
+        if let Some(ship) = self.ships.get_mut(&ship) {
+            ship.owed.remove(&from);
+        }
+        self.complete()
+    }
+
+    /// Rounds that nobody owes anything for, oldest first.
+    pub(crate) fn complete(&mut self) -> Vec<u64> {
+        let done = self.ships.iter().filter(|(_, s)| s.owed.is_empty());
+        let done: Vec<u64> = done.map(|(number, _)| *number).collect();
+        let ships = done.into_iter().filter_map(|n| self.ships.remove(&n));
+        ships.map(|s| s.round).collect()
+    }
+}

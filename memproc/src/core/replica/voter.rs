@@ -1,0 +1,331 @@
+//! One vote of the majority: what this process promised, what it accepted and whom it follows.
+//!
+//! All of it is in memory. So a process that was started again does not vote until nothing can depend any
+//! more on what its earlier start promised: see [`Rejoin`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dosmos_proto::{Incarnation, MpId, Nanos};
+
+use super::seat::{Config, Seat, candidate_of};
+use crate::core::lease::{LEASE, MARGIN};
+use crate::core::messages::Vote as Answered;
+
+/// The state of one seat.
+#[derive(Debug)]
+struct Vote {
+    /// No decision with a lower term is accepted.
+    promised: u64,
+    accepted: Config,
+    /// Until when no other than this holder is promised anything.
+    follows: Option<(MpId, Nanos)>,
+}
+
+/// How a process that was started again comes to vote.
+#[derive(Debug, Default)]
+struct Rejoin {
+    began: Nanos,
+    /// When it last asked.
+    asked: Option<Nanos>,
+    /// Who answered and votes; counted for questions after the leases of the earlier start.
+    active: BTreeSet<MpId>,
+    /// Who answered the last question that it does not vote either, and which start of it.
+    inactive: BTreeMap<MpId, Incarnation>,
+}
+
+/// The votes of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Voter {
+    votes: BTreeMap<Seat, Vote>,
+    /// It does not vote yet.
+    rejoin: Option<Rejoin>,
+    /// Which starts of the others did not vote when this process found that the whole group was started again.
+    anew: BTreeMap<MpId, Incarnation>,
+    begun: bool,
+}
+
+impl Voter {
+    /// The first time that anything happens.
+    pub(crate) fn begin(&mut self, now: Nanos, own: Incarnation) {
+        if !std::mem::replace(&mut self.begun, true) && own.start() > 1 {
+            let rejoin = Rejoin {
+                began: now,
+                ..Rejoin::default()
+            };
+            self.rejoin = Some(rejoin);
+        }
+    }
+
+    /// Whether it votes.
+    pub(crate) fn is_active(&self) -> bool {
+        self.begun && self.rejoin.is_none()
+    }
+
+    fn vote(&mut self, seat: Seat) -> &mut Vote {
+        self.votes.entry(seat).or_insert_with(|| Vote {
+            promised: 0,
+            accepted: Config::initial(seat),
+            follows: None,
+        })
+    }
+
+    /// It is the holder's until then, although it has not heard of it: a seat comes into use.
+    pub(crate) fn expect(&mut self, seat: Seat, holder: MpId, now: Nanos) {
+        let follows = &mut self.vote(seat).follows;
+        follows.get_or_insert((holder, now + LEASE + MARGIN));
+    }
+
+    /// Until when it follows the holder of a seat.
+    pub(crate) fn follows_until(&mut self, seat: Seat) -> Nanos {
+        self.vote(seat).follows.map_or(Nanos::ZERO, |f| f.1)
+    }
+
+    /// The highest term it knows of.
+    pub(crate) fn promised(&mut self, seat: Seat) -> u64 {
+        self.vote(seat).promised
+    }
+
+    fn said(&mut self, seat: Seat, granted: bool) -> Answered {
+        let vote = self.vote(seat);
+        Answered {
+            granted,
+            promised: vote.promised,
+            accepted: vote.accepted.clone(),
+        }
+    }
+
+    /// A candidate asks whether it may decide. Nobody may while another holder is followed.
+    pub(crate) fn prepare(
+        &mut self,
+        now: Nanos,
+        from: MpId,
+        (seat, term): (Seat, u64),
+    ) -> Answered {
+        let active = self.is_active();
+        let vote = self.vote(seat);
+        let followed = vote.follows.is_some_and(|(mp, u)| mp != from && now < u);
+        // Asked again, with the term that it promised and nothing was decided with.
+        let again = term == vote.promised && vote.accepted.term < term;
+        let granted = active && (term > vote.promised || again) && !followed;
+        if granted {
+            vote.promised = term;
+        }
+        self.said(seat, granted)
+    }
+
+    /// A candidate that a majority promised to has decided.
+    pub(crate) fn accept(&mut self, now: Nanos, from: MpId, config: Config) -> Answered {
+        let (active, seat) = (self.is_active(), config.seat);
+        let vote = self.vote(seat);
+        let granted = active && config.term >= vote.promised;
+        if granted {
+            vote.promised = config.term;
+            vote.accepted = config;
+            vote.follows = Some((from, now + LEASE + MARGIN));
+        }
+        self.said(seat, granted)
+    }
+
+    /// The holder of a seat wants to go on; whether it may. `from` is the `position`-th of the voters.
+    pub(crate) fn lead(
+        &mut self,
+        now: Nanos,
+        (from, position): (MpId, usize),
+        (seat, term): (Seat, u64),
+    ) -> bool {
+        let active = self.is_active();
+        let vote = self.vote(seat);
+        // What it prepares itself does not end its own term.
+        let current = term >= vote.promised || candidate_of(vote.promised) == position;
+        let may = active && current;
+        if may {
+            vote.promised = vote.promised.max(term);
+            vote.follows = Some((from, now + LEASE + MARGIN));
+        }
+        may
+    }
+
+    /// Whether the holder of this term may still have states kept here.
+    pub(crate) fn is_current(&mut self, (seat, term): (Seat, u64), position: usize) -> bool {
+        let promised = self.vote(seat).promised;
+        term >= promised || candidate_of(promised) == position
+    }
+
+    /// A majority accepted a decision.
+    pub(crate) fn decided(&mut self, config: &Config) {
+        let vote = self.vote(config.seat);
+        vote.promised = vote.promised.max(config.term);
+        if config.term > vote.accepted.term {
+            vote.accepted = config.clone();
+        }
+    }
+
+    /// Whether those who vote have to be asked (again) what was promised, and what a new question counts for.
+    pub(crate) fn asks(&mut self, now: Nanos, every: Nanos) -> bool {
+        let Some(rejoin) = &mut self.rejoin else {
+            return false;
+        };
+        if rejoin.asked.is_some_and(|at| now < at + every) {
+            return false;
+        }
+        rejoin.asked = Some(now);
+        rejoin.inactive.clear();
+        true
+    }
+
+    /// Another process says whether it votes, in answer to a question of `asked`, and whether it knows that the whole group
+    /// was started again, this start of this process included. Gives whether that is so, once this process votes.
+    pub(crate) fn hear(
+        &mut self,
+        (from, incarnation, asked): (MpId, Incarnation, Nanos),
+        (active, anew): (bool, bool),
+        voters: usize,
+    ) -> Option<bool> {
+        let rejoin = self.rejoin.as_mut()?;
+        let others = voters - 1;
+        match active {
+            // Whoever was promised anything by the earlier start has decided by now, or never will.
+            true if asked >= rejoin.began + LEASE + MARGIN => {
+                rejoin.active.insert(from);
+            }
+            true => {}
+            false if rejoin.asked != Some(asked) => return None,
+            false => {
+                rejoin.active.remove(&from);
+                rejoin.inactive.insert(from, incarnation);
+            }
+        }
+        if anew {
+            self.rejoin = None;
+            return Some(true);
+        }
+        if rejoin.inactive.len() >= others {
+            self.anew = std::mem::take(&mut rejoin.inactive);
+            self.rejoin = None;
+            return Some(true);
+        }
+        // A majority without this process, if there is one: it shares a process with every majority that decided.
+        if rejoin.active.len() >= (voters / 2 + 1).min(others) {
+            self.rejoin = None;
+            return Some(false);
+        }
+        None
+    }
+
+    /// Whether the whole group, this start of another process included, was started again before anything was decided.
+    pub(crate) fn is_anew_for(&self, mp: MpId, incarnation: Option<Incarnation>) -> bool {
+        incarnation.is_some_and(|i| self.anew.get(&mp) == Some(&i))
+    }
+
+    /// All that was promised and accepted.
+    pub(crate) fn all(&self) -> Vec<(u64, Config)> {
+        let votes = self.votes.values();
+        votes.map(|v| (v.promised, v.accepted.clone())).collect()
+    }
+
+    /// Another voter promised and accepted this: this process does not go back behind it.
+    pub(crate) fn learn(&mut self, promised: u64, accepted: &Config) {
+        let vote = self.vote(accepted.seat);
+        vote.promised = vote.promised.max(promised);
+        if accepted.term > vote.accepted.term {
+            vote.accepted = accepted.clone();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::lease::RETRY;
+    use crate::core::replica::seat::term_after;
+
+    const SEAT: Seat = Seat {
+        mp: MpId(0),
+        replicas: 1,
+    };
+    const START: Nanos = Nanos::from_millis(10_000);
+
+    fn voter(start: u32) -> Voter {
+        let mut voter = Voter::default();
+        voter.begin(START, Incarnation::new(start, 0));
+        voter
+    }
+
+    fn decision(term: u64, holder: u32) -> Config {
+        let members = vec![(MpId(holder), Incarnation::new(1, 0))];
+        Config {
+            seat: SEAT,
+            term,
+            members,
+        }
+    }
+
+    #[test]
+    fn nobody_is_promised_anything_while_a_holder_is_followed() {
+        let mut v = voter(1);
+        assert!(v.lead(START, (MpId(0), 0), (SEAT, 0)));
+        let (one, end) = (term_after(0, 1), START + LEASE + MARGIN);
+        assert!(!v.prepare(end - Nanos(1), MpId(1), (SEAT, one)).granted);
+        // The holder itself may.
+        assert!(v.prepare(START, MpId(0), (SEAT, term_after(0, 0))).granted);
+        assert!(v.lead(START, (MpId(0), 0), (SEAT, 0)));
+        assert!(v.prepare(end, MpId(1), (SEAT, one)).granted);
+        // From then on the old one is refused, and what it sends to be kept.
+        assert!(!v.lead(end, (MpId(0), 0), (SEAT, 0)));
+        assert!(!v.is_current((SEAT, 0), 0));
+        assert!(v.is_current((SEAT, one), 1));
+    }
+
+    #[test]
+    fn a_lower_term_is_refused_with_what_was_accepted() {
+        let mut v = voter(1);
+        let (low, high) = (term_after(0, 1), term_after(0, 2));
+        assert!(v.prepare(START, MpId(2), (SEAT, high)).granted);
+        assert!(!v.prepare(START, MpId(1), (SEAT, low)).granted);
+        assert!(!v.accept(START, MpId(1), decision(low, 1)).granted);
+        assert!(v.accept(START, MpId(2), decision(high, 2)).granted);
+        let later = START + LEASE + MARGIN;
+        let said = v.prepare(later, MpId(1), (SEAT, term_after(high, 1)));
+        assert_eq!((said.granted, said.accepted), (true, decision(high, 2)));
+        // A term that something was decided with is not promised again.
+        assert!(!v.prepare(later, MpId(2), (SEAT, high)).granted);
+    }
+
+    #[test]
+    fn one_that_was_started_again_votes_when_nothing_of_its_earlier_start_counts() {
+        let mut v = voter(2);
+        let term = term_after(0, 1);
+        let votes = |v: &mut Voter, now| v.prepare(now, MpId(1), (SEAT, term)).granted;
+        let one = Incarnation::new(1, 0);
+        assert!(!votes(&mut v, START));
+        assert!(v.asks(START, RETRY) && !v.asks(START, RETRY));
+        for mp in [1, 2] {
+            assert_eq!(v.hear((MpId(mp), one, START), (true, false), 3), None);
+        }
+        assert!(!votes(&mut v, START), "too early");
+        let later = START + LEASE + MARGIN;
+        assert!(v.asks(later, RETRY));
+        assert_eq!(v.hear((MpId(1), one, later), (true, false), 3), None);
+        let known = v.hear((MpId(2), one, later), (true, false), 3);
+        assert_eq!((known, v.is_active()), (Some(false), true));
+        assert!(votes(&mut v, later));
+    }
+
+    #[test]
+    fn a_group_that_was_started_again_as_a_whole_votes_at_once() {
+        let (mut a, mut b) = (voter(2), voter(2));
+        let second = Incarnation::new(2, 0);
+        assert!(a.asks(START, RETRY) && b.asks(START, RETRY));
+        assert_eq!(a.hear((MpId(1), second, START), (false, false), 3), None);
+        let all = a.hear((MpId(2), second, START), (false, false), 3);
+        assert_eq!((all, a.is_active()), (Some(true), true));
+        // The others hear of it, but not a start that came later.
+        assert!(a.is_anew_for(MpId(1), Some(second)));
+        assert!(!a.is_anew_for(MpId(1), Some(Incarnation::new(3, 0))));
+        assert_eq!(
+            b.hear((MpId(0), second, START), (true, true), 3),
+            Some(true)
+        );
+        assert!(b.is_active());
+    }
+}

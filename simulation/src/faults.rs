@@ -1,0 +1,227 @@
+//! What goes wrong, drawn from the seed: processes that are killed and started again or stopped, networks that are cut in both
+//! directions or in one, disks that are full or lose power.
+
+use rand::RngExt;
+
+use crate::network::Pid;
+use crate::world::{Event, World};
+
+const MS: u64 = 1_000_000;
+
+impl World {
+    /// From now on things go wrong, if they are to.
+    pub(crate) fn let_things_go_wrong(&mut self) {
+        if let Some(every) = self.plan.fault_every {
+            self.faults = true;
+            let first = self.rng.random_range(0..2 * every);
+            self.at(self.now + first, Event::Fault);
+        }
+    }
+
+    /// Something goes wrong, and the next thing later.
+    pub(crate) fn fault(&mut self) {
+        if !self.faults {
+            return;
+        }
+        let every = self.plan.fault_every.unwrap_or(u64::MAX);
+        let next = self.rng.random_range(every / 2..2 * every);
+        self.at(self.now + next, Event::Fault);
+        match self.rng.random_range(0..20) {
+            0..3 => self.kill_program(),
+            3 => self.intrude(),
+            4..6 => {
+                let pid = self.any_memory();
+                self.kill_and_restart(pid);
+            }
+            6..8 => {
+                let e = self.rng.random_range(0..self.managers.len());
+                if self.rng.random_bool(0.4) {
+                    self.lose_power(e);
+                } else {
+                    self.kill_and_restart(Pid::Emp(e));
+                }
+            }
+            8..11 => {
+                let pid = self.any();
+                self.stop_for_a_while(pid);
+            }
+            11..18 => self.cut(),
+            18 => self.fill_disk(),
+            _ => self.lose_power_of_a_machine(),
+        }
+    }
+
+    fn any_memory(&mut self) -> Pid {
+        Pid::Mp(self.rng.random_range(0..self.memories.len()))
+    }
+
+    fn any_program(&mut self) -> usize {
+        let all = self.plan.topology.application_processes().len();
+        self.rng.random_range(0..all)
+    }
+
+    fn any(&mut self) -> Pid {
+        match self.rng.random_range(0..5) {
+            0..2 => Pid::Ap(self.any_program()),
+            2..4 => self.any_memory(),
+            _ => Pid::Emp(self.rng.random_range(0..self.managers.len())),
+        }
+    }
+
+    fn restart_soon(&mut self, pid: Pid) {
+        let most = [20 * MS, 500 * MS, 5_000 * MS][self.rng.random_range(0..3)];
+        let pause = self.rng.random_range(MS..most);
+        self.at(self.now + pause, Event::Restart(pid));
+    }
+
+    fn kill_program(&mut self) {
+        let pid = Pid::Ap(self.any_program());
+        if !self.is_up(pid) {
+            return;
+        }
+        self.common.history().disturb();
+        self.kill(pid);
+        if self.rng.random_bool(0.8) {
+            self.restart_soon(pid);
+        }
+    }
+
+    fn intrude(&mut self) {
+        let a = self.any_program();
+        let running = self.is_up(Pid::Ap(a)) && !self.is_stopped(Pid::Ap(a));
+        if running && !self.is_up(Pid::Intruder(a)) {
+            self.common.history().disturb();
+            self.start(Pid::Intruder(a));
+        }
+    }
+
+    fn kill_and_restart(&mut self, pid: Pid) {
+        if !self.is_up(pid) {
+            return;
+        }
+        self.common.history().disturb();
+        self.kill(pid);
+        self.restart_soon(pid);
+    }
+
+    fn lose_power(&mut self, e: usize) {
+        let pid = Pid::Emp(e);
+        self.common.history().disturb();
+        if self.is_up(pid) {
+            self.kill(pid);
+            self.restart_soon(pid);
+        }
+        let seed = self.rng.random();
+        self.say(|| format!("the disk of {pid:?} loses power"));
+        if let Err(error) = self.disks[e].lose_power(seed) {
+            self.trouble = Some(format!("the simulated disk: {error}"));
+        }
+    }
+
+    /// All that reports to one event manager is on one machine.
+    fn lose_power_of_a_machine(&mut self) {
+        let e = self.rng.random_range(0..self.managers.len());
+        let topology = std::sync::Arc::clone(&self.plan.topology);
+        for (a, ap) in topology.application_processes().iter().enumerate() {
+            let home = topology.mp(ap.memory_process);
+            if home.is_some_and(|m| m.event_manager.index() == e) && self.is_up(Pid::Ap(a)) {
+                self.common.history().disturb();
+                self.kill(Pid::Ap(a));
+                self.restart_soon(Pid::Ap(a));
+            }
+        }
+        for (m, mp) in topology.memory_processes().iter().enumerate() {
+            if mp.event_manager.index() == e {
+                self.kill_and_restart(Pid::Mp(m));
+            }
+        }
+        self.lose_power(e);
+    }
+
+    fn stop_for_a_while(&mut self, pid: Pid) {
+        if !self.is_up(pid) || self.is_stopped(pid) {
+            return;
+        }
+        let most = [50 * MS, 1_500 * MS, 6_000 * MS][self.rng.random_range(0..3)];
+        let time = self.rng.random_range(MS..most);
+        let mut history = self.common.history();
+        history.disturb();
+        // Its memory process may take from it what nobody else knows.
+        match pid {
+            Pid::Ap(a) => history.silent(a),
+            Pid::Mp(_) => {
+                let all = self.plan.topology.application_processes().len();
+                (0..all).for_each(|a| history.silent(a));
+            }
+            _ => {}
+        }
+        drop(history);
+        self.stop(pid, time);
+    }
+
+    /// A direction, or both, between two processes, or between one and all others.
+    fn cut(&mut self) {
+        self.common.history().cut();
+        let most = [200 * MS, 2_000 * MS, 8_000 * MS][self.rng.random_range(0..3)];
+        let until = self.now + self.rng.random_range(MS..most);
+        let a = self.any_memory();
+        let others: Vec<Pid> = match self.rng.random_range(0..3) {
+            0 => {
+                let memories = (0..self.memories.len()).map(Pid::Mp);
+                let managers = (0..self.managers.len()).map(Pid::Emp);
+                memories.chain(managers).filter(|p| *p != a).collect()
+            }
+            1 => vec![Pid::Emp(self.rng.random_range(0..self.managers.len()))],
+            _ => vec![self.any_memory()],
+        };
+        let directions = self.rng.random_range(0..3);
+        for b in others.into_iter().filter(|b| *b != a) {
+            self.say(|| {
+                let how = ["from", "to", "both ways at"][directions];
+                format!(
+                    "nothing passes {how} {a:?} and {b:?} until {} ms",
+                    until / MS
+                )
+            });
+            if directions != 1 {
+                self.network.block(a, b, until);
+            }
+            if directions != 0 {
+                self.network.block(b, a, until);
+            }
+            for (conn, end) in self.network.between(a, b) {
+                // Either end notices, both, or none; soon or late.
+                for end in [end, 1 - end] {
+                    if self.rng.random_bool(0.4) {
+                        let at = self.now + self.rng.random_range(MS..most * 2);
+                        self.at(at, Event::Notice(conn, end));
+                    }
+                }
+            }
+        }
+    }
+
+    fn fill_disk(&mut self) {
+        let e = self.rng.random_range(0..self.disks.len());
+        self.say(|| format!("the disk of emp{e} is full"));
+        self.disks[e].set_full(true);
+        let pause = self.rng.random_range(50 * MS..5_000 * MS);
+        self.at(self.now + pause, Event::Room(e));
+    }
+
+    /// From now on nothing goes wrong, and what did is mended.
+    pub(crate) fn heal(&mut self) {
+        self.faults = false;
+        self.say(|| "all is well".to_owned());
+        self.network.unblock();
+        self.disks.iter_mut().for_each(|d| d.set_full(false));
+        let all: Vec<Pid> = self.processes.keys().copied().collect();
+        for pid in all {
+            self.go_on(pid);
+            let wanted = matches!(pid, Pid::Mp(_) | Pid::Emp(_));
+            if wanted && !self.is_up(pid) {
+                self.start(pid);
+            }
+        }
+    }
+}

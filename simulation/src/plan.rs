@@ -1,0 +1,198 @@
+//! What a seed determines before the run: the cluster, the variables, the programs, and what goes wrong.
+
+use std::sync::Arc;
+
+use dosmos_proto::topology::{
+    ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess, TopologyBuilder,
+};
+use dosmos_proto::{EmpId, GroupId, MpId, Topology};
+use dsm_lib::{Cache, CopyPolicy, LockKind};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::history::Use;
+
+/// Elements of an object.
+pub(crate) const ELEMENTS: usize = 4;
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) usage: Use,
+    /// Of each part.
+    pub(crate) owners: Vec<String>,
+    pub(crate) policy: CopyPolicy,
+    pub(crate) cache: Cache,
+    pub(crate) lock: LockKind,
+}
+
+/// What may go wrong in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing; and only what `verify` can decide.
+    Plain,
+    /// Nothing.
+    Healthy,
+    /// Everything.
+    Faulty,
+}
+
+impl Kind {
+    /// The kind of run that a seed is, unless another is asked for.
+    pub fn of(seed: u64) -> Self {
+        match seed % 8 {
+            0 => Self::Plain,
+            1 => Self::Healthy,
+            _ => Self::Faulty,
+        }
+    }
+}
+
+/// What a seed determines.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) rounds: u32,
+    pub(crate) actions: u32,
+    pub(crate) deadline_ms: u64,
+    pub(crate) short_deadlines: bool,
+    /// A pause of all programs.
+    pub(crate) quiet_ms: Option<u64>,
+    /// Messages take up to so long, mostly.
+    pub(crate) delay_ns: u64,
+    /// Faults so often, in ns; none: never.
+    pub(crate) fault_every: Option<u64>,
+    pub(crate) kind: Kind,
+}
+
+impl Plan {
+    pub(crate) fn new(rng: &mut StdRng, kind: Kind) -> Self {
+        let shapes: [(&[&str], u32, u32); 6] = [
+            (&["/a"], 1, 1),
+            (&["/a"], 2, 1),
+            (&["/a"], 3, 2),
+            (&["/a", "/b"], 2, 1),
+            (&["/a", "/a/x", "/b"], 2, 1),
+            (&["/a", "/b"], 1, 2),
+        ];
+        let least = usize::from(kind == Kind::Faulty);
+        let (groups, mps, aps) = shapes[rng.random_range(least..shapes.len())];
+        let topology = topology(groups, mps, aps);
+        let count = rng.random_range(2..6);
+        let variables = (0..count)
+            .map(|i| variable(rng, &topology, kind, i))
+            .collect();
+        Self {
+            variables,
+            rounds: rng.random_range(1..5),
+            actions: rng.random_range(3..14),
+            deadline_ms: if kind == Kind::Faulty { 8_000 } else { 60_000 },
+            short_deadlines: kind == Kind::Faulty && rng.random_bool(0.3),
+            quiet_ms: rng
+                .random_bool(0.5)
+                .then(|| rng.random_range(1_000..1_200_000)),
+            delay_ns: [20_000, 200_000, 3_000_000][rng.random_range(0..3)],
+            fault_every: (kind == Kind::Faulty)
+                .then(|| [20_000_000, 300_000_000, 2_000_000_000][rng.random_range(0..3)]),
+            topology: Arc::new(topology),
+            kind,
+        }
+    }
+}
+
+fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Variable {
+    let owners: Vec<String> = topology
+        .owners_in(None)
+        .map(|mp| topology.mp_name(mp))
+        .collect();
+    let aps = topology.application_processes().len();
+    let parts = [1, 1, 2, 3][rng.random_range(0..4)];
+    let plain = kind == Kind::Plain;
+    let usage = match rng.random_range(0..10) {
+        0..5 => Use::Queue,
+        5..8 => Use::Owned(rng.random_range(0..aps)),
+        _ => Use::Counter,
+    };
+    let lock = match (usage, rng.random_range(0..8)) {
+        (Use::Queue, 0) if !plain => LockKind::Spin,
+        (Use::Queue, 1) if !plain => LockKind::Mcs,
+        _ => LockKind::Queue,
+    };
+    let owners: Vec<String> = (0..parts)
+        .map(|_| match usage {
+            // Often near its writer, who may have it to itself.
+            Use::Owned(writer) if rng.random_bool(0.5) => {
+                let ap = &topology.application_processes()[writer];
+                topology.mp_name(ap.memory_process)
+            }
+            _ => owners[rng.random_range(0..owners.len())].clone(),
+        })
+        .collect();
+    Variable {
+        name: format!("v{i}"),
+        usage,
+        owners,
+        policy: match rng.random_bool(0.6) {
+            true => CopyPolicy::Invalidate,
+            false => CopyPolicy::Update,
+        },
+        cache: match !plain && rng.random_bool(0.5) {
+            true => Cache::Ap,
+            false => Cache::Mp,
+        },
+        lock,
+    }
+}
+
+/// Groups of these paths (parents first), with memory processes, application processes at each, an event manager per group,
+/// and link processes if there are several groups.
+fn topology(groups: &[&str], mps: u32, aps: u32) -> Topology {
+    let mut t = TopologyBuilder {
+        name: "simulated".into(),
+        ..TopologyBuilder::default()
+    };
+    for path in groups {
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let parent = (0u32..).zip(groups).find(|(_, group)| **group == above);
+        t.groups.push(Group {
+            path: GroupPath::from(*path),
+            parent: parent.map(|(at, _)| GroupId(at)),
+        });
+        t.event_managers.push(EventManager {
+            name: format!("emp{}", t.event_managers.len()),
+        });
+    }
+    for g in 0..groups.len() as u32 {
+        for _ in 0..mps {
+            let mp = t.memory_processes.len() as u32;
+            t.memory_processes.push(MemoryProcess {
+                name: format!("mp{mp}"),
+                group: GroupId(g),
+                event_manager: EmpId(g),
+                link: false,
+            });
+            for _ in 0..aps {
+                t.application_processes.push(ApplicationProcess {
+                    name: format!("ap{}", t.application_processes.len()),
+                    memory_process: MpId(mp),
+                });
+            }
+        }
+    }
+    if groups.len() > 1 {
+        for (g, path) in (0u32..).zip(groups) {
+            t.memory_processes.push(MemoryProcess {
+                name: format!("lp{}", path.replace('/', ".")),
+                group: GroupId(g),
+                event_manager: EmpId(g),
+                link: true,
+            });
+        }
+    }
+    match t.build() {
+        Ok(topology) => topology,
+        Err(e) => unreachable!("the simulation's own cluster makes no sense: {e}"),
+    }
+}

@@ -1,0 +1,51 @@
+//! Whole clusters, simulated: a small number of seeds of each kind. `.ci/simulate` runs many.
+#![allow(clippy::unwrap_used)] // a test may
+
+use dosmos_simulation::{Kind, Outcome, run};
+
+fn seeds(default: u32, kind: Kind) -> Vec<Outcome> {
+    let first = dosmos_testseeds::seed();
+    let seeds = (0..dosmos_testseeds::cases(default)).map(|i| first.wrapping_add(i.into()));
+    seeds
+        .map(|seed| match run(seed, kind) {
+            Ok(outcome) => outcome,
+            Err(failure) => panic!("{failure}\n{}", dosmos_testseeds::repeat_command(seed)),
+        })
+        .collect()
+}
+
+/// Of runs without faults nothing is undecided, if no copies are kept in application processes.
+#[test]
+fn runs_without_faults_are_verified() {
+    let all = seeds(20, Kind::Plain);
+    assert!(all.iter().all(|o| o.refusals == 0 && o.operations > 0));
+}
+
+#[test]
+fn runs_without_faults_keep_the_contract_with_every_lock_kind_and_copies_everywhere() {
+    let all = seeds(20, Kind::Healthy);
+    assert!(all.iter().all(|o| o.refusals == 0 && o.operations > 0));
+}
+
+#[test]
+fn whatever_goes_wrong_the_contract_is_kept_and_no_record_is_missing_unsaid() {
+    let all = seeds(60, Kind::Faulty);
+    assert!(
+        all.iter().any(|o| o.refusals > 0),
+        "nothing went wrong in {} runs",
+        all.len()
+    );
+}
+
+#[test]
+fn a_seed_repeats_its_run_to_the_byte() {
+    let first = dosmos_testseeds::seed();
+    for i in 0..dosmos_testseeds::cases(10) {
+        let seed = first.wrapping_add(i.into());
+        let kind = Kind::of(seed);
+        let one = run(seed, kind).unwrap();
+        assert_eq!(one, run(seed, kind).unwrap(), "seed {seed}");
+        let other = run(seed.wrapping_add(1), kind).unwrap();
+        assert_ne!(one.hash, other.hash, "seed {seed}");
+    }
+}
