@@ -24,6 +24,9 @@ use crate::codec::Codec;
 /// How long connections may take to close at the end.
 const CLOSE: Duration = Duration::from_millis(500);
 
+/// Bytes of the longest path that a socket can have.
+const LONGEST_SOCKET: usize = 107;
+
 /// The name under which the address of a worker is published.
 pub(crate) fn published_name(event_manager: &str) -> String {
     format!("{event_manager}.sql")
@@ -99,7 +102,11 @@ fn own_address(event_manager: &Address) -> Address {
         Address::Unix(path) => {
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(".sql");
-            Address::Unix(path.with_file_name(name))
+            let path = path.with_file_name(name);
+            match path.as_os_str().len() <= LONGEST_SOCKET {
+                true => Address::Unix(path),
+                false => Address::Tcp("127.0.0.1:0".to_owned()),
+            }
         }
     }
 }
@@ -124,5 +131,21 @@ impl WorkerSessionBuilder for Session {
             .with_distributed_user_codec_arc(Arc::new(self.codec.clone()))
             .with_distributed_channel_resolver(self.channels.clone())
             .build())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // tests may
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_listens_beside_its_event_manager() {
+        let beside = |text: &str| own_address(&text.parse().unwrap()).to_string();
+        assert_eq!(beside("10.0.0.1:7000"), "10.0.0.1:0");
+        assert_eq!(beside("[::1]:7000"), "[::1]:0");
+        assert_eq!(beside("unix:/run/emp0.sock"), "unix:/run/emp0.sock.sql");
+        let longest = format!("unix:/{}", "d".repeat(LONGEST_SOCKET - 1));
+        assert_eq!(beside(&longest), "127.0.0.1:0");
     }
 }

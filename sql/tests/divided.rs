@@ -7,6 +7,13 @@ mod runs;
 use std::path::Path;
 use std::time::Duration;
 
+use datafusion_distributed::GetWorkerInfoRequest;
+use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
+use dosmos_client::Run;
+use dosmos_client::text::with_causes;
+use dosmos_proto::AddressBook;
+use dosmos_proto::access::{Access, Credentials, Files};
+use dosmos_proto::transport::{self, Address};
 use dosmos_sql::{Database, Settings};
 use runs::{RunDir, rows};
 
@@ -35,6 +42,18 @@ async fn divided(database: &Database, sql: &str) -> bool {
         .is_divided()
 }
 
+/// What those are told that may not begin a query.
+const DENIED: Option<&str> = Some("may not call GetWorkerInfo");
+
+/// Begins to speak to a worker; what it says if it refuses.
+async fn greet(worker: &Address, access: Access) -> Result<(), String> {
+    let channel = transport::connect(worker, access, Duration::from_secs(60)).await;
+    let channel = channel.map_err(|e| e.to_string())?;
+    let mut worker = create_worker_client(BoxCloneSyncChannel::new(channel));
+    let answer = worker.get_worker_info(GetWorkerInfoRequest {}).await;
+    answer.map(|_| ()).map_err(|e| e.to_string())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn event_managers_answer_as_their_stores_do() {
     let dir = tempfile::tempdir().unwrap();
@@ -58,6 +77,63 @@ async fn event_managers_answer_as_their_stores_do() {
     let joined = "SELECT v.variable, count(*) FROM records r JOIN variables v ON r.variable = v.variable GROUP BY 1";
     assert!(!divided(&live, joined).await);
     assert_eq!(rows(&live, joined).await.len(), 64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_certificates_workers_answer_those_who_may_look_and_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::make(dir.path(), 3, RECORDS, 7);
+    let stores: Vec<_> = run.managers.iter().map(|name| run.store(name)).collect();
+    let mut expected = Vec::new();
+    {
+        let closed = runs::open(&stores, Settings::default()).await;
+        for sql in QUESTIONS {
+            expected.push(rows(&closed, sql).await);
+        }
+    }
+    let run = run.secured(program());
+    let _serving = run.serve(program());
+    let worker: Address = run.address("emp0.sql").parse().unwrap();
+    assert!(matches!(worker, Address::Tcp(_)), "{worker}");
+    for holder in ["observer", "operator"] {
+        let opened = Run::open(&run.target(holder)).await.unwrap();
+        let live = Database::open(opened, Settings::default()).await.unwrap();
+        for (sql, expected) in QUESTIONS.iter().zip(&expected) {
+            assert!(divided(&live, sql).await, "{holder}: {sql}");
+            assert_eq!(&rows(&live, sql).await, expected, "{holder}: {sql}");
+        }
+    }
+    // Who may begin a query with a worker; that workers may ask each other shows above.
+    let token = AddressBook::new(Default::default(), Some(dir.path())).token();
+    for (holder, denied) in [
+        ("observer", None),
+        ("emp1", DENIED),
+        ("ap0", DENIED),
+        ("mp0", DENIED),
+    ] {
+        let files = Files::in_folder(&dir.path().join("tls").join(holder));
+        let access = Access::new(token.clone(), Some(Credentials::read(files).unwrap()));
+        let said = greet(&worker, access.expecting("emp0")).await.err();
+        match denied {
+            None => assert_eq!(said, None, "{holder}"),
+            Some(why) => assert!(said.is_some_and(|said| said.contains(why)), "{holder}"),
+        }
+    }
+    // A certificate, the right one, and the token: each is asked for.
+    let observer = Credentials::read(Files::in_folder(&dir.path().join("tls/observer"))).unwrap();
+    let without = [
+        Access::new(token.clone(), None),
+        Access::new(token, Some(observer.clone())).expecting("emp1"),
+        Access::new(None, Some(observer)),
+    ];
+    for access in without {
+        assert!(greet(&worker, access.clone()).await.is_err(), "{access:?}");
+    }
+    // Whoever may not look gets no rows in another way either.
+    let application = Run::open(&run.target("ap0")).await.unwrap();
+    let denied = Database::open(application, Settings::default()).await;
+    let why = denied.err().map(|e| with_causes(&e)).unwrap_or_default();
+    assert!(why.contains("application"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -123,6 +123,34 @@ impl RunDir {
         (run.file.exists() && all).then_some(run)
     }
 
+    /// The same with certificates: `program` makes the authority; processes listen on TCP.
+    pub(crate) fn secured(self, program: &Path) -> Self {
+        let text = std::fs::read_to_string(&self.file).unwrap();
+        let name = "name = \"reference\"\n";
+        let text = text.replace(
+            name,
+            &format!("{name}[defaults]\nlisten = \"127.0.0.1:0\"\n"),
+        );
+        std::fs::write(&self.file, &text).unwrap();
+        let init = Command::new(program)
+            .args(["cert", "init", "--cluster"])
+            .arg(&self.file)
+            .output()
+            .unwrap();
+        assert!(init.status.success(), "{init:?}");
+        let tls = "[tls]\nca = \"tls/{name}/ca.pem\"\ncertificate = \"tls/{name}/certificate.pem\"\nkey = \"tls/{name}/key.pem\"\n";
+        std::fs::write(&self.file, text + tls).unwrap();
+        self
+    }
+
+    /// What is in the run directory, for the holder of a certificate.
+    pub(crate) fn target(&self, holder: &str) -> Target {
+        Target {
+            tls: Some(self.dir.join("tls").join(holder)),
+            ..Target::run(&self.dir)
+        }
+    }
+
     pub(crate) fn store(&self, name: &str) -> PathBuf {
         self.dir.join("store").join(name)
     }
