@@ -45,7 +45,7 @@ fn time(random: &mut Random) -> String {
         0 => format!("at_s {op} {at:.6}"),
         1 => format!("{at:.6} {op} at_s"),
         2 => format!("start_ns {op} {}", BEGIN_NS + nanos),
-        3 => format!("start {op} '2026-01-01T00:00:00.{:09}Z'", nanos),
+        3 => format!("start {op} '2026-01-01T00:00:00.{nanos:09}Z'"),
         _ => {
             let to = at + random.below(LENGTH_NS) as f64 / 1e9;
             format!("at_s BETWEEN {at:.6} AND {to:.6}")
