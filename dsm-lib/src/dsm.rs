@@ -48,7 +48,8 @@ impl Dsm {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn connect(settings: Settings) -> Result<Self> {
-        let (joined, welcome) = hello(&settings, Client::start(settings.clone())?);
+        let client = Client::start(settings.clone())?;
+        let (joined, welcome) = hello(settings, client);
         Ok(joined(welcome.wait()?))
     }
 
@@ -57,14 +58,15 @@ impl Dsm {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_async(settings: Settings) -> Result<Self> {
-        let (joined, welcome) = hello(&settings, Client::start(settings.clone())?);
+        let client = Client::start(settings.clone())?;
+        let (joined, welcome) = hello(settings, client);
         Ok(joined(welcome.await?))
     }
 
     /// As [`connect`](Self::connect), by a session that a host carries.
     #[cfg(feature = "simulation")]
     pub(crate) fn hosted(settings: &Settings, client: Client) -> Result<Self> {
-        let (joined, welcome) = hello(settings, client);
+        let (joined, welcome) = hello(settings.clone(), client);
         Ok(joined(welcome.wait()?))
     }
 
@@ -250,8 +252,8 @@ impl Dsm {
 }
 
 /// Asks a memory process for a place in the cluster; with what makes a session of that.
-fn hello(settings: &Settings, client: Client) -> (impl FnOnce(Place) -> Dsm + use<>, Call<Place>) {
-    let name = settings.ap.clone();
+fn hello(settings: Settings, client: Client) -> (impl FnOnce(Place) -> Dsm, Call<Place>) {
+    let name = settings.ap;
     let deadline = settings.deadline;
     let timeout = settings.connect_timeout + deadline;
     let body = Request::Hello(wire::ApHello {

@@ -362,12 +362,12 @@ impl Memory {
     }
 
     /// The event manager says something.
-    pub(crate) fn told(&mut self, now: Nanos, conn: ConnId, reply: IngestReply, sent: &mut Sent) {
+    pub(crate) fn told(&mut self, now: Nanos, conn: ConnId, reply: &IngestReply, sent: &mut Sent) {
         use ingest_reply::Body;
         if self.reports.conn != Some(conn) {
             return;
         }
-        let ended = match reply.body {
+        let ended = match &reply.body {
             Some(Body::Welcome(welcome)) => match self.recorder.welcome(welcome.durable) {
                 Ok(gap) => {
                     self.reports.welcomed = true;
@@ -383,7 +383,7 @@ impl Memory {
                 }
                 Err(_) => true,
             },
-            Some(Body::Durable(number)) => self.recorder.outbox().acknowledged(number).is_err(),
+            Some(Body::Durable(number)) => self.recorder.outbox().acknowledged(*number).is_err(),
             Some(Body::Clock(s)) => {
                 let clock = self.recorder.clock();
                 clock.with_clock(s.clock);

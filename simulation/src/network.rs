@@ -41,8 +41,14 @@ impl Message {
         use prost::Message as _;
         // Into a vector everything fits.
         let _ = match self {
-            Self::Open => Ok(to.push(1)),
-            Self::Closed => Ok(to.push(2)),
+            Self::Open => {
+                to.push(1);
+                Ok(())
+            }
+            Self::Closed => {
+                to.push(2);
+                Ok(())
+            }
             Self::Request(m) => m.encode(to),
             Self::Reply(m) => m.encode(to),
             Self::Peer(m) => m.encode(to),

@@ -129,7 +129,11 @@ impl World {
         // Whoever is killed before all have come does not show much.
         self.pass(SECOND / 4)?;
         self.let_things_go_wrong();
-        self.until("programs end", 4_000 * SECOND, |w| w.programs_are_over())?;
+        self.until(
+            "programs end",
+            4_000 * SECOND,
+            super::world::World::programs_are_over,
+        )?;
         self.heal();
         // What broke is known everywhere, and leases are over.
         self.pass(20 * SECOND)?;
@@ -168,7 +172,12 @@ impl World {
                 self.account(m, &memory, true);
             }
         }
-        let settled = |w: &Self| w.managers.iter().flatten().all(|m| m.is_settled());
+        let settled = |w: &Self| {
+            w.managers
+                .iter()
+                .flatten()
+                .all(super::manager::EventManager::is_settled)
+        };
         self.until("event managers have handed over", 60 * SECOND, settled)?;
         for (manager, disk) in self.managers.iter_mut().zip(&mut self.disks) {
             if let Some(manager) = manager {

@@ -582,7 +582,7 @@ impl World {
         };
         match (message, other) {
             (Message::Request(request), _) => memory.request(now, id, *request, sent),
-            (Message::IngestReply(reply), _) => memory.told(now, id, *reply, sent),
+            (Message::IngestReply(reply), _) => memory.told(now, id, &reply, sent),
             (Message::Peer(message), Pid::Mp(p)) => {
                 let peer = MpId(p as u32);
                 if let Some(peer_message::Body::Hello(_)) = message.body {
@@ -774,7 +774,7 @@ impl World {
     }
 
     fn tick(&mut self, m: usize) {
-        self.on_memory(m, |memory, now, sent| memory.tick(now, sent));
+        self.on_memory(m, super::memory::Memory::tick);
         let idle = self.now - self.active[m];
         let next = match idle {
             0..RECENT => TICK,
