@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
-use std::path::Path;
+use std::ffi::OsStr;
 use std::process::Command;
 
 use serde_json::Value;
@@ -58,12 +58,15 @@ fn all_applications_agree_and_a_later_run_is_compared_with_the_first() {
 
 #[test]
 fn mpi_programs_agree_where_there_is_mpi() {
-    let there = |tool: &&str| {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths)
-            .any(|path: std::path::PathBuf| Path::new(&path).join(tool).exists())
+    let dir = tempfile::tempdir().unwrap();
+    let probe = dir.path().join("probe.c");
+    std::fs::write(&probe, "#include <mpi.h>\n").unwrap();
+    let works = |program: &str, args: &[&OsStr]| {
+        let output = Command::new(program).args(args).output();
+        output.is_ok_and(|output| output.status.success())
     };
-    let there = ["mpicc", "mpirun"].iter().all(there);
+    let compiles = works("mpicc", &["-fsyntax-only".as_ref(), probe.as_ref()]);
+    let there = compiles && works("mpirun", &["--version".as_ref()]);
     let text = cost(&[
         "sor --iterations 2",
         "is --iterations 2",

@@ -8,12 +8,19 @@ use dosmos_testkit::labelled::{Labelled, Score, VARIED, Variation, score, varied
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+/// Kinds that take turns: the traces of a seed stay what they are when a kind is added, which has traces of its own.
+const IN_TURN: u64 = 11;
+
 /// Every kind in turn; where it is follows from the seed.
 fn variation(seed: u64, processes: usize) -> Variation {
+    of_kind(VARIED[(seed % IN_TURN) as usize], seed, processes)
+}
+
+fn of_kind(kind: Kind, seed: u64, processes: usize) -> Variation {
     let mut random = StdRng::seed_from_u64(seed);
     let lasts = [1.0, 0.3, 0.2][random.random_range(0..3)];
     Variation {
-        kind: Some(VARIED[(seed % VARIED.len() as u64) as usize]),
+        kind: Some(kind),
         processes,
         bursts: [1, 1, 8][random.random_range(0..3)],
         begins: random.random_range(0.0..=1.0 - lasts),
@@ -64,6 +71,15 @@ fn among_many_processes() {
         traces(5_100_000..5_100_014, 64),
         &Thresholds::default(),
     ));
+}
+
+#[test]
+fn objects_acquired_only_to_be_read_are_found_wherever_that_is() {
+    for (seeds, processes) in [(5_200_000..5_200_012, 8), (5_300_000..5_300_004, 64)] {
+        let kind = Kind::ReadOnlyLocking;
+        let traces = seeds.map(|seed| varied(seed, of_kind(kind, seed, processes)));
+        check(&score(traces, &Thresholds::default()));
+    }
 }
 
 fn in_the_end(kind: Kind, seed: u64) -> (dosmos_analysis::Analysis, dosmos_analysis::Finding) {

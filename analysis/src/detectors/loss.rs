@@ -12,6 +12,7 @@
 //! * imbalance with anything lacking, unless it shows in the processor time: the time of an access that is not known
 //!   looks like work;
 //! * what rests on records of which some are lacking silently, as their numbers show;
+//! * read-only locking with anything lacking: the write in a section may be what is missing;
 //! * deadlock when sampling: the release may be what was left out;
 //! * what rests on a ratio that the unseen accesses could overturn, if all of them spoke against it;
 //! * when sampling, severities not above their threshold by two standard errors.
@@ -72,6 +73,9 @@ fn doubt(profile: &Profile, t: &Thresholds, c: &Candidate) -> Option<String> {
         }
         Kind::Imbalance if lacking && !c.finding.evidence.contains_key("processor_ns") => {
             return Some("what looks like work may be waiting that was not recorded".into());
+        }
+        Kind::ReadOnlyLocking if lacking => {
+            return Some("what else was done in these sections may not have been recorded".into());
         }
         Kind::Deadlock if sampling < 1.0 => {
             return Some("with sampling, a release may not have been recorded".into());

@@ -92,6 +92,22 @@ impl Mpi {
             }
         }
         let dir = tempfile::Builder::new().prefix("dosmos-mpi").tempdir()?;
+        // `mpicc` comes with `mpirun`, what it compiles against does not.
+        let probe = dir.path().join("probe.c");
+        std::fs::write(&probe, "#include <mpi.h>\n")?;
+        let mut check = Command::new("mpicc");
+        if !check
+            .arg("-fsyntax-only")
+            .arg(&probe)
+            .output()?
+            .status
+            .success()
+        {
+            output::note(
+                "no MPI: mpicc does not find mpi.h (Debian: apt install libopenmpi-dev); going on without",
+            );
+            return Ok(None);
+        }
         std::fs::write(dir.path().join("common.h"), COMMON)?;
         let mut compiled = Self {
             dir,
