@@ -8,6 +8,7 @@ mod hosts;
 mod interchange;
 mod model;
 mod runs;
+mod sql;
 mod store;
 mod top;
 
@@ -26,6 +27,7 @@ pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use runs::RunsArgs;
+pub use sql::{ArchiveArgs, Division, SqlArgs};
 pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use top::{ScreenArgs, TopArgs};
 
@@ -75,6 +77,12 @@ pub(crate) enum Command {
     /// Create a trace store from a JSONL file (format: docs/guide/interchange.md)
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
+    /// Answer a question in SQL over the records, objects, variables, processes, phases and findings of a run
+    #[command(after_help = help::SQL)]
+    Sql(SqlArgs),
+    /// Write the records of a run as Parquet files, divided for data frames and data bases
+    #[command(after_help = help::ARCHIVE)]
+    Archive(ArchiveArgs),
     /// Predict run times with performance models: contention, DSM phases, memory hierarchies
     #[command(after_help = help::MODEL)]
     Model {

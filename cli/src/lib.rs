@@ -10,6 +10,7 @@
 //! * `cert`: the private authority of a cluster.
 //! * `complete`, `man`: completions of the shell, manual pages.
 //! * `export`, `import`: traces to and from other tools.
+//! * `sql`: what the program with SQL adds; this one hands over to it.
 //! * `output`: the only place that prints.
 //!
 //! Errors go to standard error and exit with 2; a program that ran and failed exits with 1.
@@ -45,6 +46,7 @@ mod report;
 mod runs;
 mod runtime;
 mod signals;
+pub mod sql;
 mod store;
 mod top;
 mod up;
@@ -57,17 +59,27 @@ use clap_complete::CompleteEnv;
 
 use args::{Cli, Command, ConfigCommand};
 use runtime::block_on;
+use sql::Sql;
 
 /// Exit status of a command line that could not be carried out.
 const TROUBLE: u8 = 2;
 
 /// Carries the command line out.
 pub fn main() -> ExitCode {
+    with(None)
+}
+
+/// The same, in the program with SQL.
+pub fn main_with(sql: &dyn Sql) -> ExitCode {
+    with(Some(sql))
+}
+
+fn with(sql: Option<&dyn Sql>) -> ExitCode {
     // Answers and ends here if a shell asks for completions.
     CompleteEnv::with_factory(Cli::command).complete();
     // A reader that stops reading (`| head`) ends us quietly, as it does other tools.
     match Cli::try_parse() {
-        Ok(cli) => match carry_out(cli.command) {
+        Ok(cli) => match carry_out(cli.command, sql) {
             Ok(code) => code,
             Err(e) => {
                 output::error(&dosmos_client::text::with_causes(e.as_ref()));
@@ -81,11 +93,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
+fn carry_out(command: Command, sql: Option<&dyn Sql>) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Up(args) => block_on(up::run(args)),
-        Command::Node(args) => block_on(node::run(args)),
+        Command::Node(args) => block_on(node::run(args, sql.and_then(Sql::companion))),
         Command::Top(args) => block_on(top::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => block_on(report::run(args)).map(|()| ExitCode::SUCCESS),
         Command::Query(args) => block_on(query::run(args)).map(|()| ExitCode::SUCCESS),
@@ -95,6 +107,14 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => block_on(verify::run(args)),
         Command::Export(args) => export::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Import(args) => import::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Sql(args) => match sql {
+            Some(sql) => sql.query(&args),
+            None => sql::elsewhere(),
+        },
+        Command::Archive(args) => match sql {
+            Some(sql) => sql.archive(&args),
+            None => sql::elsewhere(),
+        },
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
         Command::Cert { command } => cert::run(command).map(|()| ExitCode::SUCCESS),

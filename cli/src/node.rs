@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use dosmos_emp::Companion;
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener};
 use dosmos_trace::run::RunId;
@@ -23,14 +25,17 @@ use crate::{logs, ranks};
 const START: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    args: NodeArgs,
+    companion: Option<Arc<dyn Companion>>,
+) -> anyhow::Result<ExitCode> {
     if args.whole_host {
         return ranks::run_whole_host(args).await;
     }
     let protection = Protection::beside_the_file(args.insecure);
     let cluster = Cluster::read_with(&args.cluster, protection)?;
     if let Some(name) = args.name.clone() {
-        return named(&args, &cluster, &name).await;
+        return named(&args, &cluster, &name, companion).await;
     }
     let Some(place) = place()? else {
         bail!(
@@ -38,7 +43,7 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<ExitCode> {
         );
     };
     if cluster.launch.is_some() {
-        return ranks::run(args, &cluster, place).await;
+        return ranks::run(args, companion, &cluster, place).await;
     }
     let known = cluster.topology.process_names().count();
     let name = by_rank(&cluster).nth(place.rank as usize);
@@ -49,7 +54,7 @@ pub(crate) async fn run(args: NodeArgs) -> anyhow::Result<ExitCode> {
             place.launcher
         );
     };
-    named(&args, &cluster, &name).await
+    named(&args, &cluster, &name, companion).await
 }
 
 /// Event managers first, then memory and link processes, then application processes: the order of ranks.
@@ -62,7 +67,12 @@ fn by_rank(cluster: &Cluster) -> impl Iterator<Item = &str> {
 }
 
 /// Runs the process of this name.
-async fn named(args: &NodeArgs, cluster: &Cluster, name: &str) -> anyhow::Result<ExitCode> {
+async fn named(
+    args: &NodeArgs,
+    cluster: &Cluster,
+    name: &str,
+    companion: Option<Arc<dyn Companion>>,
+) -> anyhow::Result<ExitCode> {
     logs::to_stderr()?;
     let run_dir = args.run_dir.clone().unwrap_or_else(|| PathBuf::from("."));
     let topology = &cluster.topology;
@@ -87,7 +97,7 @@ async fn named(args: &NodeArgs, cluster: &Cluster, name: &str) -> anyhow::Result
         let run = RunId::of_directory(&run_dir).with_context(|| {
             format!("{} cannot hold the identity of the run", run_dir.display())
         })?;
-        event_manager(cluster, me, run, &run_dir, at, shutdown).await?;
+        event_manager(cluster, me, run, &run_dir, at, companion, shutdown).await?;
     } else if let Some(me) = topology.find_mp(name) {
         let at = (listen(cluster, name, &run_dir, &book).await?, book);
         memory_process(cluster, me, at, shutdown).await?;

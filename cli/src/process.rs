@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 
+use dosmos_emp::Companion;
 use dosmos_proto::transport::Listener;
 use dosmos_proto::{AddressBook, EmpId, MpId};
 use dosmos_trace::run::RunId;
@@ -10,7 +12,7 @@ use dosmos_trace::run::RunId;
 use crate::config::Cluster;
 use crate::lock;
 
-/// Runs an event manager until `shutdown`.
+/// Runs an event manager, and what answers beside it if anything does, until `shutdown`.
 ///
 /// # Errors
 /// As [`dosmos_emp::run`].
@@ -20,6 +22,7 @@ pub(crate) async fn event_manager(
     run: RunId,
     run_dir: &Path,
     (listener, book): (Listener, AddressBook),
+    companion: Option<Arc<dyn Companion>>,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.emp_name(me);
@@ -31,6 +34,7 @@ pub(crate) async fn event_manager(
         metrics: cluster.metrics.address_of(&name).map(str::to_owned),
         retention: cluster.retention,
         selection: cluster.recording.selection.clone(),
+        companion,
     };
     let did = dosmos_emp::run(config, listener, book, shutdown).await?;
     tracing::info!(

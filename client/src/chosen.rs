@@ -13,7 +13,7 @@ use dosmos_trace::selection::Selection;
 
 /// Chooses who answers.
 #[async_trait]
-pub(crate) trait Choice: Send + Sync {
+pub(crate) trait Choice: Send + Sync + 'static {
     /// What to call it in messages.
     fn name(&self) -> String;
     /// Who answers now; an error if nobody may.

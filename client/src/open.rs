@@ -69,9 +69,13 @@ impl Target {
 #[derive(Clone)]
 pub struct Run {
     source: Arc<dyn TraceSource>,
+    /// Those that are asked as one.
+    members: Arc<[Arc<dyn TraceSource>]>,
     title: String,
     /// The directories of its stores, as far as they are known.
     stores: Arc<[PathBuf]>,
+    /// What is shown to event managers over TCP.
+    credentials: Option<Credentials>,
 }
 
 impl Run {
@@ -107,6 +111,7 @@ impl Run {
         let run = Self::together(sources, titles.join(" ")).await?;
         Ok(Self {
             stores: stores.into(),
+            credentials,
             ..run
         })
     }
@@ -121,16 +126,22 @@ impl Run {
         title: impl Into<String>,
     ) -> Result<Self, Error> {
         let together = together(sources).await?;
+        let members = together.sources.clone().into();
         let fused = Fused::new(together.sources).of(together.membership);
-        Ok(Self::of(Arc::new(fused), title))
+        Ok(Self {
+            members,
+            ..Self::of(Arc::new(fused), title)
+        })
     }
 
     /// A run behind a source at hand.
     pub fn of(source: Arc<dyn TraceSource>, title: impl Into<String>) -> Self {
         Self {
+            members: [source.clone()].into(),
             source,
             title: title.into(),
             stores: Arc::default(),
+            credentials: None,
         }
     }
 
@@ -157,9 +168,20 @@ impl Run {
         stores.parent().map(Path::to_owned)
     }
 
+    /// Where its processes are and what they are shown, if it has a run directory.
+    pub fn address_book(&self) -> Option<AddressBook> {
+        let book = AddressBook::new(Default::default(), Some(&self.directory()?));
+        Some(book.secured(self.credentials.clone()))
+    }
+
     /// What answers.
     pub fn source(&self) -> &dyn TraceSource {
         self.source.as_ref()
+    }
+
+    /// The sources behind it, each event manager once: for whoever reads them side by side.
+    pub fn members(&self) -> &[Arc<dyn TraceSource>] {
+        &self.members
     }
 
     /// What answers, to keep.

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use dosmos_node::address::PublishError;
 use dosmos_node::metrics::MetricsError;
 use dosmos_node::serving::ServeError;
-use dosmos_proto::{EmpId, Topology};
+use dosmos_proto::transport::Address;
+use dosmos_proto::{AddressBook, EmpId, Token, Topology};
 use dosmos_trace::run::RunId;
 use dosmos_trace::selection::Selection;
-use dosmos_trace::store::{Retention, StoreError};
+use dosmos_trace::store::{Retention, StoreError, StoreView};
 
 /// What an event manager has to know.
 #[derive(Clone, Debug)]
@@ -29,6 +31,33 @@ pub struct Config {
     pub retention: Retention,
     /// What its memory processes record unless they are told otherwise.
     pub selection: Selection,
+    /// What else answers from its store, if anything does.
+    pub companion: Option<Arc<dyn Companion>>,
+}
+
+/// What else answers from the store of an event manager, in its process. It works on threads of its own: what takes a
+/// processor for long must not keep records waiting.
+pub trait Companion: fmt::Debug + Send + Sync {
+    /// Begins to answer. Ends when what is returned is dropped.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn start(&self, beside: Beside) -> io::Result<Box<dyn Send>>;
+}
+
+/// The event manager that something answers beside.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// Its name.
+    pub name: String,
+    /// Where it answers itself.
+    pub address: Address,
+    /// What is in its store, now and later.
+    pub view: StoreView,
+    /// Where addresses are published.
+    pub book: AddressBook,
+    /// What callers have to show.
+    pub token: Token,
 }
 
 /// What an event manager did.
@@ -66,6 +95,14 @@ pub enum Error {
     /// Its address could not be published.
     #[error(transparent)]
     Publish(#[from] PublishError),
+    /// What answers beside it could not begin.
+    #[error("event manager {name} cannot answer from its store otherwise: {source}")]
+    Companion {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Its metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

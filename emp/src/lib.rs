@@ -12,5 +12,5 @@ mod config;
 pub mod core;
 mod shell;
 
-pub use config::{Config, Error, Summary};
+pub use config::{Beside, Companion, Config, Error, Summary};
 pub use shell::run;

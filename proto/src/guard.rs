@@ -10,6 +10,8 @@ use tonic::{Request, Status};
 use crate::token::RequireToken;
 
 const LOOKING: &[Role] = &[Role::Observer, Role::Operator];
+/// Who looks, and the event managers, which give each other their parts of an answer.
+const ANSWERING: &[Role] = &[Role::Observer, Role::Operator, Role::EventManager];
 
 /// Which roles may call a method, by its path `/PACKAGE.SERVICE/METHOD`.
 fn roles(path: &str) -> &'static [Role] {
@@ -29,6 +31,9 @@ fn roles(path: &str) -> &'static [Role] {
             "GetCatalog" | "GetMetaObjects" | "RankVariables" | "DescribeVariables"
             | "GetHistogram" | "GetHistory" | "GetStatus" | "GetBreakdown" | "GetRecords",
         ) => LOOKING,
+        // The workers of a query in SQL: the service of the engine in `sql/`.
+        ("worker.WorkerService", "ExecuteTask") => ANSWERING,
+        ("worker.WorkerService", "CoordinatorChannel" | "GetWorkerInfo") => LOOKING,
         ("grpc.health.v1.Health" | "grpc.reflection.v1.ServerReflection", _) => LOOKING,
         _ => &[],
     }
@@ -98,6 +103,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_who_looks_begins_a_query_and_only_event_managers_take_part_in_it() {
+        let method = |method: &str| roles(&format!("/worker.WorkerService/{method}"));
+        for begins in ["CoordinatorChannel", "GetWorkerInfo"] {
+            assert_eq!(method(begins), [Role::Observer, Role::Operator], "{begins}");
+        }
+        for other in [Role::Application, Role::Memory] {
+            assert!(!method("ExecuteTask").contains(&other), "{other}");
+        }
+        assert!(method("ExecuteTask").contains(&Role::EventManager));
+    }
+
+    #[test]
     fn every_method_of_the_contract_has_its_roles() {
         let set = FileDescriptorSet::decode(crate::FILE_DESCRIPTOR_SET).unwrap();
         let mut methods = 0;
@@ -111,7 +128,14 @@ mod tests {
             }
         }
         assert!(methods >= 13, "{methods}");
-        for unknown in ["", "/", "/dosmos.v1.Memory/Other", "/other/Flush"] {
+        let unknown = [
+            "",
+            "/",
+            "/dosmos.v1.Memory/Other",
+            "/other/Flush",
+            "/worker.WorkerService/Other",
+        ];
+        for unknown in unknown {
             assert!(roles(unknown).is_empty(), "{unknown}");
         }
     }

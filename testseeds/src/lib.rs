@@ -21,6 +21,7 @@ pub use scratch::scratch;
 use std::env;
 use std::str::FromStr;
 
+#[cfg(feature = "proptest")]
 use proptest::test_runner::{Config, RngSeed};
 
 /// The seed of every randomised test unless `DOSMOS_SEED` is set.
@@ -38,6 +39,7 @@ const RECORDED: u64 = 1998;
 ///     fn small(n in 0u8..10) { prop_assert!(n < 10); }
 /// }
 /// ```
+#[cfg(feature = "proptest")]
 pub fn config(default_cases: u32) -> Config {
     let cases = cases(default_cases);
     Config {
@@ -97,7 +99,7 @@ fn from_environment<T: FromStr>(name: &str) -> Option<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "proptest"))]
 mod tests {
     use std::cell::RefCell;
 

@@ -147,6 +147,7 @@ async fn one(
         metrics: None,
         retention: Default::default(),
         selection: Default::default(),
+        companion: None,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let token = book.require_token()?;

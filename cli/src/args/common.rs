@@ -26,7 +26,8 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    pub(crate) fn target(&self) -> Target {
+    /// What they name.
+    pub fn target(&self) -> Target {
         Target {
             event_managers: self.emp.clone(),
             stores: self.store.clone(),

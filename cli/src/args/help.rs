@@ -116,6 +116,24 @@ Examples:
 
 A run that is still being recorded cannot be exported. Exit status: 0, or 2 if the file cannot be written.";
 
+pub(crate) const SQL: &str = "\
+Examples:
+  dosmos sql \"SELECT variable, op, count(*) AS n FROM accesses GROUP BY variable, op ORDER BY n DESC LIMIT 10\"
+  dosmos sql \"SELECT ap, max(wait_ns) FROM records WHERE op = 'acquire' AND at_s < 1.5 GROUP BY ap\" --format json
+  dosmos sql \"DESCRIBE records\"
+
+Needs dosmos-sql beside dosmos or in the PATH: cargo install --path sql. Tables and columns: docs/guide/sql.md.
+What is missing from an answer is in its last line, in JSON under the key completeness, and on standard error.
+Exit status: 0, or 2 if the run cannot be read or the query cannot be carried out.";
+
+pub(crate) const ARCHIVE: &str = "\
+Examples:
+  dosmos archive -o archive
+  dosmos archive --store run/store/emp0 --by minute -o archive
+
+Needs dosmos-sql beside dosmos or in the PATH: cargo install --path sql. Files and columns: docs/guide/sql.md.
+The run appears in the archive when it is complete. Exit status: 0, or 2 if it cannot be written.";
+
 pub(crate) const IMPORT: &str = "\
 Example:
   dosmos import run.jsonl --store imported

@@ -5,10 +5,12 @@ use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use dosmos_client::RUNS;
+use dosmos_emp::Companion;
 use dosmos_proto::access::{Access, Credentials, Files};
 use dosmos_proto::transport::{Address, Listener};
 use dosmos_proto::{AddressBook, Nanos, Token};
@@ -46,6 +48,7 @@ const TROUBLE: u8 = 2;
 /// What keeps this rank from taking part.
 pub(crate) async fn run(
     args: NodeArgs,
+    companion: Option<Arc<dyn Companion>>,
     cluster: &Cluster,
     place: Place,
 ) -> anyhow::Result<ExitCode> {
@@ -66,7 +69,10 @@ pub(crate) async fn run(
         Heard::Told(_) => Err("rank 0 gives no place".to_owned()),
     };
     let code = match roster {
-        Ok(roster) => start.take_part(roster, &mut duty).await.map_err(named)?,
+        Ok(roster) => start
+            .take_part(roster, companion, &mut duty)
+            .await
+            .map_err(named)?,
         // Rank 0 says it below.
         Err(_) if coordinator.is_some() => ExitCode::from(TROUBLE),
         Err(why) => {
@@ -220,7 +226,12 @@ impl Start {
     }
 
     /// Does what this rank is there for, until it may go.
-    async fn take_part(self, roster: Roster, duty: &mut Duty) -> anyhow::Result<ExitCode> {
+    async fn take_part(
+        self,
+        roster: Roster,
+        companion: Option<Arc<dyn Companion>>,
+        duty: &mut Duty,
+    ) -> anyhow::Result<ExitCode> {
         let seats: Vec<Seat> = roster.seats.iter().map(|(seat, _)| seat.clone()).collect();
         let assigned = Cluster::of_ranks(&self.text, &seats, self.protection);
         let (cluster, posts) = assigned.map_err(|errors| anyhow!(errors.join("\n")))?;
@@ -237,7 +248,9 @@ impl Start {
             Role::Application => self.program(&cluster, &post, &book, duty).await,
             Role::Spare => (Done::well(), ExitCode::SUCCESS),
             Role::EventManager | Role::Memory | Role::Link => {
-                let done = self.serve(&cluster, &post, roster.run, book, duty).await?;
+                let done = self
+                    .serve(&cluster, &post, roster.run, (book, companion), duty)
+                    .await?;
                 let code = match done.failed() {
                     true => ExitCode::from(TROUBLE),
                     false => ExitCode::SUCCESS,
@@ -256,7 +269,7 @@ impl Start {
         cluster: &Cluster,
         post: &Post,
         run: RunId,
-        book: AddressBook,
+        (book, companion): (AddressBook, Option<Arc<dyn Companion>>),
         duty: &mut Duty,
     ) -> anyhow::Result<Done> {
         let name = post.name.as_str();
@@ -270,7 +283,7 @@ impl Start {
         let at = (self.listener, book);
         if let Some(me) = cluster.topology.find_emp(name) {
             let store = Some(cluster.store_of(name, run_dir));
-            let work = event_manager(cluster, me, run, run_dir, at, shutdown);
+            let work = event_manager(cluster, me, run, run_dir, at, companion, shutdown);
             return Ok(duty.serve(end, work, ready, store).await);
         }
         let me = cluster.topology.find_mp(name);

@@ -24,7 +24,7 @@ use dosmos_proto::{AddressBook, EmpId, FILE_DESCRIPTOR_SET, MAX_MESSAGE_BYTES, T
 use dosmos_trace::store::{Identity, StoreWriter};
 use tokio::task::JoinSet;
 
-use crate::config::{Config, Error, Summary};
+use crate::config::{Beside, Config, Error, Summary};
 use crate::core::Manager;
 use state::Shared;
 
@@ -98,6 +98,24 @@ pub async fn run(
         name: name.clone(),
         source,
     })?;
+    let companion = match &config.companion {
+        Some(companion) => {
+            let beside = Beside {
+                name: name.clone(),
+                address: listener.address().clone(),
+                view: shared.view.clone(),
+                book: book.clone(),
+                token: token.clone(),
+            };
+            let started = companion.start(beside);
+            let failed = |source| Error::Companion {
+                name: name.clone(),
+                source,
+            };
+            Some(started.map_err(failed)?)
+        }
+        None => None,
+    };
     let published = Published::new(&book, &name, listener.address())?;
     let writer = writer::start(shared.clone(), store).map_err(writer_error)?;
     let mut tasks = JoinSet::new();
@@ -115,7 +133,7 @@ pub async fn run(
     }
     let listener = listener.secured(book.credentials().cloned());
     let served = serve(&shared, token, listener, shutdown).await;
-    drop(published);
+    drop((published, companion));
     tasks.shutdown().await;
     shared.lock().closing = true;
     shared.work.notify_one();

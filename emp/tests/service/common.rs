@@ -67,6 +67,7 @@ pub(crate) fn config(me: u32, store: PathBuf) -> Config {
         metrics: None,
         retention: Retention::default(),
         selection: Default::default(),
+        companion: None,
     }
 }
 

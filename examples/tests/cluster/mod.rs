@@ -86,6 +86,7 @@ fn start_event_manager(
         metrics: None,
         retention: Default::default(),
         selection: Default::default(),
+        companion: None,
     };
     Process::start("emp0", async move |listener, stop| {
         dosmos_emp::run(config, listener, book, stop).await.unwrap();

@@ -225,13 +225,26 @@ impl<'a> Chunk<'a> {
         &self,
         kinds: &Symbols<Kind>,
     ) -> Result<(Vec<u64>, Vec<u64>), ChunkError> {
-        let waits = self.times(Column::Wait, kinds)?;
-        let services = self.times(Column::Service, kinds)?;
-        let durations = self.durations(kinds, &waits, &services)?;
+        let waits = self.waits(kinds)?;
+        let durations = self.durations(kinds, &waits, &self.services(kinds)?)?;
         Ok((waits, durations))
     }
 
-    fn durations(
+    /// How long each record waited, in nanoseconds.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn waits(&self, kinds: &Symbols<Kind>) -> Result<Vec<u64>, ChunkError> {
+        self.times(Column::Wait, kinds)
+    }
+
+    /// How long each record was served at the owner, in nanoseconds.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn services(&self, kinds: &Symbols<Kind>) -> Result<Vec<u64>, ChunkError> {
+        self.times(Column::Service, kinds)
+    }
+
+    /// How long each record took, in nanoseconds, given what it waited and was served.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn durations(
         &self,
         kinds: &Symbols<Kind>,
         waits: &[u64],
@@ -262,6 +275,50 @@ impl<'a> Chunk<'a> {
         self.hardly_changing(Column::Version, &Contexts::of(objects))
     }
 
+    /// The memory process that received each request.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn mps(&self, aps: &Symbols<ApId>) -> Result<Vec<MpId>, ChunkError> {
+        let mps = self.hardly_changing(Column::Mp, &Contexts::of(aps))?;
+        Ok(mps.into_iter().map(|mp| MpId(mp as u32)).collect())
+    }
+
+    /// The memory process that owns each record's object.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn peers(&self, objects: &Symbols<ObjectId>) -> Result<Vec<MpId>, ChunkError> {
+        let peers = self.hardly_changing(Column::Peer, &Contexts::of(objects))?;
+        Ok(peers.into_iter().map(|mp| MpId(mp as u32)).collect())
+    }
+
+    /// The bytes of each record.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn bytes(
+        &self,
+        objects: &Symbols<ObjectId>,
+        kinds: &Symbols<Kind>,
+    ) -> Result<Vec<u64>, ChunkError> {
+        self.hardly_changing(Column::Bytes, &Contexts::by_op(objects, kinds))
+    }
+
+    /// The element range of each record.
+    ///
+    /// # Errors
+    /// If a column is damaged, or a range has no end.
+    pub fn ranges(
+        &self,
+        objects: &Symbols<ObjectId>,
+        kinds: &Symbols<Kind>,
+    ) -> Result<Vec<(u32, u32)>, ChunkError> {
+        let by_op = Contexts::by_op(objects, kinds);
+        let firsts = self.hardly_changing(Column::First, &by_op)?;
+        let lengths = self.hardly_changing(Column::Length, &by_op)?;
+        let ranges = firsts.into_iter().zip(lengths).map(|(first, length)| {
+            let first = first as u32;
+            let end = first.checked_add(length as u32);
+            Ok((first, end.ok_or(ChunkError::Damaged("record range"))?))
+        });
+        ranges.collect()
+    }
+
     /// How many accesses each record stands for; none if each stands for one.
     ///
     /// # Errors
@@ -285,24 +342,16 @@ impl<'a> Chunk<'a> {
     pub fn records(&self) -> Result<Vec<Record>, ChunkError> {
         let (kinds, objects, aps) = (self.kinds()?, self.objects()?, self.aps()?);
         let starts = self.starts()?;
-        let waits = self.times(Column::Wait, &kinds)?;
-        let services = self.times(Column::Service, &kinds)?;
+        let (waits, services) = (self.waits(&kinds)?, self.services(&kinds)?);
         let durations = self.durations(&kinds, &waits, &services)?;
-        let by_ap = Contexts::of(&aps);
-        let by_object = Contexts::of(&objects);
-        let by_op = Contexts::by_op(&objects, &kinds);
-        let mps = self.hardly_changing(Column::Mp, &by_ap)?;
-        let peers = self.hardly_changing(Column::Peer, &by_object)?;
-        let bytes = self.hardly_changing(Column::Bytes, &by_op)?;
-        let versions = self.hardly_changing(Column::Version, &by_object)?;
-        let firsts = self.hardly_changing(Column::First, &by_op)?;
-        let lengths = self.hardly_changing(Column::Length, &by_op)?;
+        let (mps, peers) = (self.mps(&aps)?, self.peers(&objects)?);
+        let bytes = self.bytes(&objects, &kinds)?;
+        let versions = self.versions(&objects)?;
+        let ranges = self.ranges(&objects, &kinds)?;
         let counts = self.counts()?;
         (0..self.count)
             .map(|i| {
                 let kind = kinds.at(i);
-                let first = firsts[i] as u32;
-                let end = first.checked_add(lengths[i] as u32);
                 Ok(Record {
                     start: Nanos(starts[i]),
                     duration: Nanos(durations[i]),
@@ -314,12 +363,12 @@ impl<'a> Chunk<'a> {
                     flags: kind.flags,
                     object: objects.at(i),
                     ap: aps.at(i),
-                    mp: MpId(mps[i] as u32),
-                    peer: MpId(peers[i] as u32),
+                    mp: mps[i],
+                    peer: peers[i],
                     count: counts.as_ref().map_or(1, |counts| counts[i]),
                     bytes: bytes[i],
                     version: versions[i],
-                    range: (first, end.ok_or(ChunkError::Damaged("record range"))?),
+                    range: ranges[i],
                 })
             })
             .collect()

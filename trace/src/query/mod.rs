@@ -25,15 +25,18 @@ pub use histogram::{Histogram, HistogramQuery, MAX_BUCKETS, OriginCounts};
 pub use history::{History, HistoryPoint, HistoryQuery, MAX_POINTS, Records, Several};
 pub use status::{ApOrigins, EmpStatus, ProcessStatus, Status};
 
+use std::any::Any;
+
 use async_trait::async_trait;
 use dosmos_proto::{Topology, VarId};
 
 use crate::selection::Selection;
 use table::{RankQuery, Ranking, Table, TableQuery, VariableTable};
 
-/// Something that answers questions about a trace: a live event manager, a store, or many of them.
+/// Something that answers questions about a trace: a live event manager, a store, or many of them. Being [`Any`], it can be
+/// told apart by whoever knows a faster way for one of them.
 #[async_trait]
-pub trait TraceSource: Send + Sync {
+pub trait TraceSource: Any + Send + Sync {
     /// What to call it in messages.
     fn name(&self) -> String;
     /// Processes, variables, extent.

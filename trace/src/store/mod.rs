@@ -20,6 +20,7 @@
 //! reader panic.
 
 mod checked_json;
+mod chunks;
 mod coarse;
 mod completed;
 mod disk;
@@ -53,6 +54,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::StoredChunk;
 pub use entry::{BatchMark, Commit, Event, Item, RecordingCounters};
 pub use error::StoreError;
 pub use imported::Imported;

@@ -361,7 +361,11 @@ impl StoreView {
     }
 
     /// Reads a chunk. One that cannot be read is noted; one that retention has removed since is counted there.
-    fn read_chunk(&self, chunk: &ChunkRef, decode: impl FnOnce(&[u8]) -> Result<(), ChunkError>) {
+    pub(super) fn read_chunk(
+        &self,
+        chunk: &ChunkRef,
+        decode: impl FnOnce(&[u8]) -> Result<(), ChunkError>,
+    ) {
         let place = chunk.place;
         let Some(file) = self.read(|index| index.files.get(&place.database).cloned()) else {
             return;
