@@ -99,6 +99,9 @@ def ranks_by_hand():
         said = ranks((0, {}), (1, {"FILE": "other.toml"}), (2, {}), (3, {}))
         contains("another file", said[1], "has read another cluster file than rank 0")
         contains("missing then", said[0], "rank 1 of 4 did not come")
+        # The run has its token before anybody comes: the first to come with one of its own would make it that of the run.
+        (lab.dir / "run5").mkdir()
+        lab.write("run5/token", "1" * 32 + "\n").chmod(0o600)
         wrong = {"DOSMOS_TOKEN": "0" * 32}
         said = ranks((0, {}), (1, wrong), (2, {}), (3, {}))
         contains("another token", said[1], "DOSMOS_TOKEN is not the token in")
