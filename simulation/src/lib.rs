@@ -22,4 +22,4 @@ mod trail;
 mod world;
 
 pub use plan::Kind;
-pub use run::{Failure, Outcome, run};
+pub use run::{Failure, Outcome, TOLD, run};

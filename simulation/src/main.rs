@@ -1,4 +1,5 @@
-//! `simulate SEEDS [FROM] [KIND]`: runs seeds on all processors, some of them twice, and says what they came to.
+//! `simulate SEEDS [FROM] [KIND] [EVENTS]`: runs seeds on all processors, some of them twice, and says what they came to; of
+//! a run that fails, its last EVENTS events.
 #![allow(clippy::print_stdout)] // it is what this prints
 
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use dosmos_simulation::{Failure, Kind, Outcome, run};
+use dosmos_simulation::{Failure, Kind, Outcome, TOLD, run};
 
 /// One seed in this number is run twice.
 const TWICE: u64 = 16;
@@ -52,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Some("faulty") => Some(Kind::Faulty),
         Some(other) => bail!("{other} is not plain, healthy or faulty"),
     };
+    let told = number(3, TOLD as u64)? as usize;
     let began = Instant::now();
     let cores = std::thread::available_parallelism()?.get();
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -66,7 +68,7 @@ fn main() -> anyhow::Result<ExitCode> {
                     }
                     let seed = from + i;
                     let kind = only.unwrap_or_else(|| Kind::of(seed));
-                    if let Err(failure) = one(seed, kind, i % TWICE == 0, &sums) {
+                    if let Err(failure) = one(seed, kind, told, i % TWICE == 0, &sums) {
                         failed.store(true, Ordering::Relaxed);
                         let mut all = failures.lock();
                         let _ = all.as_deref_mut().map(|all| all.push((kind, failure)));
@@ -107,10 +109,10 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(seed: u64, kind: Kind, twice: bool, sums: &Mutex<Sums>) -> Result<(), Failure> {
-    let outcome = run(seed, kind)?;
+fn one(seed: u64, kind: Kind, told: usize, twice: bool, sums: &Mutex<Sums>) -> Result<(), Failure> {
+    let outcome = run(seed, kind, told)?;
     if twice {
-        let again = run(seed, kind)?;
+        let again = run(seed, kind, told)?;
         if again != outcome {
             return Err(Failure {
                 seed,

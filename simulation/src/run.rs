@@ -55,12 +55,15 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// How many of the last events are told of a run that failed, if nobody says how many.
+pub const TOLD: usize = 200;
+
 /// Runs a seed, with these faults, to its end.
 ///
 /// # Errors
-/// If something does not hold; then the run is repeated, to tell what happened last.
-pub fn run(seed: u64, kind: Kind) -> Result<Outcome, Failure> {
-    attempt(seed, kind, false).map_err(|first| match attempt(seed, kind, true) {
+/// If something does not hold; then the run is repeated, to tell its last `told` events.
+pub fn run(seed: u64, kind: Kind, told: usize) -> Result<Outcome, Failure> {
+    attempt(seed, kind, 0).map_err(|first| match attempt(seed, kind, told) {
         Err(failure) => failure,
         Ok(_) => Failure {
             what: format!("{} (not when it was repeated)", first.what),
@@ -78,7 +81,7 @@ fn place() -> PathBuf {
     }
 }
 
-fn attempt(seed: u64, kind: Kind, in_words: bool) -> Result<Outcome, Failure> {
+fn attempt(seed: u64, kind: Kind, told: usize) -> Result<Outcome, Failure> {
     let failed = |what: String| Failure {
         seed,
         what,
@@ -101,7 +104,7 @@ fn attempt(seed: u64, kind: Kind, in_words: bool) -> Result<Outcome, Failure> {
         // They pass without a fault, too.
         common.history().disturb();
     }
-    let trail = Trail::new(in_words);
+    let trail = Trail::new(told);
     let mut world = World::new(plan, Arc::clone(&common), rng, trail, dir.path());
     let ended = world.live();
     let ended = ended.and_then(|()| world.judge());

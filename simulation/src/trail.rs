@@ -5,24 +5,21 @@ use std::hash::Hasher;
 
 use twox_hash::XxHash64;
 
-/// How many of the last events are told of a run that failed.
-const TOLD: usize = 200;
-
 /// What happened so far.
 pub(crate) struct Trail {
     hash: XxHash64,
     events: u64,
-    /// Words cost time: only a run that is repeated has them.
-    in_words: bool,
+    /// How many of the last events are kept in words. Words cost time: only a run that is repeated has them.
+    told: usize,
     last: VecDeque<String>,
 }
 
 impl Trail {
-    pub(crate) fn new(in_words: bool) -> Self {
+    pub(crate) fn new(told: usize) -> Self {
         Self {
             hash: XxHash64::with_seed(0),
             events: 0,
-            in_words,
+            told,
             last: VecDeque::new(),
         }
     }
@@ -36,10 +33,10 @@ impl Trail {
 
     /// The same in words.
     pub(crate) fn say(&mut self, now: u64, words: impl FnOnce() -> String) {
-        if !self.in_words {
+        if self.told == 0 {
             return;
         }
-        if self.last.len() == TOLD {
+        if self.last.len() == self.told {
             self.last.pop_front();
         }
         let line = format!("{:>14.6} ms  {}", now as f64 / 1e6, words());

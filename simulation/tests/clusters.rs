@@ -1,13 +1,13 @@
 //! Whole clusters, simulated: a small number of seeds of each kind. `.ci/simulate` runs many.
 #![allow(clippy::unwrap_used)] // a test may
 
-use dosmos_simulation::{Kind, Outcome, run};
+use dosmos_simulation::{Kind, Outcome, TOLD, run};
 
 fn seeds(default: u32, kind: Kind) -> Vec<Outcome> {
     let first = dosmos_testseeds::seed();
     let seeds = (0..dosmos_testseeds::cases(default)).map(|i| first.wrapping_add(i.into()));
     seeds
-        .map(|seed| match run(seed, kind) {
+        .map(|seed| match run(seed, kind, TOLD) {
             Ok(outcome) => outcome,
             Err(failure) => panic!("{failure}\n{}", dosmos_testseeds::repeat_command(seed)),
         })
@@ -43,9 +43,9 @@ fn a_seed_repeats_its_run_to_the_byte() {
     for i in 0..dosmos_testseeds::cases(10) {
         let seed = first.wrapping_add(i.into());
         let kind = Kind::of(seed);
-        let one = run(seed, kind).unwrap();
-        assert_eq!(one, run(seed, kind).unwrap(), "seed {seed}");
-        let other = run(seed.wrapping_add(1), kind).unwrap();
+        let one = run(seed, kind, TOLD).unwrap();
+        assert_eq!(one, run(seed, kind, TOLD).unwrap(), "seed {seed}");
+        let other = run(seed.wrapping_add(1), kind, TOLD).unwrap();
         assert_ne!(one.hash, other.hash, "seed {seed}");
     }
 }

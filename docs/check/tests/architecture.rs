@@ -94,6 +94,25 @@ fn exists(path: &str) -> bool {
     root().join(path).exists() || root().join(format!("{path}.rs")).exists()
 }
 
+/// Whether a folder at the root is what builds and runs leave there.
+fn is_ignored(folder: &str) -> bool {
+    let ignored = std::fs::read_to_string(root().join(".gitignore")).expect("a .gitignore");
+    ignored
+        .lines()
+        .filter_map(|line| line.strip_prefix('/'))
+        .any(|name| match name.strip_suffix('*') {
+            Some(start) => folder.starts_with(start),
+            None => folder == name,
+        })
+}
+
+/// The README's first command makes `dosmos-run`; its second runs the tests.
+#[test]
+fn what_runs_leave_is_no_folder_of_the_repository() {
+    assert!(is_ignored("dosmos-run") && is_ignored("target"));
+    assert!(!is_ignored("docs") && !is_ignored("trace"));
+}
+
 /// A path in backticks that begins with a folder of the repository.
 #[test]
 fn every_path_named_in_the_documents_exists() {
@@ -105,7 +124,7 @@ fn every_path_named_in_the_documents_exists() {
             for found in path.captures_iter(line) {
                 let named = &found[1];
                 let folder = named.split('/').next().unwrap_or_default();
-                if folder.len() < 3 || !root().join(folder).is_dir() {
+                if folder.len() < 3 || !root().join(folder).is_dir() || is_ignored(folder) {
                     continue;
                 }
                 checked += 1;
