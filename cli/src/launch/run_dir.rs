@@ -50,12 +50,7 @@ impl RunDir {
             &format!("{} is in use", dir.display()),
             "choose another --run-dir, or wait until that run has ended",
         )?;
-        if holds_a_run(&dir) {
-            bail!(
-                "{} holds an earlier run; choose another --run-dir, or remove it",
-                dir.display()
-            );
-        }
+        refuse_a_run(&dir)?;
         make_parts(&dir)?;
         // Addresses of a run that did not come about lead nowhere.
         for old in std::fs::read_dir(dir.join("addr"))?.flatten() {
@@ -79,10 +74,11 @@ impl RunDir {
     /// The directory of a run that another process launches, made if that one makes its own on another host.
     ///
     /// # Errors
-    /// A directory that cannot be made.
+    /// A directory that cannot be made, or that holds a run already: stores are made only when all ranks have come.
     pub(crate) fn join(dir: &Path) -> anyhow::Result<Self> {
         let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
         let dir = make(dir)?;
+        refuse_a_run(&dir)?;
         make_parts(&dir)?;
         Ok(Self {
             path: dir,
@@ -191,9 +187,15 @@ fn unused(name: &str) -> PathBuf {
 }
 
 /// Whether an event manager has written a store here.
-fn holds_a_run(dir: &Path) -> bool {
+fn refuse_a_run(dir: &Path) -> anyhow::Result<()> {
     let stores = std::fs::read_dir(dir.join("store"));
-    stores.is_ok_and(|mut stores| stores.next().is_some())
+    if stores.is_ok_and(|mut stores| stores.next().is_some()) {
+        bail!(
+            "{} holds an earlier run; choose another --run-dir, or remove it",
+            dir.display()
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -217,8 +219,10 @@ mod tests {
         let second = create().unwrap();
         std::fs::create_dir(second.path().join("store/emp0")).unwrap();
         drop(second);
-        let refused = create().unwrap_err().to_string();
-        assert!(refused.contains("holds an earlier run"), "{refused}");
+        for refused in [create(), RunDir::join(&dir)] {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("holds an earlier run"), "{refused}");
+        }
     }
 
     #[test]

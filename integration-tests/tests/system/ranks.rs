@@ -108,10 +108,11 @@ fn the_ranks_of_two_hosts_run_a_program_and_end_with_it() {
         .map(|p| p["memory_process"].as_str().unwrap())
         .collect();
     assert_eq!(used, ["mp0", "mp1", "mp0", "mp2", "mp3", "mp2"]);
-    // A run is never written over.
-    let again = two_hosts(&lab, &program);
-    assert_eq!(again[0].status.code(), Some(2));
-    assert!(said(&again[0]).contains("holds an earlier run"));
+    // A run is never written over, and no rank waits for one that does not come for that reason.
+    for rank in two_hosts(&lab, &program) {
+        assert_eq!(rank.status.code(), Some(2), "{}", said(&rank));
+        assert!(said(&rank).contains("holds an earlier run"));
+    }
 }
 
 #[test]

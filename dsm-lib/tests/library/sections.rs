@@ -1,14 +1,10 @@
 //! Sections and locks against a fake memory process: what is sent for them, and what becomes of one that is dropped, lost or
 //! cannot be released. Nothing here may hang; deadlines bound every wait.
 
-#![allow(clippy::unwrap_used)] // also in the helpers
-
-mod fake;
-
 use std::time::Duration;
 
+use crate::fake::Fake;
 use dsm_lib::{Cache, Error, ErrorCode, LockKind, Vector};
-use fake::Fake;
 
 #[test]
 fn a_section_is_a_slice_that_is_written_at_its_release() {

@@ -1,8 +1,6 @@
 //! Whether a pathology is found does not depend on how many processes have nothing to do with it, on when it occurs, or
 //! on how much of the run has it.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use dosmos_analysis::{Kind, Thresholds};
 use dosmos_testkit::labelled::{Labelled, Score, VARIED, Variation, score, varied};
 use rand::rngs::StdRng;

@@ -1,10 +1,7 @@
 //! What an application process wrote is visible to everyone once its release, barrier or `publish` is over: the messages of it,
 //! and their order.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::Invalidate;
 use dosmos_proto::{ApId, MpId};

@@ -1,10 +1,7 @@
 //! Losses in each state, deadlines, and requests that make no sense: what is refused, and what the
 //! refusal says.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{AtomicOp, ElementRange, Reply, Request, Scope};
 use dosmos_memproc::core::{MAX_OUTSTANDING, VariableOverride};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};

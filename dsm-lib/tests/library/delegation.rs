@@ -1,10 +1,7 @@
 //! Objects that this process has to itself: what is sent, and when, seen by the memory process.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod fake;
-
+use crate::fake::Fake;
 use dsm_lib::{Cache, Dsm, Error, ErrorCode, Vector};
-use fake::Fake;
 
 /// A vector of four elements that is cached in application processes, of a name that the fake gives away.
 fn own(dsm: &Dsm) -> Vector<i64> {

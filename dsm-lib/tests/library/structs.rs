@@ -1,11 +1,7 @@
 //! Structs as elements of shared variables: their layout, and what becomes of them against a fake memory process.
 
-#![allow(clippy::unwrap_used)] // also in the helpers
-
-mod fake;
-
+use crate::fake::Fake;
 use dsm_lib::{Error, Matrix, Shared, SharedField, Structs};
-use fake::Fake;
 
 #[derive(Clone, Debug, PartialEq, Shared)]
 struct Body {

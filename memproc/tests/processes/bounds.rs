@@ -1,5 +1,4 @@
 //! What others ask of a memory process has bounds: hostile requests, sent to real processes.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,9 +26,7 @@ use tonic::codegen::http::Request;
 use tonic::{Code, Status, Streaming};
 use tower::ServiceExt;
 
-#[path = "../src/core/testing.rs"]
-#[allow(missing_docs, unreachable_pub, dead_code)]
-mod topology;
+use crate::topology::topology;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -47,7 +44,7 @@ impl Process {
         let listener = Listener::bind(&Address::Unix(dir.path().join("mp0"))).await;
         let listener = listener.unwrap();
         let address = listener.address().clone();
-        let topology = topology::topology(&["/a"], 1, 2);
+        let topology = topology(&["/a"], 1, 2);
         let config = Config {
             topology: (*topology).clone(),
             me: MpId(0),

@@ -1,6 +1,5 @@
 //! Whole processes over sockets: sessions, links, records at an event manager, start in any order,
 //! loss and return, end.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -25,9 +24,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-#[path = "../src/core/testing.rs"]
-#[allow(missing_docs, unreachable_pub, dead_code)]
-mod topology;
+use crate::topology::topology;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -75,7 +72,7 @@ struct Cluster {
 impl Cluster {
     fn new(groups: &[&str], mps: u32, aps: u32) -> Self {
         Self {
-            topology: topology::topology(groups, mps, aps),
+            topology: topology(groups, mps, aps),
             dir: dosmos_testseeds::scratch(),
             recording: Recording::default(),
         }

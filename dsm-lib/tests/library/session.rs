@@ -1,16 +1,12 @@
 //! The library against a fake memory process: what a program can do, and what it is told when things
 //! go wrong. Nothing here may hang; deadlines bound every wait.
 
-#![allow(clippy::unwrap_used)] // also in the helpers
-
-mod fake;
-
 use std::time::Duration;
 
+use crate::fake::Fake;
 use dsm_lib::{
     Cache, CopyPolicy, Dsm, ElementType, Error, ErrorCode, Matrix, Object, Scalar, Variable, Vector,
 };
-use fake::Fake;
 
 #[test]
 fn a_program_knows_its_place() {

@@ -1,12 +1,8 @@
 //! Calls that are not waited for at once, against a fake memory process: posted ones, ones that an executor polls, ones that other
 //! threads have under way. Nothing here may hang; deadlines bound every wait.
 
-#![allow(clippy::unwrap_used)] // also in the helpers
-
-mod fake;
-
+use crate::fake::Fake;
 use dsm_lib::{Dsm, Error, Vector};
-use fake::Fake;
 
 #[test]
 fn what_is_posted_is_done_before_the_barrier_and_its_error_is_that_of_the_barrier() {

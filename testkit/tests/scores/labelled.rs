@@ -1,8 +1,6 @@
 //! The detectors against labelled traces whose seeds they were not tuned on. The whole table:
 //! `dosmos-bench findings`.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

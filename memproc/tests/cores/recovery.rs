@@ -1,10 +1,7 @@
 //! Wrong answers that a fault could bring about: each ends in the right one or in a clear refusal.
 //! `docs/reliability.md` names these tests by the promise that they hold.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId};

@@ -1,10 +1,7 @@
 //! Copies in application processes, message by message: who is told when, and that it stands on the
 //! stream before what follows from the change (docs/design/consistency.md#copies-in-application-processes).
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{LocalAccesses, LocalKind, Request};
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{Cache, MpId, Nanos, ObjectId};

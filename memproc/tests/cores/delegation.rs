@@ -1,10 +1,7 @@
 //! Objects that are delegated to an application process, message by message: who gets them, and how they come
 //! back (docs/design/consistency.md#exclusive-delegation).
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{
     ElementRange, LocalAccesses, LocalKind, Reply, Request, Return,
 };

@@ -1,10 +1,7 @@
 //! The exact sequence of messages and records of every protocol (docs/design/protocol.md), local and
 //! remote.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{Request, Scope};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ElementType, Layout, Nanos, ObjectId, VariableSpec};

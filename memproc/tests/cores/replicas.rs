@@ -1,11 +1,7 @@
 //! Variables with replicas: what is told to whom before a release returns, who serves the objects when their owner is lost, and
 //! what becomes of an owner that comes back (docs/design/consistency.md#replicas).
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::*;
 use dosmos_proto::CopyPolicy::Invalidate;
 use dosmos_proto::{ErrorCode, MpId, Nanos, ObjectId, VariableSpec};

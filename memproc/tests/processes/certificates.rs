@@ -1,7 +1,5 @@
 //! Who may open a session and who may speak as a memory process, over TLS; what those are told that may not.
 
-#![allow(clippy::unwrap_used)] // a test may
-
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -17,9 +15,7 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tonic::{Code, Status};
 
-#[path = "../src/core/testing.rs"]
-#[allow(missing_docs, unreachable_pub, dead_code)]
-mod topology;
+use crate::topology::topology;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -39,7 +35,7 @@ impl Secured {
 
     async fn start_at(address: Address) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let topology = topology::topology(&["/a"], 2, 2);
+        let topology = topology(&["/a"], 2, 2);
         let certificates = Certificates::new(topology.name());
         let listener = Listener::bind(&address).await.unwrap();
         let address = listener.address().clone();

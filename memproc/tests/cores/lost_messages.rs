@@ -1,9 +1,6 @@
 //! Two groups, and messages that get lost with a link process or a link between them, while others of the same process arrive.
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dosmos_memproc::core::messages::{Reply, Request};
 use dosmos_proto::CopyPolicy::Invalidate;
 use dosmos_proto::{ApId, ErrorCode, MpId};

@@ -1,0 +1,9 @@
+//! The library against a fake memory process.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod calls;
+mod delegation;
+mod fake;
+mod sections;
+mod session;
+mod structs;

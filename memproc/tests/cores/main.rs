@@ -1,0 +1,13 @@
+//! Clusters of cores inside one test, message by message: one program, since each of its parts needs the same cluster.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+#[path = "../common/mod.rs"]
+mod common;
+mod delegation;
+mod faults;
+mod held_copies;
+mod lost_messages;
+mod messages;
+mod publishing;
+mod recovery;
+mod replicas;

@@ -1,0 +1,5 @@
+//! What the detectors find in traces whose answers are known.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod labelled;
+mod varied;
