@@ -14,8 +14,6 @@ use nix::unistd::Pid;
 use super::places::{Disk, Networks};
 use super::plan::{Fault, GROUPS, MEMBERS, Plan, Process};
 
-/// Timeout of an operation, in milliseconds.
-const TIMEOUT_MS: u32 = 3_000;
 /// What the program with replicas confirmed, in one file per process.
 pub(super) const TALLY: &str = "tally";
 /// How long anything may take that has to end.
@@ -102,8 +100,9 @@ impl Cluster {
             Some(address) => format!("listen = \"{address}\"\n"),
             None => String::new(),
         };
+        let timeout = self.plan.timeout.as_millis();
         let mut text = format!(
-            "name = \"blackbox\"\n[defaults]\ndeadline_ms = {TIMEOUT_MS}\ninsecure = true\nmetrics = \"off\"\n"
+            "name = \"blackbox\"\n[defaults]\ndeadline_ms = {timeout}\ninsecure = true\nmetrics = \"off\"\n"
         );
         for g in 0..GROUPS {
             text += &format!("[[group]]\nname = \"g{g}\"\n[[emp]]\nname = \"emp{g}\"\n");
@@ -163,7 +162,10 @@ impl Cluster {
                     .args(["--counts", "counts"])
                     .env("DOSMOS_AP", &name)
                     .env("DOSMOS_MP", address.unwrap_or_else(socket))
-                    .env("DOSMOS_DEADLINE_MS", TIMEOUT_MS.to_string())
+                    .env(
+                        "DOSMOS_DEADLINE_MS",
+                        self.plan.timeout.as_millis().to_string(),
+                    )
                     .env(
                         "DOSMOS_TOKEN",
                         std::fs::read_to_string(self.dir.join("run/token"))?.trim(),
@@ -199,6 +201,15 @@ impl Cluster {
 
     /// Lets everything go wrong that is planned, one after the other.
     pub(super) fn suffer(&mut self) -> io::Result<()> {
+        let (dir, counted) = (self.dir.clone(), self.plan.counted);
+        let has_counted = |i| {
+            let file = std::fs::read_to_string(dir.join(format!("{TALLY}.ap{i}")));
+            file.unwrap_or_default().lines().count() >= counted
+        };
+        if counted > 0 && !wait(|| (0..MEMBERS).all(has_counted)) {
+            self.broken
+                .push(format!("not everybody counted {counted} times"));
+        }
         for (after, fault) in self.plan.faults.clone() {
             std::thread::sleep(after);
             match fault {

@@ -65,6 +65,10 @@ pub struct Plan {
     /// The program counts on one variable with this number of replicas, and goes on after what failed; else it does random operations
     /// on variables without.
     pub replicas: Option<u32>,
+    /// The first fault waits until each process of that program has counted so often.
+    pub counted: usize,
+    /// Timeout of an operation.
+    pub timeout: Duration,
 }
 
 impl Plan {
@@ -90,6 +94,8 @@ impl Plan {
             faults,
             operations,
             replicas: (random.below(3) == 0).then_some(1),
+            counted: 0,
+            timeout: Duration::from_secs(3),
         }
     }
 }
