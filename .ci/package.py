@@ -82,8 +82,9 @@ def component(key, package, checksum, shipped):
 
 
 def contained(name, version, description, licence, purl):
-    return {"type": "library", "bom-ref": f"{name} {version}", "name": name, "version": version, "scope": "required",
-            "description": description, "licenses": [{"expression": licence}], "purl": purl}
+    # No reference that a crate of the same name could have.
+    return {"type": "library", "bom-ref": purl, "name": name, "version": version, "scope": "required", "description": description,
+            "licenses": [{"expression": licence}], "purl": purl}
 
 
 def compiled_in(graph, rustc):
