@@ -83,11 +83,15 @@ def scratch():
     return pathlib.Path(scratch.held.name)
 
 
+def home():
+    return scratch() / "home"
+
+
 @functools.cache
 def prefix():
     """The archive, unpacked as the guide says."""
-    to = scratch() / "prefix"
-    to.mkdir()
+    to = home() / ".local"
+    to.mkdir(parents=True)
     run("tar", "--extract", "--file", one("*.tar.gz"), "--directory", to, "--strip-components=1")
     return to
 
@@ -241,12 +245,14 @@ def manual_pages():
         said = run("man", "--warnings", "--encoding=UTF-8", "--local-file", page, env={"MANROFFSEQ": "", "MANWIDTH": "80"})
         nothing(f"warnings about {page.name}", [w for w in said.splitlines() if w.startswith(("troff:", "<standard input>:", "grotty:"))])
         contains("man's index", run("lexgrog", page), f'"{page.stem} - ')
+    found = run("man", "--where", "dosmos-query", env={"HOME": str(home()), "PATH": path_with(prefix() / "bin/dosmos")})
+    check("the page that man finds", found.strip(), str(prefix() / "share/man/man1/dosmos-query.1"))
     said = run("mandoc", "-T", "lint", "-W", "warning", *pages, ok=False)
     # How clap_mangen sets line breaks beside paragraphs: nothing is shown otherwise than meant.
     nothing("what mandoc says", [line for line in said.splitlines() if "skipping paragraph macro" not in line])
 
 
-def completed_by_bash(share, dosmos):
+def completed_by_bash(dosmos, env):
     loader = pathlib.Path("/usr/share/bash-completion/bash_completion")
     if not loader.exists():
         raise Skipped("no bash-completion here")
@@ -258,41 +264,44 @@ def completed_by_bash(share, dosmos):
         $(complete -p dosmos | sed 's/.*-F \\([^ ]*\\).*/\\1/') dosmos quer dosmos
         printf '%s' "${{COMPREPLY[*]}}"
     """
-    env = {"PATH": f"{dosmos.parent}:{os.environ['PATH']}", "XDG_DATA_DIRS": f"{share}:/usr/share", "BASH_COMPLETION_USER_DIR": "/nonexistent"}
-    check("bash", run("bash", "--norc", "-c", script, env=env), "query")
+    check("bash", run("bash", "--norc", "-c", script, env={"PATH": path_with(dosmos), **env}), "query")
 
 
-def completed_by_zsh(functions, dosmos):
+def completed_by_zsh(dosmos, functions, env):
     need("zsh")
     # A terminal, in which the key is pressed once; zsh loads the function of a command for its first completion.
     script = f"""
         zmodload zsh/zpty
         zpty terminal zsh -f -i
-        zpty -w terminal "PS1=; fpath=({functions} \\$fpath); autoload -Uz compinit; compinit -u -D; bindkey '^I' complete-word; print rea''dy"
+        zpty -w terminal "PS1=; fpath+=({functions}); autoload -Uz compinit; compinit -u -D; bindkey '^I' complete-word; print rea''dy"
         zpty -r terminal seen '*ready*' || exit 1
         zpty -w -n terminal $'dosmos quer\\t'
         zpty -r terminal seen '*query*' && print -r completed
     """
-    env = {"PATH": f"{dosmos.parent}:{os.environ['PATH']}", "TERM": "dumb", "HOME": str(scratch())}
-    contains("zsh", run("zsh", "-f", "-c", script, env=env, deadline_s=30), "completed")
+    said = run("zsh", "-f", "-c", script, env={"PATH": path_with(dosmos), "TERM": "dumb", **env}, deadline_s=30)
+    contains("zsh", said, "completed")
 
 
-def completed_by_fish(folder, dosmos):
+def completed_by_fish(dosmos, env):
     need("fish")
-    env = {"PATH": f"{dosmos.parent}:{os.environ['PATH']}", "HOME": str(scratch()), "XDG_DATA_DIRS": f"{folder.parent.parent}:/usr/share"}
-    contains("fish", run("fish", "-c", "complete -C 'dosmos quer'", env=env), "query\t")
+    contains("fish", run("fish", "-c", "complete -C 'dosmos quer'", env={"PATH": path_with(dosmos), **env}), "query\t")
+
+
+def path_with(dosmos):
+    return f"{dosmos.parent}:{os.environ['PATH']}"
 
 
 def completions():
-    """bash, zsh and fish find the files of the archive and of the Debian package by themselves, and complete a command."""
-    share, dosmos = prefix() / "share", prefix() / "bin/dosmos"
-    completed_by_bash(share, dosmos)
-    completed_by_zsh(share / "zsh/site-functions", dosmos)
-    completed_by_fish(share / "fish/vendor_completions.d", dosmos)
-    share, dosmos = debian() / "usr/share", debian() / "usr/bin/dosmos"
-    completed_by_bash(share, dosmos)
-    completed_by_zsh(share / "zsh/vendor-completions", dosmos)
-    completed_by_fish(share / "fish/vendor_completions.d", dosmos)
+    """bash, zsh and fish find the files of the archive in ~/.local, and those of the Debian package, and complete a command."""
+    def all_complete(dosmos, functions, env):
+        completed_by_bash(dosmos, env)
+        completed_by_zsh(dosmos, functions, env)
+        completed_by_fish(dosmos, env)
+    all_complete(prefix() / "bin/dosmos", "~/.local/share/zsh/site-functions", {"HOME": str(home())})
+    usr = debian() / "usr"
+    nowhere = scratch() / "nobody"
+    nowhere.mkdir(exist_ok=True)
+    all_complete(usr / "bin/dosmos", usr / "share/zsh/vendor-completions", {"HOME": str(nowhere), "XDG_DATA_DIRS": f"{usr}/share:/usr/share"})
 
 
 def debian_package():
