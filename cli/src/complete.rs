@@ -13,18 +13,26 @@ use crate::runtime::block_on;
 
 /// The variable by which the shell says that it asks for completions; its value is the name of the shell.
 const ASKED_BY: &str = "COMPLETE";
+/// zsh loads the file `_dosmos` when `dosmos` is completed for the first time, and that time is to be answered too.
+const ZSH_LOADS: &str = r#"
+if [[ "${funcstack[1]}" = _dosmos ]]; then
+    _clap_dynamic_completer_dosmos "$@"
+fi
+"#;
 /// Who presses the key waits: a run that does not answer until then has no names.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The script that a shell reads to complete the command line.
 pub(crate) fn script(shell: clap_complete::Shell) -> anyhow::Result<String> {
-    let shell = shell.to_string();
     let shells = Shells::builtins();
     let completer = shells
-        .completer(&shell)
+        .completer(&shell.to_string())
         .with_context(|| format!("there are no completions for {shell}"))?;
     let mut script = Vec::new();
     completer.write_registration(ASKED_BY, "dosmos", "dosmos", "dosmos", &mut script)?;
+    if shell == clap_complete::Shell::Zsh {
+        script.extend_from_slice(ZSH_LOADS.as_bytes());
+    }
     Ok(String::from_utf8(script)?)
 }
 
@@ -116,6 +124,8 @@ mod tests {
                 script.contains("dosmos") && script.contains(ASKED_BY),
                 "{shell}:\n{script}"
             );
+            let called = script.contains("_clap_dynamic_completer_dosmos \"$@\"");
+            assert_eq!(called, *shell == clap_complete::Shell::Zsh, "{script}");
         }
     }
 }

@@ -79,6 +79,9 @@ spec:
     spec:
       subdomain: {name}
       restartPolicy: Never
+      # The user of the image of dosmos: files in the volumes are readable by its group.
+      securityContext:
+        fsGroup: 10001
       terminationGracePeriodSeconds: 60
       affinity:
         podAntiAffinity:
