@@ -105,6 +105,7 @@ pub(super) fn build(path: &Path, records: u64, seed: u64) -> anyhow::Result<()> 
                 mp: MpId(0),
                 incarnation: 1,
                 sequence,
+                until: Default::default(),
             }],
             records: workload.take_records(here as usize),
             events: std::mem::take(&mut events),

@@ -46,6 +46,7 @@ fn sound(dir: &Path) {
                 mp,
                 incarnation,
                 sequence,
+                until: Default::default(),
             }],
             records: samples::records(10),
             events: vec![

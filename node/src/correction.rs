@@ -2,6 +2,12 @@
 //!
 //! Records travel with the times of their process's clock. What is done to them is said, so that it can be stored with
 //! them: by what they were corrected, and the most that any of them is off.
+//!
+//! Invariant: of two times of one start of a process, beginnings and ends of records, the later is not corrected to an earlier
+//! one. What is made of a clock changes; so what was corrected stands, times up to there are corrected as before, and later
+//! ones to nothing before it.
+
+use std::collections::VecDeque;
 
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{Nanos, PhaseTimes};
@@ -10,15 +16,51 @@ use dosmos_trace::clock::Correction;
 
 /// The bound that is said holds for records of so much longer, so that not every batch says another one.
 const AHEAD: Nanos = Nanos::from_millis(1_500);
+/// Estimates that are remembered for what began long ago.
+const REMEMBERED: usize = 64;
+
+/// How times of a process's clock are corrected, up to one of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    by: ClockEstimate,
+    /// Nothing is corrected to a time before this one.
+    floor: Nanos,
+    until: Nanos,
+}
+
+impl Segment {
+    fn correct(&self, local: Nanos) -> Nanos {
+        self.by.correct(local).max(self.floor)
+    }
+
+    /// The most that a time is off.
+    fn error_at(&self, local: Nanos) -> Nanos {
+        let held_back = self.correct(local) - self.by.correct(local);
+        self.by.error_at(local) + held_back
+    }
+}
 
 /// Corrects the records of one start of a memory process.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Corrector {
     estimate: Option<ClockEstimate>,
+    /// By earlier estimates, in the order of times.
+    before: VecDeque<Segment>,
+    /// By the last one; `until` is the latest time that was corrected.
+    last: Option<Segment>,
     said: Option<Correction>,
 }
 
 impl Corrector {
+    /// Goes on where an earlier start of the event manager ended: by what it corrected last, and the latest time that was.
+    pub fn after(by: ClockEstimate, until: Nanos) -> Self {
+        let floor = Nanos::ZERO;
+        Self {
+            last: Some(Segment { by, floor, until }),
+            ..Self::default()
+        }
+    }
+
     /// What the process makes of its clock now.
     pub fn estimate(&self) -> Option<&ClockEstimate> {
         self.estimate.as_ref()
@@ -29,26 +71,41 @@ impl Corrector {
         self.estimate = Some(estimate);
     }
 
+    /// The latest time that was corrected, by the process's clock.
+    pub fn until(&self) -> Nanos {
+        self.last.map_or(Nanos::ZERO, |last| last.until)
+    }
+
     /// Corrects what came in one batch. The result is what is to be stored before these records, if it is news.
     pub fn correct(
         &mut self,
         records: &mut [Record],
         times: &mut [PhaseTimes],
     ) -> Option<Correction> {
-        let by = self.estimate.unwrap_or_default();
         // What an application process did in itself has the time of its clock.
         let own = records.iter().filter(|r| !r.flags.in_process);
-        let error = own.map(|r| by.error_of(r.start, r.duration)).max();
+        let latest = own.map(Record::end).max();
+        let mut now = self.begin();
+        let mut error = None;
         for record in records.iter_mut() {
-            record.start = by.correct(record.start);
+            let (begun, ended) = (record.start, record.end());
+            let (first, last) = (self.segment(&now, begun), self.segment(&now, ended));
+            if !record.flags.in_process {
+                error = error.max(Some(first.error_at(begun).max(last.error_at(ended))));
+            }
+            record.start = first.correct(begun);
+            lasts(record, last.correct(ended) - record.start);
         }
         for piece in times.iter_mut() {
-            piece.start = by.correct(piece.start);
+            piece.start = self.segment(&now, piece.start).correct(piece.start);
         }
+        now.until = latest.map_or(now.until, |latest| latest.max(now.until));
+        self.last = Some(now);
         let error = match self.estimate {
             Some(_) => error?,
             None => error.map(|_| Nanos::MAX)?,
         };
+        let by = now.by;
         if self.said.is_some_and(|s| s.by == by && error <= s.error) {
             return None;
         }
@@ -59,6 +116,49 @@ impl Corrector {
         });
         self.said
     }
+
+    /// By what times are corrected that are later than all so far.
+    fn begin(&mut self) -> Segment {
+        let by = self.estimate.unwrap_or_default();
+        match self.last {
+            Some(last) if last.by == by => last,
+            // What nothing was known of is in no order.
+            Some(last) if last.by != ClockEstimate::default() => {
+                if self.before.len() == REMEMBERED {
+                    self.before.pop_front();
+                }
+                self.before.push_back(last);
+                Segment {
+                    by,
+                    floor: last.correct(last.until),
+                    until: last.until,
+                }
+            }
+            _ => Segment {
+                by,
+                ..Segment::default()
+            },
+        }
+    }
+
+    /// By what this time is corrected: `now`, if it is later than what earlier estimates corrected.
+    fn segment(&self, now: &Segment, local: Nanos) -> Segment {
+        let earlier = self.before.iter().find(|s| local <= s.until);
+        earlier.copied().unwrap_or(*now)
+    }
+}
+
+/// Takes what a record lasted longer or shorter as waiting, as far as it waited. Of several accesses these are sums.
+fn lasts(record: &mut Record, duration: Nanos) {
+    let otherwise = record.duration - record.wait;
+    record.duration = duration;
+    if record.accesses() > 1 {
+        return;
+    }
+    if record.wait > Nanos::ZERO {
+        record.wait = duration - otherwise;
+    }
+    record.service = record.service.min(duration - record.wait);
 }
 
 #[cfg(test)]
@@ -118,5 +218,75 @@ mod tests {
         let mut inside = record(99 * second, 0);
         inside.flags.in_process = true;
         assert_eq!(corrector.correct(&mut [inside], &mut []), None);
+    }
+
+    fn estimate(at: u64, offset_ns: i64) -> ClockEstimate {
+        ClockEstimate {
+            reference: Nanos(at),
+            offset_ns,
+            error: Nanos(20),
+            since: Nanos(at),
+            until: Nanos(at),
+            ..ClockEstimate::default()
+        }
+    }
+
+    #[test]
+    fn whatever_is_made_of_a_clock_what_came_later_is_not_earlier() {
+        let second = 1_000_000_000;
+        let mut corrector = Corrector::default();
+        let mut corrected = |corrector: &mut Corrector, starts: &[u64]| -> Vec<u64> {
+            let mut records: Vec<_> = starts.iter().map(|s| record(*s, 0)).collect();
+            corrector.correct(&mut records, &mut []);
+            records.iter().map(|r| r.start.0).collect()
+        };
+        corrector.learn(estimate(second, 500));
+        assert_eq!(corrected(&mut corrector, &[second]), [second + 500]);
+        // The next estimate is 300 ns less. What began before is corrected as before.
+        corrector.learn(estimate(second, 200));
+        let starts = [second - 50, second + 100, second + 400];
+        let expected = [second + 450, second + 500, second + 600];
+        assert_eq!(corrected(&mut corrector, &starts), expected);
+        // And more again.
+        corrector.learn(estimate(second, 900));
+        let starts = [second - 50, second + 200, second + 401];
+        let expected = [second + 450, second + 500, second + 1_301];
+        assert_eq!(corrected(&mut corrector, &starts), expected);
+        // The event manager is started again, and its clock was set back meanwhile.
+        let mut after = Corrector::after(estimate(second, 900), corrector.until());
+        after.learn(estimate(second, -second.cast_signed() / 2));
+        let starts = [second + 401, second + 402, 2 * second];
+        let expected = [second + 1_301, second + 1_301, 1_500_000_000];
+        assert_eq!(corrected(&mut after, &starts), expected);
+    }
+
+    #[test]
+    fn a_record_ends_before_what_its_process_did_after_it() {
+        let second = 1_000_000_000;
+        let mut corrector = Corrector::default();
+        corrector.learn(ClockEstimate {
+            drift_ppb: 150_000,
+            ..estimate(0, 0)
+        });
+        let mut records = [record(second, 480_000), record(second + 480_000, 0)];
+        corrector.correct(&mut records, &mut []);
+        assert_eq!(records[0].duration, Nanos(480_072));
+        assert_eq!(records[0].end(), records[1].start);
+        // Something that began before an estimate that is less, and ends after it.
+        corrector.learn(estimate(0, 0));
+        let mut records = [record(second, second), record(2 * second, 0)];
+        records[0].wait = Nanos(second);
+        corrector.correct(&mut records, &mut []);
+        assert_eq!(records[0].end(), records[1].start);
+        assert_eq!(records[0].wait, Nanos(second - 150_000));
+    }
+
+    #[test]
+    fn how_far_a_time_is_held_back_is_in_the_bound() {
+        let second = 1_000_000_000;
+        let mut corrector = Corrector::after(estimate(second, 500), Nanos(second));
+        corrector.learn(estimate(second, 200));
+        let said = corrector.correct(&mut [record(second + 100, 0)], &mut []);
+        assert_eq!(said.unwrap().error, Nanos(20 + 200));
     }
 }

@@ -45,13 +45,6 @@ impl ClockEstimate {
         let beyond = (self.since - local).max(local - self.until);
         self.error + part(beyond, self.growth_ppb)
     }
-
-    /// How far the end of something may be off that began when the process's clock said `start` and whose beginning is
-    /// corrected, but not how long it took.
-    pub fn error_of(&self, start: Nanos, duration: Nanos) -> Nanos {
-        let ends = self.error_at(start).max(self.error_at(start + duration));
-        ends + part(duration, self.drift_ppb.unsigned_abs())
-    }
 }
 
 /// A number of billionths of a length of time, rounded up.
@@ -133,11 +126,5 @@ mod tests {
         };
         let error = |at: u64| e.error_at(Nanos(at * second)).0;
         assert_eq!([3, 5, 6, 7, 10].map(error), [2_010, 10, 10, 10, 3_010]);
-        let of = |start: u64, duration: u64| {
-            e.error_of(Nanos(start * second), Nanos(duration * second))
-                .0
-        };
-        assert_eq!(of(5, 2), 10 + 1_000, "its length drifts");
-        assert_eq!(of(6, 4), 3_010 + 2_000);
     }
 }

@@ -109,6 +109,7 @@ impl EventManager {
             if let Some(snapshot) = recovered.take_snapshot() {
                 manager.resume(snapshot, store.view().catalog().variables);
             }
+            manager.goes_on_after(store.view().corrections());
             recovered.replay(|item| manager.replay(item));
             Ok::<_, StoreError>((store, manager))
         })?;

@@ -158,6 +158,7 @@ impl Run {
                     mp: MpId(0),
                     incarnation: 1,
                     sequence,
+                    until: Default::default(),
                 }],
                 records: records.to_vec(),
                 events: match sequence {

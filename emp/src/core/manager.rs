@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_node::correction::Corrector;
 use dosmos_node::metrics::AccessCounts;
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::names::check_name;
@@ -15,10 +14,12 @@ use dosmos_proto::{
     Variable, wire,
 };
 use dosmos_trace::Record;
+use dosmos_trace::clock::Correction;
 use dosmos_trace::meta::{MetaState, SecondaryContent};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::{BatchMark, Commit, Event, Item, Snapshot};
 
+use super::steps::Steps;
 use super::{Dictionary, Full, Ingest, Link, Outbox, Pending, PositionedEvent, Refused, Verdict};
 
 /// Why a batch is not taken; the stream that brought it ends.
@@ -65,6 +66,8 @@ pub struct Manager {
     accesses: AccessCounts,
     outbox: Outbox,
     links: BTreeMap<MpId, Link>,
+    /// Whether this start's clock is that of earlier ones.
+    steps: Steps,
     /// The variables of `metas`.
     variables: BTreeMap<VarId, Variable>,
     /// What the memory processes were told to record; none: what the cluster file says.
@@ -79,10 +82,11 @@ impl Manager {
         topology: Topology,
         me: EmpId,
         configured: Selection,
-        marks: impl IntoIterator<Item = &'a BatchMark>,
+        marks: impl IntoIterator<Item = &'a BatchMark> + Clone,
     ) -> Self {
         Self {
-            ingest: Ingest::from_marks(marks),
+            ingest: Ingest::from_marks(marks.clone()),
+            steps: Steps::new(marks),
             pending: Pending::default(),
             dictionary: Dictionary::default(),
             metas: MetaState::new(topology.clone(), me),
@@ -112,6 +116,14 @@ impl Manager {
             events: expected.map(|event| (0, event)).collect(),
             ..Commit::default()
         }
+    }
+
+    /// Goes on after earlier starts, which corrected the times of these starts of memory processes.
+    pub fn goes_on_after(
+        &mut self,
+        corrections: impl IntoIterator<Item = ((MpId, u64), Correction)>,
+    ) {
+        self.steps.know(corrections);
     }
 
     /// Goes on from what was saved; what followed is replayed.
@@ -148,10 +160,11 @@ impl Manager {
     pub fn hello(&mut self, mp: MpId, incarnation: Incarnation) -> Result<u64, Refused> {
         let before = self.ingest.incarnation(mp);
         let durable = self.ingest.hello(mp, incarnation)?;
+        let is_new = !self.links.contains_key(&mp);
         let link = self.links.entry(mp).or_default();
-        if before != Some(incarnation) {
-            // Another start has another clock.
-            link.clock = Corrector::default();
+        // Another start has another clock.
+        if is_new || before != Some(incarnation) {
+            link.clock = self.steps.corrector((mp, incarnation.to_wire()));
         }
         self.note_selection(mp);
         self.report(mp, incarnation, false);
@@ -170,6 +183,10 @@ impl Manager {
 
     /// A memory process says what it makes of its clock.
     pub fn learn_clock(&mut self, mp: MpId, estimate: ClockEstimate) {
+        if let Some(incarnation) = self.ingest.incarnation(mp) {
+            let news = self.steps.learn((mp, incarnation.to_wire()), &estimate);
+            news.into_iter().for_each(|event| self.pending.event(event));
+        }
         if let Some(link) = self.links.get_mut(&mp) {
             link.clock.learn(estimate);
         }
@@ -264,10 +281,10 @@ impl Manager {
             events.push((0, Event::Variable(variable)));
         }
         events.sort_by_key(|e| e.0);
-        let mark = self.ingest.mark(mp, batch.sequence);
+        let mut mark = self.ingest.mark(mp, batch.sequence);
         let times = batch.times.into_iter().map(Into::into).collect();
         let said = (batch.counters.map(Into::into), batch.sampling);
-        self.correct(mark, &mut records, &mut events, times);
+        self.correct(&mut mark, &mut records, &mut events, times);
         let last = records.iter().map(Record::end).max();
         let link = self.links.entry(mp).or_default();
         if let Some(last) = last {
@@ -291,7 +308,7 @@ impl Manager {
     /// The only correction there is: batches hold times of the sender's clock.
     fn correct(
         &mut self,
-        mark: BatchMark,
+        mark: &mut BatchMark,
         records: &mut [Record],
         events: &mut Vec<PositionedEvent>,
         mut times: Vec<PhaseTimes>,
@@ -301,10 +318,11 @@ impl Manager {
             let clock = Event::Clock {
                 mp: mark.mp,
                 incarnation: mark.incarnation,
-                correction,
+                correction: self.steps.widen(correction),
             };
             events.insert(0, (0, clock));
         }
+        mark.until = link.clock.until();
         let all = records.len() as u32;
         events.extend(times.into_iter().map(|piece| (all, Event::Times(piece))));
     }

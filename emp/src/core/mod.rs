@@ -6,6 +6,7 @@ mod ingest;
 mod link;
 mod manager;
 mod pending;
+mod steps;
 
 pub use dictionary::{Dictionary, Full};
 pub use exchange::Outbox;

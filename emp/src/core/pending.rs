@@ -65,6 +65,7 @@ mod tests {
             from: EmpId(1),
             content: SecondaryContent {
                 sequence,
+                until: dosmos_proto::Nanos::ZERO,
                 object: Default::default(),
                 copy_at: MpId(0),
                 reads: 0,

@@ -87,6 +87,7 @@ pub async fn run(
     if let Some(snapshot) = recovered.take_snapshot() {
         manager.resume(snapshot, store.view().catalog().variables);
     }
+    manager.goes_on_after(store.view().corrections());
     let mut entries = 0u64;
     recovered.replay(|item| {
         entries += 1;

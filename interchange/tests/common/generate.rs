@@ -296,6 +296,7 @@ impl Trace {
                 mp: MpId(0),
                 incarnation: 1,
                 sequence: number as u64 + 1,
+                until: Default::default(),
             };
             let commit = Commit {
                 marks: vec![mark],
@@ -383,6 +384,7 @@ pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
                 mp: MpId(emp),
                 incarnation: 1,
                 sequence,
+                until: Default::default(),
             };
             let commit = Commit {
                 marks: vec![mark],

@@ -87,6 +87,7 @@ impl RunDir {
                     mp: dosmos_proto::MpId((i * 8 / managers) as u32),
                     incarnation: 1,
                     sequence,
+                    until: Default::default(),
                 };
                 store
                     .commit(&Commit {

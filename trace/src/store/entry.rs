@@ -19,6 +19,8 @@ pub struct BatchMark {
     pub incarnation: u64,
     /// Number of its last batch stored.
     pub sequence: u64,
+    /// The latest time of its records so far, by its own clock: what follows is corrected to nothing before it.
+    pub until: Nanos,
 }
 
 impl BatchMark {

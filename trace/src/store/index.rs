@@ -180,6 +180,11 @@ impl Index {
         }
     }
 
+    /// How the times of each start of a memory process were corrected last.
+    pub(super) fn corrections(&self) -> &BTreeMap<(MpId, u64), Correction> {
+        &self.clocks
+    }
+
     /// What is known of the clocks of the memory processes, by number.
     pub(super) fn clocks(&self) -> Vec<ProcessClock> {
         let mut clocks: BTreeMap<MpId, ProcessClock> = BTreeMap::new();

@@ -61,6 +61,7 @@ fn commit(sequence: u64, records: Vec<Record>) -> Commit {
             mp: MpId(0),
             incarnation: 1,
             sequence,
+            until: Default::default(),
         }],
         records,
         events: Vec::new(),

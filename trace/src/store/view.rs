@@ -1,16 +1,18 @@
 //! Answers over what is committed: for readers in the writer's process, and over directories.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dosmos_proto::Nanos;
+use dosmos_proto::{MpId, Nanos};
 
 use super::coarse::Coarse;
 use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
 use super::scan::{self, Scanned};
 use crate::chunk::{Chunk, ChunkError, Summary, Tally};
+use crate::clock::Correction;
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
     HistoryQuery, OriginCounts, QueryError, Records, TimeRange, causality, gather,
@@ -131,6 +133,11 @@ impl StoreView {
             completeness: self.lacking(index),
             live: self.live,
         })
+    }
+
+    /// How the times of each start of a memory process were corrected last, with the bound of all of them.
+    pub fn corrections(&self) -> BTreeMap<(MpId, u64), Correction> {
+        self.read(|index| index.corrections().clone())
     }
 
     /// Where the application processes' time went.

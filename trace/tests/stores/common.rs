@@ -49,6 +49,7 @@ pub(crate) fn commit(sequence: u64, records: &[Record]) -> Commit {
             mp: MpId(0),
             incarnation: 1,
             sequence,
+            until: Default::default(),
         }],
         records: records.to_vec(),
         events: Vec::new(),

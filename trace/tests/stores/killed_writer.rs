@@ -56,6 +56,7 @@ fn batch(sequence: u64) -> Commit {
             mp: MpId(0),
             incarnation: 1,
             sequence,
+            until: Default::default(),
         }],
         records: (first..first + size(sequence)).map(record).collect(),
         events: vec![(

@@ -1,0 +1,145 @@
+//! Whether the clock of an event manager was set while it was away. Sans-IO.
+//!
+//! What memory processes make of their clocks relates their times to the clock of one start of their event manager. The next
+//! start has another one: if that was set meanwhile, times before and after are in two orders. A memory process that was
+//! there before and after shows by how much; then that is part of the bound of all times that the store holds.
+
+use std::collections::BTreeMap;
+
+use dosmos_node::correction::Corrector;
+use dosmos_proto::clock::ClockEstimate;
+use dosmos_proto::{MpId, Nanos};
+use dosmos_trace::clock::Correction;
+use dosmos_trace::store::{BatchMark, Event};
+
+/// What earlier starts of an event manager left, and how far the clock of this one is from theirs.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// How starts of memory processes were corrected last.
+    earlier: BTreeMap<(MpId, u64), Correction>,
+    /// Up to which of their times.
+    until: BTreeMap<(MpId, u64), Nanos>,
+    /// The most that is known.
+    step: Nanos,
+}
+
+impl Steps {
+    /// After earlier starts, which left these marks.
+    pub(super) fn new<'a>(marks: impl IntoIterator<Item = &'a BatchMark>) -> Self {
+        let until = marks.into_iter().map(|m| ((m.mp, m.incarnation), m.until));
+        Self {
+            until: until.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// So did earlier starts correct the times of these starts of memory processes.
+    pub(super) fn know(&mut self, earlier: impl IntoIterator<Item = ((MpId, u64), Correction)>) {
+        self.earlier = earlier.into_iter().collect();
+    }
+
+    /// What corrects a start of a memory process that connects: times that follow what is on disk stay behind it.
+    pub(super) fn corrector(&self, start: (MpId, u64)) -> Corrector {
+        let before = self.earlier.get(&start).filter(|c| is_known(c));
+        match (before, self.until.get(&start)) {
+            (Some(before), Some(&until)) => Corrector::after(before.by, until),
+            _ => Corrector::default(),
+        }
+    }
+
+    /// A start of a memory process says what it makes of its clock. What is to be put into the log: if that shows a step, the
+    /// bounds of what earlier starts corrected.
+    pub(super) fn learn(&mut self, start: (MpId, u64), now: &ClockEstimate) -> Vec<Event> {
+        let Some(before) = self.earlier.get(&start).filter(|c| is_known(c)) else {
+            return Vec::new();
+        };
+        let at = now.reference;
+        let moved = now.offset_at(at).abs_diff(before.by.offset_at(at));
+        let within = now.error_at(at) + before.by.error_at(at);
+        if Nanos(moved) <= within || Nanos(moved) + within <= self.step {
+            return Vec::new();
+        }
+        self.step = Nanos(moved) + within;
+        let known = self.earlier.iter().filter(|(_, c)| is_known(c));
+        known
+            .map(|(&(mp, incarnation), &correction)| Event::Clock {
+                mp,
+                incarnation,
+                correction: self.widen(correction),
+            })
+            .collect()
+    }
+
+    /// The same with the step in its bound.
+    pub(super) fn widen(&self, correction: Correction) -> Correction {
+        Correction {
+            error: correction.error + self.step,
+            ..correction
+        }
+    }
+}
+
+/// Whether anything is known of the clock.
+fn is_known(correction: &Correction) -> bool {
+    correction.error < Nanos::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn estimate(at: u64, offset_ns: i64) -> ClockEstimate {
+        ClockEstimate {
+            reference: Nanos(at),
+            offset_ns,
+            error: Nanos(1_000),
+            since: Nanos(at),
+            until: Nanos(at),
+            growth_ppb: 500_000,
+            ..ClockEstimate::default()
+        }
+    }
+
+    fn correction(at: u64, offset_ns: i64) -> Correction {
+        Correction {
+            by: estimate(at, offset_ns),
+            error: Nanos(2_000),
+        }
+    }
+
+    fn errors(events: &[Event]) -> Vec<(u32, u64)> {
+        let error = |event: &Event| match event {
+            Event::Clock { mp, correction, .. } => (mp.0, correction.error.0),
+            other => panic!("{other:?}"),
+        };
+        events.iter().map(error).collect()
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_part_of_all_bounds() {
+        let unknown = Correction {
+            error: Nanos::MAX,
+            ..Correction::default()
+        };
+        let mut steps = Steps::default();
+        steps.know([
+            ((MpId(0), 7), correction(SECOND, 50_000)),
+            ((MpId(1), 7), correction(SECOND, 0)),
+            ((MpId(2), 7), unknown),
+        ]);
+        // A second later the old estimate may be off by 501 µs, so this may be the same clock.
+        let same = estimate(2 * SECOND, 400_000);
+        assert_eq!(steps.learn((MpId(0), 7), &same), []);
+        assert_eq!(steps.widen(correction(0, 0)), correction(0, 0));
+        // Another start of the process: its clock is another, too.
+        let set = estimate(2 * SECOND, 900_050_000);
+        assert_eq!(steps.learn((MpId(0), 8), &set), []);
+        let events = steps.learn((MpId(0), 7), &set);
+        let step = 900_000_000 + 1_000 + 501_000;
+        assert_eq!(errors(&events), [(0, step + 2_000), (1, step + 2_000)]);
+        assert_eq!(steps.widen(correction(0, 0)).error, Nanos(step + 2_000));
+        assert_eq!(steps.learn((MpId(0), 7), &set), [], "that is known");
+    }
+}
