@@ -225,7 +225,7 @@ async fn the_bound_of_times_is_stored_and_outlives_the_event_manager() {
         panic!("{:?}", catalog.clocks);
     };
     assert_eq!((clock.offset_ns, clock.drift_ppb), (50, -7));
-    // Of the first ones that the worst holds for, with the drift of how long they took.
+    // The worst of both.
     let error = clock.error.unwrap();
     assert!(Nanos(900) <= error && error < Nanos(1_000), "{error}");
 }
