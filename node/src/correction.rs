@@ -235,7 +235,7 @@ mod tests {
     fn whatever_is_made_of_a_clock_what_came_later_is_not_earlier() {
         let second = 1_000_000_000;
         let mut corrector = Corrector::default();
-        let mut corrected = |corrector: &mut Corrector, starts: &[u64]| -> Vec<u64> {
+        let corrected = |corrector: &mut Corrector, starts: &[u64]| -> Vec<u64> {
             let mut records: Vec<_> = starts.iter().map(|s| record(*s, 0)).collect();
             corrector.correct(&mut records, &mut []);
             records.iter().map(|r| r.start.0).collect()

@@ -65,7 +65,6 @@ mod tests {
             from: EmpId(1),
             content: SecondaryContent {
                 sequence,
-                until: dosmos_proto::Nanos::ZERO,
                 object: Default::default(),
                 copy_at: MpId(0),
                 reads: 0,
@@ -105,6 +104,7 @@ mod tests {
             mp: MpId(0),
             incarnation: 1,
             sequence,
+            until: dosmos_proto::Nanos::ZERO,
         };
         pending.batch(mark(1), &[record(); 3], vec![(2, event(1))]);
         pending.event(event(2));
