@@ -4,6 +4,7 @@
 use rand::RngExt;
 
 use crate::network::Pid;
+use crate::plan::Kind;
 use crate::world::{Event, World};
 
 const MS: u64 = 1_000_000;
@@ -44,6 +45,11 @@ impl World {
             8..11 => {
                 let pid = self.any();
                 self.stop_for_a_while(pid);
+            }
+            // The first loss is what replicas are for.
+            11..18 if self.plan.kind == Kind::Replicated && !self.common.history().is_shaken() => {
+                let pid = self.any_memory();
+                self.kill_and_restart(pid);
             }
             11..18 => self.cut(),
             18 => self.fill_disk(),
@@ -150,6 +156,9 @@ impl World {
         match pid {
             Pid::Ap(a) => history.silent(a),
             Pid::Mp(_) => {
+                if time > 1_000 * MS {
+                    history.shaken();
+                }
                 let all = self.plan.topology.application_processes().len();
                 (0..all).for_each(|a| history.silent(a));
             }
@@ -175,6 +184,9 @@ impl World {
             _ => vec![self.any_memory()],
         };
         let directions = self.rng.random_range(0..3);
+        if others.iter().any(|b| matches!(b, Pid::Mp(_)) && *b != a) {
+            self.common.history().shaken();
+        }
         for b in others.into_iter().filter(|b| *b != a) {
             self.say(|| {
                 let how = ["from", "to", "both ways at"][directions];

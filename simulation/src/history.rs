@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dosmos_proto::GroupId;
 use dsm_lib::ObjectId;
 
 /// What an object is for.
@@ -22,6 +23,17 @@ pub(crate) enum Use {
     Owned(usize),
     /// Added to by everybody.
     Counter,
+}
+
+/// Where an object is.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) owner: String,
+    pub(crate) group: Option<GroupId>,
+    /// Copies are kept in application processes.
+    pub(crate) near: bool,
+    /// It has replicas: the first memory process of its group that is lost takes nothing with it.
+    pub(crate) kept: bool,
 }
 
 /// How a section ended.
@@ -53,10 +65,10 @@ pub(crate) type Known = BTreeMap<ObjectId, u64>;
 struct Object {
     name: String,
     usage: Use,
-    /// Copies are kept in application processes.
-    near: bool,
-    owner: String,
+    place: Place,
     weak: bool,
+    /// It has replicas, and perhaps not as many as it should have: something went wrong since.
+    fragile: bool,
     /// When its owner was started again: it is gone.
     lost: Option<u64>,
     /// Its owner may have been started again since it was declared, before anybody used it.
@@ -100,6 +112,8 @@ pub(crate) struct History {
     next_number: u64,
     /// Something went wrong so far: operations may fail.
     disturbed: bool,
+    /// Memory processes were lost, or may have been taken for lost.
+    shaken: bool,
     violation: Option<String>,
     operations: u64,
     refusals: u64,
@@ -162,21 +176,15 @@ impl History {
     }
 
     /// A process uses an object for the first time.
-    pub(crate) fn declared(
-        &mut self,
-        id: ObjectId,
-        name: &str,
-        usage: Use,
-        near: bool,
-        owner: &str,
-    ) {
-        let maybe_lost = self.started_again.contains(owner);
+    pub(crate) fn declared(&mut self, id: ObjectId, name: &str, usage: Use, place: Place) {
+        let maybe_lost = self.started_again.contains(&place.owner);
+        let fragile = self.shaken;
         let new = || Object {
             name: name.to_owned(),
             usage,
-            near,
-            owner: owner.to_owned(),
+            place,
             weak: false,
+            fragile,
             lost: None,
             maybe_lost,
             issued: 0,
@@ -193,19 +201,37 @@ impl History {
     }
 
     /// A memory process was started again: what it owned is gone, at the latest when leases are over.
-    pub(crate) fn owner_lost(&mut self, owner: &str, now: u64) {
+    pub(crate) fn owner_lost(&mut self, owner: &str, group: Option<GroupId>, now: u64) {
         self.started_again.insert(owner.to_owned());
-        for object in self.objects.values_mut().filter(|o| o.owner == owner) {
+        let (kept, others): (Vec<_>, Vec<_>) =
+            self.objects.values_mut().partition(|o| o.place.kept);
+        for object in others.into_iter().filter(|o| o.place.owner == owner) {
             object.lost.get_or_insert(now);
             object.weak = true;
         }
+        for object in kept.into_iter().filter(|o| o.place.group == group) {
+            object.maybe_lost |= object.fragile;
+            object.weak |= object.fragile;
+            object.fragile = true;
+        }
+        self.shaken = true;
+    }
+
+    pub(crate) fn is_shaken(&self) -> bool {
+        self.shaken
+    }
+
+    /// Memory processes do not hear each other, or one hears nobody: it may be taken for lost.
+    pub(crate) fn shaken(&mut self) {
+        self.shaken = true;
+        self.objects.values_mut().for_each(|o| o.fragile = true);
     }
 
     /// A process was killed, or was silent for so long that objects are taken from it.
     pub(crate) fn silent(&mut self, a: usize) {
         for object in self.objects.values_mut() {
             let writer = !matches!(object.usage, Use::Owned(by) if by != a);
-            object.weak |= object.near && writer;
+            object.weak |= object.place.near && writer;
             object.weak |= object.usage == Use::Words;
         }
     }
@@ -595,7 +621,9 @@ impl History {
     /// (docs/reliability.md#answers-of-the-monitor, number 29).
     pub(crate) fn may_be_lost(&self, name: &str) -> bool {
         let is_it = |o: &&Object| o.name == name || o.name == format!("{name}[0]");
-        self.objects.values().any(|o| is_it(&o) && o.near && o.weak)
+        self.objects
+            .values()
+            .any(|o| is_it(&o) && o.place.near && o.weak)
     }
 
     /// Whether what is known of an object may be lost with a process.

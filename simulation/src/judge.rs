@@ -99,7 +99,7 @@ impl World {
                 self.accounts
             ));
         }
-        if !complete && self.plan.kind != Kind::Faulty {
+        if !complete && !self.plan.kind.has_faults() {
             return Err(format!("{:?}", stored.completeness.reasons()));
         }
         Ok(())
@@ -114,7 +114,7 @@ impl World {
             counts.count(r.op, r.accesses());
         }
         recorded.retain(|_, c| c.total() > 0);
-        if self.plan.kind != Kind::Faulty {
+        if !self.plan.kind.has_faults() {
             let mut done: BTreeMap<ObjectId, OpCounts> = BTreeMap::new();
             let all = self.common.counts.lock();
             let all = all.map_err(|_| "a program panicked".to_owned())?;

@@ -27,7 +27,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, kind: Kind, outcome: &Outcome) {
         match kind {
-            Kind::Faulty => self.faulty += 1,
+            Kind::Faulty | Kind::Replicated => self.faulty += 1,
             Kind::Plain | Kind::Healthy => self.healthy += 1,
         }
         self.events += outcome.events;
@@ -51,7 +51,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Some("plain") => Some(Kind::Plain),
         Some("healthy") => Some(Kind::Healthy),
         Some("faulty") => Some(Kind::Faulty),
-        Some(other) => bail!("{other} is not plain, healthy or faulty"),
+        Some("replicated") => Some(Kind::Replicated),
+        Some(other) => bail!("{other} is not plain, healthy, faulty or replicated"),
     };
     let told = number(3, TOLD as u64)? as usize;
     let began = Instant::now();

@@ -25,6 +25,7 @@ pub(crate) struct Variable {
     pub(crate) policy: CopyPolicy,
     pub(crate) cache: Cache,
     pub(crate) lock: LockKind,
+    pub(crate) replicas: u32,
 }
 
 /// What may go wrong in a run.
@@ -36,14 +37,22 @@ pub enum Kind {
     Healthy,
     /// Everything.
     Faulty,
+    /// Everything, and variables have replicas.
+    Replicated,
 }
 
 impl Kind {
+    /// Whether something goes wrong.
+    pub(crate) fn has_faults(self) -> bool {
+        matches!(self, Self::Faulty | Self::Replicated)
+    }
+
     /// The kind of run that a seed is, unless another is asked for.
     pub fn of(seed: u64) -> Self {
         match seed % 8 {
             0 => Self::Plain,
             1 => Self::Healthy,
+            7 => Self::Replicated,
             _ => Self::Faulty,
         }
     }
@@ -77,8 +86,13 @@ impl Plan {
             (&["/a", "/a/x", "/b"], 2, 1),
             (&["/a", "/b"], 1, 2),
         ];
-        let least = usize::from(kind == Kind::Faulty);
-        let (groups, mps, aps) = shapes[rng.random_range(least..shapes.len())];
+        let some = match kind {
+            Kind::Plain | Kind::Healthy => 0..6,
+            Kind::Faulty => 1..6,
+            // Groups of three memory and link processes or more: two of three are a majority.
+            Kind::Replicated => 2..5,
+        };
+        let (groups, mps, aps) = shapes[rng.random_range(some)];
         let topology = topology(groups, mps, aps);
         let count = rng.random_range(2..6);
         let variables = (0..count)
@@ -88,17 +102,26 @@ impl Plan {
             variables,
             rounds: rng.random_range(1..5),
             actions: rng.random_range(3..14),
-            deadline_ms: if kind == Kind::Faulty { 8_000 } else { 60_000 },
-            short_deadlines: kind == Kind::Faulty && rng.random_bool(0.3),
+            deadline_ms: if kind.has_faults() { 8_000 } else { 60_000 },
+            short_deadlines: kind.has_faults() && rng.random_bool(0.3),
             quiet_ms: rng
                 .random_bool(0.5)
                 .then(|| rng.random_range(1_000..1_200_000)),
             delay_ns: [20_000, 200_000, 3_000_000][rng.random_range(0..3)],
-            fault_every: (kind == Kind::Faulty)
+            fault_every: kind
+                .has_faults()
                 .then(|| [20_000_000, 300_000_000, 2_000_000_000][rng.random_range(0..3)]),
             topology: Arc::new(topology),
             kind,
         }
+    }
+}
+
+impl Plan {
+    /// The group of a memory process.
+    pub(crate) fn group_of(&self, name: &str) -> Option<GroupId> {
+        let all = self.topology.memory_processes();
+        all.iter().find(|p| p.name == name).map(|p| p.group)
     }
 }
 
@@ -115,7 +138,13 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
         5..8 => Use::Owned(rng.random_range(0..aps)),
         _ => Use::Counter,
     };
+    let replicas = match kind {
+        Kind::Replicated => [0, 1, 1, 2][rng.random_range(0..4)],
+        _ => 0,
+    };
     let lock = match (usage, rng.random_range(0..8)) {
+        // Their words have no replicas.
+        _ if replicas > 0 => LockKind::Queue,
         (Use::Queue, 0) if !plain => LockKind::Spin,
         (Use::Queue, 1) if !plain => LockKind::Mcs,
         _ => LockKind::Queue,
@@ -143,6 +172,7 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
             false => Cache::Mp,
         },
         lock,
+        replicas,
     }
 }
 

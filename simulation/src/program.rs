@@ -11,7 +11,7 @@ use dsm_lib::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::history::{History, Use};
+use crate::history::{History, Place, Use};
 use crate::plan::{ELEMENTS, Plan};
 use crate::thread::Seat;
 
@@ -55,6 +55,8 @@ pub(crate) struct Program {
 struct Handle {
     object: Object<u64>,
     usage: Use,
+    /// It has replicas.
+    kept: bool,
 }
 
 impl Program {
@@ -136,6 +138,7 @@ impl Program {
                 .policy(v.policy)
                 .lock(v.lock)
                 .cache(v.cache)
+                .replicas(v.replicas)
                 .declare();
             match declared {
                 Ok(vector) => drop(found.insert(i, vector)),
@@ -158,12 +161,21 @@ impl Program {
                 _ => Use::Words,
             };
             let name = format!("{}[{part}]", v.name);
-            let near = v.cache == Cache::Ap;
+            let place = Place {
+                owner: object.owner().to_owned(),
+                group: self.common.plan.group_of(object.owner()),
+                // What has replicas is kept in no application process.
+                near: v.cache == Cache::Ap && v.replicas == 0,
+                kept: v.replicas > 0,
+            };
             if !self.seat.is_dead() {
-                self.history()
-                    .declared(object.id(), &name, usage, near, object.owner());
+                self.history().declared(object.id(), &name, usage, place);
             }
-            handles.push(Handle { object, usage });
+            handles.push(Handle {
+                object,
+                usage,
+                kept: v.replicas > 0,
+            });
         }
         Ok(())
     }
@@ -241,7 +253,7 @@ impl Program {
         match handle.usage {
             Use::Queue if writes => self.section(handle).map(drop),
             Use::Words => self.section(handle).map(drop),
-            Use::Owned(by) if by == self.me && writes => self.write(&handle.object),
+            Use::Owned(by) if by == self.me && writes => self.write(handle),
             Use::Counter if writes => self.add(&handle.object),
             _ if self.rng.random_bool(0.08) => self.publish(dsm),
             _ => self.read(&handle.object),
@@ -280,7 +292,8 @@ impl Program {
         }
     }
 
-    fn write(&mut self, object: &Object<u64>) -> Result<()> {
+    fn write(&mut self, handle: &Handle) -> Result<()> {
+        let object = &handle.object;
         let (asked, id) = (self.now(), object.id());
         let number = self.history().next_write(id);
         let values = [number; ELEMENTS];
@@ -290,8 +303,8 @@ impl Program {
                 edit.copy_from_slice(&values);
                 edit.finish()
             }),
-            // Whatever fails is said by what synchronises next.
-            1 => object.write_async(&values).post(),
+            // Whatever fails is said by what synchronises next; until then nobody knows whether it took effect.
+            1 if !handle.kept => object.write_async(&values).post(),
             _ => object.write(&values),
         };
         if self.seat.is_dead() {
@@ -299,7 +312,7 @@ impl Program {
         }
         match written {
             Ok(()) => {
-                let known = (how != 1).then_some(asked);
+                let known = (how != 1 || handle.kept).then_some(asked);
                 self.history().written(self.me, id, number, known);
                 Ok(())
             }

@@ -376,7 +376,8 @@ impl World {
             }
             Pid::Mp(m) => {
                 let name = self.plan.topology.mp_name(MpId(m as u32));
-                self.common.history().owner_lost(&name, self.now);
+                let group = self.plan.group_of(&name);
+                self.common.history().owner_lost(&name, group, self.now);
                 if let Some(memory) = self.memories[m].take() {
                     self.account(m, &memory, false);
                 }
