@@ -138,8 +138,12 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
         5..8 => Use::Owned(rng.random_range(0..aps)),
         _ => Use::Counter,
     };
-    let replicas = match kind {
-        Kind::Replicated => [0, 1, 1, 2][rng.random_range(0..4)],
+    let smallest = (0..topology.groups().len() as u32)
+        .map(|group| topology.owners_in(Some(GroupId(group))).count())
+        .min();
+    let replicas = match (kind, smallest) {
+        (Kind::Replicated, Some(3..)) => [0, 1, 1, 2][rng.random_range(0..4)],
+        (Kind::Replicated, _) => [0, 1, 1, 1][rng.random_range(0..4)],
         _ => 0,
     };
     let lock = match (usage, rng.random_range(0..8)) {

@@ -245,7 +245,7 @@ impl Locks {
                 None => lock.check_lone_release(release, found),
             }
         }
-        publications.publish_writes(release, order);
+        publications.publish_writes(release, found.names(), order);
         lock.releases += release.accesses();
         if release.version <= lock.given_up {
             found.disordered(object.var);

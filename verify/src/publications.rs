@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clocks::Clock;
 use crate::found::{Found, Question};
+use crate::names::Names;
 use crate::order::Order;
 use crate::records::is_void;
 use crate::steps::Step;
@@ -143,14 +144,19 @@ impl Publications {
     }
 
     /// What a process wrote outside sections is published with `by`.
-    pub(crate) fn publish_writes(&mut self, by: &Record, order: &Order) {
+    pub(crate) fn publish_writes(&mut self, by: &Record, names: &Names, order: &Order) {
         let process = &mut self.processes[by.ap.index()];
         if process.unpublished.is_empty() {
             return;
         }
         for Step { slot, record } in mem::take(&mut process.unpublished).into_values() {
-            // The version of the publication is at least one higher than that of the write.
-            self.publish(slot, (record, record.version + 1, false), by, order);
+            let version = match names.has_replicas(record.object.var) {
+                // It was released when it was answered, as its own version.
+                true => record.version,
+                // The version of the publication is at least one higher than that of the write.
+                false => record.version + 1,
+            };
+            self.publish(slot, (record, version, false), by, order);
         }
     }
 

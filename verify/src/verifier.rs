@@ -283,8 +283,9 @@ impl Verifier {
 
     /// A process comes to a barrier: everything that it did before is published.
     fn arrive(&mut self, record: &Record) {
+        let Context { order, found } = &self.context;
         self.publications
-            .publish_writes(record, &self.context.order);
+            .publish_writes(record, found.names(), order);
         let last = self.barriers.arrive(record, &mut self.context);
         self.looked.barriers += u64::from(last);
     }

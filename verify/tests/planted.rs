@@ -6,8 +6,8 @@
 mod common;
 
 use common::{
-    Made, X, Y, acquire, all_at, barrier, catalog, in_order, of, read, release, section,
-    verdict_of, write,
+    Made, X, Y, acquire, all_at, barrier, catalog, in_order, of, read, release, replicated,
+    section, verdict_of, write,
 };
 use dosmos_proto::{MpId, Nanos};
 use dosmos_trace::clock::ProcessClock;
@@ -273,6 +273,26 @@ fn a_write_that_the_owner_lost() {
     run.push(read(1, X, 300).version(3));
     let example = refuted(Kind::LostWrite, run);
     assert_eq!(example.len(), 4, "write, both at the barrier, read");
+}
+
+/// What is said of a write of `x`, with replicas, that was answered with version 1 and is read as this version after a barrier.
+fn of_a_replicated_write(read_as: u64) -> Verdict {
+    let mut run = vec![write(0, X, 100).version(1)];
+    run.extend(all_at(1, 200));
+    run.push(read(1, X, 300).version(read_as));
+    let mut catalog = catalog();
+    catalog.variables[0] = replicated(&catalog.variables[0]);
+    let mut verifier = Verifier::new(catalog, Options::default());
+    planted(run).iter().for_each(|r| verifier.add(r));
+    verifier.finish(&Completeness::default(), false, &[])
+}
+
+#[test]
+fn a_write_of_what_has_replicas_is_published_as_its_own_version() {
+    let verdict = of_a_replicated_write(1);
+    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
+    let verdict = of_a_replicated_write(0);
+    assert_eq!(verdict.violations[0].kind, Kind::LostWrite, "{verdict:#?}");
 }
 
 #[test]

@@ -66,6 +66,12 @@ pub fn catalog() -> Catalog {
     }
 }
 
+/// The variable with a replica.
+pub fn replicated(variable: &Variable) -> Variable {
+    let spec = variable.spec().clone().with_replicas(1).unwrap();
+    Variable::new(variable.id(), spec, variable.owners().to_vec(), GroupId(0)).unwrap()
+}
+
 /// A record under construction.
 #[derive(Clone, Copy)]
 pub struct Made(pub Record);

@@ -104,11 +104,11 @@ fn a_program_runs_over_tls_and_an_observer_looks_at_it() {
         let answer = ask(&lab, Some("observer"), &question);
         answer.status.success() && said(&answer).contains("secret-sauce")
     });
-    let check = said(&ask(&lab, Some("observer"), &["check"]));
-    assert!(
-        check.contains("reads and writes of secret-sauce"),
-        "{check}"
-    );
+    // Records come in batches, later than the declaration.
+    eventually("what was done", || {
+        let check = said(&ask(&lab, Some("observer"), &["check"]));
+        check.contains("reads and writes of secret-sauce")
+    });
     let by_option = [
         "query",
         "variables",
