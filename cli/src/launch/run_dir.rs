@@ -75,10 +75,19 @@ impl RunDir {
     ///
     /// # Errors
     /// A directory that cannot be made, or that holds a run already: stores are made only when all ranks have come.
+    pub(crate) fn join_new(dir: &Path) -> anyhow::Result<Self> {
+        let joined = Self::join(dir)?;
+        refuse_a_run(&joined.path)?;
+        Ok(joined)
+    }
+
+    /// The directory of a run that others began or will begin: of one process, started by its name.
+    ///
+    /// # Errors
+    /// A directory that cannot be made.
     pub(crate) fn join(dir: &Path) -> anyhow::Result<Self> {
         let umask = umask(Mode::from_bits_truncate(!PRIVATE_DIR & 0o777));
         let dir = make(dir)?;
-        refuse_a_run(&dir)?;
         make_parts(&dir)?;
         Ok(Self {
             path: dir,
@@ -219,10 +228,12 @@ mod tests {
         let second = create().unwrap();
         std::fs::create_dir(second.path().join("store/emp0")).unwrap();
         drop(second);
-        for refused in [create(), RunDir::join(&dir)] {
+        for refused in [create(), RunDir::join_new(&dir)] {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.contains("holds an earlier run"), "{refused}");
         }
+        // A process of that run that comes later, or again.
+        RunDir::join(&dir).unwrap();
     }
 
     #[test]

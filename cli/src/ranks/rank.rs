@@ -135,7 +135,7 @@ impl Start {
         };
         let run_dir = match place.rank {
             0 => RunDir::at(&path, args.run_dir.is_none())?,
-            _ => RunDir::join(&path)?,
+            _ => RunDir::join_new(&path)?,
         };
         let network = match std::env::var(ENV_NETWORK) {
             Ok(text) => Some(text.parse().context(ENV_NETWORK)?),

@@ -60,6 +60,17 @@ fn a_second_process_of_one_name_is_refused_and_the_first_stays_reachable() {
     lab.query(&["processes"]);
 }
 
+#[test]
+fn a_program_is_started_by_its_name_when_its_run_has_begun_long_ago() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let _up = start(&lab);
+    assert!(lab.path().join("run/store/emp0").exists());
+    let node = ["node", "-c", "cluster.toml", "--run-dir", "run"];
+    let program = ["--name", "ap0", "--", "sh", "-c", "exit 7"];
+    let ended = lab.dosmos(&[&node[..], &program[..]].concat());
+    assert_eq!(ended.status.code(), Some(7), "{}", said(&ended));
+}
+
 fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().permissions().mode() & 0o777
 }
