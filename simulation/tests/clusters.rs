@@ -48,12 +48,6 @@ fn seeds_that_failed_once_pass() {
 }
 
 #[test]
-fn what_was_released_of_variables_with_replicas_outlives_the_first_memory_process_that_is_lost() {
-    let all = seeds(40, Kind::Replicated);
-    assert!(all.iter().any(|o| o.refusals > 0));
-}
-
-#[test]
 fn a_seed_repeats_its_run_to_the_byte() {
     let first = dosmos_testseeds::seed();
     for i in 0..dosmos_testseeds::cases(10) {
