@@ -31,6 +31,8 @@ struct Known {
     owners: Option<FxHashMap<MpId, Incarnation>>,
     /// An earlier start of this process knew it: the objects owned here are lost.
     lost_here: bool,
+    /// Its home or the holder of a seat told of it, to have it served or kept here.
+    told: bool,
 }
 
 /// Variables known here.
@@ -71,13 +73,14 @@ impl Variables {
         seat_of(&self.known.get(&object.var)?.variable, object.index)
     }
 
-    /// The variables with objects of a seat, in order.
+    /// The variables whose objects of a seat this process, which holds it, can serve, in order.
     pub(crate) fn of_seat(&self, seat: Seat) -> Vec<Arc<Variable>> {
         let all = self.by_name.values().filter_map(|id| self.known.get(id));
         let of = |v: &&Arc<Variable>| {
             v.spec().replicas() == seat.replicas && v.owners().contains(&seat.mp)
         };
-        all.map(|known| &known.variable)
+        all.filter(|known| !self.is_lost_with_all(known))
+            .map(|known| &known.variable)
             .filter(of)
             .cloned()
             .collect()
@@ -111,11 +114,16 @@ impl Variables {
         match self.known.get(&object.var) {
             Some(known) => {
                 let place = Place::new(&known.variable, object, &self.seats)?;
-                // Of what has replicas the replicas say whether it is lost.
-                if known.lost_here && place.owner == cluster.me && place.seat.is_none() {
-                    return Err(started_again(cluster, cluster.me));
+                if place.owner != cluster.me {
+                    return Ok(place);
                 }
-                Ok(place)
+                match place.seat {
+                    None if known.lost_here => Err(started_again(cluster, cluster.me)),
+                    Some(seat) if self.is_lost_with_all(known) => {
+                        Err(lost_with_all(cluster, &place, seat))
+                    }
+                    _ => Ok(place),
+                }
             }
             None => Err(Refusal::new(
                 ErrorCode::UnknownVariable,
@@ -126,6 +134,13 @@ impl Variables {
                 ),
             )),
         }
+    }
+
+    /// Whether the objects of a variable with replicas were lost with all that kept them. Who serves them was there when it was
+    /// made, or caught up with somebody who was: then this process was told of it. Of what it has only heard as everybody can,
+    /// an earlier start may have been told, of this process and of all others that kept it.
+    fn is_lost_with_all(&self, known: &Known) -> bool {
+        !known.told && self.seats.was_started_again()
     }
 
     /// Name of an object, for a message: `grid[3]`.
@@ -178,8 +193,10 @@ impl Variables {
         let lost = |owners: &FxHashMap<MpId, Incarnation>| {
             owners.get(&cluster.me).is_some_and(|i| *i != own)
         };
+        let told = owners.is_none();
         if let Some(known) = self.known.get_mut(&variable.id()) {
             if known.variable == *variable {
+                known.told |= told;
                 known.owners = owners.or(known.owners.take());
                 return Ok(());
             }
@@ -211,6 +228,7 @@ impl Variables {
             variable: Arc::clone(variable),
             lost_here: owners.as_ref().is_some_and(lost),
             owners,
+            told,
         };
         self.known.insert(variable.id(), known);
         self.use_seats(variable, effects);
@@ -248,6 +266,16 @@ impl Variables {
         }
         Ok(owned)
     }
+}
+
+/// What is said of an object with replicas when nobody of its group kept it.
+fn lost_with_all(cluster: &Cluster, place: &Place, seat: Seat) -> Refusal {
+    let why = format!(
+        "{} is lost: all memory processes that kept it for {} were started again; start the program again",
+        place.name(),
+        cluster.mp_name(seat.mp)
+    );
+    Refusal::new(ErrorCode::ProcessLost, why)
 }
 
 /// Two declarations of one name that differ.

@@ -33,6 +33,8 @@ pub(crate) struct Seats {
     known: BTreeMap<Seat, Known>,
     /// This start of this process was there before anything was decided: it is what the placement makes it.
     initial: bool,
+    /// This is not the first start of this process.
+    again: bool,
 }
 
 impl Seats {
@@ -41,7 +43,13 @@ impl Seats {
         Self {
             known: BTreeMap::new(),
             initial: own.start() <= 1,
+            again: own.start() > 1,
         }
+    }
+
+    /// Whether this is not the first start of this process.
+    pub(crate) fn was_started_again(&self) -> bool {
+        self.again
     }
 
     /// There is a variable with objects of this seat.
