@@ -23,14 +23,18 @@ const REMEMBERED: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     by: ClockEstimate,
-    /// Nothing is corrected to a time before this one.
-    floor: Nanos,
+    /// The last time before it, and what that was corrected to. From there times go on at half their speed at least: so their
+    /// order stays, and they are held back for no longer than twice what the two estimates differ.
+    after: Option<(Nanos, Nanos)>,
     until: Nanos,
 }
 
 impl Segment {
     fn correct(&self, local: Nanos) -> Nanos {
-        self.by.correct(local).max(self.floor)
+        let at_least = self
+            .after
+            .map(|(last, corrected)| corrected + Nanos((local - last).0 / 2));
+        self.by.correct(local).max(at_least.unwrap_or_default())
     }
 
     /// The most that a time is off.
@@ -54,9 +58,13 @@ pub struct Corrector {
 impl Corrector {
     /// Goes on where an earlier start of the event manager ended: by what it corrected last, and the latest time that was.
     pub fn after(by: ClockEstimate, until: Nanos) -> Self {
-        let floor = Nanos::ZERO;
+        let last = Segment {
+            by,
+            until,
+            ..Segment::default()
+        };
         Self {
-            last: Some(Segment { by, floor, until }),
+            last: Some(last),
             ..Self::default()
         }
     }
@@ -130,7 +138,7 @@ impl Corrector {
                 self.before.push_back(last);
                 Segment {
                     by,
-                    floor: last.correct(last.until),
+                    after: Some((last.until, last.correct(last.until))),
                     until: last.until,
                 }
             }
@@ -245,18 +253,24 @@ mod tests {
         // The next estimate is 300 ns less. What began before is corrected as before.
         corrector.learn(estimate(second, 200));
         let starts = [second - 50, second + 100, second + 400];
-        let expected = [second + 450, second + 500, second + 600];
+        let expected = [second + 450, second + 550, second + 700];
         assert_eq!(corrected(&mut corrector, &starts), expected);
         // And more again.
         corrector.learn(estimate(second, 900));
         let starts = [second - 50, second + 200, second + 401];
-        let expected = [second + 450, second + 500, second + 1_301];
+        let expected = [second + 450, second + 600, second + 1_301];
         assert_eq!(corrected(&mut corrector, &starts), expected);
         // The event manager is started again, and its clock was set back meanwhile.
         let mut after = Corrector::after(estimate(second, 900), corrector.until());
         after.learn(estimate(second, -second.cast_signed() / 2));
-        let starts = [second + 401, second + 402, 2 * second];
-        let expected = [second + 1_301, second + 1_301, 1_500_000_000];
+        let starts = [second + 401, second + 403, 2 * second + 401, 4 * second];
+        let half = second / 2;
+        let expected = [
+            second + 1_301,
+            second + 1_302,
+            second + 1_301 + half,
+            3 * second + half,
+        ];
         assert_eq!(corrected(&mut after, &starts), expected);
     }
 
@@ -287,6 +301,6 @@ mod tests {
         let mut corrector = Corrector::after(estimate(second, 500), Nanos(second));
         corrector.learn(estimate(second, 200));
         let said = corrector.correct(&mut [record(second + 100, 0)], &mut []);
-        assert_eq!(said.unwrap().error, Nanos(20 + 200));
+        assert_eq!(said.unwrap().error, Nanos(20 + 250));
     }
 }

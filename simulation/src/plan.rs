@@ -52,6 +52,7 @@ impl Kind {
         match seed % 8 {
             0 => Self::Plain,
             1 => Self::Healthy,
+            7 => Self::Replicated,
             _ => Self::Faulty,
         }
     }

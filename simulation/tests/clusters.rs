@@ -40,11 +40,19 @@ fn whatever_goes_wrong_the_contract_is_kept_and_no_record_is_missing_unsaid() {
 /// What was wrong is told in docs/reliability.md#simulation.
 #[test]
 fn seeds_that_failed_once_pass() {
-    for seed in [2492, 6001, 9009] {
-        if let Err(failure) = run(seed, Kind::Faulty, TOLD) {
+    let faulty = [2492, 6001, 9009].map(|seed| (seed, Kind::Faulty));
+    let replicated = [705, 735, 775].map(|seed| (seed, Kind::Replicated));
+    for (seed, kind) in faulty.into_iter().chain(replicated) {
+        if let Err(failure) = run(seed, kind, TOLD) {
             panic!("{failure}");
         }
     }
+}
+
+#[test]
+fn what_was_released_of_variables_with_replicas_outlives_the_first_memory_process_that_is_lost() {
+    let all = seeds(40, Kind::Replicated);
+    assert!(all.iter().any(|o| o.refusals > 0));
 }
 
 #[test]
