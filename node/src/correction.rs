@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{Nanos, PhaseTimes};
 use dosmos_trace::Record;
-use dosmos_trace::clock::Correction;
+use dosmos_trace::clock::{Corrected, Correction};
 
 /// The bound that is said holds for records of so much longer, so that not every batch says another one.
 const AHEAD: Nanos = Nanos::from_millis(1_500);
@@ -23,18 +23,18 @@ const REMEMBERED: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     by: ClockEstimate,
-    /// The last time before it, and what that was corrected to. From there times go on at half their speed at least: so their
-    /// order stays, and they are held back for no longer than twice what the two estimates differ.
-    after: Option<(Nanos, Nanos)>,
+    /// A time at which it holds times back. From there they go on at half their speed at least: so their order stays, and they
+    /// are held back for no longer than twice what the two estimates differ.
+    held: Option<Corrected>,
     until: Nanos,
 }
 
 impl Segment {
     fn correct(&self, local: Nanos) -> Nanos {
-        let at_least = self
-            .after
-            .map(|(last, corrected)| corrected + Nanos((local - last).0 / 2));
-        self.by.correct(local).max(at_least.unwrap_or_default())
+        let half = |time: Nanos| Nanos(time.0 / 2);
+        let at_least = |at: Corrected| at.to + half(local - at.local) - half(at.local - local);
+        let at_least = self.held.map_or(Nanos::ZERO, at_least);
+        self.by.correct(local).max(at_least)
     }
 
     /// The most that a time is off.
@@ -57,11 +57,11 @@ pub struct Corrector {
 
 impl Corrector {
     /// Goes on where an earlier start of the event manager ended: by what it corrected last, and the latest time that was.
-    pub fn after(by: ClockEstimate, until: Nanos) -> Self {
+    pub fn after(by: ClockEstimate, until: Corrected) -> Self {
         let last = Segment {
             by,
-            until,
-            ..Segment::default()
+            held: (until.to > by.correct(until.local)).then_some(until),
+            until: until.local,
         };
         Self {
             last: Some(last),
@@ -79,9 +79,13 @@ impl Corrector {
         self.estimate = Some(estimate);
     }
 
-    /// The latest time that was corrected, by the process's clock.
-    pub fn until(&self) -> Nanos {
-        self.last.map_or(Nanos::ZERO, |last| last.until)
+    /// The latest time that was corrected.
+    pub fn until(&self) -> Corrected {
+        let of = |last: Segment| Corrected {
+            local: last.until,
+            to: last.correct(last.until),
+        };
+        self.last.map(of).unwrap_or_default()
     }
 
     /// Corrects what came in one batch. The result is what is to be stored before these records, if it is news.
@@ -138,7 +142,7 @@ impl Corrector {
                 self.before.push_back(last);
                 Segment {
                     by,
-                    after: Some((last.until, last.correct(last.until))),
+                    held: Some(self.until()),
                     until: last.until,
                 }
             }
@@ -271,7 +275,13 @@ mod tests {
             second + 1_301 + half,
             3 * second + half,
         ];
-        assert_eq!(corrected(&mut after, &starts), expected);
+        assert_eq!(corrected(&mut after, &starts[..3]), expected[..3]);
+        // And again, while times are held back.
+        let by = *after.estimate().unwrap();
+        let mut again = Corrector::after(by, after.until());
+        again.learn(by);
+        assert_eq!(again.until(), after.until());
+        assert_eq!(corrected(&mut again, &starts), expected);
     }
 
     #[test]
@@ -298,7 +308,13 @@ mod tests {
     #[test]
     fn how_far_a_time_is_held_back_is_in_the_bound() {
         let second = 1_000_000_000;
-        let mut corrector = Corrector::after(estimate(second, 500), Nanos(second));
+        let mut corrector = Corrector::after(
+            estimate(second, 500),
+            Corrected {
+                local: Nanos(second),
+                to: Nanos(second + 500),
+            },
+        );
         corrector.learn(estimate(second, 200));
         let said = corrector.correct(&mut [record(second + 100, 0)], &mut []);
         assert_eq!(said.unwrap().error, Nanos(20 + 250));

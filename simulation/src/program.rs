@@ -452,10 +452,11 @@ impl Program {
         Ok(false)
     }
 
-    /// Comes to a barrier until it opens: what was written before things went wrong may fail it once.
+    /// Comes to a barrier until it opens: what was written before things went wrong may fail it once, and the others come late
+    /// whose accesses to objects that nobody kept wait for their timeouts.
     fn meet(&mut self, dsm: &Dsm, name: &str) -> Result<()> {
         let mut passed = false;
-        for _ in 0..4 {
+        for _ in 0..4 + 3 * self.common.plan.variables.len() {
             passed = passed || self.barrier(dsm, name)?;
         }
         let me = self.me;

@@ -13,6 +13,15 @@ pub struct Correction {
     pub error: Nanos,
 }
 
+/// A time by the clock of a memory process, and what it was corrected to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Corrected {
+    /// By its clock.
+    pub local: Nanos,
+    /// In the store.
+    pub to: Nanos,
+}
+
 impl Correction {
     /// The same, which takes the place of `before`: the bound is that of all records so far.
     #[must_use]

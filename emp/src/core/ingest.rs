@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{Incarnation, MpId, Nanos};
+use dosmos_proto::{Incarnation, MpId};
+use dosmos_trace::clock::Corrected;
 use dosmos_trace::store::BatchMark;
 
 /// What to do with a batch.
@@ -138,7 +139,7 @@ impl Ingest {
             mp,
             incarnation: self.by_mp.get(&mp).map_or(0, |p| p.incarnation.to_wire()),
             sequence,
-            until: Nanos::ZERO,
+            until: Corrected::default(),
         }
     }
 
@@ -208,7 +209,7 @@ mod tests {
             mp: MP,
             incarnation: FIRST.to_wire(),
             sequence: 7,
-            until: Nanos::ZERO,
+            until: Corrected::default(),
         };
         let mut ingest = Ingest::from_marks([&mark]);
         assert_eq!(ingest.hello(MP, FIRST), Ok(7));

@@ -104,7 +104,7 @@ mod tests {
             mp: MpId(0),
             incarnation: 1,
             sequence,
-            until: dosmos_proto::Nanos::ZERO,
+            until: Default::default(),
         };
         pending.batch(mark(1), &[record(); 3], vec![(2, event(1))]);
         pending.event(event(2));

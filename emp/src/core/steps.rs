@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use dosmos_node::correction::Corrector;
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{MpId, Nanos};
-use dosmos_trace::clock::Correction;
+use dosmos_trace::clock::{Corrected, Correction};
 use dosmos_trace::store::{BatchMark, Event};
 
 /// What earlier starts of an event manager left, and how far the clock of this one is from theirs.
@@ -18,7 +18,7 @@ pub(super) struct Steps {
     /// How starts of memory processes were corrected last.
     earlier: BTreeMap<(MpId, u64), Correction>,
     /// Up to which of their times.
-    until: BTreeMap<(MpId, u64), Nanos>,
+    until: BTreeMap<(MpId, u64), Corrected>,
     /// The most that is known.
     step: Nanos,
 }

@@ -4,7 +4,7 @@ use dosmos_proto::{EmpId, MpId, Nanos, PhaseTimes, Variable};
 use serde::{Deserialize, Serialize};
 
 use super::imported::Imported;
-use crate::clock::Correction;
+use crate::clock::{Corrected, Correction};
 use crate::meta::{HandOver, SecondaryContent};
 use crate::query::BarrierName;
 use crate::record::Record;
@@ -19,8 +19,8 @@ pub struct BatchMark {
     pub incarnation: u64,
     /// Number of its last batch stored.
     pub sequence: u64,
-    /// The latest time of its records so far, by its own clock: what follows is corrected to nothing before it.
-    pub until: Nanos,
+    /// The latest time of its records so far: what follows is corrected to nothing before it.
+    pub until: Corrected,
 }
 
 impl BatchMark {
