@@ -262,8 +262,8 @@ impl Home {
         *left -= 1;
         match result {
             Ok(owner) => told.push(owner),
-            // Whoever only keeps objects for others learns of it from them.
-            Err(_) if !needed => {}
+            // Whoever only keeps objects for others, as far as is known here, learns of it from them.
+            Err(refusal) if !needed && refusal.code == ErrorCode::Unreachable => {}
             Err(refusal) => {
                 failed.get_or_insert(refusal);
             }
