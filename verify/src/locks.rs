@@ -25,6 +25,8 @@ struct Section {
     wrote: Option<Record>,
     /// The highest version of a write in it.
     highest: u64,
+    /// A release of it failed: it may be over.
+    may_be_over: bool,
 }
 
 /// A section that was released.
@@ -109,7 +111,8 @@ impl Locks {
         let (slot, grant) = (step.slot, &step.record);
         let Context { order, found } = context;
         let (ap, object) = (grant.ap, grant.object);
-        if let Some(section) = self.take_section(ap, object) {
+        let before = self.take_section(ap, object);
+        if let Some(section) = before.filter(|s| !s.may_be_over) {
             let records = [section.acquire, *grant];
             found.presumed(Kind::AcquiredTwice, object, &records, |names| {
                 format!(
@@ -158,7 +161,16 @@ impl Locks {
             acquire: *acquire,
             wrote: None,
             highest: acquire.version,
+            may_be_over: false,
         });
+    }
+
+    /// A release failed, and may have been done although nobody was told.
+    pub(crate) fn release_failed(&mut self, release: &Record) {
+        let open = self.open[release.ap.index()].iter_mut();
+        for section in open.filter(|s| s.object == release.object) {
+            section.may_be_over = true;
+        }
     }
 
     /// A read begins; whether it is in a section.

@@ -294,6 +294,9 @@ impl Verifier {
         let (record, found) = (&step.record, &mut self.context.found);
         self.owners.failed(record.ap);
         self.publications.failed(step, found);
+        if record.op == Op::Release {
+            self.locks.release_failed(record);
+        }
         if record.op == Op::Barrier {
             self.barriers.failed(record, found.names());
         }

@@ -163,6 +163,18 @@ fn a_lock_granted_to_its_holder() {
 }
 
 #[test]
+fn a_lock_whose_release_failed_and_was_done_may_be_granted_again() {
+    let mut run = section(0, X, 100, 0);
+    // Its response came too late: the owner had done it.
+    run.push(acquire(1, X, 200).version(1));
+    run.push(release(1, X, 210).version(0).failed());
+    run.push(acquire(1, X, 300).version(2));
+    run.push(release(1, X, 310).version(3));
+    let verdict = judge(&planted(run));
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
+#[test]
 fn a_release_without_a_section() {
     refuted_alone(
         Kind::ReleasedWithoutSection,
