@@ -262,8 +262,9 @@ impl Shared {
         if guard.cache.is_used() {
             // In the order of the stream, before anybody learns of the reply.
             let state = &mut *guard;
-            if let Some(Reply::Barrier(_) | Reply::Granted(_)) = &reply.body {
-                // What is accessed after this process synchronised is not reported with what was accessed before.
+            if let Some(Reply::Barrier(_) | Reply::Granted(_) | Reply::Released(_)) = &reply.body {
+                // What is accessed after this process synchronised is not reported with what was accessed before, nor as if it
+                // had begun before.
                 state.collect(self.now());
             }
             match &reply.body {
