@@ -132,11 +132,7 @@ impl World {
         // Whoever is killed before all have come does not show much.
         self.pass(SECOND / 4)?;
         self.let_things_go_wrong();
-        self.until(
-            "programs end",
-            4_000 * SECOND,
-            super::world::World::programs_are_over,
-        )?;
+        self.until("programs end", 4_000 * SECOND, World::programs_are_over)?;
         self.heal();
         // What broke is known everywhere, and leases are over.
         self.pass(20 * SECOND)?;
