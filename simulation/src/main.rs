@@ -10,7 +10,9 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use dosmos_simulation::{Failure, Kind, Outcome, TOLD, run};
 
-/// One seed in this number is run twice.
+/// So many seeds are all run twice.
+const ALL_TWICE: u64 = 2_000;
+/// Of more, one in this number is.
 const TWICE: u64 = 16;
 
 #[derive(Default)]
@@ -69,7 +71,8 @@ fn main() -> anyhow::Result<ExitCode> {
                     }
                     let seed = from + i;
                     let kind = only.unwrap_or_else(|| Kind::of(seed));
-                    if let Err(failure) = one(seed, kind, told, i % TWICE == 0, &sums) {
+                    let twice = seeds <= ALL_TWICE || i % TWICE == 0;
+                    if let Err(failure) = one(seed, kind, told, twice, &sums) {
                         failed.store(true, Ordering::Relaxed);
                         let mut all = failures.lock();
                         let _ = all.as_deref_mut().map(|all| all.push((kind, failure)));
