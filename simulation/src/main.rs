@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use dosmos_simulation::{Failure, Kind, Outcome, TOLD, run};
 
-/// So many seeds are all run twice.
+/// Of at most this number of seeds, each is run twice.
 const ALL_TWICE: u64 = 2_000;
 /// Of more, one in this number is.
 const TWICE: u64 = 16;
