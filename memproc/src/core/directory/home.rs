@@ -198,7 +198,7 @@ impl Home {
         };
         for owner in owners {
             if let Err(refusal) = cx.check_reachable(owner) {
-                self.created(cx, name, (owner, Err(refusal)));
+                self.created(cx, name, (owner, false), Err(refusal));
                 continue;
             }
             let call = CallId {
@@ -229,6 +229,7 @@ impl Home {
         let Some(creation) = self.creations.remove(&number) else {
             return;
         };
+        let answered = incarnation.is_some();
         let result = match response {
             Response::Refused(refusal) => Err(refusal),
             _ => incarnation.map(|i| (from, i)).ok_or_else(|| {
@@ -236,15 +237,16 @@ impl Home {
                 Refusal::new(ErrorCode::Invalid, why)
             }),
         };
-        self.created(cx, &creation.name, (from, result));
+        self.created(cx, &creation.name, (from, answered), result);
     }
 
-    /// An owner knows the variable, or cannot.
+    /// An owner knows the variable, or cannot: as it answered, or since it was not reached.
     fn created(
         &mut self,
         cx: &mut Context,
         name: &str,
-        (from, result): (MpId, Result<(MpId, Incarnation), Refusal>),
+        (from, answered): (MpId, bool),
+        result: Result<(MpId, Incarnation), Refusal>,
     ) {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
@@ -262,8 +264,8 @@ impl Home {
         *left -= 1;
         match result {
             Ok(owner) => told.push(owner),
-            // Whoever only keeps objects for others, as far as is known here, learns of it from them.
-            Err(refusal) if !needed && refusal.code == ErrorCode::Unreachable => {}
+            // Whoever only keeps objects for others, as far as is known here, learns of it from them; unless it says that it cannot.
+            Err(_) if !needed && !answered => {}
             Err(refusal) => {
                 failed.get_or_insert(refusal);
             }
