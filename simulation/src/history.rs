@@ -341,7 +341,8 @@ impl History {
         if object.usage != Use::Counter {
             let whole = elements.iter().all(|e| *e == value);
             // A process that was lost had published what others read of it, but not the rest.
-            let in_parts = object.place.near && object.weak;
+            let in_parts =
+                matches!(object.usage, Use::Owned(_)) && object.place.near && object.weak;
             self.must(whole || in_parts, || {
                 format!("ap{a} read {elements:?} of {name}: a mixture")
             });
