@@ -294,11 +294,10 @@ impl Verifier {
         let (record, found) = (&step.record, &mut self.context.found);
         self.owners.failed(record.ap);
         self.publications.failed(step, found);
-        if record.op == Op::Release {
-            self.locks.release_failed(record);
-        }
-        if record.op == Op::Barrier {
-            self.barriers.failed(record, found.names());
+        match record.op {
+            Op::Release => self.locks.release_failed(record),
+            Op::Barrier => self.barriers.failed(record, found.names()),
+            Op::Read | Op::Write | Op::Acquire => {}
         }
     }
 
