@@ -19,7 +19,7 @@ pub struct BatchMark {
     pub incarnation: u64,
     /// Number of its last batch stored.
     pub sequence: u64,
-    /// The latest time of its records so far: what follows is corrected to nothing before it.
+    /// The latest time of its records so far; no later one is corrected to an earlier time than this.
     pub until: Corrected,
 }
 
