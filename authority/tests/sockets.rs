@@ -45,7 +45,7 @@ async fn dial(
     expected: Option<&str>,
 ) -> std::io::Result<SecureSocket> {
     let socket = TcpStream::connect(address).await.unwrap();
-    let dialled = SecureSocket::dial(socket, credentials, expected);
+    let dialled = SecureSocket::dial(socket, credentials, expected, false);
     timeout(DEADLINE, dialled).await.unwrap()
 }
 

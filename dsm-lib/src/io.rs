@@ -1,15 +1,18 @@
 //! The session's task: dial, keep the session's stream, watch the deadlines.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use dosmos_proto::transport::{self, Channel, innermost};
+use dosmos_proto::LargeMessages;
+use dosmos_proto::direct::{APPLICATION, Direct};
+use dosmos_proto::transport::{self, Dialled, innermost};
 use dosmos_proto::watched::Watched;
-use dosmos_proto::wire::memory_client::MemoryClient;
-use dosmos_proto::wire::{ap_reply, ap_request};
-use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES};
-use futures::StreamExt;
+use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use futures::channel::mpsc::UnboundedReceiver;
+use futures::{Stream, StreamExt};
+use tonic::Status;
 
 use crate::Settings;
 use crate::haste::Outbound;
@@ -36,32 +39,24 @@ async fn converse(
     settings: &Settings,
     requests: UnboundedReceiver<Outbound>,
 ) -> End {
-    let channel = match dial(watched, settings).await {
-        Ok(channel) => channel,
+    let large = Arc::new(LargeMessages::default());
+    let inbox = large.offer(&settings.address);
+    let requests = Requests {
+        requests,
+        inbox,
+        large: large.clone(),
+    };
+    let mut replies: Direct<_, ApReply> = match dial(watched, settings).await {
+        Ok(dialled) => dialled.call(APPLICATION, requests),
         Err(why) => return not_connected(settings, why),
     };
-    let mut client = MemoryClient::new(channel)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let large = Arc::new(LargeMessages::default());
-    let (sending, inbox) = (large.clone(), large.offer(&settings.address));
-    let requests = requests.map(move |outbound| {
-        let mut request = outbound.take();
-        if let Some(ap_request::Body::Hello(hello)) = &mut request.body {
-            hello.inbox.clone_from(&inbox);
-        }
-        sending.pack(request)
-    });
-    let mut replies = match client.application(requests).await {
-        Ok(response) => response.into_inner(),
-        Err(status) => {
-            let why = format!("{} turned us away: {}", settings.address, explain(&status));
-            return not_connected(settings, why);
-        }
-    };
+    if let Err(status) = replies.opened().await {
+        let why = format!("{} turned us away: {}", settings.address, explain(&status));
+        return not_connected(settings, why);
+    }
     loop {
-        match replies.message().await {
-            Ok(Some(reply)) => {
+        match replies.next().await {
+            Some(Ok(reply)) => {
                 let reply = match large.unpack(reply) {
                     Ok(reply) => reply,
                     Err(e) => return End::Lost(format!("{}: {e}", settings.address)),
@@ -73,23 +68,45 @@ async fn converse(
                     return End::Closed;
                 }
             }
-            Ok(None) => return End::Lost(format!("{} ended the session", settings.address)),
-            Err(status) => {
+            None => return End::Lost(format!("{} ended the session", settings.address)),
+            Some(Err(status)) => {
                 return End::Lost(format!("{}: {}", settings.address, explain(&status)));
             }
         }
     }
 }
 
+/// What goes out.
+struct Requests {
+    requests: UnboundedReceiver<Outbound>,
+    /// Where this end takes large contents, to be said with the greeting.
+    inbox: String,
+    large: Arc<LargeMessages>,
+}
+
+impl Stream for Requests {
+    type Item = Result<ApRequest, Status>;
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.requests.poll_next_unpin(cx);
+        next.map(|next| {
+            let mut request = next?.take();
+            if let Some(ap_request::Body::Hello(hello)) = &mut request.body {
+                hello.inbox.clone_from(&self.inbox);
+            }
+            Some(Ok(self.large.pack(request)))
+        })
+    }
+}
+
 /// Dials until somebody answers or the time is over.
-async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Channel, String> {
+async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Dialled, String> {
     let until = Instant::now() + settings.connect_timeout;
     let mut pause = Duration::from_millis(10);
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let (to, access) = (&settings.address, settings.access());
-        match transport::connect_watched(to, access, left.max(pause), watched).await {
-            Ok(channel) => return Ok(channel),
+        match transport::dial(to, access, left.max(pause), Some(watched)).await {
+            Ok(dialled) => return Ok(dialled),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;
                 pause = (2 * pause).min(Duration::from_millis(500));
@@ -106,7 +123,7 @@ fn not_connected(settings: &Settings, why: String) -> End {
     }
 }
 
-fn explain(status: &tonic::Status) -> String {
+fn explain(status: &Status) -> String {
     let cause = innermost(status);
     if status.message().is_empty() || cause.contains(status.message()) {
         cause

@@ -91,7 +91,7 @@ fn around<M: Message + Default + PartialEq + Debug + Clone + Carrier + 'static>(
     }
 }
 
-fn framed(message: &impl Message) -> Vec<u8> {
+pub(crate) fn framed(message: &impl Message) -> Vec<u8> {
     let message = message.encode_to_vec();
     let mut bytes = vec![0];
     bytes.extend((message.len() as u32).to_be_bytes());

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used)] // test support: a failure here is a failed test
 
+mod calls;
 mod chunks;
 mod cluster_files;
 mod columns;
@@ -35,9 +36,10 @@ pub struct Entry {
 }
 
 /// All kinds.
-pub const ALL: [Entry; 9] = [
+pub const ALL: [Entry; 10] = [
     entry("messages", messages::take, messages::seeds),
     entry("frames", frames::take, frames::seeds),
+    entry("calls", calls::take, calls::seeds),
     entry("requests", core::take, core::seeds),
     entry("batches", columns::take, columns::seeds),
     entry("chunks", chunks::take, chunks::seeds),

@@ -128,6 +128,11 @@ fn streams_of_messages_are_read_alike_however_they_are_cut() {
 }
 
 #[test]
+fn calls_are_read_alike_however_their_bytes_are_cut() {
+    check("calls", 5_000);
+}
+
+#[test]
 fn processes_survive_whatever_application_processes_and_peers_say() {
     check("requests", 4_000);
 }

@@ -39,6 +39,12 @@ impl<C> Placed<C> {
     }
 }
 
+impl<C> Placed<C> {
+    pub(crate) fn connection(&mut self) -> &mut C {
+        &mut self.connection
+    }
+}
+
 impl<C: Connected> Connected for Placed<C> {
     type ConnectInfo = C::ConnectInfo;
     fn connect_info(&self) -> C::ConnectInfo {

@@ -6,11 +6,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use dosmos_proto::direct::{Call, First, first};
+use dosmos_proto::guard::{Guard, Peer};
 use dosmos_proto::transport::{Listener, Router};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Sleep, sleep, timeout};
-use tokio_stream::Stream;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::transport::server::Connected;
 
 use crate::places::{Placed, most_connections};
 
@@ -52,6 +57,31 @@ impl Serving {
         Self { stop, task }
     }
 
+    /// The same; `calls` serves what `guard` admits of the calls that have a connection of their own.
+    pub fn start_with(
+        services: Router,
+        listener: Listener,
+        guard: Guard,
+        calls: Arc<impl Calls>,
+    ) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let incoming = Incoming::new(listener, most_connections());
+        let task = tokio::spawn(async move {
+            let (others, queue) = unbounded_channel();
+            let (stop_others, others_stopped) = oneshot::channel::<()>();
+            let served =
+                services.serve_with_incoming_shutdown(UnboundedReceiverStream::new(queue), async {
+                    let _ = others_stopped.await;
+                });
+            let direct = async {
+                sort(incoming, stopped, &guard, &calls, others).await;
+                drop(stop_others);
+            };
+            tokio::join!(served, direct).0
+        });
+        Self { stop, task }
+    }
+
     /// Waits until the server ends by itself, which it should not.
     pub async fn failed(&mut self) -> ServeError {
         match (&mut self.task).await {
@@ -67,6 +97,80 @@ impl Serving {
         if timeout(grace, &mut self.task).await.is_err() {
             self.task.abort();
         }
+    }
+}
+
+/// Serves calls that have a connection of their own.
+pub trait Calls: Send + Sync + 'static {
+    /// Serves one until it is over.
+    fn serve(&self, call: Call, peer: Peer) -> impl Future<Output = ()> + Send;
+}
+
+/// Who connects says within this time what for.
+const BEGINNING: Duration = Duration::from_secs(10);
+
+/// Looks what each connection begins with: serves calls, and hands the others on; until it is `stopped`, and what had begun is over.
+async fn sort<C>(
+    mut incoming: Incoming<Listener>,
+    mut stopped: oneshot::Receiver<()>,
+    guard: &Guard,
+    calls: &Arc<C>,
+    others: UnboundedSender<io::Result<Other>>,
+) where
+    C: Calls,
+{
+    let mut open = JoinSet::new();
+    loop {
+        let connection = tokio::select! {
+            connection = incoming.next() => connection,
+            Some(_) = open.join_next() => continue,
+            // Used or dropped, either means stop.
+            _ = &mut stopped => break,
+        };
+        match connection {
+            Some(Ok(connection)) => {
+                let (guard, calls, others) = (guard.clone(), Arc::clone(calls), others.clone());
+                open.spawn(begin(connection, guard, calls, others));
+            }
+            // It makes a pause of these itself.
+            Some(Err(_)) => {}
+            None => break,
+        }
+    }
+    drop((incoming, others));
+    while open.join_next().await.is_some() {}
+}
+
+type Other = dosmos_proto::direct::Replayed<Placed<dosmos_proto::transport::Accepted>>;
+
+async fn begin(
+    mut connection: Placed<dosmos_proto::transport::Accepted>,
+    mut guard: Guard,
+    calls: Arc<impl Calls>,
+    others: UnboundedSender<io::Result<Other>>,
+) {
+    let peer = connection.connect_info();
+    let beginning = async {
+        let known = connection.connection().has_one_call().await?;
+        first(connection, known).await
+    };
+    let call = match timeout(BEGINNING, beginning).await {
+        Ok(Ok(First::Call(call))) => call,
+        Ok(Ok(First::Other(connection))) => {
+            // If the server has ended, so has the connection.
+            let _ = others.send(Ok(connection));
+            return;
+        }
+        Ok(Err(why)) => {
+            tracing::debug!("a connection ended before its call: {}", why.message());
+            return;
+        }
+        Err(_) => return,
+    };
+    drop(others);
+    match guard.admit(call.path(), call.headers().clone(), peer.clone()) {
+        Ok(()) => calls.serve(*call, peer).await,
+        Err(status) => call.refuse(&status).await,
     }
 }
 

@@ -41,6 +41,17 @@ impl Accepted {
         }
     }
 
+    /// Whether the other end says before its first byte that it is for one call; none if it says so later.
+    ///
+    /// # Errors
+    /// If the connection ends first.
+    pub async fn has_one_call(&mut self) -> io::Result<Option<bool>> {
+        Ok(match &mut self.connection {
+            Connection::Tls(socket) => Some(socket.has_one_call().await?),
+            Connection::Tcp(_) | Connection::Unix(_) => None,
+        })
+    }
+
     pub(crate) fn new(connection: Connection, peer: Peer) -> Self {
         Self { connection, peer }
     }

@@ -3,7 +3,8 @@
 //! A method that is not listed here is refused to whoever has a certificate.
 
 pub use dosmos_secure::{Denied, Peer, Role};
-use tonic::codegen::http::{Extensions, Request as HttpRequest};
+use tonic::codegen::http::{Extensions, HeaderMap, Request as HttpRequest};
+use tonic::metadata::MetadataMap;
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
@@ -57,6 +58,20 @@ pub struct Guard(RequireToken);
 impl Guard {
     pub(crate) fn new(token: RequireToken) -> Self {
         Self(token)
+    }
+}
+
+impl Guard {
+    /// As for every call, for one that no server of the library sees.
+    ///
+    /// # Errors
+    /// What the caller is told, if it may not call.
+    pub fn admit(&mut self, path: &str, headers: HeaderMap, peer: Peer) -> Result<(), Status> {
+        let metadata = MetadataMap::from_headers(headers);
+        let mut request = Request::from_parts(metadata, Extensions::default(), ());
+        request.extensions_mut().insert(Called(path.to_owned()));
+        request.extensions_mut().insert(peer);
+        self.call(request).map(|_| ())
     }
 }
 

@@ -6,6 +6,7 @@
 //!   beside each type.
 //! * [`blame`]: which process an error message blames.
 //! * [`transport`]: how two processes get a connection (addresses, listening, dialling).
+//! * [`direct`]: a streaming call on a connection of its own.
 //! * [`access`], [`guard`]: what a process shows to another, and what each may call.
 //! * [`unix`]: Unix sockets that wake their process only when they have to.
 //! * [`watched`]: how a thread sees that a connection needs to be driven.
@@ -21,6 +22,7 @@ pub mod blame;
 pub mod clock;
 mod connection;
 pub mod counters;
+pub mod direct;
 pub mod error;
 pub mod guard;
 pub mod ids;

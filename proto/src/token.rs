@@ -26,7 +26,7 @@ const FILE: &str = "token";
 /// Hexadecimal digits.
 const DIGITS: usize = 32;
 /// The metadata field that carries it.
-const FIELD: &str = "authorization";
+pub(crate) const FIELD: &str = "authorization";
 const SCHEME: &str = "Bearer ";
 
 /// What whoever takes part in a run has to show.
@@ -178,6 +178,11 @@ impl Token {
         &self.0
     }
 
+    /// As the metadata field of a call.
+    pub(crate) fn shown(&self) -> String {
+        format!("{SCHEME}{}", self.0)
+    }
+
     /// Whether `shown` is this token, in a time that does not depend on where they differ.
     fn matches(&self, shown: &[u8]) -> bool {
         let own = self.0.as_bytes();
@@ -191,7 +196,7 @@ pub struct ShowToken(Option<MetadataValue<Ascii>>);
 
 impl ShowToken {
     pub(crate) fn new(token: Option<&Token>) -> Self {
-        let field = token.and_then(|t| format!("{SCHEME}{}", t.0).parse().ok());
+        let field = token.and_then(|t| t.shown().parse().ok());
         let hidden = field.map(|mut value: MetadataValue<Ascii>| {
             value.set_sensitive(true);
             value

@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use dosmos_secure::{Credentials, Peer, SecureSocket};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use prost::Message;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_stream::Stream;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::{Request, Response};
 use tonic::service::InterceptorLayer;
@@ -29,6 +30,7 @@ use tower::util::{MapRequestLayer, MapResponse};
 
 pub use crate::access::Access;
 pub use crate::connection::{Accepted, Connection};
+use crate::direct::{Direct, KEEP_ALIVE, PING_TIMEOUT, Pipe};
 use crate::guard::{Guard, note_method};
 use crate::token::{RequireToken, ShowToken, Token};
 use crate::unix::UnixSocket;
@@ -113,7 +115,7 @@ impl Address {
         }
     }
 
-    async fn dial(&self, access: &Access) -> io::Result<Connection> {
+    async fn dial(&self, access: &Access, one_call: bool) -> io::Result<Connection> {
         Ok(match self {
             Self::Tcp(text) => {
                 let socket = TcpStream::connect(text.as_str()).await?;
@@ -122,7 +124,8 @@ impl Address {
                     None => Connection::Tcp(socket),
                     Some(credentials) => {
                         let expected = access.expected.as_deref();
-                        Connection::Tls(SecureSocket::dial(socket, credentials, expected).await?)
+                        let dialled = SecureSocket::dial(socket, credentials, expected, one_call);
+                        Connection::Tls(dialled.await?)
                     }
                 }
             }
@@ -228,10 +231,6 @@ const WINDOW_BYTES: u32 = 16 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
 /// Streams and calls open at the same time on one connection.
 const MOST_STREAMS: u32 = 256;
-/// A connection on which nothing came for this long is asked whether the other end is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// Who does not answer for this long is gone. On a machine with much to do an answer may take seconds.
-const PING_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A gRPC server with the settings every dosmos process uses. Whoever does not show `token` is refused.
 pub fn server(token: Token) -> Server {
@@ -243,10 +242,78 @@ pub fn server(token: Token) -> Server {
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .layer(MapRequestLayer::new(note_method as Arrived))
-        .layer(InterceptorLayer::new(Guard::new(RequireToken::new(token))))
+        .layer(InterceptorLayer::new(guard(token)))
         .layer(MapRequestLayer::new(
             (|request| request.map(whole)) as Arrived,
         ))
+}
+
+/// Who is served by [`server`], and may call what.
+pub fn guard(token: Token) -> Guard {
+    Guard::new(RequireToken::new(token))
+}
+
+/// A connection on which nothing was said yet.
+pub struct Dialled {
+    socket: Box<dyn Pipe>,
+    token: Option<Token>,
+}
+
+impl fmt::Debug for Dialled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dialled")
+    }
+}
+
+impl Dialled {
+    /// One that was made in another way.
+    pub fn over(socket: impl Pipe + 'static, token: Option<Token>) -> Self {
+        let socket = Box::new(socket);
+        Self { socket, token }
+    }
+
+    /// Makes the one call of this connection ([`direct`](crate::direct)): of `path`, a method of streams. What comes from `source` goes to
+    /// the other end. The token of the run is shown as with every call.
+    pub fn call<S, Out, In>(self, path: &str, source: S) -> Direct<S, In>
+    where
+        S: Stream<Item = Result<Out, Status>> + Unpin,
+        Out: Message,
+        In: Message + Default,
+    {
+        Direct::call(self.socket, path, self.token.as_ref(), source)
+    }
+}
+
+/// Dials `address` once, for one call. `watched` gets to know the socket.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn dial(
+    address: &Address,
+    access: impl Into<Access>,
+    timeout: Duration,
+    watched: Option<&Arc<Watched>>,
+) -> Result<Dialled, ConnectError> {
+    let access = access.into();
+    let dialled = tokio::time::timeout(timeout, address.dial(&access, true)).await;
+    let late = |_| {
+        let why = format!("it did not answer within {timeout:?}");
+        Err(io::Error::new(io::ErrorKind::TimedOut, why))
+    };
+    let socket = dialled.unwrap_or_else(late).and_then(|connection| {
+        Ok(match watched {
+            Some(watched) => Box::new(WatchedConnection::new(connection, watched.clone())?),
+            None => Box::new(connection) as Box<dyn Pipe>,
+        })
+    });
+    let socket = socket.map_err(|e| ConnectError {
+        address: address.clone(),
+        source: Arc::new(e),
+    })?;
+    Ok(Dialled {
+        socket,
+        token: access.token,
+    })
 }
 
 /// Dials `address` once. Calls over the connection show the token of the run; over TCP it is one over TLS if there are
@@ -259,33 +326,7 @@ pub async fn connect(
     access: impl Into<Access>,
     timeout: Duration,
 ) -> Result<Channel, ConnectError> {
-    connect_by(address, access.into(), timeout, Ok).await
-}
-
-/// As [`connect`]; `watched` gets to know the socket.
-///
-/// # Errors
-/// As [`connect`].
-pub async fn connect_watched(
-    address: &Address,
-    access: impl Into<Access>,
-    timeout: Duration,
-    watched: &Arc<Watched>,
-) -> Result<Channel, ConnectError> {
-    let watched = watched.clone();
-    let wrap = move |connection| WatchedConnection::new(connection, watched.clone());
-    connect_by(address, access.into(), timeout, wrap).await
-}
-
-async fn connect_by<C>(
-    address: &Address,
-    access: Access,
-    timeout: Duration,
-    wrap: impl Fn(Connection) -> io::Result<C> + Clone + Send + Sync + 'static,
-) -> Result<Channel, ConnectError>
-where
-    C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
+    let access = access.into();
     let uri = match address {
         Address::Tcp(text) => format!("http://{text}"),
         Address::Unix(_) => "http://unix.invalid".to_owned(),
@@ -305,8 +346,8 @@ where
     let to = address.clone();
     let token = ShowToken::new(access.token.as_ref());
     let dial = tower::service_fn(move |_: Uri| {
-        let (to, access, wrap) = (to.clone(), access.clone(), wrap.clone());
-        async move { wrap(to.dial(&access).await?).map(TokioIo::new) }
+        let (to, access) = (to.clone(), access.clone());
+        async move { to.dial(&access, false).await.map(TokioIo::new) }
     });
     let channel = endpoint.connect_with_connector(dial).await;
     let channel = channel.map_err(failed)?;
@@ -319,7 +360,7 @@ where
 #[error("cannot reach {address}: {}", self.reason())]
 pub struct ConnectError {
     address: Address,
-    source: Arc<tonic::transport::Error>,
+    source: Arc<dyn std::error::Error + Send + Sync>,
 }
 
 impl fmt::Debug for ConnectError {
@@ -335,7 +376,7 @@ impl ConnectError {
     }
     /// What the system said.
     pub fn reason(&self) -> String {
-        innermost(&self.source)
+        innermost(&*self.source)
     }
 }
 

@@ -54,8 +54,13 @@ struct Stamp {
 pub(crate) struct Loaded {
     pub(crate) own: Identities,
     pub(crate) server: Arc<ServerConfig>,
+    /// The same, for who dials for [`ONE_CALL`].
+    pub(crate) server_of_call: Arc<ServerConfig>,
     pub(crate) client: Arc<ClientConfig>,
 }
+
+/// What a connection is for that has one call, as a protocol of the application layer (RFC 7301).
+pub(crate) const ONE_CALL: &[u8] = b"dosmos-call";
 
 impl PartialEq for Credentials {
     fn eq(&self, other: &Self) -> bool {
@@ -166,6 +171,8 @@ fn load(files: &Files) -> Result<Loaded, CredentialsError> {
         .map_err(failed)?;
     // Each connection shows its certificate: a resumed one would be let in with a former one.
     server.send_tls13_tickets = 0;
+    let mut server_of_call = server.clone();
+    server_of_call.alpn_protocols = vec![ONE_CALL.to_vec()];
     let dialled = Dialled::new(own.cluster(), &roots, &provider);
     let mut client = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
@@ -180,6 +187,7 @@ fn load(files: &Files) -> Result<Loaded, CredentialsError> {
     Ok(Loaded {
         own,
         server: Arc::new(server),
+        server_of_call: Arc::new(server_of_call),
         client: Arc::new(client),
     })
 }

@@ -4,6 +4,7 @@
 //! is handed out when the other end has accepted it: in TLS 1.3 whoever dials has finished before its certificate is looked at.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
@@ -11,13 +12,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use rustls::server::Acceptor;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
 use tracing::info;
 
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, ONE_CALL};
 use crate::error::explain;
 use crate::identity::Identities;
 use crate::peer::{Certified, Peer};
@@ -60,7 +62,8 @@ impl SecureSocket {
         )
     }
 
-    /// Secures a connection that was dialled. The other end has to be `expected`, if that is known.
+    /// Secures a connection that was dialled, for one call or for anything. The other end has to be `expected`, if that is known. It speaks
+    /// first.
     ///
     /// # Errors
     /// If it is not, or one end does not accept the other.
@@ -68,8 +71,9 @@ impl SecureSocket {
         socket: TcpStream,
         credentials: &Credentials,
         expected: Option<&str>,
+        one_call: bool,
     ) -> io::Result<Self> {
-        let mut stream = connect(socket, credentials).await?;
+        let mut stream = connect(socket, credentials, one_call).await?;
         let shown = identities(&stream)?;
         if !shown.serves(expected) {
             let expected = expected.unwrap_or("a memory process or event manager");
@@ -98,8 +102,21 @@ impl SecureSocket {
     /// # Errors
     /// If it is not accepted.
     pub async fn dial_silent(socket: TcpStream, credentials: &Credentials) -> io::Result<Self> {
-        let stream = connect(socket, credentials).await?;
+        let stream = connect(socket, credentials, false).await?;
         Ok(Self(State::Open(Box::new(stream))))
+    }
+
+    /// Waits until the handshake is over. Whether the other end dialled for one call.
+    ///
+    /// # Errors
+    /// If it failed.
+    pub async fn has_one_call(&mut self) -> io::Result<bool> {
+        let stream = poll_fn(|cx| self.poll_open(cx).map_ok(|_| ())).await;
+        stream?;
+        Ok(match &self.0 {
+            State::Open(stream) => stream.get_ref().1.alpn_protocol() == Some(ONE_CALL),
+            State::Opening(_) | State::Failed => false,
+        })
     }
 
     /// The socket below, once the handshake is over.
@@ -140,12 +157,17 @@ impl SecureSocket {
     }
 }
 
-async fn connect(socket: TcpStream, credentials: &Credentials) -> io::Result<TlsStream<TcpStream>> {
+async fn connect(
+    socket: TcpStream,
+    credentials: &Credentials,
+    one_call: bool,
+) -> io::Result<TlsStream<TcpStream>> {
     let connector = TlsConnector::from(credentials.current().client.clone());
+    let protocols = one_call.then(|| ONE_CALL.to_vec()).into_iter().collect();
     // Not sent, and not compared: identities are.
     let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;
-    let stream = connector.connect(nobody, socket).await.map_err(explain)?;
-    Ok(TlsStream::from(stream))
+    let connected = connector.with_alpn(protocols).connect(nobody, socket);
+    Ok(TlsStream::from(connected.await.map_err(explain)?))
 }
 
 fn identities(stream: &TlsStream<TcpStream>) -> io::Result<Identities> {
@@ -178,8 +200,16 @@ async fn shake_hands(
         turn_away(socket).await?;
         return Err(io::Error::other("it does not use TLS"));
     }
-    let acceptor = TlsAcceptor::from(credentials.current().server.clone());
-    let stream = TlsStream::from(acceptor.accept(socket).await.map_err(explain)?);
+    let greeted = LazyConfigAcceptor::new(Acceptor::default(), socket);
+    let greeted = greeted.await.map_err(explain)?;
+    let offered = greeted.client_hello().alpn();
+    let one_call = offered.is_some_and(|mut offered| offered.any(|p| p == ONE_CALL));
+    let current = credentials.current();
+    let server = match one_call {
+        true => current.server_of_call.clone(),
+        false => current.server.clone(),
+    };
+    let stream = TlsStream::from(greeted.into_stream(server).await.map_err(explain)?);
     certified.shown(identities(&stream)?);
     Ok(stream)
 }

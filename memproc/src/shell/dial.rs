@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_node::reconnect::{Link, LinkError, dial, within};
+use dosmos_node::reconnect::{Link, LinkError, within};
+use dosmos_proto::direct::PEER;
 use dosmos_proto::wire::PeerMessage;
-use dosmos_proto::wire::memory_client::MemoryClient;
-use dosmos_proto::{LargeMessages, MAX_MESSAGE_BYTES, MpId};
-use tokio_stream::StreamExt;
+use dosmos_proto::{LargeMessages, MpId, transport};
 use tracing::warn;
 
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Packed};
 use super::outgoing::{BOUNDS, Outgoing, line};
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
@@ -33,23 +32,19 @@ impl ToPeer {
 }
 
 impl Link for ToPeer {
-    type Connection = (Outgoing, Incoming<PeerMessage>);
+    type Connection = (Outgoing, Incoming<PeerMessage, PeerMessage>);
 
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
-        let channel = dial(&self.shared.book, &self.name, DIAL).await?;
-        let address = self.shared.book.resolve(&self.name);
-        let mut client = MemoryClient::new(channel)
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let (outgoing, queue) = line(BOUNDS, &self.shared.slow_peers);
+        let (book, name) = (&self.shared.book, &self.name);
+        let address = book.resolve(name).ok_or(LinkError::AddressUnknown)?;
+        let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let large = Arc::new(LargeMessages::default());
-        let inbox = address.map_or_else(String::new, |address| large.offer(&address));
+        let inbox = large.offer(&address);
         // The first message always fits.
         let _ = outgoing.send(hello(&self.shared, self.peer, inbox));
-        let packing = Arc::clone(&large);
-        let queue = queue.filter_map(Result::ok).map(move |m| packing.pack(m));
-        let answer = within(GREETING, client.peer(queue)).await?;
-        let mut messages = Incoming::new(answer.into_inner(), &large);
+        let dialled = transport::dial(&address, book.access().expecting(name), DIAL, None).await?;
+        let call = dialled.call(PEER, Packed::new(taken, &large));
+        let mut messages = Incoming::direct(call, &large);
         let first = within(GREETING, messages.next()).await?;
         let greeted = check_peer(&self.shared, first, Some(self.peer));
         let (_, inbox) = greeted.map_err(LinkError::Refused)?;
@@ -57,8 +52,13 @@ impl Link for ToPeer {
         Ok((outgoing, messages))
     }
 
-    async fn converse(&mut self, (outgoing, messages): Self::Connection) -> Result<(), LinkError> {
-        Err(read_peer(&self.shared, self.peer, outgoing, messages).await)
+    async fn converse(
+        &mut self,
+        (outgoing, mut messages): Self::Connection,
+    ) -> Result<(), LinkError> {
+        let why = read_peer(&self.shared, self.peer, outgoing, &mut messages).await;
+        messages.finish().await;
+        Err(why)
     }
 
     fn down(&mut self, why: &LinkError) {

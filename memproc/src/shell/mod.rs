@@ -110,11 +110,14 @@ pub async fn run(
         tasks.spawn(keep_connected(link, backoff(PEER_PAUSES, peer.0.into())));
     }
 
-    let service = MemoryServer::new(serve::Service::new(Arc::clone(&shared)))
+    let service = Arc::new(serve::Service::new(Arc::clone(&shared)));
+    let library = MemoryServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let listener = listener.secured(shared.book.credentials().cloned());
-    let mut server = Serving::start(transport::server(token).add_service(service), listener);
+    let guard = transport::guard(token.clone());
+    let library = transport::server(token).add_service(library);
+    let mut server = Serving::start_with(library, listener, guard, service);
     let _ = shared.started.set(process_time());
     tokio::select! {
         () = shutdown => {}

@@ -44,7 +44,7 @@ pub(super) fn check_identity(peer: &Peer, role: Role, name: &str) -> Result<(), 
 /// A peer dialled: greet, and if it is who it should be, read what it sends.
 pub(super) async fn accept_peer(
     shared: Arc<Shared>,
-    mut messages: Incoming<PeerMessage>,
+    mut messages: Incoming<PeerMessage, PeerMessage>,
     outgoing: Outgoing,
     stranger: OwnedSemaphorePermit,
     shown: Peer,
@@ -63,7 +63,7 @@ pub(super) async fn accept_peer(
             let inbox = messages.large().answer(&inbox);
             // The first message always fits.
             let _ = outgoing.send(hello(&shared, peer, inbox));
-            read_peer(&shared, peer, outgoing, messages).await;
+            read_peer(&shared, peer, outgoing, &mut messages).await;
         }
         Err(refusal) => {
             warn!("refused a peer: {refusal}");
@@ -73,8 +73,10 @@ pub(super) async fn accept_peer(
                 body: Some(w::peer_message::Body::Error(refusal.into())),
                 ..PeerMessage::default()
             });
+            drop(outgoing);
         }
     }
+    messages.finish().await;
 }
 
 /// Our own first message.
@@ -137,7 +139,7 @@ pub(super) async fn read_peer(
     shared: &Shared,
     peer: MpId,
     outgoing: Outgoing,
-    mut messages: Incoming<PeerMessage>,
+    messages: &mut Incoming<PeerMessage, PeerMessage>,
 ) -> LinkError {
     let over = outgoing.over();
     let session = shared.attach_peer(peer, outgoing);

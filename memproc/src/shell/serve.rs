@@ -1,24 +1,23 @@
-//! The gRPC service: sessions of application processes, and links that lower-numbered peers dial.
+//! The gRPC service: sessions of application processes, and links that lower-numbered peers dial. Ours have a connection of their
+//! own each ([`Calls`]); those of any other client are served by the library.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dosmos_node::reconnect::LinkError;
+use dosmos_node::serving::Calls;
+use dosmos_proto::direct::{APPLICATION, Call, PEER};
 use dosmos_proto::guard::{self, Peer, Role};
-use dosmos_proto::large::Carrier;
 use dosmos_proto::wire::memory_server::Memory;
 use dosmos_proto::wire::{ApReply, ApRequest, PeerMessage, ap_reply};
 use dosmos_proto::{ApId, LargeMessages, PhaseTimes, Refusal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
-use super::incoming::Incoming;
-use super::outgoing::{BOUNDS, Outgoing, REPLIES, SlowLines, Taken, line};
+use super::incoming::{Incoming, Packed};
+use super::outgoing::{BOUNDS, Outgoing, REPLIES, SlowLines, line};
 use super::peer::{GREETING, accept_peer, check_identity, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
@@ -45,6 +44,20 @@ impl Service {
         }
     }
 
+    fn session(
+        &self,
+        requests: Incoming<ApRequest, ApReply>,
+        unread: SlowLines,
+        peer: Peer,
+    ) -> Session {
+        Session {
+            shared: Arc::clone(&self.shared),
+            requests,
+            unread,
+            peer,
+        }
+    }
+
     /// A place for a stream whose other side has not introduced itself.
     fn stranger(&self) -> Result<OwnedSemaphorePermit, Status> {
         let full = |_| {
@@ -57,23 +70,40 @@ impl Service {
     }
 }
 
-/// The messages of a connection, their large contents being in files where the other end takes that.
-pub(super) struct Packed<S> {
-    stream: S,
-    large: Arc<LargeMessages>,
-}
-
-impl<M: Carrier, S: Stream<Item = Result<M, Status>> + Unpin> Stream for Packed<S> {
-    type Item = Result<M, Status>;
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = Pin::new(&mut self.stream).poll_next(cx);
-        next.map(|m| m.map(|m| m.map(|m| self.large.pack(m))))
+impl Calls for Service {
+    async fn serve(&self, call: Call, peer: Peer) {
+        let stranger = match self.stranger() {
+            Ok(place) => place,
+            Err(full) => return call.refuse(&full).await,
+        };
+        let large = Arc::new(LargeMessages::default());
+        match call.path() {
+            APPLICATION => {
+                let unread = SlowLines::default();
+                let (outgoing, taken) = line(REPLIES, &unread);
+                let call = call.accept(Packed::new(taken, &large));
+                let requests = Incoming::direct(call, &large);
+                let session = self.session(requests, unread, peer);
+                session.run(outgoing, stranger).await;
+            }
+            PEER => {
+                let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
+                let call = call.accept(Packed::new(taken, &large));
+                let incoming = Incoming::direct(call, &large);
+                let shared = Arc::clone(&self.shared);
+                accept_peer(shared, incoming, outgoing, stranger, peer).await;
+            }
+            other => {
+                let why = format!("{} has no stream here", other.escape_debug());
+                call.refuse(&Status::unimplemented(why)).await;
+            }
+        }
     }
 }
 
 #[tonic::async_trait]
 impl Memory for Service {
-    type ApplicationStream = Packed<Taken<ApReply>>;
+    type ApplicationStream = Packed<ApReply>;
     async fn application(
         &self,
         request: Request<Streaming<ApRequest>>,
@@ -81,19 +111,15 @@ impl Memory for Service {
         let peer = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
         let unread = SlowLines::default();
-        let (outgoing, stream) = line(REPLIES, &unread);
+        let (outgoing, taken) = line(REPLIES, &unread);
         let large = Arc::new(LargeMessages::default());
-        let session = Session {
-            shared: Arc::clone(&self.shared),
-            requests: Incoming::new(request.into_inner(), &large),
-            unread,
-            peer,
-        };
+        let requests = Incoming::of_library(request.into_inner(), &large);
+        let session = self.session(requests, unread, peer);
         tokio::spawn(session.run(outgoing, stranger));
-        Ok(Response::new(Packed { stream, large }))
+        Ok(Response::new(Packed::new(taken, &large)))
     }
 
-    type PeerStream = Packed<Taken>;
+    type PeerStream = Packed<PeerMessage>;
     async fn peer(
         &self,
         request: Request<Streaming<PeerMessage>>,
@@ -103,17 +129,16 @@ impl Memory for Service {
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let shared = Arc::clone(&self.shared);
         let large = Arc::new(LargeMessages::default());
-        let incoming = Incoming::new(request.into_inner(), &large);
+        let incoming = Incoming::of_library(request.into_inner(), &large);
         tokio::spawn(accept_peer(shared, incoming, outgoing, stranger, peer));
-        let stream = taken;
-        Ok(Response::new(Packed { stream, large }))
+        Ok(Response::new(Packed::new(taken, &large)))
     }
 }
 
 /// The session of one application process.
 struct Session {
     shared: Arc<Shared>,
-    requests: Incoming<ApRequest>,
+    requests: Incoming<ApRequest, ApReply>,
     /// Its replies are not taken as fast as they come.
     unread: SlowLines,
     /// What its connection has shown.
@@ -129,7 +154,7 @@ impl Session {
         let over = outgoing.over();
         // The link holds the sending end from here: when it goes, the stream ends.
         let Some((ap, session)) = self.greet(first, outgoing) else {
-            return;
+            return self.requests.finish().await;
         };
         let Self {
             shared,
@@ -141,7 +166,7 @@ impl Session {
         let why = loop {
             let request = tokio::select! {
                 request = async {
-                    pause(&shared, ap, &unread).await;
+                    pause(&shared, ap, &unread, &mut requests).await;
                     requests.next().await
                 } => request,
                 stuck = over.wait() => break LinkError::Impossible(Box::new(stuck)),
@@ -159,6 +184,7 @@ impl Session {
         }
         debug!("{} is gone: {why}", shared.topology.ap_name(ap));
         shared.detach_ap(ap, session);
+        requests.finish().await;
     }
 
     /// Which application process it is, and the number of its session, unless it is refused.
@@ -192,7 +218,12 @@ impl Session {
 
 /// Waits while the application process does not take its replies, a peer takes less than it is sent, or there is no room
 /// for records and the policy is to block. The application process is not silent meanwhile: it is not listened to.
-async fn pause(shared: &Shared, ap: ApId, unread: &SlowLines) {
+async fn pause(
+    shared: &Shared,
+    ap: ApId,
+    unread: &SlowLines,
+    requests: &mut Incoming<ApRequest, ApReply>,
+) {
     let must_wait = || {
         let mut state = shared.lock();
         let unread = unread.any();
@@ -204,7 +235,11 @@ async fn pause(shared: &Shared, ap: ApId, unread: &SlowLines) {
     };
     while must_wait() {
         // Room is announced; a backlog is not.
-        let _ = timeout(PAUSE, shared.room.notified()).await;
+        tokio::select! {
+            _ = timeout(PAUSE, shared.room.notified()) => {}
+            // Its end is seen by who asks for its messages.
+            () = requests.idle() => return,
+        }
     }
 }
 

@@ -1,0 +1,33 @@
+//! Why a connection cannot go on.
+
+use tonic::{Code, Status};
+
+/// What is wrong with what arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// As a number of HTTP/2.
+    pub(super) code: u32,
+    /// What the caller is told.
+    status: Code,
+    why: &'static str,
+}
+
+impl Fault {
+    /// It is no HTTP/2, or none that this end takes.
+    pub(super) fn new(code: u32, why: &'static str) -> Self {
+        let status = Code::Internal;
+        Self { code, status, why }
+    }
+
+    /// It is HTTP/2, and no gRPC that this end takes.
+    pub(super) fn of_message(status: Code, why: &'static str) -> Self {
+        let code = super::frame::code::CANCEL;
+        Self { code, status, why }
+    }
+}
+
+impl From<Fault> for Status {
+    fn from(fault: Fault) -> Self {
+        Status::new(fault.status, fault.why)
+    }
+}
