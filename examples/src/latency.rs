@@ -7,6 +7,9 @@
 //! done without a message is measured a thousand at a time, at an object that the process has to itself: `own_gets`,
 //! `own_sets`, `own_reads` and `own_edits` of all its elements, and `own_sections`: an acquire, a write of an element and
 //! the release.
+//!
+//! With all processes taking part: `together_barrier`, one after the other; and `together_hand_over`, from one section of process 0 to its
+//! next, halved, while another process of its group, at another memory process, wants the same lock all the time.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,16 +37,17 @@ pub struct Latency {
     /// Elements (of 8 bytes) of the object.
     #[arg(long, default_value_t = 1)]
     elements: usize,
-    /// Only objects here, seen from process 0; may be given several times [default: all that there are]
-    #[arg(long, value_name = "PLACE", value_parser = ["own", "local", "remote", "far"])]
+    /// Only objects here, seen from process 0, or what takes several processes (`together`); may be given several times [default: all that
+    /// there are]
+    #[arg(long, value_name = "PLACE", value_parser = ["own", "local", "remote", "far", "together"])]
     at: Vec<String>,
 }
 
 impl Program for Latency {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         let mut lines = Vec::new();
+        let wanted = |place: &str| self.at.is_empty() || self.at.iter().any(|at| at == place);
         if dsm.rank() == 0 {
-            let wanted = |place: &str| self.at.is_empty() || self.at.iter().any(|at| at == place);
             if wanted("own") {
                 self.measure_own(dsm, &mut lines)?;
             }
@@ -57,7 +61,14 @@ impl Program for Latency {
             }
         }
         patient(dsm).barrier()?;
-        Ok(lines.join("\n"))
+        if wanted("together") {
+            self.measure_together(dsm, &mut lines)?;
+        }
+        patient(dsm).barrier()?;
+        match dsm.rank() {
+            0 => Ok(lines.join("\n")),
+            _ => Ok(String::new()),
+        }
     }
 }
 
@@ -151,6 +162,54 @@ impl Latency {
         Ok(())
     }
 
+    /// What takes several processes.
+    fn measure_together(&self, dsm: &Dsm, lines: &mut Vec<String>) -> Result<()> {
+        let nothing = || Ok(());
+        lines.push(self.measure("together", "barrier", nothing, || Ok(dsm.barrier()?))?);
+
+        // Which memory process each process has, so that all agree on who takes part.
+        let all = dsm.memory_processes();
+        let place = all.iter().position(|mp| *mp.name == *dsm.memory_process());
+        let places = dsm.vector::<u64>("latency.places", dsm.size()).declare()?;
+        places.set(dsm.rank(), place.unwrap_or_default() as u64)?;
+        dsm.barrier()?;
+        let places = places.read_all()?;
+        let at = |rank: usize| all.get(places[rank] as usize);
+        let first = at(0).map(|mp| (&mp.group, &mp.name));
+        let Some(other) = (1..dsm.size()).find(|rank| {
+            let theirs = at(*rank).map(|mp| (&mp.group, &mp.name));
+            theirs.map(|t| t.0) == first.map(|f| f.0) && theirs != first
+        }) else {
+            return Ok(());
+        };
+        let lock = dsm.vector::<f64>("latency.lock", self.elements);
+        let lock = lock.owner_rank(0).declare()?.object(0)?;
+        let [mine, theirs] = [0, other].map(|rank| dsm.rank() == rank);
+        dsm.barrier()?;
+        if theirs {
+            // Until process 0 has written that it has finished.
+            while lock.acquire()?.get(0)? < 1.0 {}
+        }
+        if mine {
+            let mut times = Times::default();
+            let mut last = None;
+            for i in 0..self.warm_up + self.ops {
+                let section = lock.acquire()?;
+                let now = Instant::now();
+                let before = last.replace(now);
+                if let Some(before) = before.filter(|_| i >= self.warm_up) {
+                    times.add((now - before).as_nanos() as u64 / 2);
+                }
+                section.release()?;
+            }
+            let mut section = lock.acquire()?;
+            section.set(0, 1.0)?;
+            section.release()?;
+            lines.push(self.line("together", "hand_over", &times));
+        }
+        Ok(())
+    }
+
     fn measure(
         &self,
         place: &str,
@@ -158,27 +217,49 @@ impl Latency {
         prepare: impl Fn() -> Result<()>,
         measured: impl Fn() -> Result<()>,
     ) -> Result<String> {
-        // Three digits; times beyond ten minutes count as that (a histogram does not grow by itself).
-        let mut times = Histogram::<u64>::new_with_bounds(1, 600_000_000_000, 3).ok();
+        let mut times = Times::default();
         for i in 0..self.warm_up + self.ops {
             prepare()?;
             let start = Instant::now();
             measured()?;
             let took = start.elapsed().as_nanos() as u64;
-            if let Some(times) = times.as_mut().filter(|_| i >= self.warm_up) {
-                times.saturating_record(took);
+            if i >= self.warm_up {
+                times.add(took);
             }
         }
-        let at = |q: f64| times.as_ref().map_or(0, |t| t.value_at_quantile(q));
-        Ok(json!({
+        Ok(self.line(place, op, &times))
+    }
+
+    fn line(&self, place: &str, op: &str, times: &Times) -> String {
+        let times = times.0.as_ref();
+        let at = |q: f64| times.map_or(0, |t| t.value_at_quantile(q));
+        json!({
             "op": format!("{place}_{op}"),
             "bytes": 8 * self.elements,
             "count": self.ops,
             "median_ns": at(0.5),
             "p99_ns": at(0.99),
-            "min_ns": times.as_ref().map_or(0, Histogram::min),
-            "max_ns": times.as_ref().map_or(0, Histogram::max),
+            "min_ns": times.map_or(0, Histogram::min),
+            "max_ns": times.map_or(0, Histogram::max),
         })
-        .to_string())
+        .to_string()
+    }
+}
+
+/// The times of one operation.
+struct Times(Option<Histogram<u64>>);
+
+impl Default for Times {
+    fn default() -> Self {
+        // Three digits; times beyond ten minutes count as that (a histogram does not grow by itself).
+        Self(Histogram::new_with_bounds(1, 600_000_000_000, 3).ok())
+    }
+}
+
+impl Times {
+    fn add(&mut self, ns: u64) {
+        if let Some(times) = &mut self.0 {
+            times.saturating_record(ns);
+        }
     }
 }

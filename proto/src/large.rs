@@ -10,6 +10,9 @@
 //! of each, and sees by the number of names that the receiver is done with it. So it also knows how much was not read
 //! yet, which is bounded.
 //!
+//! Who hands a content on as it came, as a memory process does, gives the file another name in the next inbox, and copies
+//! nothing: it remembers for a while which of its contents are in which file.
+//!
 //! Guarantees: the order of messages is that of the connection; an inbox goes with its connection, with what was not
 //! read, also when its process was killed (then with whatever writes to it or uses large messages next).
 
@@ -18,7 +21,7 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
@@ -46,9 +49,13 @@ const MOST_UNREAD: usize = 64;
 const UNREAD_BYTES: usize = 64 << 20;
 
 /// Files of a connection that are kept for later contents, and buffers of a process, if they are not larger than this.
-const MOST_KEPT: usize = 4;
+const MOST_KEPT: usize = 6;
 const MOST_FREE: usize = 8;
 const LARGEST_KEPT: usize = 16 << 20;
+
+/// Contents that came and may be handed on, of a process, and their bytes: the files of more go at once.
+const MOST_HANDED: usize = 8;
+const HANDED_BYTES: usize = 32 << 20;
 
 /// A message whose contents may be elsewhere.
 pub trait Carrier {
@@ -121,9 +128,19 @@ fn of_access(access: &mut ObjectAccess, visit: &mut dyn FnMut(&mut Bytes)) {
 pub struct LargeMessages {
     inbox: OnceLock<Option<Inbox>>,
     outbox: Mutex<Option<Outbox>>,
+    /// What comes may go out again as it is.
+    hands_on: bool,
 }
 
 impl LargeMessages {
+    /// For a process that hands contents on.
+    pub fn handing_on() -> Self {
+        Self {
+            hands_on: true,
+            ..Self::default()
+        }
+    }
+
     /// The inbox to name in the greeting of who dialled `address`; empty if there is none.
     pub fn offer(&self, address: &Address) -> String {
         match address {
@@ -189,7 +206,7 @@ impl LargeMessages {
         for at in elsewhere {
             let inbox = self.inbox.get().and_then(Option::as_ref);
             let inbox = inbox.ok_or_else(|| wrong("this process takes none".into()))?;
-            let bytes = inbox.read(at);
+            let bytes = inbox.read(at, self.hands_on);
             let bytes = bytes.map_err(|e| wrong(format!("file {}: {e}", at.number)))?;
             let (mut field, mut bytes) = (0, Some(bytes));
             message.contents(&mut |content| {
@@ -233,7 +250,7 @@ impl Inbox {
         })
     }
 
-    fn read(&self, at: OutOfBand) -> io::Result<Bytes> {
+    fn read(&self, at: OutOfBand, hand_on: bool) -> io::Result<Bytes> {
         let length = at.length as usize;
         let path = self.path.join(at.number.to_string());
         let file = File::options().read(true).write(true).open(&path)?;
@@ -246,12 +263,69 @@ impl Inbox {
         if content.read_to_end(&mut buffer.0)? != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        if hand_on && length <= LARGEST_KEPT {
+            let content = Arc::new(buffer);
+            Handed::add(Arc::clone(&content), path);
+            return Ok(Bytes::from_owner(Shared(content)));
+        }
         if found.nlink() == 1 {
             // It is not kept, but the sender has it open until it writes again: its memory is given back now.
             file.set_len(0)?;
         }
         std::fs::remove_file(&path)?;
         Ok(Bytes::from_owner(buffer))
+    }
+}
+
+/// A content that came, and the file that has it. The file goes when nobody needs the content any more, or for newer ones.
+#[derive(Debug)]
+struct Handed {
+    content: Arc<Buffer>,
+    path: PathBuf,
+}
+
+/// A content that is remembered besides.
+struct Shared(Arc<Buffer>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.0
+    }
+}
+
+/// Those of this process, oldest first.
+static HANDED: Mutex<VecDeque<Handed>> = Mutex::new(VecDeque::new());
+
+impl Handed {
+    fn all() -> MutexGuard<'static, VecDeque<Self>> {
+        HANDED.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(content: Arc<Buffer>, path: PathBuf) {
+        let mut all = Self::all();
+        all.retain(|handed| Arc::strong_count(&handed.content) > 1);
+        all.push_back(Self { content, path });
+        let mut bytes: usize = all.iter().map(|handed| handed.content.0.len()).sum();
+        while (all.len() > MOST_HANDED || bytes > HANDED_BYTES)
+            && let Some(oldest) = all.pop_front()
+        {
+            bytes -= oldest.content.0.len();
+        }
+    }
+
+    /// Gives the file that has this very content the name `path`, if there is one.
+    fn hand_on(content: &[u8], path: &Path) -> bool {
+        let all = Self::all();
+        let same = |handed: &&Self| std::ptr::eq(&*handed.content.0, content);
+        let found = all.iter().rfind(same);
+        found.is_some_and(|handed| std::fs::hard_link(&handed.path, path).is_ok())
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        // It may be gone with its inbox.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -274,6 +348,7 @@ pub fn copy_of(content: &[u8]) -> Bytes {
 
 /// Memory for contents, used again when nobody needs it any more: to get it of the system takes longer than to fill
 /// it.
+#[derive(Debug)]
 struct Buffer(Vec<u8>);
 
 /// Buffers that nobody uses.
@@ -317,9 +392,8 @@ impl Drop for Buffer {
 struct Outbox {
     path: PathBuf,
     next: u64,
-    /// Files that were not known to be read when last looked at, in the order in which they are read, and the length of
-    /// their contents.
-    unread: VecDeque<(OwnFile, usize)>,
+    /// Files that were not known to be read when last looked at, and the length of their contents.
+    unread: Vec<(Sent, usize)>,
     unread_bytes: usize,
     /// Files for later contents.
     free: Vec<OwnFile>,
@@ -333,6 +407,27 @@ struct OwnFile {
     kept: Option<PathBuf>,
 }
 
+/// What is in an inbox.
+#[derive(Debug)]
+enum Sent {
+    Own(OwnFile),
+    /// Somebody else's file, by the name that it has there.
+    HandedOn(PathBuf),
+}
+
+impl Sent {
+    fn is_read(&self) -> bool {
+        match self {
+            Self::Own(own) => own.is_read(),
+            Self::HandedOn(path) => std::fs::symlink_metadata(path).is_err(),
+        }
+    }
+
+    fn is_kept(&self) -> bool {
+        matches!(self, Self::Own(OwnFile { kept: Some(_), .. }))
+    }
+}
+
 impl Outbox {
     fn open(name: &str) -> Option<Self> {
         let plain = name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit());
@@ -340,7 +435,7 @@ impl Outbox {
         path.is_dir().then_some(Self {
             path,
             next: 0,
-            unread: VecDeque::new(),
+            unread: Vec::new(),
             unread_bytes: 0,
             free: Vec::new(),
         })
@@ -357,27 +452,36 @@ impl Outbox {
         let number = self.next;
         self.next += 1;
         let path = self.path.join(number.to_string());
+        if Handed::hand_on(content, &path) {
+            return Ok(self.sent(number, Sent::HandedOn(path), content));
+        }
         let small = content.len() <= LARGEST_KEPT;
         let own = match self.free.pop_if(|_| small) {
             Some(own) => own.write_again(content, &path)?,
             None => OwnFile::write_new(content, &path, small && self.kept() < MOST_KEPT)?,
         };
-        self.unread.push_back((own, content.len()));
-        self.unread_bytes += content.len();
-        Ok(number)
+        Ok(self.sent(number, Sent::Own(own), content))
     }
 
-    /// Files that were read are free, if they are kept.
+    fn sent(&mut self, number: u64, sent: Sent, content: &[u8]) -> u64 {
+        self.unread.push((sent, content.len()));
+        self.unread_bytes += content.len();
+        number
+    }
+
+    /// Files that were read are free, if they are kept. Some are read later than others: they are handed on.
     fn collect(&mut self) {
-        while let Some((own, length)) = self.unread.pop_front_if(|(own, _)| own.is_read()) {
+        for (sent, length) in self.unread.extract_if(.., |(sent, _)| sent.is_read()) {
             self.unread_bytes -= length;
-            self.free.extend(own.kept.is_some().then_some(own));
+            if let Sent::Own(own) = sent {
+                self.free.extend(own.kept.is_some().then_some(own));
+            }
         }
     }
 
     fn kept(&self) -> usize {
         let unread = self.unread.iter();
-        self.free.len() + unread.filter(|(own, _)| own.kept.is_some()).count()
+        self.free.len() + unread.filter(|(sent, _)| sent.is_kept()).count()
     }
 }
 
@@ -597,6 +701,70 @@ mod tests {
         let sent = dialled.pack(message.clone());
         assert_eq!(sent.out_of_band.len(), 3);
         assert_eq!(accepted.unpack(sent).unwrap(), message);
+    }
+
+    #[test]
+    fn what_is_handed_on_as_it_came_is_the_same_file_until_nobody_needs_it() {
+        use std::os::unix::fs::MetadataExt;
+        let (maker, reader) = (LargeMessages::default(), LargeMessages::default());
+        let middle = [(); 2].map(|()| LargeMessages::handing_on());
+        maker.accept(&middle[0].offer(&unix()));
+        middle[1].accept(&reader.offer(&unix()));
+        let inodes = |of: &LargeMessages| -> Vec<u64> {
+            let entries = std::fs::read_dir(path(of)).unwrap();
+            let mut all: Vec<_> = entries
+                .map(|e| e.unwrap().metadata().unwrap().ino())
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let came = middle[0].unpack(maker.pack(reply(LARGE))).unwrap();
+        let handed = [0; 2].map(|_| middle[1].pack(came.clone()));
+        assert_eq!(inodes(&reader), inodes(&middle[0]), "nothing was copied");
+        // The maker writes something else meanwhile, and a part of the content is not the content.
+        let other = middle[0].unpack(maker.pack(reply(LARGE + 1))).unwrap();
+        let mut part = came.clone();
+        let Some(Reply::Read(read)) = &mut part.body else {
+            panic!("it is a reading");
+        };
+        read.data = read.data.slice(..LARGE - 1);
+        assert!(middle[1].pack(part).out_of_band.is_empty());
+        for handed in handed {
+            assert_eq!(reader.unpack(handed).unwrap(), reply(LARGE));
+        }
+        assert_eq!(files(&reader), 0);
+        assert_eq!(inodes(&middle[0]).len(), 2, "each content has its file");
+        // Where nobody needs a content any more, its file is used for another one.
+        drop((came, other));
+        for n in 2..20 {
+            let came = middle[0].unpack(maker.pack(reply(LARGE + n))).unwrap();
+            assert_eq!(came, reply(LARGE + n));
+            let handed = middle[1].pack(came);
+            assert_eq!(reader.unpack(handed).unwrap(), reply(LARGE + n));
+            assert!(inodes(&middle[0]).len() <= 3, "{:?}", inodes(&middle[0]));
+        }
+    }
+
+    #[test]
+    fn of_contents_that_stay_only_the_last_may_be_handed_on() {
+        let (maker, reader) = (LargeMessages::default(), LargeMessages::default());
+        let middle = [(); 2].map(|()| LargeMessages::handing_on());
+        maker.accept(&middle[0].offer(&unix()));
+        middle[1].accept(&reader.offer(&unix()));
+        let came: Vec<ApReply> = (0..3 * MOST_HANDED)
+            .map(|n| middle[0].unpack(maker.pack(reply(LARGE + n))).unwrap())
+            .collect();
+        let kept = MOST_KEPT + MOST_HANDED;
+        assert!(
+            files(&middle[0]) <= kept + MOST_HANDED,
+            "{}",
+            files(&middle[0])
+        );
+        for (n, came) in came.into_iter().enumerate() {
+            let handed = middle[1].pack(came);
+            assert_eq!(reader.unpack(handed).unwrap(), reply(LARGE + n));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Calls that have a connection of their own: with each other, with the library at either end, and with what is no call.
+//! Calls that have a connection of their own: with each other, with the library at either end, and with other connections.
 
 #![allow(clippy::unwrap_used)] // a test may
 
@@ -570,7 +570,7 @@ async fn what_is_not_one_call_is_handed_on_untouched() {
         near.write_all(text).await.unwrap();
         near.shutdown().await.unwrap();
         let First::Other(mut handed) = first(far, None).await.unwrap() else {
-            panic!("{text:?} is no call");
+            panic!("{text:?} was taken for a call");
         };
         let mut read = Vec::new();
         handed.read_to_end(&mut read).await.unwrap();

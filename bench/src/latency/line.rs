@@ -17,6 +17,36 @@ pub(super) struct Line {
     pub(super) max_ns: u64,
 }
 
+/// Application processes of the barrier that has a goal, in two groups.
+const MANY: usize = 8;
+
+/// The barrier of [`MANY`] processes in one run on a cluster of their own.
+pub(super) async fn barrier_of_many(listen: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
+    let mut text = format!("name = \"many\"\n[defaults]\nlisten = \"{listen}\"\n");
+    for group in 0..2 {
+        text += &format!(
+            "[[group]]\nname = \"g{group}\"\n[[emp]]\nname = \"emp{group}\"\n\
+             [[lp]]\nname = \"lp{group}\"\ngroup = \"g{group}\"\n"
+        );
+    }
+    for i in 0..MANY {
+        let group = 2 * i / MANY;
+        text += &format!(
+            "[[mp]]\nname = \"mp{i}\"\ngroup = \"g{group}\"\nemp = \"emp{group}\"\n\
+             [[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
+        );
+    }
+    let ops = ops.to_string();
+    let said = run_on(&text, &["latency", "--at", "together", "--ops", &ops]).await?;
+    let mut lines: Vec<Line> = json_lines(&said)?;
+    lines.retain_mut(|line| {
+        let barrier = line.op == "together_barrier";
+        line.op = format!("barrier_of_{MANY}");
+        barrier
+    });
+    Ok(lines)
+}
+
 /// Each operation in one run on the demo's cluster; `more` is added to its file.
 pub(super) async fn operations(listen: &str, more: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
     let text = CLUSTER.replacen(

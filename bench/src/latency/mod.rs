@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::args::LatencyArgs;
 use crate::machine::machine;
 use crate::statistics::spread;
-use line::{Line, micros, operations};
+use line::{Line, barrier_of_many, micros, operations};
 
 /// What is taken from a line, and what it is called.
 type Figure = (&'static str, fn(&Line) -> u64);
@@ -177,5 +177,6 @@ async fn one_run(args: &LatencyArgs) -> anyhow::Result<Vec<Line>> {
     let mut lines = floors::measure(args.unix, args.ops).await?;
     let listen = if args.unix { "unix" } else { "127.0.0.1:0" };
     lines.extend(operations(listen, "", args.ops).await?);
+    lines.extend(barrier_of_many(listen, args.ops).await?);
     Ok(lines)
 }

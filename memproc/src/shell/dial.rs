@@ -38,7 +38,7 @@ impl Link for ToPeer {
         let (book, name) = (&self.shared.book, &self.name);
         let address = book.resolve(name).ok_or(LinkError::AddressUnknown)?;
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
-        let large = Arc::new(LargeMessages::default());
+        let large = Arc::new(LargeMessages::handing_on());
         let inbox = large.offer(&address);
         // The first message always fits.
         let _ = outgoing.send(hello(&self.shared, self.peer, inbox));

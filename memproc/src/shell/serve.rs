@@ -76,7 +76,7 @@ impl Calls for Service {
             Ok(place) => place,
             Err(full) => return call.refuse(&full).await,
         };
-        let large = Arc::new(LargeMessages::default());
+        let large = Arc::new(LargeMessages::handing_on());
         match call.path() {
             APPLICATION => {
                 let unread = SlowLines::default();
@@ -112,7 +112,7 @@ impl Memory for Service {
         let stranger = self.stranger()?;
         let unread = SlowLines::default();
         let (outgoing, taken) = line(REPLIES, &unread);
-        let large = Arc::new(LargeMessages::default());
+        let large = Arc::new(LargeMessages::handing_on());
         let requests = Incoming::of_library(request.into_inner(), &large);
         let session = self.session(requests, unread, peer);
         tokio::spawn(session.run(outgoing, stranger));
@@ -128,7 +128,7 @@ impl Memory for Service {
         let stranger = self.stranger()?;
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let shared = Arc::clone(&self.shared);
-        let large = Arc::new(LargeMessages::default());
+        let large = Arc::new(LargeMessages::handing_on());
         let incoming = Incoming::of_library(request.into_inner(), &large);
         tokio::spawn(accept_peer(shared, incoming, outgoing, stranger, peer));
         Ok(Response::new(Packed::new(taken, &large)))

@@ -13,13 +13,13 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// It is no HTTP/2, or none that this end takes.
+    /// It is not HTTP/2, or not such that this end takes it.
     pub(super) fn new(code: u32, why: &'static str) -> Self {
         let status = Code::Internal;
         Self { code, status, why }
     }
 
-    /// It is HTTP/2, and no gRPC that this end takes.
+    /// It is HTTP/2, but not gRPC that this end takes.
     pub(super) fn of_message(status: Code, why: &'static str) -> Self {
         let code = super::frame::code::CANCEL;
         Self { code, status, why }
