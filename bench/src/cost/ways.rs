@@ -12,13 +12,24 @@ use super::programs::Program;
 use crate::breakdown::{breakdown_of, computing};
 use crate::run::{json_lines, one_group, run_prepared};
 
+/// How a cluster runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum How {
+    /// Nothing is recorded.
+    Plain,
+    /// The same, each process bound to a share of the processors with its memory process; as MPI binds two processes by default.
+    Bound,
+    /// Everything is recorded.
+    Monitored,
+}
+
 /// A way to run an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
     /// The plain program.
     Sequential,
     /// On a cluster of one group, each process with a memory process.
-    Shared { processes: usize, monitored: bool },
+    Shared { processes: usize, how: How },
     /// The MPI program.
     Mpi {
         processes: usize,
@@ -31,11 +42,15 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sequential => write!(f, "sequential"),
-            Self::Shared {
-                processes,
-                monitored: true,
-            } => write!(f, "{processes} processes, monitored"),
-            Self::Shared { processes, .. } => write!(f, "{processes} processes"),
+            Self::Shared { processes, how } => write!(
+                f,
+                "{processes} processes{}",
+                match how {
+                    How::Plain => "",
+                    How::Bound => ", bound",
+                    How::Monitored => ", monitored",
+                }
+            ),
             Self::Mpi {
                 processes,
                 communication,
@@ -52,10 +67,10 @@ impl fmt::Display for Way {
 pub(super) fn ways(program: &Program, processes: &[usize], mpi: Option<&Mpi>) -> Vec<Way> {
     let mut ways = vec![Way::Sequential];
     for &processes in processes {
-        ways.extend([false, true].map(|monitored| Way::Shared {
-            processes,
-            monitored,
-        }));
+        let all = [How::Plain, How::Bound, How::Monitored].into_iter();
+        // A single memory process has all processors anyway.
+        let all = all.filter(|how| processes > 1 || *how != How::Bound);
+        ways.extend(all.map(|how| Way::Shared { processes, how }));
         // A single process communicates with nobody.
         if processes < 2 || !mpi.is_some_and(|mpi| mpi.has(program.name())) {
             continue;
@@ -83,10 +98,7 @@ impl Way {
     pub(super) async fn run(&self, program: &Program, mpi: Option<&Mpi>) -> anyhow::Result<Run> {
         match *self {
             Self::Sequential => sequential(program),
-            Self::Shared {
-                processes,
-                monitored,
-            } => shared(program, processes, monitored).await,
+            Self::Shared { processes, how } => shared(program, processes, how).await,
             Self::Mpi {
                 processes,
                 communication,
@@ -110,8 +122,12 @@ fn sequential(program: &Program) -> anyhow::Result<Run> {
     of_output(&String::from_utf8_lossy(&output.stdout))
 }
 
-async fn shared(program: &Program, processes: usize, monitored: bool) -> anyhow::Result<Run> {
-    let cluster = one_group(processes, monitored);
+async fn shared(program: &Program, processes: usize, how: How) -> anyhow::Result<Run> {
+    let monitored = how == How::Monitored;
+    let mut cluster = one_group(processes, monitored);
+    if how == How::Bound {
+        cluster = cluster.replacen("[defaults]\n", "[defaults]\nbind = \"cores\"\n", 1);
+    }
     let mut command = vec![program.name()];
     command.extend(program.args().iter().map(String::as_str));
     command.push("--json");

@@ -35,6 +35,8 @@ pub struct Cluster {
     pub tls: Option<Files>,
     /// Other machines may reach processes without encryption.
     pub insecure: bool,
+    /// Each memory process and its application processes run on processors of their own, where `dosmos up` starts them.
+    pub bound: bool,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
     /// Which rank of a launcher is which process, if the file leaves that to a rule.

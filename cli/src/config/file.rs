@@ -81,6 +81,17 @@ pub(super) struct Defaults {
     pub(super) deadline_ms: Option<u64>,
     #[serde(default)]
     pub(super) insecure: bool,
+    #[serde(default)]
+    pub(super) bind: Bind,
+}
+
+/// To what processes are bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Bind {
+    #[default]
+    None,
+    Cores,
 }
 
 #[derive(Debug, Deserialize)]

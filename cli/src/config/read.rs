@@ -120,6 +120,12 @@ fn written(text: &str) -> Result<(file::File, Option<Launch>), Vec<String>> {
                 .to_owned(),
         );
     }
+    if file.defaults.bind == file::Bind::Cores {
+        errors.push(
+            "a launcher binds processes itself; remove bind from [defaults], and say it to the launcher (srun --cpu-bind, mpirun --bind-to)"
+                .to_owned(),
+        );
+    }
     match Launch::new(launch) {
         Ok(launch) if errors.is_empty() => Ok((file, Some(launch))),
         Ok(_) => Err(errors),

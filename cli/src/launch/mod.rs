@@ -12,6 +12,7 @@
 //! * Each store of the run says how the run was started and how it ended (`metadata`).
 //! * A run directory holds one run, and one launcher uses it at a time (`run_dir`).
 
+mod binding;
 mod child;
 mod event_managers;
 mod failures;

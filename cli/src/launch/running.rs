@@ -10,6 +10,7 @@ use dosmos_proto::wire::event_manager_client::EventManagerClient;
 use dosmos_proto::{AddressBook, transport};
 use futures::future::join_all;
 
+use super::binding::Binding;
 use super::child::{Child, ClusterFile};
 use super::event_managers::EventManagers;
 use super::failures::{self, Failure};
@@ -40,6 +41,7 @@ pub struct Running {
     mps: Vec<Child>,
     apps: Vec<Child>,
     metadata: Metadata,
+    binding: Binding,
 }
 
 /// How a program's processes ended.
@@ -70,6 +72,10 @@ impl Running {
         let mut running = Self {
             metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
             emps: EventManagers::none(started_with.clone(), run_dir.clone(), book.clone()),
+            binding: match cluster.bound {
+                true => Binding::to_cores(&cluster.topology)?,
+                false => Binding::default(),
+            },
             book,
             mps: Vec::new(),
             apps: Vec::new(),
@@ -81,7 +87,8 @@ impl Running {
             running.emps.start(&emp.name)?;
         }
         for mp in topology.memory_processes() {
-            let child = Child::node(&mp.name, &started_with, &running.run_dir)?;
+            let start = || Child::node(&mp.name, &started_with, &running.run_dir);
+            let child = running.binding.around(&mp.name, start)?;
             running.mps.push(child);
         }
         let answered = tokio::time::timeout(START, running.wait_until_all_answer()).await;
@@ -210,15 +217,10 @@ impl Running {
                 .resolve(&mp)
                 .with_context(|| format!("the address of {mp} is not known"))?;
             let deadline = self.cluster.deadline;
-            self.apps.push(Child::app(
-                &ap.name,
-                command,
-                &address,
-                self.cluster.files_of(&ap.name)?.as_ref(),
-                deadline,
-                &self.run_dir,
-                echo,
-            )?);
+            let files = self.cluster.files_of(&ap.name)?;
+            let (name, files, run_dir) = (ap.name.as_str(), files.as_ref(), &self.run_dir);
+            let start = || Child::app(name, command, &address, files, deadline, run_dir, echo);
+            self.apps.push(self.binding.around(name, start)?);
         }
         Ok(())
     }

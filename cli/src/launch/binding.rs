@@ -1,0 +1,87 @@
+//! Which processors a memory process and its application processes run on, if the cluster file has them bound.
+//!
+//! Whoever sends a message on a Unix socket is about to wait, so the system likes to wake the receiver on the same processor; and what
+//! wakes for a few microseconds at a time is seldom moved to another. So the memory processes of one machine can end up on one
+//! processor, with another idle. Bound, each has a share of the processors, together with its application processes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use anyhow::Context;
+use dosmos_proto::Topology;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// The calling thread.
+const THIS: Pid = Pid::from_raw(0);
+
+/// The processors of each process that is bound, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Binding(HashMap<String, CpuSet>);
+
+impl Binding {
+    /// Deals out the processors on which this process may run.
+    pub(super) fn to_cores(topology: &Topology) -> anyhow::Result<Self> {
+        let allowed = sched_getaffinity(THIS).context("cannot ask which processors there are")?;
+        let is_allowed = |i: &usize| allowed.is_set(*i).unwrap_or(false);
+        let cores: Vec<usize> = (0..CpuSet::count()).filter(is_allowed).collect();
+        let all = topology.memory_processes().iter();
+        let bound: Vec<_> = all.filter(|mp| !mp.link).collect();
+        let mut binding = Self::default();
+        for (i, mp) in bound.iter().enumerate() {
+            let mut set = CpuSet::new();
+            for core in &cores[share(i, bound.len(), cores.len())] {
+                set.set(*core)?;
+            }
+            let theirs = topology.application_processes().iter();
+            let theirs = theirs.filter(|ap| topology.mp_name(ap.memory_process) == mp.name);
+            for name in theirs.map(|ap| &ap.name).chain([&mp.name]) {
+                binding.0.insert(name.clone(), set);
+            }
+        }
+        Ok(binding)
+    }
+
+    /// Starts process `name` where it is bound: a child runs where the thread ran that started it.
+    pub(super) fn around<R>(
+        &self,
+        name: &str,
+        start: impl FnOnce() -> anyhow::Result<R>,
+    ) -> anyhow::Result<R> {
+        let Some(set) = self.0.get(name) else {
+            return start();
+        };
+        let failed = || format!("cannot bind {name} to its processors");
+        let before = sched_getaffinity(THIS).with_context(failed)?;
+        sched_setaffinity(THIS, set).with_context(failed)?;
+        let started = start();
+        sched_setaffinity(THIS, &before).with_context(failed)?;
+        started
+    }
+}
+
+/// Which of `cores` are those of the `i`th of `sharers`: as many for each, neighbours, or one that others have too.
+fn share(i: usize, sharers: usize, cores: usize) -> Range<usize> {
+    let first = i * cores / sharers;
+    first..((i + 1) * cores / sharers).max((first + 1).min(cores))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_a_core_and_no_core_is_left_over() {
+        for cores in 1..10 {
+            for sharers in 1..20 {
+                let all: Vec<_> = (0..sharers).map(|i| share(i, sharers, cores)).collect();
+                assert!(all.iter().all(|s| !s.is_empty()), "{sharers} of {cores}");
+                for core in 0..cores {
+                    let those = all.iter().filter(|s| s.contains(&core)).count();
+                    let most = sharers.div_ceil(cores);
+                    assert!((1..=most).contains(&those), "{sharers} of {cores}: {all:?}");
+                }
+            }
+        }
+    }
+}
