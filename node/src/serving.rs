@@ -74,8 +74,9 @@ impl Serving {
                     let _ = others_stopped.await;
                 });
             let direct = async {
-                sort(incoming, stopped, &guard, &calls, others).await;
+                let mut open = sort(incoming, stopped, &guard, &calls, others).await;
                 drop(stop_others);
+                while open.join_next().await.is_some() {}
             };
             tokio::join!(served, direct).0
         });
@@ -109,14 +110,15 @@ pub trait Calls: Send + Sync + 'static {
 /// Who connects says within this time what for.
 const BEGINNING: Duration = Duration::from_secs(10);
 
-/// Looks what each connection begins with: serves calls, and hands the others on; until it is `stopped`, and what had begun is over.
+/// Looks what each connection begins with: serves calls, and hands the others on; until it is `stopped`. What is open then.
 async fn sort<C>(
     mut incoming: Incoming<Listener>,
     mut stopped: oneshot::Receiver<()>,
     guard: &Guard,
     calls: &Arc<C>,
     others: UnboundedSender<io::Result<Other>>,
-) where
+) -> JoinSet<()>
+where
     C: Calls,
 {
     let mut open = JoinSet::new();
@@ -137,8 +139,7 @@ async fn sort<C>(
             None => break,
         }
     }
-    drop((incoming, others));
-    while open.join_next().await.is_some() {}
+    open
 }
 
 type Other = dosmos_proto::direct::Replayed<Placed<dosmos_proto::transport::Accepted>>;

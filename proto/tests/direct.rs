@@ -338,6 +338,12 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// What the server's end says of what comes after a good beginning.
 async fn after(bytes: &[u8]) -> (Vec<PeerMessage>, Option<Status>) {
+    let (mut server, _answers) = begun_with(bytes).await;
+    collect(&mut server).await
+}
+
+/// The server's end of a call that has begun well, and to which `bytes` come; and where its answers go, which nobody reads.
+async fn begun_with(bytes: &[u8]) -> (Link, DuplexStream) {
     let (near, mut far) = duplex(1 << 26);
     let link: Link = Dialled::over(near, None).call(PEER, never());
     let mut client = link;
@@ -354,7 +360,7 @@ async fn after(bytes: &[u8]) -> (Vec<PeerMessage>, Option<Status>) {
     let beginning = beginning.await;
     // The server's answers find room for a while.
     let (reader, mut far) = tokio::io::simplex(1 << 26);
-    let (writer, _answers) = duplex(4096);
+    let (writer, answers) = duplex(4096);
     let begun = async {
         far.write_all(&beginning).await.unwrap();
         far.write_all(bytes).await.unwrap();
@@ -362,19 +368,15 @@ async fn after(bytes: &[u8]) -> (Vec<PeerMessage>, Option<Status>) {
     };
     let socket = tokio::io::join(reader, writer);
     let (call, ()) = tokio::join!(call_of(socket), begun);
-    let mut server: Link = call.accept(never());
-    collect(&mut server).await
+    (call.accept(never()), answers)
 }
 
 #[tokio::test]
-async fn what_is_no_call_ends_with_an_error_and_what_came_before_counts() {
+async fn what_does_not_belong_ends_with_an_error_and_what_came_before_counts() {
     let mut content = vec![0, 0, 0, 0, 2, 0x18, 5];
     let good = frame(0, 0, 1, &content);
     content[0] = 1;
     let many_pings: Vec<u8> = (0..100_000).flat_map(|_| frame(6, 0, 0, &[1; 8])).collect();
-    let too_much: Vec<u8> = (0..18)
-        .flat_map(|_| frame(0, 0, 1, &[0; 1 << 20]))
-        .collect();
     let cases: [(&str, Vec<u8>, Code, &str); 11] = [
         ("cut off", good[..12].to_vec(), Code::Unavailable, "closed"),
         (
@@ -440,10 +442,6 @@ async fn what_is_no_call_ends_with_an_error_and_what_came_before_counts() {
         assert_eq!(how.code(), code, "{what}: {how}");
         assert!(how.message().contains(word), "{what}: {how}");
     }
-    // Nobody takes these, which are empty: a window is for all.
-    let (_, how) = after(&[frame(0, 0, 1, &[0, 4, 0, 0, 0]), too_much].concat()).await;
-    assert!(how.is_some(), "the rest is missing");
-
     // What is not known is passed over, filling and a second call are no trouble.
     let harmless = [
         frame(200, 7, 9, &[1, 2, 3]),
@@ -455,6 +453,31 @@ async fn what_is_no_call_ends_with_an_error_and_what_came_before_counts() {
     let (got, how) = after(&[good.clone(), harmless.concat()].concat()).await;
     assert_eq!(got.len(), 2);
     assert!(how.is_none(), "{how:?}");
+}
+
+#[tokio::test]
+async fn who_sends_more_than_there_is_room_for_is_not_listened_to() {
+    // Messages of 1 MiB, of which nobody takes one.
+    let message = [vec![0, 0, 15, 255, 251], field_of((1 << 20) - 5)].concat();
+    let frames: Vec<u8> = (0..20).flat_map(|_| frame(0, 0, 1, &message)).collect();
+    let (mut server, _answers) = begun_with(&frames).await;
+    std::future::poll_fn(|cx| server.poll_idle(cx)).await;
+    let (got, how) = collect(&mut server).await;
+    assert_eq!(got.len(), 16, "those for which there is room");
+    let how = how.unwrap();
+    assert!(
+        how.message().contains("more than there is room for"),
+        "{how}"
+    );
+}
+
+/// A message of this length: one field that nobody knows.
+fn field_of(bytes: usize) -> Vec<u8> {
+    // Field 1,000, a length of three bytes, and what fills the rest.
+    let content = bytes - 5;
+    let length = [0, 7, 14].map(|shift| (content >> shift & 0x7f) as u8);
+    let head = [0xc2, 0x3e, length[0] | 0x80, length[1] | 0x80, length[2]];
+    [head.to_vec(), vec![0; content]].concat()
 }
 
 /// Sends everything back.

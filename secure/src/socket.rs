@@ -163,7 +163,9 @@ async fn connect(
     one_call: bool,
 ) -> io::Result<TlsStream<TcpStream>> {
     let connector = TlsConnector::from(credentials.current().client.clone());
-    let protocols = one_call.then(|| ONE_CALL.to_vec()).into_iter().collect();
+    // Another server than ours takes the second.
+    let offered = [ONE_CALL, b"h2"].into_iter().filter(|_| one_call);
+    let protocols = offered.map(<[u8]>::to_vec).collect();
     // Not sent, and not compared: identities are.
     let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;
     let connected = connector.with_alpn(protocols).connect(nobody, socket);

@@ -477,6 +477,16 @@ mod tests {
     }
 
     #[test]
+    fn who_binds_is_said_once() {
+        let text = text("").replacen("insecure = true", "bind = \"cores\"", 1);
+        let error = Cluster::parse(&text).unwrap_err().join("\n");
+        assert!(
+            error.contains("a launcher binds processes itself"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn without_a_launcher_it_is_a_cluster_on_this_machine() {
         let cluster = Cluster::parse(&text("memory_processes = 2\napplication_processes = 4"));
         let topology = cluster.unwrap().topology;

@@ -46,6 +46,18 @@ fn replacing(what: &str, by: &str) -> String {
 }
 
 #[test]
+fn processes_are_bound_to_cores_or_not_at_all() {
+    let bound = |text: &str| Cluster::parse(text).map(|c| c.bound);
+    assert_eq!(bound(GOOD), Ok(false));
+    for (value, expected) in [("cores", true), ("none", false)] {
+        let text = format!("{GOOD}[defaults]\nbind = \"{value}\"\n");
+        assert_eq!(bound(&text), Ok(expected));
+    }
+    let error = with("[defaults]\nbind = \"sockets\"\n");
+    assert!(error.contains("`none` or `cores`"), "{error}");
+}
+
+#[test]
 fn a_good_file_gives_processes_and_made_up_links() {
     let c = Cluster::parse(GOOD).unwrap();
     let paths: Vec<_> = c

@@ -83,8 +83,8 @@ fn memory_processes_and_their_programs_share_processors_and_the_others_have_all(
     assert_eq!(mp0, [said("ap0").unwrap()]);
     assert_eq!(mp1, [said("ap1").unwrap()]);
     assert_eq!(mp1, [said("ap2").unwrap()]);
-    assert_eq!(processors(pid_of(&lab, "emp0")), [ours.clone()]);
-    assert_eq!(processors(Pid::from_raw(up.0.id() as i32)), [ours.clone()]);
+    assert_eq!(processors(pid_of(&lab, "emp0")), [ours.as_str()]);
+    assert_eq!(processors(Pid::from_raw(up.0.id() as i32)), [ours.as_str()]);
     let several = std::thread::available_parallelism().unwrap().get() > 1;
     assert_eq!(mp0 != mp1, several, "{mp0:?} {mp1:?} of {ours}");
 }
