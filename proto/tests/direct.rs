@@ -308,6 +308,21 @@ async fn who_ends_says_how_and_what_was_sent_before_arrives() {
 }
 
 #[tokio::test]
+async fn who_has_said_everything_still_hears_as_much_as_comes() {
+    let large: Vec<_> = (0..3).map(|n| message(n, 20 << 20)).collect();
+    let (mut client, server) = both(duplex(1 << 16), of(Vec::new()), of(large.clone())).await;
+    let ((got, how), ()) = tokio::join!(
+        async {
+            let got = collect(&mut client).await;
+            drop(client);
+            got
+        },
+        server.finish()
+    );
+    assert!(how.is_none() && got == large, "{how:?}");
+}
+
+#[tokio::test]
 async fn a_call_that_is_refused_says_why_and_one_that_breaks_off_is_an_error() {
     let (near, far) = duplex(1 << 16);
     let mut client: Link = Dialled::over(near, None).call("/dosmos.v1.Memory/Other", never());

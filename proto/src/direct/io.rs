@@ -429,22 +429,13 @@ where
         poll_fn(|cx| {
             loop {
                 self.arrived.clear();
-                let sent = self.send(cx);
-                if self.wire.sending.is_done() {
+                let _ = self.send(cx);
+                let failed = matches!(self.wire.receiving.ended(), Some(Err(_)));
+                if failed || self.wire.sending.is_done() {
                     return Poll::Ready(());
                 }
-                // The other end may have nothing more to say, and still listen.
-                match self.wire.receiving.ended() {
-                    Some(Ok(())) => {
-                        ready!(sent);
-                        return Poll::Pending;
-                    }
-                    Some(Err(_)) => return Poll::Ready(()),
-                    None => {
-                        if ready!(self.wire.read(cx, &mut self.arrived)).is_err() {
-                            return Poll::Ready(());
-                        }
-                    }
+                if ready!(self.wire.read(cx, &mut self.arrived)).is_err() {
+                    return Poll::Ready(());
                 }
             }
         })

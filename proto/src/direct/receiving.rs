@@ -113,7 +113,8 @@ impl Receiving {
         arrived: &mut Arrived<M>,
     ) -> Result<usize, Fault> {
         let mut at = 0;
-        while self.ended.is_none() {
+        // Who has said everything still says how much it has room for.
+        while !matches!(self.ended, Some(Err(_))) {
             let rest = &bytes[at..];
             let expected = &PREFACE[self.preface..];
             if !expected.is_empty() {
@@ -192,7 +193,7 @@ impl Receiving {
         if padded && head.length > 0 && rest.is_empty() {
             return Ok(None);
         }
-        if head.stream != STREAM || self.opened.is_none() {
+        if head.stream != STREAM || self.opened.is_none() || self.ended.is_some() {
             return Err(Fault::new(code::PROTOCOL, "content belongs to no call"));
         }
         self.window -= head.length as i64;
