@@ -56,9 +56,8 @@ impl Link for ToPeer {
         &mut self,
         (outgoing, mut messages): Self::Connection,
     ) -> Result<(), LinkError> {
-        let why = read_peer(&self.shared, self.peer, outgoing, &mut messages).await;
-        messages.finish().await;
-        Err(why)
+        // What waits is not sent any more: whoever takes nothing would keep the next attempt waiting.
+        Err(read_peer(&self.shared, self.peer, outgoing, &mut messages).await)
     }
 
     fn down(&mut self, why: &LinkError) {
