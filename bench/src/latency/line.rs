@@ -1,6 +1,6 @@
 //! One operation in one run.
 
-use dosmos_cli::demo::CLUSTER;
+use dosmos_cli::demo::{CLUSTER, cluster};
 use serde::Deserialize;
 
 use crate::run::{json_lines, run_on};
@@ -22,20 +22,7 @@ const MANY: usize = 8;
 
 /// The barrier of [`MANY`] processes in one run on a cluster of their own.
 pub(super) async fn barrier_of_many(listen: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
-    let mut text = format!("name = \"many\"\n[defaults]\nlisten = \"{listen}\"\n");
-    for group in 0..2 {
-        text += &format!(
-            "[[group]]\nname = \"g{group}\"\n[[emp]]\nname = \"emp{group}\"\n\
-             [[lp]]\nname = \"lp{group}\"\ngroup = \"g{group}\"\n"
-        );
-    }
-    for i in 0..MANY {
-        let group = 2 * i / MANY;
-        text += &format!(
-            "[[mp]]\nname = \"mp{i}\"\ngroup = \"g{group}\"\nemp = \"emp{group}\"\n\
-             [[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
-        );
-    }
+    let text = listening(&cluster(2, MANY)?, listen);
     let ops = ops.to_string();
     let said = run_on(&text, &["latency", "--at", "together", "--ops", &ops]).await?;
     let mut lines: Vec<Line> = json_lines(&said)?;
@@ -49,14 +36,20 @@ pub(super) async fn barrier_of_many(listen: &str, ops: u64) -> anyhow::Result<Ve
 
 /// Each operation in one run on the demo's cluster; `more` is added to its file.
 pub(super) async fn operations(listen: &str, more: &str, ops: u64) -> anyhow::Result<Vec<Line>> {
-    let text = CLUSTER.replacen(
-        "name = \"demo\"\n",
-        &format!("name = \"demo\"\n[defaults]\nlisten = \"{listen}\"\n"),
-        1,
-    );
+    let text = listening(CLUSTER, listen);
     let ops = ops.to_string();
     let said = run_on(&(text + more), &["latency", "--ops", &ops]).await?;
     json_lines(&said)
+}
+
+/// The cluster file of a demo whose processes listen there.
+fn listening(cluster: &str, listen: &str) -> String {
+    let name = "name = \"demo\"\n";
+    cluster.replacen(
+        name,
+        &format!("{name}[defaults]\nlisten = \"{listen}\"\n"),
+        1,
+    )
 }
 
 /// In microseconds.

@@ -15,7 +15,10 @@ const MOST: usize = 64;
 
 /// A cluster file of `groups` groups with `processes` application processes dealt out evenly, each with a
 /// memory process; one event manager per group.
-pub(super) fn text(groups: usize, processes: usize) -> anyhow::Result<String> {
+///
+/// # Errors
+/// If there are too many or too few.
+pub fn text(groups: usize, processes: usize) -> anyhow::Result<String> {
     if groups == 0 || groups > processes || processes > MOST {
         bail!(
             "cannot run {processes} processes in {groups} groups: --processes must be between 1 and {MOST}, --groups between 1 and the number of processes"

@@ -25,7 +25,7 @@ use crate::query::{share, totals};
 use crate::signals::Signals;
 use crate::top;
 
-pub use cluster::CLUSTER;
+pub use cluster::{CLUSTER, text as cluster};
 
 /// Seconds the program computes if nobody says.
 const HEADLESS_SECONDS: u64 = 5;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
             names.join(", ")
         );
     };
-    let text = cluster::text(args.groups, args.processes)?;
+    let text = cluster(args.groups, args.processes)?;
     let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let seconds = args.seconds.unwrap_or(if args.headless {
         HEADLESS_SECONDS
