@@ -457,7 +457,7 @@ async fn what_does_not_belong_ends_with_an_error_and_what_came_before_counts() {
         assert_eq!(how.code(), code, "{what}: {how}");
         assert!(how.message().contains(word), "{what}: {how}");
     }
-    // What is not known is passed over, filling and a second call are no trouble.
+    // Unknown frames and filling are passed over, a second call is refused, and the first goes on.
     let harmless = [
         frame(200, 7, 9, &[1, 2, 3]),
         frame(2, 0, 1, &[0; 5]),

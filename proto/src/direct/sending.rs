@@ -22,7 +22,7 @@ pub(super) const PREFIX: usize = 5;
 const FULL: usize = 256 << 10;
 /// A message up to this size is written where frames are put together; a larger one is its own piece.
 const TOGETHER: usize = 64 << 10;
-/// Answers that wait: whoever asks for more and does not read is no peer.
+/// Bytes of answers that may wait to be written. An end that asks for more and does not read loses its connection.
 const MOST_ANSWERS: usize = 1 << 20;
 
 /// What goes out.
@@ -254,7 +254,7 @@ impl Sending {
                 setting::MOST => {
                     return Err(Fault::new(
                         code::PROTOCOL,
-                        "its largest frame is no size of one",
+                        "its largest frame is smaller or larger than HTTP/2 allows",
                     ));
                 }
                 _ => {}

@@ -19,7 +19,7 @@ pub struct BatchMark {
     pub incarnation: u64,
     /// Number of its last batch stored.
     pub sequence: u64,
-    /// The latest time of its records so far; no later one is corrected to an earlier time than this.
+    /// The latest time of its records so far. Records that come later are not corrected to a time before it.
     pub until: Corrected,
 }
 
