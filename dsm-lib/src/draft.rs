@@ -7,6 +7,7 @@ use bytes::Bytes;
 use dosmos_proto::{Runs, wire};
 
 use crate::Call;
+use crate::cache::Elements;
 use crate::element::Element;
 use crate::object::{Here, Requests};
 use crate::values::write_of;
@@ -55,6 +56,12 @@ impl<T: Element> Draft<T> {
         self.range_mut(0..self.before.len()).unwrap_or_default()
     }
 
+    /// The smallest range that holds all elements that were given out to be changed.
+    pub(crate) fn touched(&self) -> Elements {
+        // An object has less than 2^32 elements.
+        (self.touched.start as u32, self.touched.end as u32)
+    }
+
     /// The elements that are not, bit for bit, what they were.
     fn changed(&self) -> Option<Runs> {
         let width = size_of::<T>();
@@ -92,7 +99,9 @@ impl<T: Element> Draft<T> {
             return Vec::new();
         };
         let write = |part: Runs| {
-            let done = here.change(part.elements() as usize, |all| self.copy(&part, all));
+            let range = part.hull().0 as usize..part.hull().1 as usize;
+            let count = part.elements() as usize;
+            let done = here.change(&range, count, |all| self.copy(&part, all));
             Call::done_or(done, || requests.write_runs(&part, self.values()))
         };
         runs.parts(MOST_RUNS).map(write).collect()

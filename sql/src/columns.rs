@@ -31,6 +31,7 @@ pub(crate) enum Column {
     InProcess,
     Atomic,
     First,
+    OwnClock,
     Sampled,
     Failed,
     Waiting,
@@ -78,6 +79,7 @@ impl Column {
         Self::InProcess,
         Self::Atomic,
         Self::First,
+        Self::OwnClock,
         Self::Sampled,
         Self::Failed,
         Self::Waiting,
@@ -110,6 +112,7 @@ impl Column {
             Self::InProcess => "in_process",
             Self::Atomic => "atomic",
             Self::First => "first",
+            Self::OwnClock => "own_clock",
             Self::Sampled => "sampled",
             Self::Failed => "failed",
             Self::Waiting => "waiting",
@@ -133,6 +136,7 @@ impl Column {
             | Self::InProcess
             | Self::Atomic
             | Self::First
+            | Self::OwnClock
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => Part::Kind,
@@ -172,6 +176,7 @@ impl Column {
             | Self::InProcess
             | Self::Atomic
             | Self::First
+            | Self::OwnClock
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => DataType::Boolean,

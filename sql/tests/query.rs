@@ -95,6 +95,7 @@ const RECORD: [(&str, &str); 22] = [
     ("in_process", "in_process"),
     ("atomic", "atomic"),
     ("first", "first"),
+    ("own_clock", "own_clock"),
     ("count", "count"),
 ];
 

@@ -201,6 +201,8 @@ pub struct Flags {
     /// The first access of its application process since that connected: what has the same name in earlier records is
     /// another start of it, or another process. Said by the requester.
     pub first: bool,
+    /// Its times are of the clock of its application process, which counted such accesses and did not say when each was.
+    pub own_clock: bool,
 }
 
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when

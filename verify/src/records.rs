@@ -6,7 +6,7 @@ use dosmos_trace::Record;
 /// its memory process: accesses that it served in itself and reported later. What a section wrote has elements, and the time
 /// of its release.
 pub(crate) fn by_own_clock(record: &Record) -> bool {
-    record.flags.in_process && record.range == (0, 0)
+    record.flags.own_clock
 }
 
 /// Whether a write changed nothing: an atomic operation that stored nothing.

@@ -206,6 +206,7 @@ fn own_sections(ap: u32, at: u64, count: u32, versions: (u64, u64)) -> Vec<Made>
     let of_sections = |made: Made| {
         made.set(|r| {
             (r.count, r.flags.in_process, r.range) = (count, true, (0, 0));
+            r.flags.own_clock = true;
             r.duration = dosmos_proto::Nanos(0);
         })
     };
@@ -250,7 +251,11 @@ fn a_version_that_goes_back() {
 #[test]
 fn a_release_in_two_steps() {
     let mut run = section(0, X, 100, 0);
-    run[1] = write(0, X, 120).version(2).took(0).inside().range(0, 8);
+    run[1] = write(0, X, 120)
+        .version(2)
+        .took(0)
+        .with_release()
+        .range(0, 8);
     refuted_alone(Kind::TornRelease, run);
 }
 
@@ -516,6 +521,23 @@ fn a_race_of_unknown_elements_is_undecided() {
         read(1, X, 110).inside().count(5),
     ];
     let verdict = judge(&planted(run));
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert!(verdict.doubts[0].question.contains("data races on x"));
+}
+
+#[test]
+fn accesses_to_other_elements_are_no_race_wherever_they_were() {
+    let run = |first: u32| {
+        vec![
+            write(0, X, 100).inside().range(0, 3).count(5),
+            read(1, X, 110).inside().range(first, 4).count(5),
+            write(1, X, 130).range(4, 6),
+        ]
+    };
+    let verdict = judge(&planted(run(3)));
+    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
+    // The ranges hold what was accessed; they need not have been accessed as a whole.
+    let verdict = judge(&planted(run(2)));
     assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
     assert!(verdict.doubts[0].question.contains("data races on x"));
 }

@@ -9,6 +9,21 @@ pub(crate) struct Hits {
     pub(crate) bytes: u64,
     /// Of the content last accessed.
     pub(crate) version: u64,
+    /// The smallest range that holds all elements that were accessed.
+    pub(crate) elements: Elements,
+}
+
+/// Elements `[first, end)` of an object; none if that is empty.
+pub(crate) type Elements = (u32, u32);
+
+/// The smallest range that holds both.
+#[inline]
+pub(crate) fn hull(a: Elements, b: Elements) -> Elements {
+    match (a.0 < a.1, b.0 < b.1) {
+        (true, true) => (a.0.min(b.0), a.1.max(b.1)),
+        (true, false) => a,
+        (false, _) => b,
+    }
 }
 
 /// Sections that were held here and not reported yet.
@@ -163,25 +178,31 @@ impl<C: Clone> Held<C> {
         Some((self.content.as_ref()?, self.version))
     }
 
-    /// As [`get`](Self::get), for a read of this size, which is counted; and whether it is the first access
-    /// since the last [`take_served`](Self::take_served).
+    /// As [`get`](Self::get), for a read of these elements and this size, which is counted; and whether it is the first
+    /// access since the last [`take_served`](Self::take_served).
     #[inline]
-    pub(crate) fn read(&mut self, bytes: u64) -> Option<(&C, u64, bool)> {
+    pub(crate) fn read(&mut self, elements: Elements, bytes: u64) -> Option<(&C, u64, bool)> {
         let content = self.content.as_ref()?;
         let first = self.served.is_nothing();
-        self.served.reads.add(1, bytes, self.version);
+        self.served.reads.add(Hits {
+            count: 1,
+            bytes,
+            version: self.version,
+            elements,
+        });
         if let Some(d) = &mut self.delegation {
             d.served += 1;
         }
         Some((content, self.version, first))
     }
 
-    /// Changes the content, if the object is delegated to this process; counts as a write of this size. What
+    /// Changes the content, if the object is delegated to this process; counts as a write of these elements and this size. What
     /// `change` gives, whether it is the first access since the last [`take_served`](Self::take_served), and
     /// whether there is something to publish that was not before.
     #[inline]
     pub(crate) fn change<R>(
         &mut self,
+        elements: Elements,
         bytes: u64,
         change: impl FnOnce(&mut C) -> R,
     ) -> Option<(R, bool, bool)> {
@@ -189,7 +210,12 @@ impl<C: Clone> Held<C> {
         let content = self.content.as_mut()?;
         let result = change(content);
         let first = self.served.is_nothing();
-        self.served.writes.add(1, bytes, self.version);
+        self.served.writes.add(Hits {
+            count: 1,
+            bytes,
+            version: self.version,
+            elements,
+        });
         let publish = d.touch(1);
         Some((result, first, publish))
     }
@@ -247,8 +273,12 @@ impl<C: Clone> Held<C> {
             writes: all_writes,
             sections,
         } = &mut self.served;
-        all_reads.add(reads.count, reads.bytes, from);
-        all_writes.add(writes.count, writes.bytes, from);
+        for (all, of_section) in [(all_reads, reads), (all_writes, writes)] {
+            all.add(Hits {
+                version: from,
+                ..of_section
+            });
+        }
         if sections.count == 0 {
             sections.versions.0 = from;
         }
@@ -257,18 +287,24 @@ impl<C: Clone> Held<C> {
         Some((self.version, first, publish))
     }
 
-    /// Takes the content out to change it, if the object is delegated to this process and not in a section: with the number of the
-    /// delegation, to [`put`](Self::put) it back. Counts as a write of this size, and as a read unless the content
+    /// Takes the content, of so many `elements`, out to change it, if the object is delegated to this process and not in a section:
+    /// with the number of the delegation, to [`put`](Self::put) it back. Counts as a write of all of it, and as a read unless the content
     /// has just been `read`; and whether they are the first accesses since the last
     /// [`take_served`](Self::take_served).
-    pub(crate) fn take(&mut self, bytes: u64, read: bool) -> Option<(C, u64, bool)> {
+    pub(crate) fn take(&mut self, elements: u32, bytes: u64, read: bool) -> Option<(C, u64, bool)> {
         let d = self.delegation.as_mut().filter(|d| !d.in_section)?;
         let content = self.content.take()?;
         let first = self.served.is_nothing();
+        let all = Hits {
+            count: 1,
+            bytes,
+            version: self.version,
+            elements: (0, elements),
+        };
         if !read {
-            self.served.reads.add(1, bytes, self.version);
+            self.served.reads.add(all);
         }
-        self.served.writes.add(1, bytes, self.version);
+        self.served.writes.add(all);
         d.touch(2);
         Some((content, d.number, first))
     }
@@ -448,10 +484,11 @@ impl<C: Clone> Held<C> {
 
 impl Hits {
     #[inline]
-    fn add(&mut self, count: u64, bytes: u64, version: u64) {
-        self.count += count;
-        self.bytes += bytes;
-        self.version = version;
+    fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.bytes += more.bytes;
+        self.version = more.version;
+        self.elements = hull(self.elements, more.elements);
     }
 }
 

@@ -17,7 +17,7 @@ use dosmos_proto::{Nanos, ObjectId, wire};
 
 use crate::element::Element;
 use crate::operation::Target;
-pub(crate) use held::{Entered, Hits, Served};
+pub(crate) use held::{Elements, Entered, Hits, Served, hull};
 use slot::{AnySlot, Marks};
 pub(crate) use slot::{Slot, Taken};
 
@@ -230,8 +230,8 @@ impl Cache {
             if count > 0 {
                 let hits = Hits {
                     count,
-                    bytes: 0,
                     version: versions.1,
+                    ..Hits::default()
                 };
                 self.local.push(wire::LocalAccesses {
                     from_version: versions.0,
@@ -307,5 +307,7 @@ fn accesses(
         version: hits.version,
         kind: kind.into(),
         from_version: 0,
+        first_element: hits.elements.0,
+        end_element: hits.elements.1,
     }
 }

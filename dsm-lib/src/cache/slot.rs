@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dosmos_proto::large::copy_of;
 use dosmos_proto::{ObjectId, wire};
 
-use super::held::{Answer, Back, Entered, Held, Hits, Made, Served, Wanted};
+use super::held::{Answer, Back, Elements, Entered, Held, Hits, Made, Served, Wanted};
 use crate::element::Element;
 use crate::operation::Target;
 
@@ -56,6 +56,7 @@ impl Marks {
 pub(crate) struct Slot<T> {
     target: Target,
     object: ObjectId,
+    elements: u32,
     bytes: u64,
     state: Mutex<State<T>>,
     marks: Arc<Marks>,
@@ -89,6 +90,8 @@ impl<T: Element> Slot<T> {
         Self {
             target,
             object,
+            // An object has less than 2^32 elements.
+            elements: elements as u32,
             bytes: (elements * size_of::<T>()) as u64,
             state: Mutex::new(State {
                 held: Held::default(),
@@ -117,7 +120,8 @@ impl<T: Element> Slot<T> {
     #[inline]
     pub(crate) fn read(&self, range: &Range<usize>) -> Option<(Arc<Vec<T>>, u64)> {
         let mut state = lock(&self.state);
-        let (values, version, first) = state.held.read((range.len() * size_of::<T>()) as u64)?;
+        let (elements, bytes) = (range_of(range), (range.len() * size_of::<T>()) as u64);
+        let (values, version, first) = state.held.read(elements, bytes)?;
         let found = (Arc::clone(values), version);
         self.touched(first);
         Some(found)
@@ -129,18 +133,25 @@ impl<T: Element> Slot<T> {
         let mut state = lock(&self.state);
         // What is not there is refused by others.
         state.held.get()?.0.get(at)?;
-        let (values, _, first) = state.held.read(size_of::<T>() as u64)?;
+        let element = (at as u32, at as u32 + 1);
+        let (values, _, first) = state.held.read(element, size_of::<T>() as u64)?;
         let value = values.get(at).copied();
         self.touched(first);
         value
     }
 
-    /// Changes elements in place, `bytes` of them, if the object is delegated to this process; counts as a write.
+    /// Changes `count` elements in place, all of them in `range`, if the object is delegated to this process; counts as a write.
     #[inline]
-    pub(crate) fn change<R>(&self, bytes: u64, change: impl FnOnce(&mut [T]) -> R) -> Option<R> {
+    pub(crate) fn change<R>(
+        &self,
+        range: &Range<usize>,
+        count: usize,
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
         let mut state = lock(&self.state);
         let on = |values: &mut Arc<Vec<T>>| change(Arc::make_mut(values).as_mut_slice());
-        let (result, first, publish) = state.held.change(bytes, on)?;
+        let (elements, bytes) = (range_of(range), (count * size_of::<T>()) as u64);
+        let (result, first, publish) = state.held.change(elements, bytes, on)?;
         self.touched(first);
         if publish {
             lock(&self.marks.unpublished).push(self.object);
@@ -151,7 +162,10 @@ impl<T: Element> Slot<T> {
     /// All elements, to be changed in place, if the object is delegated to this process; counts as a write, and
     /// as a read unless they have just been `read`.
     pub(crate) fn take(&self, read: bool) -> Option<Taken<T>> {
-        let (values, delegation, first) = lock(&self.state).held.take(self.bytes, read)?;
+        let (values, delegation, first) = {
+            let held = &mut lock(&self.state).held;
+            held.take(self.elements, self.bytes, read)?
+        };
         self.touched(first);
         // Views of it stay as they are.
         let values = Arc::unwrap_or_clone(values);
@@ -280,6 +294,12 @@ impl<T: Element> Slot<T> {
         self.touched(back.in_section);
         self.to_wire(back)
     }
+}
+
+/// As it is reported: an object has less than 2^32 elements.
+#[inline]
+fn range_of(range: &Range<usize>) -> Elements {
+    (range.start as u32, range.end as u32)
 }
 
 /// A return of an object that this process does not have.

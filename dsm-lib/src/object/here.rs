@@ -64,15 +64,15 @@ impl<T: Element> Here<T> {
         self.slot.as_ref()?.get(at)
     }
 
-    /// Changes `elements` of the elements, if this process has the object to itself.
+    /// Changes `count` of the elements, all of them in `range`, if this process has the object to itself.
     #[inline]
     pub(crate) fn change<R>(
         &self,
-        elements: usize,
+        range: &Range<usize>,
+        count: usize,
         change: impl FnOnce(&mut [T]) -> R,
     ) -> Option<R> {
-        let slot = self.slot.as_ref()?;
-        slot.change((elements * size_of::<T>()) as u64, change)
+        self.slot.as_ref()?.change(range, count, change)
     }
 
     /// As [`change`](Self::change), of the elements from `first` on.
@@ -85,8 +85,9 @@ impl<T: Element> Here<T> {
     ) -> Option<R> {
         let end = first.checked_add(elements)?;
         let inside = first < end && end <= self.len;
+        let part = |all: &mut [T]| change(&mut all[first..end]);
         inside
-            .then(|| self.change(elements, |all| change(&mut all[first..end])))
+            .then(|| self.change(&(first..end), elements, part))
             .flatten()
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use dosmos_proto::wire;
 
-use crate::cache::Hits;
+use crate::cache::{Elements, Hits, hull};
 use crate::draft::Draft;
 use crate::element::Element;
 use crate::values::GRANTED_VALUE;
@@ -26,6 +26,8 @@ pub(super) struct WorkingCopy<T> {
     sent: AtomicU64,
     reads: AtomicU64,
     read_bytes: AtomicU64,
+    /// The smallest range that holds all elements that were read.
+    read_elements: ReadElements,
     /// The content came with the grant, and was not read yet.
     unread: AtomicBool,
     writes: u32,
@@ -33,6 +35,33 @@ pub(super) struct WorkingCopy<T> {
     slice: bool,
     /// How many of the writes are counted.
     counted: AtomicU64,
+}
+
+/// Elements that several threads may add to: the first in the upper half of the number, the end in the lower; 0 if there are none.
+#[derive(Debug, Default)]
+struct ReadElements(AtomicU64);
+
+impl ReadElements {
+    fn add(&self, range: Range<usize>) {
+        // An object has less than 2^32 elements.
+        let new = (range.start as u32, range.end as u32);
+        let widened = |known| {
+            let wider = hull(unpacked(known), new);
+            let packed = u64::from(wider.0) << 32 | u64::from(wider.1);
+            (packed != known).then_some(packed)
+        };
+        let relaxed = Ordering::Relaxed;
+        // It fails if they are known.
+        let _ = self.0.fetch_update(relaxed, relaxed, widened);
+    }
+
+    fn get(&self) -> Elements {
+        unpacked(self.0.load(Ordering::Relaxed))
+    }
+}
+
+fn unpacked(elements: u64) -> Elements {
+    ((elements >> 32) as u32, elements as u32)
 }
 
 impl<T: Element> WorkingCopy<T> {
@@ -46,6 +75,7 @@ impl<T: Element> WorkingCopy<T> {
             sent: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             read_bytes: AtomicU64::new(0),
+            read_elements: ReadElements::default(),
             unread,
             writes: 0,
             slice: false,
@@ -70,9 +100,11 @@ impl<T: Element> WorkingCopy<T> {
         draft.values()
     }
 
-    fn count_read(&self, bytes: usize) {
+    fn count_read(&self, range: Range<usize>) {
         self.reads.fetch_add(1, Ordering::Relaxed);
+        let bytes = range.len() * size_of::<T>();
         self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.read_elements.add(range);
         self.unread.store(false, Ordering::Relaxed);
     }
 
@@ -80,24 +112,24 @@ impl<T: Element> WorkingCopy<T> {
     pub(super) fn values(&self) -> Option<&[T]> {
         let values = self.draft.get()?.values();
         if self.unread.load(Ordering::Relaxed) {
-            self.count_read(size_of_val(values));
+            self.count_read(0..values.len());
         }
         Some(values)
     }
 
     /// Elements `range`, as rows of `columns`; counts as a read.
     pub(super) fn read(&self, range: Range<usize>, columns: usize) -> Option<View<T>> {
-        let values = self.draft.get()?.values().get(range)?;
+        let values = self.draft.get()?.values().get(range.clone())?;
         // An empty range is refused by others.
         let values = Some(values).filter(|values| !values.is_empty())?;
-        self.count_read(size_of_val(values));
+        self.count_read(range);
         Some(View::new(values.to_vec(), columns, self.version))
     }
 
     /// Element `at`; counts as a read.
     pub(super) fn get(&self, at: usize) -> Option<T> {
         let value = *self.draft.get()?.values().get(at)?;
-        self.count_read(size_of::<T>());
+        self.count_read(at..at + 1);
         Some(value)
     }
 
@@ -149,16 +181,20 @@ impl<T: Element> WorkingCopy<T> {
     /// What was read and written, of which nothing was sent; `changed`: there are [`changes`](Self::changes).
     pub(super) fn used(&self, changed: bool) -> (Hits, Hits) {
         let writes = u64::from(self.writes) + u64::from(self.slice && changed);
-        let hits = |count, bytes| Hits {
-            count,
-            bytes,
-            version: self.version,
+        let version = self.version;
+        let reads = Hits {
+            count: self.reads.load(Ordering::Relaxed),
+            bytes: self.read_bytes.load(Ordering::Relaxed),
+            version,
+            elements: self.read_elements.get(),
         };
-        let (reads, bytes) = (&self.reads, &self.read_bytes);
-        (
-            hits(reads.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)),
-            hits(writes, writes * size_of::<T>() as u64),
-        )
+        let writes = Hits {
+            count: writes,
+            bytes: writes * size_of::<T>() as u64,
+            version,
+            elements: self.draft.get().map_or((0, 0), Draft::touched),
+        };
+        (reads, writes)
     }
 
     /// What was changed and not sent, for the release to send. Says what to `count`: reads and writes.
@@ -176,6 +212,7 @@ impl<T: Element> WorkingCopy<T> {
             count: self.reads.swap(0, Ordering::Relaxed),
             bytes: self.read_bytes.swap(0, Ordering::Relaxed),
             version: self.version,
+            elements: self.read_elements.get(),
         };
         // Once, however often the release is repeated.
         let counted = self.counted.swap(accesses.into(), Ordering::Relaxed);

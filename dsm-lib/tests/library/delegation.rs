@@ -159,6 +159,52 @@ fn sections_of_an_object_of_its_own_send_nothing() {
 }
 
 #[test]
+fn which_elements_were_accessed_without_a_message_is_reported() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let v = own(&dsm);
+    let object = v.object(0).unwrap();
+    drop(object.edit().unwrap());
+    dsm.barrier().unwrap();
+    let reported = |accesses: &dyn Fn(), expected: &[&str]| {
+        let mark = fake.log().len();
+        accesses();
+        dsm.barrier().unwrap();
+        let log = since(&fake, mark);
+        assert_eq!(log[..expected.len()], *expected, "{log:?}");
+    };
+    reported(
+        &|| {
+            v.get(3).unwrap();
+            object.read_range(1..2).unwrap();
+            v.set(2, 5).unwrap();
+        },
+        &["2 cached reads", "of 1 to 4", "1 local writes", "of 2 to 3"],
+    );
+    reported(
+        &|| {
+            let mut section = object.acquire().unwrap();
+            section.get(1).unwrap();
+            section.read_range(1..3).unwrap();
+            section.set(0, 7).unwrap();
+            section.set(1, 7).unwrap();
+            section.release().unwrap();
+        },
+        &[
+            "2 cached reads",
+            "of 1 to 3",
+            "2 local writes",
+            "of 0 to 2",
+            "1 local sections, version 2 to 3",
+        ],
+    );
+    reported(
+        &|| object.edit().unwrap()[3] = 1,
+        &["1 cached reads", "of 0 to 4", "1 local writes", "of 0 to 4"],
+    );
+}
+
+#[test]
 fn what_others_read_of_an_object_with_sections_is_published_as_a_whole() {
     let fake = Fake::start();
     let dsm = fake.connect();

@@ -268,6 +268,7 @@ impl Dictionary {
                 in_process: line.in_process,
                 atomic: line.atomic,
                 first: line.first,
+                own_clock: line.own_clock,
             },
             object,
             ap,

@@ -174,6 +174,8 @@ pub(super) struct Record<'a> {
     pub(super) atomic: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) first: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) own_clock: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(super) count: u32,

@@ -156,6 +156,7 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         in_process: r.flags.in_process,
         atomic: r.flags.atomic,
         first: r.flags.first,
+        own_clock: r.flags.own_clock,
         count: r.count,
         bytes: r.bytes,
         version: r.version,

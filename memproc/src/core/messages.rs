@@ -287,6 +287,8 @@ pub struct LocalAccesses {
     pub version: u64,
     /// Of sections: the version that the first of them began with.
     pub from_version: u64,
+    /// The smallest range that holds all elements that were accessed; empty of sections.
+    pub elements: (u32, u32),
 }
 
 /// A kind of accesses that an application process serves itself.

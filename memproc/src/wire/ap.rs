@@ -60,6 +60,7 @@ pub fn local(accesses: Vec<w::LocalAccesses>) -> Vec<LocalAccesses> {
         bytes: a.bytes,
         version: a.version,
         from_version: a.from_version,
+        elements: (a.first_element, a.end_element),
     };
     accesses.into_iter().map(of).collect()
 }

@@ -329,6 +329,7 @@ fn sections(c: &Cluster, x: ObjectId, count: u64, versions: (u64, u64)) -> Reque
         bytes: 0,
         version: versions.1,
         from_version: versions.0,
+        elements: (0, 0),
     }])
 }
 

@@ -156,6 +156,7 @@ fn a_copy_that_is_updated_and_not_read_is_void_at_last() {
             bytes: 8,
             version,
             from_version: 0,
+            elements: (0, 1),
         };
         c.ask(2, Request::Report(vec![reads]));
         c.run();
@@ -295,12 +296,19 @@ fn reads_of_copies_are_recorded_as_cached_reads() {
         bytes: 24,
         version: 2,
         from_version: 0,
+        elements: (0, 1),
     };
-    c.call(2, Request::Report(vec![reads]));
+    // A range that is not in the object says nothing.
+    let beyond = LocalAccesses {
+        elements: (0, 2),
+        ..reads
+    };
+    c.call(2, Request::Report(vec![reads, beyond]));
     let records: Vec<_> = c.records().collect();
-    let [r] = records[..] else {
+    let [r, other] = records[..] else {
         panic!("{records:?}")
     };
+    assert_eq!((r.range, other.range), ((0, 1), (0, 0)));
     assert!(r.flags.optimized && r.flags.in_process && r.is_access());
     assert_eq!((r.count, r.bytes, r.version), (3, 24, 2));
     assert_eq!((r.start, r.end()), (Nanos(10), Nanos(40)));

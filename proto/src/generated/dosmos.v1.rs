@@ -473,6 +473,11 @@ pub struct LocalAccesses {
     /// of sections: that the first of them began with
     #[prost(uint64, tag = "8")]
     pub from_version: u64,
+    /// The smallest range `[first, end)` that holds all elements that were accessed; of sections 0, 0.
+    #[prost(uint32, tag = "9")]
+    pub first_element: u32,
+    #[prost(uint32, tag = "10")]
+    pub end_element: u32,
 }
 /// What an application process made of an object that is delegated to it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1613,7 +1618,7 @@ pub struct RecordColumns {
     #[prost(uint64, repeated, tag = "5")]
     pub service_ns: ::prost::alloc::vec::Vec<u64>,
     /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
-    /// | first << 12
+    /// | first << 12 | own clock << 13
     #[prost(uint32, repeated, tag = "6")]
     pub kind: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "7")]

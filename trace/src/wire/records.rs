@@ -22,6 +22,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.in_process) << (FLAG_SHIFT + 4)
         | u32::from(flags.atomic) << (FLAG_SHIFT + 5)
         | u32::from(flags.first) << (FLAG_SHIFT + 6)
+        | u32::from(flags.own_clock) << (FLAG_SHIFT + 7)
 }
 
 /// Undoes [`kind_of`].
@@ -30,7 +31,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 7) != 0 {
+    if kind >> (FLAG_SHIFT + 8) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -46,6 +47,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         in_process: bit(FLAG_SHIFT + 4),
         atomic: bit(FLAG_SHIFT + 5),
         first: bit(FLAG_SHIFT + 6),
+        own_clock: bit(FLAG_SHIFT + 7),
     };
     Ok((op, side, origin, flags))
 }
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn impossible_kinds_are_refused() {
-        for kind in [0u32, 6, 7, 1, 1 | 1 << 13 | 1 << 4] {
+        for kind in [0u32, 6, 7, 1, 1 | 1 << 14 | 1 << 4] {
             assert!(kind_from(kind).is_err(), "{kind:#x}");
         }
     }

@@ -104,8 +104,13 @@ impl Made {
         self.0.origin = Origin::Local;
         self
     }
-    /// In the application process itself; which elements is not said.
+    /// In the application process itself, by its own clock; which elements is not said.
     pub fn inside(mut self) -> Self {
+        self.0.flags.own_clock = true;
+        self.with_release()
+    }
+    /// In the application process itself, in a section, told by the release; which elements is not said.
+    pub fn with_release(mut self) -> Self {
         self.0.flags.in_process = true;
         self.0.origin = Origin::Local;
         self.0.range = (0, 0);

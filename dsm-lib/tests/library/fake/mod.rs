@@ -189,6 +189,10 @@ impl Session {
             };
             let line = format!("{} {what}", reads.count);
             self.log.lock().unwrap().push(line);
+            if reads.first_element < reads.end_element {
+                let line = format!("of {} to {}", reads.first_element, reads.end_element);
+                self.log.lock().unwrap().push(line);
+            }
         }
         request
             .returns

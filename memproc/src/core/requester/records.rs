@@ -14,6 +14,10 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
         return;
     };
     let (me, owner) = (cx.me(), place.owner);
+    let layout = place.variable.spec().layout();
+    let (first, end) = accesses.elements;
+    let inside = first < end && layout.elements_of(accesses.object.index) >= Some(end);
+    let range = if inside { (first, end) } else { (0, 0) };
     let mut trace = |op: Op, version: u64| {
         let mut record = cx.record(ap, accesses.first, op, accesses.object);
         // The library reports every 50 ms, long before a count could exceed this.
@@ -23,7 +27,9 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
         record.peer = owner;
         record.flags.optimized = op == Op::Read && owner != me;
         record.flags.in_process = true;
+        record.flags.own_clock = true;
         record.version = version;
+        record.range = range;
         if accesses.kind == LocalKind::Section {
             // By the clock of this process: what it heard before is published by this, what comes with it is not.
             let until = cx.now - Nanos(1);

@@ -3,11 +3,15 @@
 
 use super::*;
 
+/// The elements of an object.
+const ALL: (u32, u32) = (0, ELEMENTS as u32);
+
 impl Sim {
     /// A read of a copy that the process has itself, if it has one.
     pub(super) fn read_held(&mut self, a: usize, object: usize) -> bool {
         let bytes = ELEMENTS * 8;
-        let held = self.aps[a].held.entry(object).or_default().read(bytes);
+        let held = self.aps[a].held.entry(object).or_default();
+        let held = held.read(ALL, bytes);
         let Some((data, version, _)) = held.map(|(d, v, f)| (d.clone(), v, f)) else {
             return false;
         };
@@ -39,8 +43,8 @@ impl Sim {
             let (from_version, version) = served.sections.versions;
             let sections = held::Hits {
                 count: served.sections.count,
-                bytes: 0,
                 version,
+                ..held::Hits::default()
             };
             for (hits, kind) in [
                 (served.reads, LocalKind::Read),
@@ -57,6 +61,7 @@ impl Sim {
                         bytes: hits.bytes,
                         version: hits.version,
                         from_version,
+                        elements: hits.elements,
                     });
                 }
             }
@@ -97,7 +102,7 @@ impl Sim {
         let next = |before: u64| new.unwrap_or(before + 1);
         let held = self.aps[a].held.entry(object).or_default();
         let before = if edits {
-            let Some((content, delegation, _)) = held.take(bytes, false) else {
+            let Some((content, delegation, _)) = held.take(ALL.1, bytes, false) else {
                 return;
             };
             let before = number(&content);
@@ -110,7 +115,7 @@ impl Sim {
             });
             before
         } else {
-            let changed = held.change(bytes, |content| {
+            let changed = held.change(ALL, bytes, |content| {
                 let before = number(content);
                 *content = with_first(content, next(before));
                 before
@@ -201,6 +206,7 @@ impl Sim {
             count: u64::from(number.is_some()),
             bytes: ELEMENTS * 8,
             version: entered.version,
+            elements: ALL,
         };
         let change = number.map(|n| move |content: &mut Bytes| *content = elements(&[n; 4]));
         let ended = held.end_section(entered, (held::Hits::default(), writes), change);
