@@ -111,6 +111,13 @@ impl Carrier {
         }
     }
 
+    /// See [`Driver::look`].
+    pub(crate) fn look(&self) {
+        if let Some(driver) = self.driver() {
+            driver.look();
+        }
+    }
+
     /// See [`Driver::attend`].
     pub(crate) fn attend(&self) {
         if let Some(driver) = self.driver() {

@@ -117,10 +117,11 @@ impl<H: Handle> Declaration<H> {
         Self { lock, ..self }
     }
 
-    /// How near objects may come to the program: copies are kept at memory processes by default. With [`Cache::Ap`]
+    /// How near objects may come to the program. With [`Cache::Ap`], the default,
     /// a read of a valid copy sends nothing, what this process alone uses it reads and changes in place
     /// ([`Object::edit`](crate::Object::edit)), and what others release is seen when this process next synchronises (acquires,
-    /// passes a barrier), and within 5 ms.
+    /// passes a barrier), and within 5 ms. With [`Cache::Mp`] every access is a message, which the monitor shows one by one, and what
+    /// others release is seen at once by whoever reads again and again.
     pub fn cache(self, cache: Cache) -> Self {
         Self { cache, ..self }
     }

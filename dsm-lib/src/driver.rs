@@ -10,7 +10,7 @@
 //! when something has arrived while the program computes. While the program's threads drive often it does not look.
 //!
 //! Guarantee: while the session lasts, what arrives is served within [`STAND_BY`] and [`LOOK`]; at once for a program that
-//! waits for calls on an executor of its own.
+//! waits for calls on an executor of its own, or that reads one thing again and again ([`look`](Driver::look)).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -266,7 +266,21 @@ impl Driver {
         retire(runtime);
     }
 
-    /// Lets every task that has something to do have its turn, unless somebody drives. On the I/O thread.
+    /// This thread waits for something that others are to change, and reads what it has of it again and again: sees to what has
+    /// arrived, and lets others have the processor.
+    pub(crate) fn look(&self) {
+        if can_drive() && self.watched.socket().is_some() {
+            if let Some(runtime) = self.runtime() {
+                DRIVING.set(true);
+                self.sweep(&runtime);
+                DRIVING.set(false);
+                retire(runtime);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets every task that has something to do have its turn, unless somebody drives.
     fn sweep(&self, runtime: &Runtime) {
         {
             let mut turn = self.turn();

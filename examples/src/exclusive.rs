@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::Dsm;
+use dsm_lib::{Cache, Dsm};
 use serde_json::json;
 
 use crate::error::Result;
@@ -24,7 +24,11 @@ pub struct Exclusive {
 impl Program for Exclusive {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         let owner = dsm.homes().first().map_or("", |h| h);
-        let variable = dsm.scalar::<u64>("exclusive").owner(owner).declare()?;
+        let variable = dsm
+            .scalar::<u64>("exclusive")
+            .owner(owner)
+            .cache(Cache::Mp)
+            .declare()?;
         dsm.barrier()?;
         let start = Instant::now();
         for _ in 0..self.rounds {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Dsm, Vector};
+use dsm_lib::{Cache, Dsm, Vector};
 
 use crate::error::{Error, Result};
 use crate::program::{Program, patient, wrong};
@@ -127,6 +127,7 @@ fn play(
     let table = dsm
         .vector::<f64>(&format!("table{}", dsm.group()), options.elements)
         .owner(&owner)
+        .cache(Cache::Mp)
         .declare()?;
     let reads = share(dsm, program, options, &table, leader)?;
     Ok(format!(

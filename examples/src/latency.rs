@@ -55,6 +55,7 @@ impl Program for Latency {
                 let object = dsm
                     .vector::<f64>(&format!("latency.{place}"), self.elements)
                     .owner(&owner)
+                    .cache(Cache::Mp)
                     .declare()?
                     .object(0)?;
                 self.measure_all(place, &object, &mut lines)?;
@@ -170,7 +171,10 @@ impl Latency {
         // Which memory process each process has, so that all agree on who takes part.
         let all = dsm.memory_processes();
         let place = all.iter().position(|mp| *mp.name == *dsm.memory_process());
-        let places = dsm.vector::<u64>("latency.places", dsm.size()).declare()?;
+        let places = dsm
+            .vector::<u64>("latency.places", dsm.size())
+            .cache(Cache::Mp)
+            .declare()?;
         places.set(dsm.rank(), place.unwrap_or_default() as u64)?;
         dsm.barrier()?;
         let places = places.read_all()?;
@@ -183,7 +187,7 @@ impl Latency {
             return Ok(());
         };
         let lock = dsm.vector::<f64>("latency.lock", self.elements);
-        let lock = lock.owner_rank(0).declare()?.object(0)?;
+        let lock = lock.owner_rank(0).cache(Cache::Mp).declare()?.object(0)?;
         let [mine, theirs] = [0, other].map(|rank| dsm.rank() == rank);
         dsm.barrier()?;
         if theirs {
@@ -207,7 +211,44 @@ impl Latency {
             section.release()?;
             lines.push(self.line("together", "hand_over", &times));
         }
+        if mine || theirs {
+            for (op, cache) in [("flag", Cache::Ap), ("flag_by_messages", Cache::Mp)] {
+                let times = self.measure_flags(dsm, op, cache, [0, other])?;
+                lines.extend(mine.then(|| self.line("together", op, &times)));
+            }
+        }
         Ok(())
+    }
+
+    /// There and back between two processes: each writes a word, and the other reads it again and again until it is there.
+    fn measure_flags(
+        &self,
+        dsm: &Dsm,
+        name: &str,
+        cache: Cache,
+        ranks: [usize; 2],
+    ) -> Result<Times> {
+        let flags = dsm
+            .vector::<u64>(&format!("latency.{name}"), 2)
+            .split(2)
+            .owner_ranks(ranks)
+            .cache(cache)
+            .declare()?;
+        let me = usize::from(dsm.rank() != ranks[0]);
+        let mut times = Times::default();
+        for i in 1..=self.warm_up + self.ops {
+            let start = Instant::now();
+            if me == 0 {
+                flags.set(0, i as u64)?;
+            }
+            while flags.get(1 - me)? < i as u64 {}
+            if me == 1 {
+                flags.set(1, i as u64)?;
+            } else if i > self.warm_up {
+                times.add(start.elapsed().as_nanos() as u64);
+            }
+        }
+        Ok(times)
     }
 
     fn measure(

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use dsm_lib::{CopyPolicy, Dsm, ErrorCode, Vector};
+use dsm_lib::{Cache, CopyPolicy, Dsm, ErrorCode, Vector};
 
 use crate::error::{Error, Result};
 use crate::program::{Program, needs, parse, patient, wrong};
@@ -91,7 +91,11 @@ impl Pathology {
     fn bottleneck(&self, dsm: &Dsm) -> Result<()> {
         let locks = if self.healthy { dsm.size() } else { 1 };
         let counter = dsm.vector::<u64>("counter", dsm.size());
-        let counter = counter.split(locks).owner_per_rank().declare()?;
+        let counter = counter
+            .split(locks)
+            .owner_per_rank()
+            .cache(Cache::Mp)
+            .declare()?;
         patient(dsm).barrier()?;
         let mine = counter.object(dsm.rank() % locks)?;
         for _ in 0..self.rounds {
@@ -113,7 +117,7 @@ impl Pathology {
     /// Process 0 keeps what it alone needs in a shared variable, which lies with process 1; cured: in its own memory.
     fn no_sharing(&self, dsm: &Dsm) -> Result<()> {
         let scratch = dsm.vector::<u64>("scratch", 64);
-        let scratch = scratch.owner(&home(dsm, 1)?).declare()?;
+        let scratch = scratch.owner(&home(dsm, 1)?).cache(Cache::Mp).declare()?;
         patient(dsm).barrier()?;
         let mut own = vec![0; 64];
         for i in 0..self.rounds {
@@ -139,7 +143,11 @@ impl Pathology {
             false => CopyPolicy::Invalidate,
         };
         let rows = dsm.vector::<u64>("rows", ROWS * 8).split(ROWS);
-        let rows = rows.owner(&home(dsm, 0)?).policy(policy).declare()?;
+        let rows = rows
+            .owner(&home(dsm, 0)?)
+            .policy(policy)
+            .cache(Cache::Mp)
+            .declare()?;
         let patient = patient(dsm);
         for round in 0..self.rounds as u64 {
             if dsm.rank() == 0 {
@@ -169,6 +177,7 @@ impl Pathology {
                     .into_iter()
                     .take(if self.healthy { 2 } else { 1 }),
             )
+            .cache(Cache::Mp)
             .declare()?;
         patient(dsm).barrier()?;
         let me = dsm.rank();
@@ -192,7 +201,11 @@ impl Pathology {
     /// Process 0 works on an array that lies with process 1, who hardly looks at it; cured: it lies with 0.
     fn misplaced_owner(&self, dsm: &Dsm) -> Result<()> {
         let owner = home(dsm, usize::from(!self.healthy))?;
-        let array = dsm.vector::<u64>("array", 64).owner(&owner).declare()?;
+        let array = dsm
+            .vector::<u64>("array", 64)
+            .owner(&owner)
+            .cache(Cache::Mp)
+            .declare()?;
         patient(dsm).barrier()?;
         let object = array.object(0)?;
         for i in 0..self.rounds {
@@ -225,7 +238,11 @@ impl Pathology {
     /// Two processes take two locks, each its own first; cured: both take the first one first. Process 0 gives
     /// up at its deadline, so that the program ends.
     fn deadlock(&self, dsm: &Dsm) -> Result<()> {
-        let locks = dsm.vector::<u64>("locks", 2).split(2).declare()?;
+        let locks = dsm
+            .vector::<u64>("locks", 2)
+            .split(2)
+            .cache(Cache::Mp)
+            .declare()?;
         patient(dsm).barrier()?;
         let me = dsm.rank();
         if me > 1 {
@@ -259,7 +276,7 @@ impl Pathology {
             let owner = home(dsm, if self.healthy { rank } else { 0 })?;
             for i in 0..EACH {
                 let part = dsm.vector::<u64>(&format!("part-{rank}-{i}"), 8);
-                let part = part.owner(&owner).declare()?;
+                let part = part.owner(&owner).cache(Cache::Mp).declare()?;
                 if rank == dsm.rank() {
                     mine.push(part.object(0)?);
                 }
@@ -280,7 +297,7 @@ impl Pathology {
     fn fine_grained(&self, dsm: &Dsm) -> Result<()> {
         const ELEMENTS: usize = 64;
         let table = dsm.vector::<u64>("table", ELEMENTS);
-        let table = table.owner(&home(dsm, 0)?).declare()?;
+        let table = table.owner(&home(dsm, 0)?).cache(Cache::Mp).declare()?;
         let object = table.object(0)?;
         let patient = patient(dsm);
         for round in 0..self.rounds as u64 {
@@ -320,7 +337,11 @@ impl Pathology {
     /// number; cured: it waits at a barrier.
     fn polling(&self, dsm: &Dsm) -> Result<()> {
         let next = dsm.vector::<u64>("next", 1);
-        let object = next.owner(&home(dsm, 0)?).declare()?.object(0)?;
+        let object = next
+            .owner(&home(dsm, 0)?)
+            .cache(Cache::Mp)
+            .declare()?
+            .object(0)?;
         let patient = patient(dsm);
         for round in 1..=self.rounds as u64 {
             if dsm.rank() == 0 {
@@ -350,7 +371,11 @@ impl Pathology {
         /// Looks per change.
         const LOOKS: usize = 50;
         let table = dsm.vector::<u64>("table", LENGTH);
-        let table = table.owner(&home(dsm, 0)?).declare()?.object(0)?;
+        let table = table
+            .owner(&home(dsm, 0)?)
+            .cache(Cache::Mp)
+            .declare()?
+            .object(0)?;
         patient(dsm).barrier()?;
         for round in 0..self.rounds {
             if dsm.rank() == 0 {

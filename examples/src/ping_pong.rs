@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Dsm, Object};
+use dsm_lib::{Cache, Dsm, Object};
 
 use crate::error::{Error, Result};
 use crate::program::{Program, needs, patient, wrong};
@@ -67,8 +67,9 @@ fn play(dsm: &Dsm, program: &'static str, options: &Options, objects: usize) -> 
         .vector::<u64>("ball", 2)
         .split(objects)
         .owners([of_a, of_b].into_iter().take(objects))
+        .cache(Cache::Mp)
         .declare()?;
-    let played = dsm.scalar::<u64>("played").declare()?;
+    let played = dsm.scalar::<u64>("played").cache(Cache::Mp).declare()?;
     let patient = patient(dsm);
     patient.barrier()?;
     let mut turns = 0;

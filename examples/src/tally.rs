@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dsm_lib::{Dsm, FencingToken, Scalar};
+use dsm_lib::{Cache, Dsm, FencingToken, Scalar};
 use serde_json::json;
 
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl Program for Tally {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         let owner = dsm.homes().first().map_or("", |h| h);
         let count = dsm.scalar::<u64>("tally").owner(owner);
-        let count = count.replicas(self.replicas).declare()?;
+        let count = count.replicas(self.replicas).cache(Cache::Mp).declare()?;
         let mut log = self.open_log(dsm)?;
         let mut say = |line: String| match &mut log {
             Some((path, file)) => file
@@ -116,7 +116,11 @@ impl Program for Kept {
         needs(dsm, "kept", 3)?;
         let declare = |replicas: u32| {
             let variable = dsm.vector::<u64>(&format!("kept{replicas}"), self.elements);
-            variable.owner_rank(self.owner).replicas(replicas).declare()
+            variable
+                .owner_rank(self.owner)
+                .replicas(replicas)
+                .cache(Cache::Mp)
+                .declare()
         };
         let variables = [declare(0)?, declare(1)?, declare(2)?];
         dsm.barrier()?;

@@ -15,6 +15,6 @@ mod shell;
 pub mod wire;
 
 pub use config::{Config, Error, Summary};
-pub use core::VariableOverride;
+pub use core::{ALL_VARIABLES, VariableOverride};
 pub use recorder::{Overflow, Recording};
 pub use shell::run;

@@ -83,9 +83,9 @@ impl fmt::Display for LockKind {
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
     /// Memory processes: every read is a message.
-    #[default]
     Mp,
     /// Application processes: a read of a valid copy sends nothing.
+    #[default]
     Ap,
 }
 
@@ -304,8 +304,8 @@ impl fmt::Display for VariableSpec {
             other => write!(f, ", {other} lock")?,
         }
         match self.cache {
-            Cache::Mp => {}
-            Cache::Ap => write!(f, ", cache {}", self.cache)?,
+            Cache::Ap => {}
+            Cache::Mp => write!(f, ", cache {}", self.cache)?,
         }
         match self.replicas {
             0 => Ok(()),

@@ -32,6 +32,7 @@ pub(crate) enum Column {
     Atomic,
     First,
     OwnClock,
+    Ahead,
     Sampled,
     Failed,
     Waiting,
@@ -80,6 +81,7 @@ impl Column {
         Self::Atomic,
         Self::First,
         Self::OwnClock,
+        Self::Ahead,
         Self::Sampled,
         Self::Failed,
         Self::Waiting,
@@ -113,6 +115,7 @@ impl Column {
             Self::Atomic => "atomic",
             Self::First => "first",
             Self::OwnClock => "own_clock",
+            Self::Ahead => "ahead",
             Self::Sampled => "sampled",
             Self::Failed => "failed",
             Self::Waiting => "waiting",
@@ -137,6 +140,7 @@ impl Column {
             | Self::Atomic
             | Self::First
             | Self::OwnClock
+            | Self::Ahead
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => Part::Kind,
@@ -177,6 +181,7 @@ impl Column {
             | Self::Atomic
             | Self::First
             | Self::OwnClock
+            | Self::Ahead
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => DataType::Boolean,

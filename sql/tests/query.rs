@@ -96,6 +96,7 @@ const RECORD: [(&str, &str); 22] = [
     ("atomic", "atomic"),
     ("first", "first"),
     ("own_clock", "own_clock"),
+    ("ahead", "ahead"),
     ("count", "count"),
 ];
 

@@ -203,6 +203,8 @@ pub struct Flags {
     pub first: bool,
     /// Its times are of the clock of its application process, which counted such accesses and did not say when each was.
     pub own_clock: bool,
+    /// A read by which the library fetched the object ahead of accesses to it: the program has seen no element by it.
+    pub ahead: bool,
 }
 
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when

@@ -59,7 +59,8 @@ impl Races {
 
     /// Looks for a data race with an access before.
     fn touch(&mut self, step: &Step, in_section: bool, context: &mut Context) {
-        if !self.wanted {
+        // What is fetched ahead of accesses is not seen by the program.
+        if !self.wanted || step.record.flags.ahead {
             return;
         }
         let (record, of) = (&step.record, step.record.object.var);

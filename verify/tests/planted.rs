@@ -542,6 +542,19 @@ fn accesses_to_other_elements_are_no_race_wherever_they_were() {
     assert!(verdict.doubts[0].question.contains("data races on x"));
 }
 
+#[test]
+fn what_is_fetched_ahead_of_accesses_is_no_race() {
+    let run = |ahead: bool| {
+        let mut run = vec![read(1, X, 90).set(|r| r.flags.ahead = ahead)];
+        run.extend(section(0, X, 100, 0));
+        run[2] = write(0, X, 110).version(0).range(0, 1);
+        run
+    };
+    let verdict = judge(&planted(run(true)));
+    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
+    refuted(Kind::DataRace, run(false));
+}
+
 /// Copies may come into application processes, so not all that was done there was done in sections.
 #[test]
 fn sections_of_an_object_do_not_hide_races_beside_them() {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use dosmos_memproc::{Overflow, Recording, VariableOverride};
+use dosmos_memproc::{ALL_VARIABLES, Overflow, Recording, VariableOverride};
 use dosmos_proto::names::check_name;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess};
 use dosmos_proto::transport::Address;
@@ -434,7 +434,9 @@ impl Builder {
         let mut seen = HashSet::new();
         let mut overrides = Vec::new();
         for v in variables {
-            if let Err(why) = check_name("variable name", &v.name) {
+            if v.name != ALL_VARIABLES
+                && let Err(why) = check_name("variable name", &v.name)
+            {
                 self.error(format!("variable {:?}: {why}", v.name));
             }
             if !seen.insert(v.name.clone()) {

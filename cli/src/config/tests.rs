@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dosmos_memproc::ALL_VARIABLES;
 use dosmos_proto::transport::Address;
 use dosmos_proto::{CopyPolicy, Placement};
 
@@ -103,9 +104,14 @@ placement = \"round_robin\"
 [[variable]]
 name = \"d\"
 owners = [\"mp1\", \"mp0\"]
+[[variable]]
+name = \"*\"
+cache = \"mp\"
+placement = \"creator\"
 "
     );
     let c = Cluster::parse(&text).unwrap();
+    assert_eq!(c.overrides[4].name, ALL_VARIABLES);
     assert_eq!(c.overrides[0].policy, Some(CopyPolicy::Update));
     let placements: Vec<_> = c
         .overrides
@@ -119,6 +125,7 @@ owners = [\"mp1\", \"mp0\"]
             Placement::ByName,
             Placement::RoundRobin(None),
             Placement::explicit(["mp1", "mp0"]).unwrap(),
+            Placement::Creator,
         ]
     );
 }

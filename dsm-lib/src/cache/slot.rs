@@ -23,6 +23,9 @@ const CHANGES: u32 = 2;
 /// Each time that is in vain, twice as many are sent before the next; up to `CHANGES` times two to this power.
 const MOST_DECLINED: u32 = 6;
 
+/// After so many reads of the same elements, one after the other, the reader may be waiting for somebody to change them.
+const SAME: u32 = 256;
+
 /// No code of the program runs under these locks.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -71,6 +74,21 @@ struct State<T> {
     changed: u64,
     /// How often the object was asked for in vain, one after the other.
     declined: u32,
+    /// What was read last, and how often one after the other.
+    same: (Elements, u32),
+}
+
+impl<T> State<T> {
+    /// Elements are read; whether the reader may be waiting for somebody to change them.
+    #[inline]
+    fn reads(&mut self, elements: Elements) -> bool {
+        let (last, times) = self.same;
+        self.same = match last == elements && times < SAME {
+            true => (last, times + 1),
+            false => (elements, 1),
+        };
+        self.same.1 == SAME
+    }
 }
 
 /// The content of an object that is delegated to this process, taken out to be edited.
@@ -99,6 +117,7 @@ impl<T: Element> Slot<T> {
                 changes: 0,
                 changed: 0,
                 declined: 0,
+                same: ((0, 0), 0),
             }),
             marks,
         }
@@ -116,28 +135,29 @@ impl<T: Element> Slot<T> {
         }
     }
 
-    /// All elements and their version, if they are held; counts as a read of elements `range`.
+    /// All elements and their version, if they are held; counts as a read of elements `range`. And whether the reader may be
+    /// waiting for somebody to change them.
     #[inline]
-    pub(crate) fn read(&self, range: &Range<usize>) -> Option<(Arc<Vec<T>>, u64)> {
+    pub(crate) fn read(&self, range: &Range<usize>) -> Option<(Arc<Vec<T>>, u64, bool)> {
         let mut state = lock(&self.state);
         let (elements, bytes) = (range_of(range), (range.len() * size_of::<T>()) as u64);
         let (values, version, first) = state.held.read(elements, bytes)?;
-        let found = (Arc::clone(values), version);
+        let values = Arc::clone(values);
         self.touched(first);
-        Some(found)
+        Some((values, version, state.reads(elements)))
     }
 
-    /// Element `at`, if it is held; counts as a read of it.
+    /// Element `at`, if it is held; counts as a read of it. And whether the reader may be waiting for somebody to change it.
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> Option<T> {
+    pub(crate) fn get(&self, at: usize) -> Option<(T, bool)> {
         let mut state = lock(&self.state);
         // What is not there is refused by others.
         state.held.get()?.0.get(at)?;
         let element = (at as u32, at as u32 + 1);
         let (values, _, first) = state.held.read(element, size_of::<T>() as u64)?;
-        let value = values.get(at).copied();
+        let value = *values.get(at)?;
         self.touched(first);
-        value
+        Some((value, state.reads(element)))
     }
 
     /// Changes `count` elements in place, all of them in `range`, if the object is delegated to this process; counts as a write.

@@ -48,19 +48,20 @@ impl<T: Element> Here<T> {
         self.slot.as_ref()
     }
 
-    /// Elements `range`, as rows of `columns`, if there is a valid copy.
+    /// Elements `range`, as rows of `columns`, if there is a valid copy; and whether the reader may be waiting for a change.
     #[inline]
-    pub(super) fn read(&self, range: &Range<usize>, columns: usize) -> Option<View<T>> {
+    pub(super) fn read(&self, range: &Range<usize>, columns: usize) -> Option<(View<T>, bool)> {
         let slot = self.slot.as_ref()?;
         let inside = range.start < range.end && range.end <= self.len;
-        let (values, version) = inside.then(|| slot.read(range)).flatten()?;
+        let (values, version, waits) = inside.then(|| slot.read(range)).flatten()?;
         let values = Values::Own(values);
-        Some(View::of(values, range.clone(), columns, version))
+        let view = View::of(values, range.clone(), columns, version);
+        Some((view, waits))
     }
 
-    /// Element `at`, if there is a valid copy.
+    /// Element `at`, if there is a valid copy; and whether the reader may be waiting for a change.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Option<T> {
+    pub(super) fn get(&self, at: usize) -> Option<(T, bool)> {
         self.slot.as_ref()?.get(at)
     }
 
@@ -184,7 +185,7 @@ impl<T: Element> Here<T> {
         let Some(slot) = self.wanted(elements) else {
             return Ok(false);
         };
-        blocking(|| requests.read_to_have(slot))?;
+        blocking(|| requests.ask_to_have())?;
         Ok(!slot.was_declined())
     }
 
@@ -199,9 +200,9 @@ impl<T: Element> Here<T> {
         let call = Call::done_or(done, send);
         let small = self.slot.as_ref().is_some_and(|slot| slot.is_small());
         let wanted = || self.wanted(elements);
-        if let Some(slot) = (small && call.is_sent()).then(wanted).flatten() {
+        if (small && call.is_sent()).then(wanted).flatten().is_some() {
             // Its reply gives the object to this process.
-            drop(requests.read_to_have(slot));
+            drop(requests.ask_to_have());
         }
         call
     }

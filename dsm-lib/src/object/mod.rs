@@ -102,6 +102,16 @@ impl<T: Element> Object<T> {
         }
     }
 
+    /// What was `done` here, and whether its reader may be waiting for a change: then what has arrived is seen to.
+    #[inline]
+    fn look_if<R>(&self, done: Option<(R, bool)>) -> Option<R> {
+        let (done, waits) = done?;
+        if waits {
+            self.requests.shared().carrier.look();
+        }
+        Some(done)
+    }
+
     /// Reads the whole object. One access, one trace record.
     ///
     /// # Errors
@@ -112,7 +122,8 @@ impl<T: Element> Object<T> {
             self.requests
                 .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
         };
-        done_or_blocking(self.here.read(&(0..self.len()), columns), send)
+        let done = self.here.read(&(0..self.len()), columns);
+        done_or_blocking(self.look_if(done), send)
     }
     /// See [`read`](Self::read).
     pub fn read_async(&self) -> Call<View<T>> {
@@ -121,7 +132,8 @@ impl<T: Element> Object<T> {
             self.requests
                 .read(OUTSIDE, 0..self.len(), columns, self.here.slot())
         };
-        Call::done_or(self.here.read(&(0..self.len()), columns), send)
+        let done = self.here.read(&(0..self.len()), columns);
+        Call::done_or(self.look_if(done), send)
     }
 
     /// Reads whole objects, with all requests under way at once: a message each, and together about the time of the
@@ -141,7 +153,7 @@ impl<T: Element> Object<T> {
     pub fn prefetch(&self) {
         match self.here.slot() {
             Some(slot) if slot.is_held() => {}
-            Some(_) => drop(self.requests.read_to_keep()),
+            Some(_) => drop(self.requests.ask_for_copy()),
             None if self.is_local => {}
             // A read of one element brings all of it to the memory process.
             None => drop(self.requests.get(OUTSIDE, 0, None)),
@@ -154,7 +166,7 @@ impl<T: Element> Object<T> {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange), also for an empty range; else as [`read`](Self::read).
     pub fn read_range(&self, range: Range<usize>) -> Result<View<T>> {
         let (done, columns) = (self.here.read(&range, range.len()), range.len());
-        done_or_blocking(done, || {
+        done_or_blocking(self.look_if(done), || {
             self.requests
                 .read(OUTSIDE, range, columns, self.here.slot())
         })
@@ -162,7 +174,7 @@ impl<T: Element> Object<T> {
     /// See [`read_range`](Self::read_range).
     pub fn read_range_async(&self, range: Range<usize>) -> Call<View<T>> {
         let (done, columns) = (self.here.read(&range, range.len()), range.len());
-        Call::done_or(done, || {
+        Call::done_or(self.look_if(done), || {
             self.requests
                 .read(OUTSIDE, range, columns, self.here.slot())
         })
@@ -174,12 +186,12 @@ impl<T: Element> Object<T> {
     /// As [`read_range`](Self::read_range).
     pub fn get(&self, at: usize) -> Result<T> {
         let send = || self.requests.get(OUTSIDE, at, self.here.slot());
-        done_or_blocking(self.here.get(at), send)
+        done_or_blocking(self.look_if(self.here.get(at)), send)
     }
     /// See [`get`](Self::get).
     pub fn get_async(&self, at: usize) -> Call<T> {
         let send = || self.requests.get(OUTSIDE, at, self.here.slot());
-        Call::done_or(self.here.get(at), send)
+        Call::done_or(self.look_if(self.here.get(at)), send)
     }
 
     /// Writes the whole object. Outside a section: applied at the owner in order of arrival, seen by

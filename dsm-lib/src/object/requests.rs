@@ -138,9 +138,18 @@ impl<T: Element> Requests<T> {
         })
     }
 
-    /// Reads the whole object, for a copy of it to be kept when it arrives.
-    pub(super) fn read_to_keep(&self) -> Call<()> {
-        let request = self.read_request(OUTSIDE, None, Keep::Copy);
+    /// Fetches the object ahead of accesses to it, for a copy of it to be kept when it arrives.
+    pub(super) fn ask_for_copy(&self) -> Call<()> {
+        self.ask(Keep::Copy)
+    }
+
+    /// Asks to have the object to itself, ahead of accesses to it.
+    pub(super) fn ask_to_have(&self) -> Call<()> {
+        self.ask(Keep::Exclusive)
+    }
+
+    fn ask(&self, keep: Keep) -> Call<()> {
+        let request = self.read_request(OUTSIDE, Some(0..0), keep);
         self.call(Op::Read, request, |reply| match reply {
             Reply::Read(_) => Ok(()),
             _ => Err(Malformed::new("reply", "not the end of a read")),

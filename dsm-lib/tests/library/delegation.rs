@@ -195,7 +195,7 @@ fn which_elements_were_accessed_without_a_message_is_reported() {
             "of 1 to 3",
             "2 local writes",
             "of 0 to 2",
-            "1 local sections, version 2 to 3",
+            "1 local sections, version 1 to 2",
         ],
     );
     reported(

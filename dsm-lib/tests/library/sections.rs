@@ -63,6 +63,7 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
         [
             "acquire near",
             "2 cached reads",
+            "of 0 to 1000",
             "release near",
             "1003 writes with the release",
             "publish "

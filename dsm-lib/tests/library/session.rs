@@ -85,7 +85,8 @@ fn a_prefetched_object_is_read_without_a_message() {
     assert_eq!(object.get(0).unwrap(), 1);
     assert_eq!(reads(&fake), 2);
     // Without copies here one comes to the memory process: that is a message of one element.
-    let halves: Vector<u64> = dsm.vector("halves", 4).split(2).declare().unwrap();
+    let halves = dsm.vector("halves", 4).split(2).cache(Cache::Mp);
+    let halves: Vector<u64> = halves.declare().unwrap();
     let (near, far) = (halves.object(0).unwrap(), halves.object(1).unwrap());
     assert!(near.is_local() && !far.is_local());
     near.prefetch(); // its memory process owns it
@@ -189,7 +190,7 @@ fn values_are_written_and_read_as_wholes_and_parts() {
 fn the_owner_adds_to_elements_in_one_message() {
     let fake = Fake::start();
     let dsm = fake.connect();
-    let v: Vector<i64> = dsm.vector("v", 5).declare().unwrap();
+    let v: Vector<i64> = dsm.vector("v", 5).cache(Cache::Mp).declare().unwrap();
     let object = v.object(0).unwrap();
     object.write(&[1, 2, 3, 4, 5]).unwrap();
     let mark = fake.log().len();
@@ -241,7 +242,7 @@ fn all_objects_are_read_at_once_and_put_together() {
 fn sections_and_atomics_work_and_are_counted() {
     let fake = Fake::start();
     let dsm = fake.connect();
-    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    let n = dsm.scalar::<i64>("n").cache(Cache::Mp).declare().unwrap();
     let mut section = n.acquire().unwrap();
     section.write(section.read().unwrap() - 5).unwrap();
     assert_eq!((section.epoch(), section.version()), (1, 0));

@@ -6,7 +6,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
-use dsm_lib::{Dsm, Scalar, Vector};
+use dsm_lib::{Cache, Dsm, Scalar, Vector};
 use serde::{Deserialize, Serialize};
 
 use super::grain::Delay;
@@ -46,8 +46,14 @@ struct Central {
 impl Central {
     fn new(dsm: &Dsm, name: &str) -> Result<Self> {
         Ok(Self {
-            count: dsm.scalar(&format!("{name}.count")).declare()?,
-            generation: dsm.scalar(&format!("{name}.generation")).declare()?,
+            count: dsm
+                .scalar(&format!("{name}.count"))
+                .cache(Cache::Mp)
+                .declare()?,
+            generation: dsm
+                .scalar(&format!("{name}.generation"))
+                .cache(Cache::Mp)
+                .declare()?,
             passed: 0,
         })
     }
@@ -94,6 +100,7 @@ pub(super) fn run(
         .vector(&format!("{name}.times"), times.len() * dsm.size())
         .split(dsm.size())
         .owner_per_rank()
+        .cache(Cache::Mp)
         .declare()?;
     all.object(dsm.rank())?.write(&times)?;
     patient(dsm).barrier()?;

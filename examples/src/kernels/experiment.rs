@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use dsm_lib::{Call, Dsm, LockKind, Vector};
+use dsm_lib::{Cache, Call, Dsm, LockKind, Vector};
 use serde::{Deserialize, Serialize};
 
 use super::grain::{Delay, Grain, Shared, Worker};
@@ -93,6 +93,7 @@ pub(super) fn run(
         .vector(&format!("{}.tally", experiment.name), 2 * dsm.size())
         .split(dsm.size())
         .owner_per_rank()
+        .cache(Cache::Mp)
         .declare()?;
     let mut numbers = experiment.n.clone();
     numbers.push(0);
@@ -158,11 +159,13 @@ fn declare(dsm: &Dsm, experiment: &Experiment) -> Result<Shared> {
         .vector(&format!("{}.words", experiment.name), experiment.words)
         .split(experiment.words.div_ceil(WORDS_AN_OBJECT))
         .owners_round_robin()
+        .cache(Cache::Mp)
         .declare()?;
     let locked: Vector<u32> = dsm
         .vector(&format!("{}.locked", experiment.name), LOCKED_WORDS)
         .owner(&owner(dsm, experiment.place))
         .lock(experiment.lock)
+        .cache(Cache::Mp)
         .declare()?;
     let locked = locked.object(0)?;
     Ok(Shared { words, locked })

@@ -12,7 +12,7 @@ mod store_buffering;
 mod trial;
 
 use clap::{Args, ValueEnum};
-use dsm_lib::{CopyPolicy, Dsm, LockKind};
+use dsm_lib::{Cache, CopyPolicy, Dsm, LockKind};
 
 use crate::error::Result;
 use crate::program::Program;
@@ -36,6 +36,9 @@ pub struct Litmus {
     /// How the counter of `mutex` is locked: queue, spin or mcs.
     #[arg(long, default_value_t)]
     lock: LockKind,
+    /// Make every access a message: no copies in application processes.
+    #[arg(long)]
+    messages: bool,
     /// Leave the synchronisation out (not in iriw and coherence), to see that the test notices.
     #[arg(long)]
     sloppy: bool,
@@ -72,6 +75,10 @@ impl Program for Litmus {
             policy: match self.update {
                 true => CopyPolicy::Update,
                 false => CopyPolicy::Invalidate,
+            },
+            cache: match self.messages {
+                true => Cache::Mp,
+                false => Cache::Ap,
             },
             lock: self.lock,
             sloppy: self.sloppy,

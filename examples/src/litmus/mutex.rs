@@ -14,6 +14,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Seen> {
         .scalar::<u64>("mutex")
         .policy(trial.policy)
         .lock(trial.lock)
+        .cache(trial.cache)
         .declare()?;
     dsm.barrier()?;
     // Grants so far are increments so far, but for a constant: nothing else takes this lock.

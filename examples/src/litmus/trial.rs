@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsm_lib::{CopyPolicy, Dsm, LockKind, Object, Vector};
+use dsm_lib::{Cache, CopyPolicy, Dsm, LockKind, Object, Vector};
 
 use crate::error::{Error, Result};
 use crate::program::wrong;
@@ -17,6 +17,7 @@ pub(super) struct Trial<'a> {
     /// Elements of the objects whose elements must always agree.
     pub(super) elements: usize,
     pub(super) policy: CopyPolicy,
+    pub(super) cache: Cache,
     pub(super) lock: LockKind,
     /// Leave the synchronisation out.
     pub(super) sloppy: bool,
@@ -31,6 +32,7 @@ impl Trial<'_> {
             .split(self.dsm.size())
             .owner_per_rank()
             .policy(self.policy)
+            .cache(self.cache)
             .declare()?)
     }
 
@@ -42,6 +44,7 @@ impl Trial<'_> {
             .vector(name, self.elements)
             .owner(owner)
             .policy(self.policy)
+            .cache(self.cache)
             .declare()?;
         Ok(wide.object(0)?)
     }

@@ -15,7 +15,10 @@ fn number(value: &Value) -> u64 {
 #[test]
 fn components_add_up_to_the_wall_time_and_agree_with_the_records() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
-    lab.cluster(NESTED);
+    // Every access is a message.
+    lab.cluster(&format!(
+        "{NESTED}[[variable]]\nname = \"*\"\ncache = \"mp\"\n"
+    ));
     let begun = Instant::now();
     lab.must_up(&["random", "--seed", "3", "--operations", "300"]);
     let elapsed = begun.elapsed().as_nanos() as u64;

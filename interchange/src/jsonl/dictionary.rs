@@ -269,6 +269,7 @@ impl Dictionary {
                 atomic: line.atomic,
                 first: line.first,
                 own_clock: line.own_clock,
+                ahead: line.ahead,
             },
             object,
             ap,

@@ -176,6 +176,8 @@ pub(super) struct Record<'a> {
     pub(super) first: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) own_clock: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) ahead: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(super) count: u32,

@@ -157,6 +157,7 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         atomic: r.flags.atomic,
         first: r.flags.first,
         own_clock: r.flags.own_clock,
+        ahead: r.flags.ahead,
         count: r.count,
         bytes: r.bytes,
         version: r.version,

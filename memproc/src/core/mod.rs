@@ -70,7 +70,7 @@ mod testing;
 
 pub use engine::Core;
 pub use requester::MAX_OUTSTANDING;
-pub use settings::{Counters, Settings, VariableOverride, Welcome};
+pub use settings::{ALL_VARIABLES, Counters, Settings, VariableOverride, Welcome};
 
 #[cfg(test)]
 pub(crate) use testing::topology as test_topology;

@@ -9,7 +9,7 @@ use dosmos_proto::{
 /// What the configuration says of a variable, over what its declaration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableOverride {
-    /// Its name.
+    /// Its name, or [`ALL_VARIABLES`].
     pub name: String,
     /// What releases do to copies.
     pub policy: Option<CopyPolicy>,
@@ -22,6 +22,9 @@ pub struct VariableOverride {
     /// At how many other memory processes its released content is kept.
     pub replicas: Option<u32>,
 }
+
+/// In place of the name of a variable: all that have no entry of their own that says otherwise.
+pub const ALL_VARIABLES: &str = "*";
 
 /// What the core is told once, at its start.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ use dosmos_memproc::core::messages::*;
 use dosmos_memproc::core::replica::seat::{Config, Seat};
 use dosmos_memproc::core::{Core, Settings, VariableOverride};
 use dosmos_proto::{
-    ApId, CopyPolicy, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement, Refusal,
-    Topology, VarId, Variable, VariableSpec,
+    ApId, Cache, CopyPolicy, ElementType, Incarnation, Layout, MpId, Nanos, ObjectId, Placement,
+    Refusal, Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::{Record, Side};
 
@@ -853,6 +853,7 @@ pub fn vector(
     let layout = Layout::new(ElementType::U64, (1, length), (1, parts)).unwrap();
     let spec = VariableSpec::new(name, layout).unwrap();
     let owners = Placement::explicit(owners.iter().copied()).unwrap();
+    let spec = spec.with_cache(Cache::Mp);
     spec.with_placement(owners).with_policy(policy)
 }
 

@@ -5,7 +5,7 @@ use crate::common::*;
 use dosmos_memproc::core::messages::{AtomicOp, ElementRange, Reply, Request, Scope};
 use dosmos_memproc::core::{MAX_OUTSTANDING, VariableOverride};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
-use dosmos_proto::{ApId, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placement, VarId};
+use dosmos_proto::{ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placement, VarId};
 
 const MP0: MpId = MpId(0);
 const MP1: MpId = MpId(1);
@@ -200,6 +200,31 @@ fn the_configuration_overrides_declarations_alike_everywhere() {
             panic!("{reply:?}")
         };
         assert_eq!((v.spec().policy(), v.owners()), (Update, &[MP1][..]));
+    }
+}
+
+#[test]
+fn the_configuration_says_of_all_variables_what_it_does_not_say_of_one() {
+    let says = |name: &str, cache, policy| VariableOverride {
+        name: name.into(),
+        policy,
+        placement: None,
+        lock: None,
+        cache,
+        replicas: None,
+    };
+    let overrides = [
+        says("near", Some(Cache::Ap), None),
+        says("*", Some(Cache::Mp), Some(Update)),
+    ];
+    let mut c = Cluster::with_overrides(&["/a"], 1, 1, &overrides);
+    for (name, cache) in [("near", Cache::Ap), ("other", Cache::Mp)] {
+        let spec = scalar(name, &["mp0"], Invalidate).with_cache(Cache::Ap);
+        let reply = c.call(0, Request::Declare(spec));
+        let Some(Reply::Variable(v)) = reply else {
+            panic!("{reply:?}")
+        };
+        assert_eq!((v.spec().cache(), v.spec().policy()), (cache, Update));
     }
 }
 

@@ -14,8 +14,8 @@ use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer}
 use dosmos_proto::wire::memory_client::MemoryClient;
 use dosmos_proto::wire::{self as w};
 use dosmos_proto::{
-    AddressBook, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Token, Topology,
-    VarId, VariableSpec,
+    AddressBook, Cache, ElementType, Layout, MpId, Nanos, ObjectId, PROTOCOL, Placement, Token,
+    Topology, VarId, VariableSpec,
 };
 use dosmos_trace::selection::Selection;
 use tokio::sync::{mpsc, oneshot};
@@ -234,6 +234,7 @@ impl Client {
 fn spec(name: &str, owner: &str, bytes: u64) -> VariableSpec {
     let layout = Layout::new(ElementType::U8, (1, bytes), (1, 1)).unwrap();
     let spec = VariableSpec::new(name, layout).unwrap();
+    let spec = spec.with_cache(Cache::Mp);
     spec.with_placement(Placement::explicit([owner]).unwrap())
 }
 

@@ -558,7 +558,8 @@ pub struct Read {
     /// of the section it belongs to; absent outside a section
     #[prost(uint64, optional, tag = "3")]
     pub epoch: ::core::option::Option<u64>,
-    /// The application process would keep a copy: the whole object may come.
+    /// The application process would keep a copy: the whole object may come. Then the range may be empty: it is fetched ahead of
+    /// accesses to it.
     #[prost(bool, tag = "4")]
     pub keep: bool,
     /// It would have the object to itself, to change it without a message. Implies `keep`.
@@ -1618,7 +1619,7 @@ pub struct RecordColumns {
     #[prost(uint64, repeated, tag = "5")]
     pub service_ns: ::prost::alloc::vec::Vec<u64>,
     /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
-    /// | first << 12 | own clock << 13
+    /// | first << 12 | own clock << 13 | ahead << 14
     #[prost(uint32, repeated, tag = "6")]
     pub kind: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "7")]

@@ -23,6 +23,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.atomic) << (FLAG_SHIFT + 5)
         | u32::from(flags.first) << (FLAG_SHIFT + 6)
         | u32::from(flags.own_clock) << (FLAG_SHIFT + 7)
+        | u32::from(flags.ahead) << (FLAG_SHIFT + 8)
 }
 
 /// Undoes [`kind_of`].
@@ -31,7 +32,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 8) != 0 {
+    if kind >> (FLAG_SHIFT + 9) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -48,6 +49,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         atomic: bit(FLAG_SHIFT + 5),
         first: bit(FLAG_SHIFT + 6),
         own_clock: bit(FLAG_SHIFT + 7),
+        ahead: bit(FLAG_SHIFT + 8),
     };
     Ok((op, side, origin, flags))
 }
@@ -204,7 +206,7 @@ mod tests {
 
     #[test]
     fn impossible_kinds_are_refused() {
-        for kind in [0u32, 6, 7, 1, 1 | 1 << 14 | 1 << 4] {
+        for kind in [0u32, 6, 7, 1, 1 | 1 << 15 | 1 << 4] {
             assert!(kind_from(kind).is_err(), "{kind:#x}");
         }
     }

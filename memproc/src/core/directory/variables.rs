@@ -16,7 +16,7 @@ use crate::core::incarnations::started_again;
 use crate::core::messages::{Item, Output};
 use crate::core::replica::seat::Seat;
 use crate::core::replica::seats::Seats;
-use crate::core::settings::VariableOverride;
+use crate::core::settings::{ALL_VARIABLES, VariableOverride};
 
 use super::declared::Declared;
 
@@ -153,12 +153,11 @@ impl Variables {
 
     /// A declaration as this cluster's configuration wants it.
     pub(crate) fn overridden(&self, mut spec: VariableSpec) -> VariableSpec {
-        let named: Vec<_> = self
-            .overrides
-            .iter()
-            .filter(|o| o.name == spec.name())
-            .collect();
-        for o in named {
+        let name = spec.name().to_owned();
+        // What is said of the variable itself comes last.
+        let of_all = self.overrides.iter().filter(|o| o.name == ALL_VARIABLES);
+        let named = self.overrides.iter().filter(|o| o.name == name);
+        for o in of_all.chain(named) {
             if let Some(policy) = o.policy {
                 spec = spec.with_policy(policy);
             }

@@ -34,7 +34,7 @@ impl Caches {
         cx: &mut Context,
         ticket: Ticket,
         place: &Place,
-        (asked, keep): ((u32, u32), Keep),
+        (asked, keep, ahead): ((u32, u32), Keep, bool),
         wrote: bool,
     ) -> Result<Option<Read>, Refusal> {
         let Place { object, owner, .. } = *place;
@@ -48,7 +48,11 @@ impl Caches {
         let large = place.bytes() > LARGE && asked.1 - asked.0 <= place.elements / 2;
         let read = Read {
             object,
-            range: asked,
+            range: if ahead && keep > Keep::Nothing {
+                (0, 0)
+            } else {
+                asked
+            },
             width: place.width,
             fetch: fetch && !(caches && large && keep == Keep::Nothing),
             keep,

@@ -164,6 +164,8 @@ pub(super) struct Traced {
     pub(super) range: (u32, u32),
     pub(super) bytes: u32,
     pub(super) atomic: bool,
+    /// It fetches the object ahead of accesses to it.
+    pub(super) ahead: bool,
 }
 
 /// What an operation waits for whose time is over.
@@ -229,11 +231,13 @@ impl Kind {
             range: (0, 0),
             bytes: 0,
             atomic: false,
+            ahead: false,
         };
         Some(match self {
             Self::Declare(_) | Self::Open(_) | Self::Publish => return None,
             Self::Read(read) => Traced {
                 range: read.range,
+                ahead: read.range.0 == read.range.1,
                 bytes: (read.range.1 - read.range.0) * read.width,
                 ..of(Op::Read, read.object)
             },

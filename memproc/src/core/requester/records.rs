@@ -134,6 +134,7 @@ pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Re
     record.range = traced.range;
     record.bytes = traced.bytes.into();
     record.flags.atomic = traced.atomic;
+    record.flags.ahead = traced.ahead;
     record.flags.first = ticket.first;
     Some(record)
 }

@@ -232,9 +232,16 @@ impl Requester {
         epoch: Option<u64>,
     ) -> Result<(), Refusal> {
         let Place { object, owner, .. } = *place;
-        let asked = place.check_range(range)?;
+        // Ahead of accesses to it, if it may come.
+        let ahead = keep > Keep::Nothing && (range.first, range.end) == (0, Some(0));
+        let (range, asked) = match ahead {
+            true => (ElementRange::ALL, place.check_range(ElementRange::ALL)?),
+            false => (range, place.check_range(range)?),
+        };
         let (epoch, wrote) = self.sessions.check_read(cx, ticket.ap, object, epoch)?;
-        let read = self.caches.read(cx, ticket, place, (asked, keep), wrote)?;
+        let read = self
+            .caches
+            .read(cx, ticket, place, (asked, keep, ahead), wrote)?;
         let Some(read) = read else {
             return Ok(());
         };
