@@ -344,6 +344,15 @@ pub enum Wanted {
     Lost,
 }
 
+/// An opening of a barrier. A coordinator that is started again counts them anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Its number.
+    pub generation: u64,
+    /// Which start of the coordinator counted it; 0: not known.
+    pub start: u32,
+}
+
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the fields are those of memory.proto
@@ -376,9 +385,7 @@ pub enum Reply {
     Released {
         version: u64,
     },
-    Passed {
-        generation: u64,
-    },
+    Passed(Opening),
     Published,
     Farewell,
     Refused(Refusal),
