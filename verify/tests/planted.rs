@@ -231,6 +231,21 @@ fn sections_that_a_process_held_in_itself_come_before_what_follows() {
     refuted(Kind::VersionReused, run(4));
 }
 
+/// When a section in the process began is not known, only that it was not before the last report.
+#[test]
+fn a_message_before_a_section_in_the_process_began_is_not_in_it() {
+    let mut run = section(0, X, 100, 0);
+    run.push(read(0, X, 200).version(1));
+    run.push(acquire(1, X, 300).version(1));
+    run.push(release(1, X, 310).version(2));
+    // It may have begun from 150 on, and began when the version was 2.
+    let mut own = own_sections(0, 1_000, 1, (2, 3));
+    own[0] = own[0].took(840).set(|r| r.start = Nanos(150));
+    run.extend(own);
+    let verdict = judge(&planted(run));
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
 #[test]
 fn a_version_made_twice() {
     let mut run = section(0, X, 100, 0);

@@ -13,7 +13,7 @@ use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
 pub use super::replica::ballot::{Answer, Ballot, Replica, Vote};
-use super::replica::seat::Config;
+use super::replica::seat::{Config, Seat};
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -573,9 +573,16 @@ pub enum Response {
     },
     Answer(Answer),
     Replicated,
-    /// The access was not done: somebody else serves the object.
+    /// The access was not done: somebody else serves the object, or nobody ever will again.
     Moved(Config),
     Refused(Refusal),
+}
+
+impl Response {
+    /// An object of a seat is lost with all that kept it.
+    pub(crate) fn lost(seat: Seat) -> Self {
+        Self::Moved(Config::lost(seat, u64::MAX))
+    }
 }
 
 /// A message without a response.
