@@ -1,6 +1,8 @@
 //! Processes that were started again. The coordinator of a barrier counts its openings anew, and the records say which start of
 //! it an opening is of. What an application process learned, the next of its name need not know.
 
+#![allow(clippy::unwrap_used)] // a test may
+
 mod common;
 
 use common::{
