@@ -287,7 +287,7 @@ impl<C: Clone> Held<C> {
         Some((self.version, first, publish))
     }
 
-    /// Takes the content, of so many `elements`, out to change it, if the object is delegated to this process and not in a section:
+    /// Takes the content, of this number of `elements`, out to change it, if the object is delegated to this process and not in a section:
     /// with the number of the delegation, to [`put`](Self::put) it back. Counts as a write of all of it, and as a read unless the content
     /// has just been `read`; and whether they are the first accesses since the last
     /// [`take_served`](Self::take_served).
