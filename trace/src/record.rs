@@ -210,8 +210,8 @@ pub struct Flags {
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when
 /// the first and the last was, and the sums (docs/design/monitoring.md#counted-records).
 ///
-/// Of a barrier, `object.var` is the number of the barrier's name in the dictionary and
-/// `object.index` its generation.
+/// Of a barrier, `object.var` is the number of the barrier's name in the dictionary,
+/// `object.index` its generation, and `version` which start of its coordinator counted that (0: not told).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// When the memory process received the request. Of several accesses: when the first was.

@@ -14,6 +14,14 @@ use crate::order::Order;
 /// Failed arrivals of a process that are kept.
 const FAILED: usize = 16;
 
+/// Which start of its coordinator counted an opening (0: not told), and the number that this gave it. A coordinator that was
+/// started again counts anew.
+type Number = (u64, u32);
+
+fn number_of(record: &Record) -> Number {
+    (record.version, record.object.index)
+}
+
 #[derive(Debug)]
 struct Opening {
     arrived: Vec<Record>,
@@ -26,9 +34,9 @@ struct Opening {
 struct Barrier {
     /// None: not known.
     participants: Option<Vec<ApId>>,
-    openings: FxHashMap<u32, Opening>,
-    /// Somebody passed without waiting for all.
-    given_up: u32,
+    openings: FxHashMap<Number, Opening>,
+    /// The last opening that somebody passed without waiting for all.
+    given_up: Number,
     /// Arrivals that failed: whether the opening then counted them is not recorded.
     failed: FxHashMap<ApId, Failed>,
 }
@@ -75,6 +83,8 @@ pub(crate) struct Barriers {
     barriers: FxHashMap<VarId, Barrier>,
     /// The last passage of each barrier by each process.
     passages: Vec<FxHashMap<VarId, Record>>,
+    /// Of some openings it is not told which start of their coordinator counted them.
+    untold: bool,
 }
 
 impl Barriers {
@@ -82,7 +92,13 @@ impl Barriers {
         Self {
             barriers: FxHashMap::default(),
             passages: vec![FxHashMap::default(); processes],
+            untold: false,
         }
+    }
+
+    /// Whether openings of one number may be of different starts of their coordinator, if that was started again.
+    pub(crate) fn may_be_counted_anew(&self) -> bool {
+        self.untold
     }
 
     /// A barrier, from now on if nobody came to it before.
@@ -90,7 +106,7 @@ impl Barriers {
         self.barriers.entry(id).or_insert_with(|| Barrier {
             participants: names.participants(id),
             openings: FxHashMap::default(),
-            given_up: 0,
+            given_up: (0, 0),
             failed: FxHashMap::default(),
         })
     }
@@ -105,7 +121,10 @@ impl Barriers {
     pub(crate) fn arrive(&mut self, record: &Record, context: &mut Context) -> bool {
         let Context { order, found } = context;
         let (ap, id, generation) = (record.ap, record.object.var, record.object.index);
+        let number = number_of(record);
+        self.untold |= number.0 == 0;
         if let Some(before) = self.passages[ap.index()].insert(id, *record)
+            && before.version == record.version
             && generation <= before.object.index
         {
             let records = [before, *record];
@@ -121,14 +140,14 @@ impl Barriers {
         let n = barrier.size();
         let past = order.past(ap);
         let openings = &mut barrier.openings;
-        let opening = openings.entry(generation).or_insert_with(|| Opening {
+        let opening = openings.entry(number).or_insert_with(|| Opening {
             arrived: Vec::with_capacity(n),
             passed: 0,
             past: past.clone(),
         });
         opening.past.join(past);
         opening.arrived.push(*record);
-        if generation <= barrier.given_up && opening.passed > 0 {
+        if number <= barrier.given_up && opening.passed > 0 {
             found.disordered(id);
         }
         let full = opening.arrived.len() == n;
@@ -143,27 +162,27 @@ impl Barriers {
         let Some(barrier) = self.barriers.get(&record.object.var) else {
             return false;
         };
-        let opening = barrier.openings.get(&record.object.index);
+        let opening = barrier.openings.get(&number_of(record));
         opening.is_none_or(|o| o.arrived.len() >= barrier.size())
     }
 
     /// A process goes on behind a barrier.
     pub(crate) fn passed(&mut self, record: &Record, order: &mut Order) {
-        let generation = record.object.index;
+        let number = number_of(record);
         let Some(barrier) = self.barriers.get_mut(&record.object.var) else {
             return;
         };
         let n = barrier.size();
-        let opening = barrier.openings.get_mut(&generation);
+        let opening = barrier.openings.get_mut(&number);
         order.learn(record, opening.as_deref().map(|o| &o.past));
         let Some(opening) = opening else {
             return;
         };
         opening.passed += 1;
         if opening.arrived.len() < n {
-            barrier.given_up = barrier.given_up.max(generation);
+            barrier.given_up = barrier.given_up.max(number);
         } else if opening.passed >= n && n > 0 {
-            barrier.openings.remove(&generation);
+            barrier.openings.remove(&number);
         }
     }
 
@@ -176,9 +195,9 @@ impl Barriers {
                 found.doubt(Question::UnknownBarrier, *id);
                 continue;
             };
-            let mut openings: Vec<(&u32, &Opening)> = barrier.openings.iter().collect();
-            openings.sort_by_key(|(generation, _)| **generation);
-            for (generation, opening) in openings {
+            let mut openings: Vec<(&Number, &Opening)> = barrier.openings.iter().collect();
+            openings.sort_by_key(|(number, _)| **number);
+            for ((_, generation), opening) in openings {
                 let came = |ap: &&ApId| opening.arrived.iter().any(|r| r.ap == **ap);
                 let missing = participants.iter().find(|ap| !came(ap));
                 let (Some(missing), Some(passed)) = (missing, opening.arrived.first()) else {

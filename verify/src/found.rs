@@ -109,15 +109,19 @@ impl Found {
         self.disordered
     }
 
-    /// Memory processes may have been started again, and count the openings of barriers anew. If two have one number, who
-    /// passed the first one was taken to come after what was written before the second.
+    /// A coordinator may have been started again and count the openings of barriers anew, and the records do not tell which start
+    /// of it an opening is of. If two have one number, who passed the first one was taken to come after what was written before the
+    /// second.
     pub(crate) fn may_count_anew(&mut self) {
-        let repeated = |(kind, _): &(Kind, VarId)| *kind == Kind::BarrierRepeated;
-        let anew = self.certain.keys().any(repeated);
-        let counted = |(kind, _): &(Kind, VarId)| match kind {
-            Kind::BarrierRepeated | Kind::BarrierLeftEarly => true,
-            Kind::LostWrite | Kind::StaleCopy | Kind::StaleGrant => anew,
-            _ => false,
+        let counted = |(kind, _): &(Kind, VarId)| {
+            matches!(
+                kind,
+                Kind::BarrierRepeated
+                    | Kind::BarrierLeftEarly
+                    | Kind::LostWrite
+                    | Kind::StaleCopy
+                    | Kind::StaleGrant
+            )
         };
         let found = self.certain.extract_if(.., |key, _| counted(key));
         self.presumed.extend(found);
@@ -146,7 +150,7 @@ impl Found {
     /// What nothing orders may be ordered.
     fn withdraw_races(&mut self) {
         let race = |(kind, _): &(Kind, VarId)| *kind == Kind::DataRace;
-        for ((_, of), _) in self.certain.extract_if(.., |key, _| race(key)) {
+        for ((_, of), _) in self.presumed.extract_if(.., |key, _| race(key)) {
             *self.doubts.entry((Question::Order, of)).or_default() += 1;
         }
     }

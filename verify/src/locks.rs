@@ -29,6 +29,14 @@ struct Section {
     may_be_over: bool,
 }
 
+impl Section {
+    /// Whether it began some time after its record says: in the application process, which tells when it reported last. What was
+    /// done by messages with an older version was before it.
+    fn began_later(&self) -> bool {
+        self.acquire.flags.in_process
+    }
+}
+
 /// A section that was released.
 #[derive(Debug)]
 struct Released {
@@ -180,6 +188,9 @@ impl Locks {
         };
         let acquire = section.acquire;
         let old = read.version < acquire.version && !read.flags.in_process;
+        if old && section.began_later() {
+            return false;
+        }
         if old && !self.objects[slot].unversioned {
             found.certain(Kind::StaleSection, read.object, &[acquire, *read], |names| {
                 format!(
@@ -199,6 +210,9 @@ impl Locks {
             return false;
         };
         let acquire = section.acquire;
+        if write.version < acquire.version && section.began_later() {
+            return false;
+        }
         if write.version < acquire.version && !self.objects[slot].unversioned {
             found.certain(Kind::StaleSection, write.object, &[acquire, *write], |names| {
                 format!(

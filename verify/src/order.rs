@@ -3,10 +3,11 @@
 use dosmos_proto::ApId;
 use dosmos_trace::Record;
 
-use crate::clocks::{Clock, Past};
+use crate::clocks::{Clock, Past, Start};
 
 #[derive(Debug)]
 struct Process {
+    start: Start,
     past: Past,
     /// The last acquire or barrier: by it the process learned what it knows.
     learned: Option<Record>,
@@ -15,6 +16,8 @@ struct Process {
 #[derive(Debug)]
 pub(crate) struct Order {
     processes: Vec<Process>,
+    /// Of all processes.
+    starts: usize,
     /// What comes before the next step of everybody, as of some time ago.
     floor: Clock,
     /// Phases begun since `floor` was worked out.
@@ -24,11 +27,13 @@ pub(crate) struct Order {
 impl Order {
     pub(crate) fn new(processes: usize) -> Self {
         let process = |i| Process {
-            past: Past::new(ApId(i as u32), processes),
+            start: Start(i),
+            past: Past::new(Start(i), processes),
             learned: None,
         };
         Self {
             processes: (0..processes).map(process).collect(),
+            starts: processes,
             floor: Clock::new(processes),
             phases: 0,
         }
@@ -39,8 +44,30 @@ impl Order {
         &self.processes[ap.index()].past
     }
 
-    pub(crate) fn phase(&self, ap: ApId) -> u32 {
-        self.past(ap).clock.of(ap)
+    /// Which start of a process it is now, and its phase.
+    pub(crate) fn phase(&self, ap: ApId) -> (Start, u32) {
+        let process = &self.processes[ap.index()];
+        (process.start, process.past.clock.of(process.start))
+    }
+
+    /// A process of the same name as one before begins. What that one learned this one need not know, and it may not even be
+    /// later: the clocks of two starts of a memory process are corrected each by itself.
+    pub(crate) fn starts_again(&mut self, ap: ApId) {
+        let processes = self.processes.len();
+        let process = &mut self.processes[ap.index()];
+        let fresh = process.learned.is_none() && process.past.clock.of(process.start) == 1;
+        if fresh {
+            return;
+        }
+        let start = Start(self.starts);
+        self.starts += 1;
+        let mut past = Past::new(start, processes);
+        past.loose.join(&process.past.loose);
+        *process = Process {
+            start,
+            past,
+            learned: None,
+        };
     }
 
     pub(crate) fn floor(&self) -> &Clock {
@@ -67,7 +94,8 @@ impl Order {
 
     /// A new phase of a process begins: what it does from now on does not come before what was told so far.
     pub(crate) fn next_phase(&mut self, ap: ApId) {
-        self.processes[ap.index()].past.next_phase(ap);
+        let process = &mut self.processes[ap.index()];
+        process.past.next_phase(process.start);
         self.phases += 1;
         if self.phases < 256.max(4 * self.processes.len()) {
             return;

@@ -7,7 +7,7 @@ use dosmos_proto::{ApId, Nanos, ObjectId};
 use dosmos_trace::{Op, Record};
 use rustc_hash::FxHashMap;
 
-use crate::clocks::Clock;
+use crate::clocks::{Clock, Start};
 use crate::found::{Found, Question};
 use crate::names::Names;
 use crate::order::Order;
@@ -19,11 +19,11 @@ const PUBLICATIONS: usize = 64;
 /// From this number on, those that a newer one hides from everybody are dropped.
 const TIDY: usize = 8;
 
-/// The content changed for everybody: whoever comes after phase `phase` of `ap` sees version `version`, or a newer one.
+/// The content changed for everybody: whoever comes after this phase of this start of `ap` sees version `version`, or a newer one.
 #[derive(Clone, Debug)]
 pub(crate) struct Publication {
     pub(crate) ap: ApId,
-    phase: u32,
+    phase: (Start, u32),
     pub(crate) version: u64,
     /// Of a section, whose version is known exactly; otherwise the version is the lowest possible.
     pub(crate) released: bool,
@@ -35,6 +35,11 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
+    fn is_known_by(&self, clock: &Clock) -> bool {
+        let (start, phase) = self.phase;
+        clock.knows(start, phase)
+    }
+
     /// The records that show that `step`, which comes after it, had to see it.
     pub(crate) fn missed_by(&self, step: &Record, order: &Order) -> Vec<Record> {
         let mut records = vec![self.write];
@@ -181,7 +186,7 @@ impl Publications {
         let at = list.partition_point(|p| p.version <= version);
         list.insert(at, publication);
         if list.len() > TIDY {
-            let hides = |p: &Publication| order.floor().knows(p.ap, p.phase);
+            let hides = |p: &Publication| p.is_known_by(order.floor());
             if let Some(newest) = list.iter().rposition(hides) {
                 list.drain(..newest);
             }
@@ -197,7 +202,7 @@ impl Publications {
         let over = |p: &&Publication| p.ap != step.ap || p.by.end() <= step.start;
         let list = self.objects[slot].publications.iter().rev();
         for p in list.filter(over) {
-            if clock.knows(p.ap, p.phase) {
+            if p.is_known_by(clock) {
                 return match newer {
                     Some(newer) if p.gap => Required::Between(p, newer),
                     _ => Required::At(p),

@@ -114,7 +114,7 @@ impl Races {
 
 fn say(race: &Race, later: &Access, found: &mut Found) {
     let records = [race.earlier.record, later.record];
-    found.certain(Kind::DataRace, later.record.object, &records, |names| {
+    found.presumed(Kind::DataRace, later.record.object, &records, |names| {
         let [earlier, later_one] = records.map(|r| format!("the {} of {}", r.op, names.ap(r.ap)));
         let (first, end) = (
             race.earlier.range.0.max(later.range.0),

@@ -7,7 +7,7 @@
 use dosmos_proto::ApId;
 use dosmos_trace::{Op, Record};
 
-use crate::clocks::Clock;
+use crate::clocks::{Clock, Start};
 use crate::records::by_own_clock;
 
 /// Most accesses remembered of one object.
@@ -58,17 +58,17 @@ pub(crate) struct Access {
     pub(crate) range: (u32, u32),
     /// All of them were touched; else some.
     exact: bool,
-    phase: u32,
+    phase: (Start, u32),
     pub(crate) record: Record,
 }
 
 impl Access {
-    /// What `record` touches in phase `phase` of its process; its object has `elements` elements of `width` bytes.
+    /// What `record` touches in phase `phase` of a start of its process; its object has `elements` elements of `width` bytes.
     pub(crate) fn of(
         record: &Record,
         in_section: bool,
         (elements, width): (Option<u32>, u64),
-        phase: u32,
+        phase: (Start, u32),
     ) -> Self {
         let said = record.range.0 < record.range.1;
         let all = (0, elements.unwrap_or(u32::MAX));
@@ -92,6 +92,11 @@ impl Access {
 
     fn ap(&self) -> ApId {
         self.record.ap
+    }
+
+    fn is_known_by(&self, clock: &Clock) -> bool {
+        let (start, phase) = self.phase;
+        clock.knows(start, phase)
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -143,14 +148,14 @@ impl Shadow {
                     self.accesses.swap_remove(i);
                     continue;
                 }
-            } else if clock.knows(other.ap(), other.phase) {
+            } else if other.is_known_by(clock) {
                 if access.hides(other) {
                     self.accesses.swap_remove(i);
                     continue;
                 }
             } else if access.touch.conflicts(other.touch)
                 && access.meets(other)
-                && !loose.knows(other.ap(), other.phase)
+                && !other.is_known_by(loose)
             {
                 let exact = access.exact && other.exact;
                 if found.is_none_or(|f| exact && !f.exact) {

@@ -237,6 +237,7 @@ impl Verifier {
         if record.flags.first {
             self.publications.started_again(record.ap);
             self.reads.started_again(record.ap);
+            self.context.order.starts_again(record.ap);
         }
         if record.flags.failed {
             return self.failed(&step);
@@ -353,7 +354,7 @@ impl Verifier {
                 "a run that records every access",
             ));
         }
-        if !completeness.silent.is_empty() {
+        if !completeness.silent.is_empty() && self.barriers.may_be_counted_anew() {
             found.may_count_anew();
         }
         let (mut violations, mut doubts) = found.finish(lacking.is_empty());

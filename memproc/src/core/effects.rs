@@ -2,7 +2,7 @@
 
 use dosmos_proto::{ApId, Incarnation, MpId, Nanos, ObjectId, Refusal, VarId};
 
-use super::messages::{CallId, Notice, Output, PeerRequest, Response};
+use super::messages::{CallId, Notice, Opening, Output, PeerRequest, Response};
 use super::replica::seat::{Config, Seat, Shipment, State};
 
 /// Where a response goes.
@@ -61,7 +61,7 @@ pub(crate) enum Effect {
     /// Barriers → requester: what became of an arrival.
     Opened {
         waiter: Waiter,
-        outcome: Result<u64, Refusal>,
+        outcome: Result<Opening, Refusal>,
     },
     /// Owner → requester: an application process gave an object back and keeps a copy.
     Kept { object: ObjectId, ap: ApId },

@@ -501,11 +501,26 @@ impl Core {
 
     /// A request of another memory process, or of a role of this one; `old` if it is meant for an
     /// earlier start of this process.
+    /// What is responded to a request that is meant for an earlier start of this process.
+    fn meant_for_an_earlier_start(&self, request: &PeerRequest) -> Response {
+        let View {
+            cluster, variables, ..
+        } = &self.view;
+        if let PeerRequest::Access { access, .. } = request
+            && variables.seats().has_begun_anew()
+            && let Some(seat) = variables.seat_of(access.object)
+        {
+            // Nobody of the group has anything of before.
+            return Response::lost(seat);
+        }
+        Response::Refused(started_again(cluster, cluster.me))
+    }
+
     fn serve(&mut self, now: Nanos, caller: Caller, request: PeerRequest, old: bool) {
         if old {
-            let refusal = started_again(&self.view.cluster, self.view.cluster.me);
+            let response = self.meant_for_an_earlier_start(&request);
             let cx = &mut Context::new(now, &self.view, &mut self.effects);
-            return cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
+            return cx.respond(caller, response, Nanos::ZERO);
         }
         let votes = matches!(request, PeerRequest::Ballot(_));
         if self.view.cluster.is_link() && !votes {

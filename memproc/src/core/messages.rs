@@ -13,7 +13,7 @@ use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
 pub use super::replica::ballot::{Answer, Ballot, Replica, Vote};
-use super::replica::seat::Config;
+use super::replica::seat::{Config, Seat};
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -344,6 +344,15 @@ pub enum Wanted {
     Lost,
 }
 
+/// An opening of a barrier. A coordinator that is started again counts them anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Its number.
+    pub generation: u64,
+    /// Which start of the coordinator counted it; 0: not known.
+    pub start: u32,
+}
+
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the fields are those of memory.proto
@@ -376,9 +385,7 @@ pub enum Reply {
     Released {
         version: u64,
     },
-    Passed {
-        generation: u64,
-    },
+    Passed(Opening),
     Published,
     Farewell,
     Refused(Refusal),
@@ -566,9 +573,16 @@ pub enum Response {
     },
     Answer(Answer),
     Replicated,
-    /// The access was not done: somebody else serves the object.
+    /// The access was not done: somebody else serves the object, or nobody ever will again.
     Moved(Config),
     Refused(Refusal),
+}
+
+impl Response {
+    /// An object of a seat is lost with all that kept it.
+    pub(crate) fn lost(seat: Seat) -> Self {
+        Self::Moved(Config::lost(seat, u64::MAX))
+    }
 }
 
 /// A message without a response.

@@ -157,7 +157,9 @@ pub fn reply(id: u64, reply: Reply) -> w::ApReply {
             value,
         }),
         Reply::Released { version } => Out::Released(w::Released { version }),
-        Reply::Passed { generation } => Out::Barrier(w::BarrierDone { generation }),
+        Reply::Passed(opening) => Out::Barrier(w::BarrierDone {
+            generation: opening.generation,
+        }),
         Reply::Published => Out::Published(w::Published {}),
         Reply::Farewell => Out::Farewell(w::Farewell {}),
         Reply::Refused(refusal) => Out::Error(refusal.into()),

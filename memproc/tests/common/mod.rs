@@ -641,7 +641,7 @@ impl Cluster {
                 value,
             } => granted_text(*epoch, *version, value.as_ref()),
             Reply::Released { version } => format!("released v{version}"),
-            Reply::Passed { generation } => format!("passed generation {generation}"),
+            Reply::Passed(opening) => format!("passed generation {}", opening.generation),
             Reply::Published => "published".into(),
             Reply::Farewell => "farewell".into(),
             Reply::Refused(r) => format!("refused {:?}", r.code),

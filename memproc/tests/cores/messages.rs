@@ -422,16 +422,16 @@ fn barrier_of_all_combines_the_arrivals_of_each_memory_process() {
          mp1 -> lp.b arrive b generation 1
          lp.b -> lp.a arrive b generation 1
          lp.a -> mp0 arrive b generation 1
-         record@mp0 requester barrier barrier b[1] by ap0 local v0 waited
+         record@mp0 requester barrier barrier b[1] by ap0 local v1 waited
          mp0 -> ap0 passed generation 1
-         record@mp0 requester barrier barrier b[1] by ap1 local v0 waited
+         record@mp0 requester barrier barrier b[1] by ap1 local v1 waited
          mp0 -> ap1 passed generation 1
          mp0 -> lp.a open b generation 1
          lp.a -> lp.b open b generation 1
          lp.b -> mp1 open b generation 1
-         record@mp1 requester barrier barrier b[1] by ap2 inter v0 waited
+         record@mp1 requester barrier barrier b[1] by ap2 inter v1 waited
          mp1 -> ap2 passed generation 1
-         record@mp1 requester barrier barrier b[1] by ap3 inter v0 waited
+         record@mp1 requester barrier barrier b[1] by ap3 inter v1 waited
          mp1 -> ap3 passed generation 1
          ",
     );
@@ -454,10 +454,10 @@ fn barrier_of_a_group_leaves_the_others_alone() {
          ap3 -> mp3 barrier 
          trace@mp3 barrier 
          mp3 -> mp2 arrive  generation 1
-         record@mp2 requester barrier barrier [1] by ap2 local v0 waited
+         record@mp2 requester barrier barrier [1] by ap2 local v1 waited
          mp2 -> ap2 passed generation 1
          mp2 -> mp3 open  generation 1
-         record@mp3 requester barrier barrier [1] by ap3 intra v0 waited
+         record@mp3 requester barrier barrier [1] by ap3 intra v1 waited
          mp3 -> ap3 passed generation 1
          ",
     );

@@ -2,7 +2,7 @@
 //! `docs/reliability.md` names these tests by the promise that they hold.
 
 use crate::common::*;
-use dosmos_memproc::core::messages::{Reply, Request};
+use dosmos_memproc::core::messages::{Opening, Reply, Request};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId};
 use dosmos_trace::{Op, Side};
@@ -230,6 +230,14 @@ fn a_cancelled_release_releases_nothing() {
     assert_eq!(own, expected);
 }
 
+/// An opening counted by the first start of its coordinator.
+fn passed_as(generation: u64) -> Reply {
+    Reply::Passed(Opening {
+        generation,
+        start: 1,
+    })
+}
+
 #[test]
 fn an_arrival_whose_timeout_is_over_does_not_count() {
     for late in [0, 1] {
@@ -250,7 +258,7 @@ fn an_arrival_whose_timeout_is_over_does_not_count() {
         );
         let again = c.ask(late, barrier("b"));
         c.run();
-        let passed = Some(Reply::Passed { generation: 1 });
+        let passed = Some(passed_as(1));
         assert_eq!(c.reply(late, again), passed);
         assert_eq!(c.reply(other, waits), passed);
         // The next call waits for the others again.
@@ -267,7 +275,7 @@ fn a_call_after_a_timeout_that_met_the_opening_waits_for_the_next_opening() {
     c.deliver((MP1, MP0));
     let other = c.ask(0, barrier("b"));
     // The opening is on its way to mp1 when the timeout is over.
-    assert_eq!(c.reply(0, other), Some(Reply::Passed { generation: 1 }));
+    assert_eq!(c.reply(0, other), Some(passed_as(1)));
     c.pass(ms(6));
     c.run();
     assert_eq!(code(c.reply(1, first)), ErrorCode::Deadline);
@@ -276,7 +284,7 @@ fn a_call_after_a_timeout_that_met_the_opening_waits_for_the_next_opening() {
     assert_eq!(c.reply(1, next), None);
     let other = c.ask(0, barrier("b"));
     c.run();
-    let passed = Some(Reply::Passed { generation: 2 });
+    let passed = Some(passed_as(2));
     assert_eq!(
         (c.reply(1, next), c.reply(0, other)),
         (passed.clone(), passed)
@@ -296,7 +304,7 @@ fn a_cancelled_arrival_does_not_count_twice() {
         c.run();
         let others = c.ask(other, barrier("b"));
         c.run();
-        let passed = Some(Reply::Passed { generation: 1 });
+        let passed = Some(passed_as(1));
         assert_eq!(c.reply(dropped, again), passed);
         assert_eq!(c.reply(other, others), passed);
         let next = c.ask(other, barrier("b"));
@@ -307,6 +315,28 @@ fn a_cancelled_arrival_does_not_count_twice() {
             "the dropped one would count here"
         );
     }
+}
+
+#[test]
+fn records_say_which_start_of_its_coordinator_counted_an_opening() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let all = |c: &mut Cluster| {
+        for ap in 0..2 {
+            c.ask(ap, barrier("b"));
+        }
+        c.run();
+    };
+    all(&mut c);
+    c.restart(MP0);
+    c.run();
+    c.connect(ApId(0)).unwrap();
+    // The other one is at the second opening, and so is the new coordinator then.
+    all(&mut c);
+    let barriers = c.records().filter(|r| r.op == Op::Barrier);
+    let told: Vec<(u32, u32, u64)> = barriers
+        .map(|r| (r.ap.0, r.object.index, r.version))
+        .collect();
+    assert_eq!(told, [(0, 1, 1), (1, 1, 1), (0, 2, 2), (1, 2, 2)]);
 }
 
 #[test]

@@ -326,6 +326,79 @@ fn a_whole_group_that_starts_again_begins_anew() {
     assert_eq!(value(c.call(2, read(y))), (1, 1));
 }
 
+/// That an access is refused without waiting, with what was lost, with whom, and the cure.
+#[track_caller]
+fn is_lost(reply: Option<Reply>, object: &str) {
+    let Some(Reply::Refused(refusal)) = reply else {
+        panic!("not refused: {reply:?}");
+    };
+    assert_eq!(refusal.code, ErrorCode::ProcessLost);
+    assert_eq!(
+        refusal.message,
+        format!(
+            "{object} is lost: all memory processes that kept it for mp0 were started again; start the program again"
+        )
+    );
+}
+
+#[test]
+fn what_a_whole_group_lost_is_refused_at_once_also_elsewhere() {
+    // Those of one group start again, who asks is in another.
+    let mut c = Cluster::new(&["/a", "/b"], 3, 1);
+    let v = c.declare(0, replicated("x", "mp0", 1));
+    let x = ObjectId::new(v.id(), 0);
+    c.call(5, Request::Open("x".into()));
+    section(&mut c, 5, x, 7);
+    let group: Vec<u32> = (0..c.cores.len() as u32)
+        .filter(|mp| c.topology.mp(MpId(*mp)).is_some_and(|p| p.group.0 == 0))
+        .collect();
+    for mp in &group {
+        c.restart(MpId(*mp));
+    }
+    c.run();
+    c.connect(dosmos_proto::ApId(0)).unwrap();
+    wait(&mut c, LEASE + LEASE);
+    // One that has opened it since.
+    c.call(0, Request::Open("x".into()));
+    for (ap, request) in [
+        (5, read(x)),
+        (5, acquire(x)),
+        (5, write(x, 1)),
+        (0, read(x)),
+    ] {
+        is_lost(c.call(ap, request), "x[0]");
+    }
+}
+
+#[test]
+fn what_all_members_lost_is_refused_at_once_although_the_group_lives() {
+    // Three of five are a majority.
+    let (mut c, x) = cluster(5, 1);
+    section(&mut c, 3, x, 7);
+    let waits = {
+        isolate(&mut c, 0);
+        c.ask(3, acquire(x))
+    };
+    for mp in [0, 1] {
+        c.restart(MpId(mp));
+    }
+    heal(&mut c, 0);
+    wait(&mut c, LEASE + LEASE + LEASE);
+    is_lost(c.reply(3, waits), "x[0]");
+    is_lost(c.call(2, read(x)), "x[0]");
+    is_lost(c.call(3, write(x, 1)), "x[0]");
+}
+
+#[test]
+fn what_one_member_still_keeps_is_not_lost() {
+    let (mut c, x) = cluster(4, 1);
+    section(&mut c, 3, x, 7);
+    c.restart(MpId(0));
+    c.run();
+    wait(&mut c, LEASE + LEASE + LEASE);
+    assert_eq!(value(c.call(3, read(x))), (7, 1));
+}
+
 #[test]
 fn too_many_replicas_are_refused() {
     let mut c = Cluster::new(&["/a"], 2, 1);

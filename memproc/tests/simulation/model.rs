@@ -32,7 +32,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use dosmos_memproc::core::messages::{
-    Delegated, ElementRange, LocalAccesses, LocalKind, Reply, Request, Return, Wanted,
+    Delegated, ElementRange, LocalAccesses, LocalKind, Opening, Reply, Request, Return, Wanted,
 };
 use dosmos_proto::{ApId, Cache, CopyPolicy, ErrorCode, MpId, Nanos, ObjectId, VarId};
 use dosmos_trace::meta::OpCounts;

@@ -173,12 +173,15 @@ pub fn release(ap: u32, variable: u32, at: u64) -> Made {
     of(ap, Op::Release, variable, at)
 }
 
-/// A process at the barrier of all from `from` to `to`.
+/// A process at the barrier of all from `from` to `to`, opened by the first start of its coordinator.
 pub fn barrier(ap: u32, generation: u32, (from, to): (u64, u64)) -> Made {
-    of(ap, Op::Barrier, X, from).took(to - from).set(|r| {
-        r.object = ObjectId::new(BARRIER, generation);
-        (r.peer, r.origin) = (MpId(0), Origin::Inter);
-    })
+    of(ap, Op::Barrier, X, from)
+        .version(1)
+        .took(to - from)
+        .set(|r| {
+            r.object = ObjectId::new(BARRIER, generation);
+            (r.peer, r.origin) = (MpId(0), Origin::Inter);
+        })
 }
 
 /// All three at the barrier.

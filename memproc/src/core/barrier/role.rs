@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dosmos_proto::names::check_name;
-use dosmos_proto::{ApId, ErrorCode, GroupId, MpId, Refusal, VarId, blame};
+use dosmos_proto::{ApId, ErrorCode, GroupId, Incarnation, MpId, Refusal, VarId, blame};
 use dosmos_trace::query::BarrierName;
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use super::group::{group_of, members, number};
 use super::late::{Late, did_not_open};
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{Item, Notice, Scope};
+use crate::core::messages::{Item, Notice, Opening, Scope};
 
 /// Most barrier names.
 const MAX_BARRIERS: usize = 65_536;
@@ -405,7 +405,17 @@ impl Barriers {
             let outcome = Err(failed.clone().unwrap_or_else(too_late));
             cx.effect(Effect::Opened { waiter, outcome });
         }
-        let outcome = failed.map_or(Ok(generation), Err);
+        let coordinator = b.coordinator().unwrap_or(cx.me());
+        let start = match coordinator == cx.me() {
+            true => Some(cx.own_incarnation()),
+            // Whose message this is.
+            false => cx.incarnation_of(coordinator),
+        };
+        let opening = Opening {
+            generation,
+            start: start.map_or(0, Incarnation::start),
+        };
+        let outcome = failed.map_or(Ok(opening), Err);
         for waiter in waiting {
             let outcome = outcome.clone();
             cx.effect(Effect::Opened { waiter, outcome });

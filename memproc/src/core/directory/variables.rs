@@ -114,6 +114,9 @@ impl Variables {
         match self.known.get(&object.var) {
             Some(known) => {
                 let place = Place::new(&known.variable, object, &self.seats)?;
+                if let Some(seat) = place.seat.filter(|seat| self.seats.is_lost(*seat)) {
+                    return Err(lost_with_all(cluster, &place, seat));
+                }
                 if place.owner != cluster.me {
                     return Ok(place);
                 }
@@ -134,6 +137,13 @@ impl Variables {
                 ),
             )),
         }
+    }
+
+    /// Its seat, if an object that this process would serve was lost with all that kept it.
+    pub(crate) fn lost_seat(&self, object: ObjectId) -> Option<Seat> {
+        let known = self.known.get(&object.var)?;
+        let seat = seat_of(&known.variable, object.index)?;
+        (self.seats.is_lost(seat) || self.is_lost_with_all(known)).then_some(seat)
     }
 
     /// Whether the objects of a variable with replicas were lost with all that kept them. Who serves them was there when it was
@@ -268,7 +278,7 @@ impl Variables {
 }
 
 /// What is said of an object with replicas when nobody of its group kept it.
-fn lost_with_all(cluster: &Cluster, place: &Place, seat: Seat) -> Refusal {
+pub(crate) fn lost_with_all(cluster: &Cluster, place: &Place, seat: Seat) -> Refusal {
     let why = format!(
         "{} is lost: all memory processes that kept it for {} were started again; start the program again",
         place.name(),

@@ -38,7 +38,12 @@ impl Owner {
         let who = Accessor { ap, caller };
         let place = match self.objects.place(cx, access.object) {
             Ok(place) => place,
-            Err(refusal) => return refuse(cx, caller, refusal),
+            Err(refusal) => {
+                return match cx.variables.lost_seat(access.object) {
+                    Some(seat) => cx.respond(caller, Response::lost(seat), Nanos::ZERO),
+                    None => refuse(cx, caller, refusal),
+                };
+            }
         };
         let admitted = match place.seat {
             Some(seat) => self.may_serve(cx, who, (seat, &access), want_copy),

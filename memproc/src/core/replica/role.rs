@@ -144,7 +144,9 @@ impl Replicas {
             }
             return;
         }
-        if !self.voter.is_active() || !cx.is_member(&config) {
+        // Others ask too if no member is heard: there may be none left.
+        let asks = cx.is_member(&config) || Self::is_orphaned(cx, &config, true);
+        if !self.voter.is_active() || !asks {
             return;
         }
         if self.leader.holds(seat) {
@@ -158,6 +160,28 @@ impl Replicas {
         let turn = Nanos(2 * RETRY.0 * rank.unwrap_or(1).saturating_sub(1) as u64);
         if self.voter.follows_until(seat) + turn <= cx.now {
             self.elect(cx, seat, Vec::new());
+        }
+    }
+
+    /// Whether all that keep a seat by a decision were started again since, so that nobody has its states. Of who is not heard it
+    /// is `unheard`.
+    fn is_orphaned(cx: &Context, config: &Config, unheard: bool) -> bool {
+        let again = |mp: MpId, start: Option<Incarnation>| {
+            let now = match mp == cx.me() {
+                true => Some(cx.own_incarnation()),
+                false => cx.incarnation_of(mp),
+            };
+            now.map_or(unheard, |now| start.map_or(now.start() > 1, |s| now > s))
+        };
+        match config.term {
+            0 => {
+                let mut placed = placed(cx.cluster, config.seat).into_iter();
+                !cx.variables.seats().has_begun_anew() && placed.all(|mp| again(mp, None))
+            }
+            _ => {
+                let mut members = config.members.iter();
+                !config.is_lost() && members.all(|(mp, start)| again(*mp, Some(*start)))
+            }
         }
     }
 
@@ -176,7 +200,7 @@ impl Replicas {
     }
 
     /// A majority promised; the latest decision that any of them accepted was `latest`. Whoever is a member by that has all
-    /// that was ever acknowledged, and may serve.
+    /// that was ever acknowledged, and may serve. If no start of any of its members lives, nobody may: that is decided too.
     fn decide(&mut self, cx: &mut Context, seat: Seat, latest: &Config) {
         let Some(election) = self.elections.get(seat) else {
             return;
@@ -191,15 +215,22 @@ impl Replicas {
             true => current,
             false => cx.is_member(latest),
         };
-        if !may {
+        if latest.is_lost() {
+            cx.effect(Effect::Seated(latest.clone()));
+        }
+        if !may && !Self::is_orphaned(cx, latest, false) {
             return self.elections.end(seat, cx.now + LEASE);
         }
         let mut members = vec![me];
         members.extend(others.into_iter().filter(|_| holds));
-        let config = Config {
-            seat,
-            term,
-            members,
+        let config = match may {
+            true => Config {
+                seat,
+                term,
+                members,
+            },
+            // Nobody will ever be able to: whoever decided meanwhile is one of those that were started again.
+            false => Config::lost(seat, term),
         };
         self.elections.tell(&config);
         self.ask_voters(cx, Asked::Accept(seat, began), &Ballot::Accept(config));

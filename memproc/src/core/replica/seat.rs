@@ -27,7 +27,7 @@ pub struct Config {
     /// Of two decisions about a seat the one with the higher term is later. 0: nothing was decided yet.
     pub term: u64,
     /// Which starts of which processes keep the seat; the first serves it. Nobody while nothing was decided: then it is
-    /// the memory process that the placement names and those behind it.
+    /// the memory process that the placement names and those behind it. Nobody by a decision: the seat is lost.
     pub members: Vec<(MpId, Incarnation)>,
 }
 
@@ -41,6 +41,20 @@ impl Config {
         }
     }
 
+    /// That all who kept the seat were started again: its objects are lost.
+    pub(crate) fn lost(seat: Seat, term: u64) -> Self {
+        Self {
+            seat,
+            term,
+            members: Vec::new(),
+        }
+    }
+
+    /// Whether it says so.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.term > 0 && self.members.is_empty()
+    }
+
     /// Who serves the seat.
     pub fn holder(&self) -> MpId {
         self.members.first().map_or(self.seat.mp, |m| m.0)
@@ -50,7 +64,7 @@ impl Config {
     pub(crate) fn is_held_as_by(&self, later: &Self) -> bool {
         match self.members.first() {
             Some(first) => later.members.first() == Some(first),
-            None => later.holder() == self.holder(),
+            None => !later.is_lost() && later.holder() == self.holder(),
         }
     }
 

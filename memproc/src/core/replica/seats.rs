@@ -66,6 +66,16 @@ impl Seats {
         self.initial = true;
     }
 
+    /// Whether the whole group was started again, this process included, before anything was decided.
+    pub(crate) fn has_begun_anew(&self) -> bool {
+        self.initial && self.again
+    }
+
+    /// Whether it was decided that nobody keeps a seat any more.
+    pub(crate) fn is_lost(&self, seat: Seat) -> bool {
+        self.known.get(&seat).is_some_and(|k| k.config.is_lost())
+    }
+
     /// Learns of a decision; gives the one before if this is later.
     pub(crate) fn install(&mut self, config: &Config) -> Option<Config> {
         self.use_seat(config.seat);

@@ -12,6 +12,7 @@ use super::pending::Again;
 use super::records::sections_lost;
 use super::role::Requester;
 use crate::core::context::Context;
+use crate::core::directory::variables::lost_with_all;
 use crate::core::effects::Effect;
 use crate::core::lease::RETRY;
 use crate::core::messages::{Cost, Response};
@@ -34,6 +35,11 @@ impl Requester {
         let seat = again.seat;
         let next = Some(cx.now + RETRY);
         match response {
+            Response::Moved(config) if config.is_lost() => {
+                let place = cx.variables.place(cx.cluster, again.access.object);
+                let lost = place.map(|place| lost_with_all(cx.cluster, &place, seat));
+                Some(Response::Refused(lost.unwrap_or_else(|refusal| refusal)))
+            }
             Response::Moved(config) => {
                 // What was sent behind it arrived behind it.
                 for number in self.sent_to(from, seat, number) {
@@ -111,7 +117,14 @@ impl Requester {
         let all: Vec<u64> = all.map(|(number, _)| *number).collect();
         for number in all {
             let again = self.pending.again.get(&number);
+            let object = again.map(|a| a.access.object);
             let asks = again.is_some_and(|a| a.waits.is_some() || a.is_repeatable());
+            if config.is_lost()
+                && let Some(Err(lost)) = object.map(|object| seats.place(cx.cluster, object))
+            {
+                self.complete(cx, number, Err(lost), Cost::default());
+                continue;
+            }
             match self.pending.get(number).map(|o| o.ticket.ap) {
                 Some(ap) if asks => ask(cx, &mut self.pending, number, ap),
                 _ => self.fails_unclear(cx, number),

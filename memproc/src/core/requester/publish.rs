@@ -10,7 +10,7 @@ use super::role::{Requester, send_access};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{AccessKind, Cost, Reply};
+use crate::core::messages::{AccessKind, Cost, Opening, Reply};
 
 impl Requester {
     /// Lets go on what can go on in the line of an application process. What it completes calls it again, so it does not nest.
@@ -87,12 +87,12 @@ impl Requester {
         Ok(())
     }
 
-    /// What became of an arrival at a barrier: its generation, if it opened.
+    /// What became of an arrival at a barrier: which opening it was, if it opened.
     pub(crate) fn opened(
         &mut self,
         cx: &mut Context,
         waiter: Waiter,
-        outcome: Result<u64, Refusal>,
+        outcome: Result<Opening, Refusal>,
     ) {
         let operation = self.pending.get(waiter.operation);
         let Some(&Kind::Barrier(Barrier {
@@ -102,7 +102,7 @@ impl Requester {
             return;
         };
         let outcome = match (operation, outcome) {
-            (_, Ok(generation)) => Ok(Reply::Passed { generation }),
+            (_, Ok(opening)) => Ok(Reply::Passed(opening)),
             (Some(operation), Err(refusal)) if operation.is_overdue() => {
                 Err(too_late(cx, operation, Err(refusal)))
             }

@@ -99,7 +99,10 @@ pub(super) fn report(
         record.wait = cost.wait;
         record.service = cost.service;
         match &outcome {
-            Ok(Reply::Passed { generation }) => record.object.index = *generation as u32,
+            Ok(Reply::Passed(opening)) => {
+                record.object.index = opening.generation as u32;
+                record.version = opening.start.into();
+            }
             Ok(reply) => {
                 record.version = version_of(reply);
                 if matches!(reply, Reply::Atomic { stored: false, .. }) {

@@ -485,7 +485,7 @@ impl Sim {
                     &format!("{previous} was handed out twice"),
                 );
             }
-            (Doing::Barrier { round, call }, Reply::Passed { generation }) => {
+            (Doing::Barrier { round, call }, Reply::Passed(Opening { generation, .. })) => {
                 self.arrival_passed(a, call, *generation);
                 if !self.disturbed {
                     self.must(*generation == round + 1, "generations out of step");
