@@ -34,6 +34,6 @@ pub use detectors::detect;
 pub use efficiency::Efficiency;
 pub use finding::{Dismissed, Finding, Kind, Level, UnknownKind, Withheld};
 pub use groups::GroupMatrix;
-pub use path::{CriticalPath, Delay, PathBuilder};
+pub use path::{CriticalPath, Delay, PathBuilder, PathKind, PathPart};
 pub use profile::{Profile, ProfileBuilder};
 pub use thresholds::{InvalidThreshold, Thresholds};

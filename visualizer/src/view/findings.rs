@@ -116,7 +116,7 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
     lines
 }
 
-fn share(fraction: f64) -> String {
+pub(super) fn share(fraction: f64) -> String {
     match 100.0 * fraction {
         p if p > 0.0 && p < 1.0 => "<1%".to_owned(),
         p => format!("{p:.0}%"),
