@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cure::{Cure, GainFrom};
 
-/// The kinds of findings. Definitions: the detector of the same name.
+/// The kinds of findings. Definitions: the detector of the same name; of data races, `verify/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // each is defined by its detector
@@ -26,11 +26,12 @@ pub enum Kind {
     BarrierOverhead,
     Polling,
     ReadOnlyLocking,
+    DataRace,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Bottleneck,
         Self::PingPong,
         Self::NoSharing,
@@ -45,6 +46,7 @@ impl Kind {
         Self::BarrierOverhead,
         Self::Polling,
         Self::ReadOnlyLocking,
+        Self::DataRace,
     ];
 
     /// Its identifier, as in every table and file.
@@ -64,6 +66,7 @@ impl Kind {
             Self::BarrierOverhead => "barrier-overhead",
             Self::Polling => "polling",
             Self::ReadOnlyLocking => "read-only-locking",
+            Self::DataRace => "data-race",
         }
     }
 }
@@ -133,6 +136,15 @@ pub struct Dismissed {
     pub target: String,
     /// Fraction of the run time that its advice saves in the replay; below 0: costs.
     pub gain: f64,
+}
+
+/// Whether data races were looked for, and what that left open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RaceSearch {
+    /// They were; otherwise nobody knows.
+    pub looked: bool,
+    /// What the records do not decide.
+    pub undecided: Vec<String>,
 }
 
 /// One finding. Serialized as the schema of `dosmos check --format json`.
@@ -212,9 +224,10 @@ impl Finding {
         self
     }
 
-    /// How much it costs, in words.
+    /// How much it costs, in words. A data race costs no time, but what the program computes may be wrong.
     pub fn level(&self) -> Level {
         match self.severity {
+            _ if self.kind == Kind::DataRace => Level::High,
             s if s >= 0.2 => Level::High,
             s if s >= 0.05 => Level::Medium,
             _ => Level::Low,

@@ -231,6 +231,7 @@ mod tests {
             findings: vec![finding],
             dismissed: Vec::new(),
             withheld: Vec::new(),
+            races: Default::default(),
             groups: Default::default(),
             phases: BTreeMap::new(),
         };

@@ -32,7 +32,7 @@ pub use analyse::{Analysis, Input, analyse, conclude};
 pub use cure::{Cure, GainFrom};
 pub use detectors::detect;
 pub use efficiency::Efficiency;
-pub use finding::{Dismissed, Finding, Kind, Level, UnknownKind, Withheld};
+pub use finding::{Dismissed, Finding, Kind, Level, RaceSearch, UnknownKind, Withheld};
 pub use groups::GroupMatrix;
 pub use path::{CriticalPath, Delay, PathBuilder, PathKind, PathPart};
 pub use profile::{Profile, ProfileBuilder};

@@ -20,7 +20,8 @@ fn analysed(trace: &Labelled, range: Option<TimeRange>) -> Analysis {
     let source = Memory::new(trace.catalog.clone(), trace.records.clone());
     let run = Run::of(Arc::new(source), "");
     let network = network_here(None).unwrap();
-    let analysed = run.analyse(range, &Thresholds::default(), network);
+    let thresholds = Thresholds::default();
+    let analysed = run.analyse(range, &thresholds, network);
     futures::executor::block_on(analysed).unwrap().analysis
 }
 
@@ -65,6 +66,8 @@ fn what_nothing_orders_is_found_and_what_a_lock_or_barrier_orders_is_not() {
 
 #[test]
 fn a_race_names_both_accesses_and_what_would_order_them_before_all_that_costs_time() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/findings.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
     let mut advice = Vec::new();
     for seed in SEEDS {
         let analysis = analysed(&racing(seed, true), None);
@@ -78,6 +81,12 @@ fn a_race_names_both_accesses_and_what_would_order_them_before_all_that_costs_ti
             assert!(
                 race.aps.iter().any(|ap| access.contains(ap)),
                 "{access} {other}"
+            );
+        }
+        for key in race.evidence.keys() {
+            assert!(
+                guide.contains(&format!("`{key}`")),
+                "{key} is not in the guide"
             );
         }
         assert!(race.evidence["races"].as_u64() >= Some(1));

@@ -46,6 +46,7 @@ enum Kind {
     BarrierOverhead,
     Polling,
     ReadOnlyLocking,
+    DataRace,
 }
 
 impl Program for Pathology {
@@ -66,6 +67,7 @@ impl Program for Pathology {
             Kind::BarrierOverhead => self.barrier_overhead(dsm)?,
             Kind::Polling => self.polling(dsm)?,
             Kind::ReadOnlyLocking => self.read_only_locking(dsm)?,
+            Kind::DataRace => self.data_race(dsm)?,
         }
         patient(dsm).barrier()?;
         Ok(String::new())
@@ -189,20 +191,28 @@ impl Pathology {
         Ok(())
     }
 
-    /// Process 0 works on an array that lies with process 1, who hardly looks at it; cured: it lies with 0.
+    /// Process 0 works on an array that lies with process 1, who looks at it now and then; cured: it lies with 0.
     fn misplaced_owner(&self, dsm: &Dsm) -> Result<()> {
+        /// Rounds from one look to the next.
+        const LOOK: usize = 50;
+        let patient = patient(dsm);
         let owner = home(dsm, usize::from(!self.healthy))?;
         let array = dsm.vector::<u64>("array", 64).owner(&owner).declare()?;
-        patient(dsm).barrier()?;
+        patient.barrier()?;
         let object = array.object(0)?;
         for i in 0..self.rounds {
             if dsm.rank() == 0 {
                 object.set(i % 64, i as u64)?;
                 object.get(i % 64)?;
-            } else if dsm.rank() == 1 && i % 10 == 0 {
-                object.get(i % 64)?;
             }
             work(50);
+            if i % LOOK == 0 {
+                patient.barrier()?;
+                if dsm.rank() == 1 {
+                    object.get(i % 64)?;
+                }
+                patient.barrier()?;
+            }
         }
         Ok(())
     }
@@ -367,6 +377,30 @@ impl Pathology {
                 section.release()?;
             }
             work(100);
+        }
+        Ok(())
+    }
+
+    /// All count in one element, and none acquires it: what one counts, another overwrites; cured: under its lock.
+    fn data_race(&self, dsm: &Dsm) -> Result<()> {
+        let counter = dsm.vector::<u64>("counter", 1);
+        let counter = counter.owner(&home(dsm, 0)?).declare()?.object(0)?;
+        patient(dsm).barrier()?;
+        for _ in 0..self.rounds {
+            if self.healthy {
+                let mut section = counter.acquire()?;
+                let now = section.get(0)?;
+                section.set(0, now + 1)?;
+                section.release()?;
+            } else {
+                let now = counter.get(0)?;
+                counter.set(0, now + 1)?;
+            }
+            work(50);
+        }
+        if self.healthy {
+            patient(dsm).barrier()?;
+            self.check(dsm, counter.get(0)?, (self.rounds * dsm.size()) as u64)?;
         }
         Ok(())
     }

@@ -115,6 +115,28 @@ fn read_only_locking() {
 }
 
 #[test]
+fn data_race() {
+    let [sick, cured, _] = sick_and_cured("data-race", "60");
+    let found = &sick["findings"][0];
+    assert_eq!(found["kind"], "data-race", "{sick:#}");
+    assert_eq!(found["variable"], "counter");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let accesses = ["first_access", "second_access"].map(|key| text(&found["evidence"][key]));
+    assert!(
+        accesses.iter().all(|a| a.contains("without acquiring it")),
+        "{found:#}"
+    );
+    assert!(accesses.iter().any(|a| a.starts_with("write of ")));
+    assert!(text(&found["advice"]).contains("let both acquire counter[0]"));
+    assert_eq!(found["aps"].as_array().unwrap().len(), 2);
+    for answer in [&sick, &cured] {
+        assert_eq!(answer["races"]["looked"], true);
+        assert_eq!(answer["races"]["undecided"], Value::Array(Vec::new()));
+    }
+    assert!(finding(&cured["findings"], "data-race", Some("counter")).is_none());
+}
+
+#[test]
 fn misplaced_owner() {
     check("misplaced-owner", "300", Some("array"));
 }

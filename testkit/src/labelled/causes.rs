@@ -193,6 +193,47 @@ pub(super) fn read_only_locking(
     })
 }
 
+/// Processes that change objects together: 0 a counter, 1 one of them forgets the lock, 2 elements beside each other, which
+/// overlap, 3 what some write and others read in turn. Cured: under a lock, apart, or with a barrier between.
+pub(super) fn data_race(
+    form: usize,
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let team = some(&world.team(3, random), random.random_range(2..=3), random);
+    let v = world.declare(recipe.name, &team[..1], Invalidate);
+    let shared = object(v, 0);
+    let forgets = *team.last().unwrap_or(&0);
+    let every = random.random_range(1..=4_usize);
+    let users = team.clone();
+    Part::new(vec![v], team, move |ap, iteration, _| {
+        let Some(rank) = users.iter().position(|u| *u == ap) else {
+            return Vec::new();
+        };
+        if form < 3 && iteration % every != 0 {
+            return Vec::new();
+        }
+        let change = [Read(shared, WHOLE), Write(shared, WHOLE)];
+        let locked = [&[Acquire(shared)][..], &change, &[Release(shared)]].concat();
+        let first = 20 * rank as u32;
+        match (form, sick) {
+            (0, true) => change.to_vec(),
+            (1, true) if ap == forgets => change.to_vec(),
+            (0 | 1, _) => locked,
+            (2, true) => vec![Write(shared, (first, first + 24))],
+            (2, false) => vec![Write(shared, (first, first + 20))],
+            // Whoever is first writes in one iteration what the others read in the next.
+            (_, true) if rank == 0 => vec![Write(shared, WHOLE)],
+            (_, true) => vec![Read(shared, WHOLE)],
+            (_, false) if rank == 0 && iteration % 2 == 0 => vec![Write(shared, WHOLE)],
+            (_, false) if rank > 0 && iteration % 2 == 1 => vec![Read(shared, WHOLE)],
+            (_, false) => Vec::new(),
+        }
+    })
+}
+
 /// Number of good programs that look like these.
 pub(super) const ALIKE: usize = 5;
 

@@ -47,7 +47,13 @@ pub fn racing(seed: u64, sick: bool) -> Labelled {
     let all: Vec<&Part> = all.iter().collect();
     let shape = (random_iterations(seed), barriers);
     let scripts = scripts(&world, &all, base, shape, seed);
-    let machine = Machine::new(&world.topology, &world.variables, world.speed, scripts, seed);
+    let machine = Machine::new(
+        &world.topology,
+        &world.variables,
+        world.speed,
+        scripts,
+        seed,
+    );
     let mut outcome = machine.run();
     for record in &mut outcome.records {
         record.bytes = 8 * u64::from(record.range.1 - record.range.0).max(1);
