@@ -27,11 +27,12 @@ pub enum Kind {
     Polling,
     ReadOnlyLocking,
     DataRace,
+    SlowProcess,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Bottleneck,
         Self::PingPong,
         Self::NoSharing,
@@ -47,6 +48,7 @@ impl Kind {
         Self::Polling,
         Self::ReadOnlyLocking,
         Self::DataRace,
+        Self::SlowProcess,
     ];
 
     /// Its identifier, as in every table and file.
@@ -67,6 +69,7 @@ impl Kind {
             Self::Polling => "polling",
             Self::ReadOnlyLocking => "read-only-locking",
             Self::DataRace => "data-race",
+            Self::SlowProcess => "slow-process",
         }
     }
 }

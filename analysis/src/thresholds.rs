@@ -56,6 +56,8 @@ pub struct Thresholds {
     pub barrier_overhead: f64,
     /// Polling: times that processes waited so, at least.
     pub polling_waits: u64,
+    /// Slow process: as many times longer than the others it is without a processor, at least.
+    pub slow_times: f64,
     /// An efficiency of this or more is good: what is lost is not named.
     pub efficiency: f64,
     /// Findings whose data is less complete than this are withheld.
@@ -112,6 +114,7 @@ impl Default for Thresholds {
             barrier_openings: 20,
             barrier_overhead: 0.2,
             polling_waits: 5,
+            slow_times: 3.0,
             efficiency: 0.8,
             completeness: 0.5,
             worse: 0.25,
@@ -151,6 +154,7 @@ impl Thresholds {
             ("bottleneck_waiting", self.bottleneck_waiting),
             ("bottleneck_queue", self.bottleneck_queue),
             ("batch_length", self.batch_length),
+            ("slow_times", self.slow_times),
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {

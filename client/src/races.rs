@@ -105,7 +105,8 @@ fn finding(race: &Violation, times: u64, catalog: &Catalog) -> Option<Finding> {
 /// By whom, what, when, and whether under the lock.
 fn access(record: &Record, in_section: bool, start: Nanos, catalog: &Catalog) -> String {
     let elements = match record.range {
-        (first, end) if first < end => format!("elements {first} to {end} (exclusive)"),
+        (first, end) if first + 1 == end => format!("element {first}"),
+        (first, end) if first < end => format!("elements {first} to {}", end - 1),
         _ => "the object".to_owned(),
     };
     let under = match in_section {

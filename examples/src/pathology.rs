@@ -4,7 +4,7 @@
 //! that four processes show on two processors what they would on four. `bad-group` and `ping-pong` are those of
 //! [`crate::groups`] and [`crate::ping_pong`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use dsm_lib::{CopyPolicy, Dsm, ErrorCode, Vector};
@@ -47,6 +47,7 @@ enum Kind {
     Polling,
     ReadOnlyLocking,
     DataRace,
+    SlowProcess,
 }
 
 impl Program for Pathology {
@@ -68,6 +69,7 @@ impl Program for Pathology {
             Kind::Polling => self.polling(dsm)?,
             Kind::ReadOnlyLocking => self.read_only_locking(dsm)?,
             Kind::DataRace => self.data_race(dsm)?,
+            Kind::SlowProcess => self.slow_process(dsm)?,
         }
         patient(dsm).barrier()?;
         Ok(String::new())
@@ -77,6 +79,14 @@ impl Program for Pathology {
 /// Work without sharing.
 fn work(micros: u64) {
     std::thread::sleep(Duration::from_micros(micros));
+}
+
+/// Work on a processor, as much as there is of one in this time.
+fn compute(micros: u64) {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_micros(micros) {
+        std::hint::spin_loop();
+    }
 }
 
 impl Pathology {
@@ -401,6 +411,19 @@ impl Pathology {
         if self.healthy {
             patient(dsm).barrier()?;
             self.check(dsm, counter.get(0)?, (self.rounds * dsm.size()) as u64)?;
+        }
+        Ok(())
+    }
+
+    /// All compute as long, but process 0 stands still in between, as if something else had its processor; cured: it does not.
+    fn slow_process(&self, dsm: &Dsm) -> Result<()> {
+        let patient = patient(dsm);
+        for _ in 0..self.rounds {
+            compute(5000);
+            if dsm.rank() == 0 && !self.healthy {
+                work(30_000);
+            }
+            patient.barrier()?;
         }
         Ok(())
     }

@@ -69,6 +69,8 @@ impl Candidate {
             Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
             Kind::PolicyMismatch | Kind::FineGrained | Kind::BarrierOverhead => None,
             Kind::ReadOnlyLocking => None,
+            // It says it itself, or no replay knows what would be.
+            Kind::SlowProcess => None,
             // What the program computes may be wrong, however long it takes.
             Kind::DataRace => None,
             // Who waits in a circle waits for ever.

@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Write};
+use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Stand, Write};
 use super::parts::{Part, Recipe, WHOLE, rounds, some};
 use super::world::{ELEMENTS, World, object};
 
@@ -232,6 +232,34 @@ pub(super) fn data_race(
             (_, false) => Vec::new(),
         }
     })
+}
+
+/// A process that is without a processor for a while in every iteration, or in some of them for long, or begins long after the
+/// others; or two do. Cured: none.
+pub(super) fn slow_process(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let n = world.size();
+    let few = random.random_range(1..=2.min(n / 3).max(1));
+    let slow = some(&(0..n).collect::<Vec<_>>(), few, random);
+    let stands = recipe.base * random.random_range(0.5..3.0);
+    let every = [1, 1, 5, 0][random.random_range(0..4_usize)];
+    let late = recipe.base * recipe.iterations as f64 * random.random_range(0.2..0.5);
+    let whole = slow.iter().map(|ap| (*ap, late)).collect();
+    let mut part = Part::new(Vec::new(), (0..n).collect(), move |ap, iteration, _| {
+        let stand = sick && every > 0 && slow.contains(&ap) && iteration % every == 0;
+        match stand {
+            true => vec![Stand(stands * every as f64)],
+            false => Vec::new(),
+        }
+    });
+    if sick && every == 0 {
+        part.late = whole;
+    }
+    part
 }
 
 /// Number of good programs that look like these.

@@ -71,6 +71,7 @@ pub fn racing(seed: u64, sick: bool) -> Labelled {
         seed,
         catalog: catalog(&world, &outcome),
         records: outcome.records,
+        times: outcome.times,
         planted: if sick { vec![label] } else { Vec::new() },
         slight: Vec::new(),
     }
