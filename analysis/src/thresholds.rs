@@ -32,9 +32,11 @@ pub struct Thresholds {
     pub policy_messages: f64,
     /// Bad group, misplaced owner: fraction of the access cost that the better assignment saves.
     pub assignment_gain: f64,
-    /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
-    /// which nothing is said.
+    /// No sharing, and what holds in a part of the run: time lost, as a fraction of process time, below which nothing is said.
     pub negligible_loss: f64,
+    /// Bad group, misplaced owner, crowded owner, policy mismatch, whose advice is a change of the cluster file: the same; and
+    /// what that change must save of the run by a replay, where there is one.
+    pub patch_gain: f64,
     /// The same kinds: time lost, as a fraction of the time of the processes involved, from which on it is told however
     /// many others there are.
     pub their_loss: f64,
@@ -104,6 +106,7 @@ impl Default for Thresholds {
             policy_messages: 0.25,
             assignment_gain: 0.10,
             negligible_loss: 0.01,
+            patch_gain: 0.02,
             their_loss: 0.10,
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
@@ -136,6 +139,7 @@ impl Thresholds {
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),
             ("negligible_loss", self.negligible_loss),
+            ("patch_gain", self.patch_gain),
             ("their_loss", self.their_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),

@@ -177,7 +177,7 @@ fn a_click_selects_what_is_drawn_there() {
             Some(Hit::Row(state.path.rows().position())),
             "{size:?}"
         );
-        // The titles and the first lines are no rows.
+        // Nothing is selected by a click on a title or on the first lines.
         for y in [2, 3] {
             assert_eq!(view::hit(&state, 3, y), None, "{size:?} {y}");
         }

@@ -27,6 +27,7 @@ fn answer(lab: &Lab, args: &[&str]) -> Value {
 const COUNTS_ONLY: &str = "\
 time_lost = 0.0
 negligible_loss = 0.0
+patch_gain = 0.0
 bottleneck_waiting = 0.0001
 ping_pong_hand_overs = 2
 ping_pong_work = 1.0

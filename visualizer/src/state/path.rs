@@ -88,7 +88,7 @@ impl PathRows {
         self.rows.replace_by_key(rows, key);
     }
 
-    /// Where the selected row leads to: what was waited for, else the process.
+    /// Where the selected row leads to: what was waited for, otherwise the process.
     pub(super) fn leads(&self, topology: &Topology) -> Option<Leads> {
         let process = |name: Option<&String>| {
             let ap = topology.find_ap(name?)?;
