@@ -171,16 +171,16 @@ impl Shadow {
         let mut i = 0;
         while i < self.accesses.len() {
             let other = &self.accesses[i];
+            let alike = wanted.are_alike(&access, other);
             if other.ap() == access.ap() {
-                if !wanted.are_alike(&access, other) {
-                } else if other.range == access.range && other.touch == access.touch {
+                if alike && other.range == access.range && other.touch == access.touch {
                     same = Some(i);
-                } else if access.hides(other) {
+                } else if alike && access.hides(other) {
                     self.accesses.swap_remove(i);
                     continue;
                 }
             } else if clock.knows(other.ap(), other.phase) {
-                if wanted.are_alike(&access, other) && access.hides(other) {
+                if alike && access.hides(other) {
                     self.accesses.swap_remove(i);
                     continue;
                 }
