@@ -242,11 +242,12 @@ impl Finding {
         self.patch.as_deref().map(crate::patch::in_short)
     }
 
-    /// `variable[object]`, as people write it.
+    /// `variable[object]`, as people write it; of what is about no variable the processes or groups.
     pub fn target(&self) -> String {
         match (&self.variable, self.object) {
             (Some(v), Some(i)) => format!("{v}[{i}]"),
             (Some(v), None) => v.clone(),
+            (None, _) if self.kind == Kind::SlowProcess => self.aps.join(", "),
             (None, _) if self.groups.is_empty() => "the program".to_owned(),
             (None, _) => self.groups.join(", "),
         }

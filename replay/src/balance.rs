@@ -62,7 +62,7 @@ impl Balance {
         let (work, without) = (factor(&self.work), factor(&self.without));
         Thinking {
             computing: thinking.computing * work,
-            asleep: thinking.asleep * work,
+            asleep: thinking.asleep * work * without,
             without: thinking.without * work * without,
         }
     }
@@ -70,7 +70,8 @@ impl Balance {
 
 /// How much of their time without a processor the processes keep that are to be as long without one as others.
 fn unhindered(script: &Script, change: &Change) -> FxHashMap<(u32, u32), f64> {
-    let without = |t: &Thinking| t.without;
+    // Who is hardly ever on a processor seems to sleep.
+    let without = |t: &Thinking| t.without + t.asleep;
     let others = sums(script, &change.others, without);
     let mut factors = FxHashMap::default();
     for (phase, sums) in sums(script, &change.unhindered, without) {

@@ -287,6 +287,15 @@ fn who_is_without_a_processor_no_longer_than_the_others_does_not_keep_them_waiti
     // Ten milliseconds less of fifteen, and of what messages and barriers take.
     let gain = fitted.gain(&unhindered).expect("a gain").gain;
     assert!(gain > 10.0 / 16.0 && gain < 10.0 / 15.0, "{gain}");
+    // So little of its time on a processor that it seems to sleep.
+    let mut spent = dosmos_proto::Spent::default();
+    spent.add(Component::Busy, Nanos(MS / 2), 0);
+    spent.add(Component::Service, Nanos(14_500 * US), 0);
+    let mut stopped = uneven(5);
+    stopped.spent[0].spent = spent;
+    let stopped = Calibrated::new(stopped.script(), &costs()).expect("a replay");
+    let gain = stopped.gain(&unhindered).expect("a gain").gain;
+    assert!(gain > 0.5, "{gain}");
     // Compared with itself nothing changes.
     let itself = Change {
         others: [ApId(0)].into(),
