@@ -287,7 +287,7 @@ fn who_is_without_a_processor_no_longer_than_the_others_does_not_keep_them_waiti
     // Ten milliseconds less of fifteen, and of what messages and barriers take.
     let gain = fitted.gain(&unhindered).expect("a gain").gain;
     assert!(gain > 10.0 / 16.0 && gain < 10.0 / 15.0, "{gain}");
-    // So little of its time on a processor that it seems to sleep.
+    // A process that is hardly ever on a processor seems to sleep.
     let mut spent = dosmos_proto::Spent::default();
     spent.add(Component::Busy, Nanos(MS / 2), 0);
     spent.add(Component::Service, Nanos(14_500 * US), 0);
