@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::detectors;
 use crate::efficiency::{self, Efficiency};
-use crate::finding::{Dismissed, Finding, Withheld};
+use crate::finding::{Dismissed, Finding, RaceSearch, Withheld};
 use crate::groups::GroupMatrix;
 use crate::path::{CriticalPath, Delay};
 use crate::profile::{Phases, Profile, ProfileBuilder};
@@ -61,6 +61,8 @@ pub struct Analysis {
     pub dismissed: Vec<Dismissed>,
     /// What would have been found, had enough been recorded to be sure.
     pub withheld: Vec<Withheld>,
+    /// Whether data races were looked for: not by the detectors, but by who knows `verify/`.
+    pub races: RaceSearch,
     /// Who uses what, today's assignment to groups against the best one; for the group view.
     #[serde(skip)]
     pub groups: GroupMatrix,
@@ -93,6 +95,7 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         findings: detected.findings,
         dismissed: Vec::new(),
         withheld: detected.withheld,
+        races: RaceSearch::default(),
         groups: detected.groups,
         phases: profile.barriers.clone(),
     }

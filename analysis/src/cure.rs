@@ -40,6 +40,13 @@ pub enum Cure {
     Wait(BTreeSet<ObjectId>),
     /// Passing these barriers costs nothing but waiting.
     FreeBarriers(BTreeSet<VarId>),
+    /// These processes are not longer without a processor than the others.
+    Unhindered {
+        /// The processes.
+        slow: BTreeSet<ApId>,
+        /// The others, which meet them at barriers.
+        others: BTreeSet<ApId>,
+    },
     /// These processes read these objects without acquiring them.
     Unlocked(BTreeSet<(ObjectId, ApId)>),
 }
@@ -73,6 +80,10 @@ impl Cure {
             }
             Self::Wait(objects) => change.awaited.clone_from(objects),
             Self::FreeBarriers(barriers) => change.free_barriers.clone_from(barriers),
+            Self::Unhindered { slow, others } => {
+                change.unhindered.clone_from(slow);
+                change.others.clone_from(others);
+            }
             Self::Unlocked(readers) => change.unlocked.clone_from(readers),
         }
         change

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cure::{Cure, GainFrom};
 
-/// The kinds of findings. Definitions: the detector of the same name.
+/// The kinds of findings. Definitions: the detector of the same name; of data races, `verify/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // each is defined by its detector
@@ -26,11 +26,13 @@ pub enum Kind {
     BarrierOverhead,
     Polling,
     ReadOnlyLocking,
+    DataRace,
+    SlowProcess,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Bottleneck,
         Self::PingPong,
         Self::NoSharing,
@@ -45,6 +47,8 @@ impl Kind {
         Self::BarrierOverhead,
         Self::Polling,
         Self::ReadOnlyLocking,
+        Self::DataRace,
+        Self::SlowProcess,
     ];
 
     /// Its identifier, as in every table and file.
@@ -64,6 +68,8 @@ impl Kind {
             Self::BarrierOverhead => "barrier-overhead",
             Self::Polling => "polling",
             Self::ReadOnlyLocking => "read-only-locking",
+            Self::DataRace => "data-race",
+            Self::SlowProcess => "slow-process",
         }
     }
 }
@@ -133,6 +139,15 @@ pub struct Dismissed {
     pub target: String,
     /// Fraction of the run time that its advice saves in the replay; below 0: costs.
     pub gain: f64,
+}
+
+/// Whether data races were looked for, and what that left open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RaceSearch {
+    /// They were; otherwise nobody knows.
+    pub looked: bool,
+    /// What the records do not decide.
+    pub undecided: Vec<String>,
 }
 
 /// One finding. Serialized as the schema of `dosmos check --format json`.
@@ -212,9 +227,10 @@ impl Finding {
         self
     }
 
-    /// How much it costs, in words.
+    /// How much it costs, in words. A data race costs no time, but what the program computes may be wrong.
     pub fn level(&self) -> Level {
         match self.severity {
+            _ if self.kind == Kind::DataRace => Level::High,
             s if s >= 0.2 => Level::High,
             s if s >= 0.05 => Level::Medium,
             _ => Level::Low,
@@ -226,11 +242,12 @@ impl Finding {
         self.patch.as_deref().map(crate::patch::in_short)
     }
 
-    /// `variable[object]`, as people write it.
+    /// `variable[object]`, as people write it; of what is about no variable the processes or groups.
     pub fn target(&self) -> String {
         match (&self.variable, self.object) {
             (Some(v), Some(i)) => format!("{v}[{i}]"),
             (Some(v), None) => v.clone(),
+            (None, _) if self.kind == Kind::SlowProcess => self.aps.join(", "),
             (None, _) if self.groups.is_empty() => "the program".to_owned(),
             (None, _) => self.groups.join(", "),
         }

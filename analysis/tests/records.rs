@@ -217,10 +217,13 @@ fn waiting_for_a_processor_is_no_work() {
     let found = (Kind::Imbalance, 28.0);
     assert_eq!(uneven(None), [found]);
     assert_eq!(uneven(Some([90, 30])), [found]);
-    // The machine was busy with others for two thirds of what process 0 took.
-    assert_eq!(uneven(Some([30, 30])), []);
-    // The smaller loss counts: 9 × 20.
-    assert_eq!(uneven(Some([50, 30])), [(Kind::Imbalance, 9.0)]);
+    // The machine was busy with others for two thirds of what process 0 took, and not while process 1 worked.
+    assert_eq!(uneven(Some([30, 30])), [(Kind::SlowProcess, 28.0)]);
+    // Both, as much as each explains: 9 × 40 without a processor, 9 × 20 of work.
+    let both = [(Kind::SlowProcess, 19.0), (Kind::Imbalance, 9.0)];
+    assert_eq!(uneven(Some([50, 30])), both);
+    // Both are as long without a processor.
+    assert_eq!(uneven(Some([70, 10])), [found]);
     // They sleep: what they do needs no processor.
     assert_eq!(uneven(Some([1, 1])), [found]);
 }

@@ -8,6 +8,7 @@ use dosmos_model::inputs::{Builder, Measured, NetworkRecord};
 use dosmos_replay::{Calibrated, Costs, Script, ScriptBuilder};
 use dosmos_trace::query::{Breakdown, Completeness, TimeRange};
 
+use crate::races::RaceFinder;
 use crate::{Error, Run, records};
 
 /// Why a run has no execution-time breakdown.
@@ -51,16 +52,23 @@ impl Run {
         // The times of processes are those of the whole run.
         network.validate().map_err(not_valid)?;
         let mut run = range.is_none().then(|| ScriptBuilder::new(catalog.clone()));
+        // A part of a run does not tell what orders its accesses.
+        let whole = range.is_none();
+        let mut races = whole.then(|| RaceFinder::new(catalog.clone()));
         let mut read = 0;
         let completeness = records::each(source, &catalog, range, &mut |record| {
             read += 1;
             profile.add(record);
             run.iter_mut().for_each(|run| run.add(record));
+            races.iter_mut().for_each(|races| races.add(record));
         })
         .await?;
         let times = source.breakdown().await?;
         let mut analysis = concluded(profile, times.clone(), range, thresholds);
         predicted(&mut analysis, run, &times, &network, thresholds);
+        if let Some(races) = races {
+            races.finish(&completeness, &mut analysis);
+        }
         Ok(Analysed {
             analysis,
             completeness,

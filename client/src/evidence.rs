@@ -10,7 +10,7 @@ use crate::text;
 const NAMED: usize = 12;
 
 /// What keys mean, where the key itself does not say it.
-const WORDS: [(&str, &str); 19] = [
+const WORDS: [(&str, &str); 24] = [
     ("access_cost_ns", "cost of these accesses"),
     ("access_cost_then_ns", "their cost after the change"),
     ("access_ns", "time in accesses"),
@@ -33,6 +33,11 @@ const WORDS: [(&str, &str); 19] = [
     ("records", "records it is based on"),
     ("symptoms", "also explains"),
     ("circle", "who waits"),
+    ("without_processor_ns", "between calls without a processor"),
+    ("mean_of_others_ns", "mean of the others without one"),
+    ("began_after_ns", "began after the first by"),
+    ("waited_ns", "the others waited for that"),
+    ("races", "times that this was seen of the variable"),
 ];
 
 /// Numbers that are fractions.

@@ -23,6 +23,7 @@ mod launch;
 mod member;
 mod merge;
 mod open;
+mod races;
 mod recent;
 pub mod records;
 mod remote;

@@ -10,6 +10,7 @@ use dosmos_trace::query::{
 };
 
 use crate::analyse::{concluded, network_here, predicted};
+use crate::races::RaceFinder;
 use crate::{Error, Run, Variables};
 
 /// A live run: this much time before its end, and at most this many accesses of it.
@@ -80,15 +81,21 @@ impl Run {
         let whole = !catalog.live && read == extent;
         catalog.variables = variables.get(source, &ids).await?;
         let mut run = whole.then(|| ScriptBuilder::new(catalog.clone()));
+        let completeness = catalog.completeness.clone();
+        let mut races = whole.then(|| RaceFinder::new(catalog.clone()));
         let mut profile = ProfileBuilder::new(catalog);
         let count = records.len() as u64;
         for record in records.iter() {
             profile.add(record);
             run.iter_mut().for_each(|run| run.add(record));
+            races.iter_mut().for_each(|races| races.add(record));
         }
         let part = if whole { None } else { Some(read) };
         let mut analysis = concluded(profile, times.clone(), part, thresholds);
         predicted(&mut analysis, run, &times, &network_here(None)?, thresholds);
+        if let Some(races) = races {
+            races.finish(&completeness, &mut analysis);
+        }
         Ok(Part {
             analysis,
             range: read,

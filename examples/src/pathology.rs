@@ -4,7 +4,7 @@
 //! that four processes show on two processors what they would on four. `bad-group` and `ping-pong` are those of
 //! [`crate::groups`] and [`crate::ping_pong`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use dsm_lib::{Cache, CopyPolicy, Dsm, ErrorCode, Vector};
@@ -46,6 +46,8 @@ enum Kind {
     BarrierOverhead,
     Polling,
     ReadOnlyLocking,
+    DataRace,
+    SlowProcess,
 }
 
 impl Program for Pathology {
@@ -66,6 +68,8 @@ impl Program for Pathology {
             Kind::BarrierOverhead => self.barrier_overhead(dsm)?,
             Kind::Polling => self.polling(dsm)?,
             Kind::ReadOnlyLocking => self.read_only_locking(dsm)?,
+            Kind::DataRace => self.data_race(dsm)?,
+            Kind::SlowProcess => self.slow_process(dsm)?,
         }
         patient(dsm).barrier()?;
         Ok(String::new())
@@ -75,6 +79,14 @@ impl Program for Pathology {
 /// Work without sharing.
 fn work(micros: u64) {
     std::thread::sleep(Duration::from_micros(micros));
+}
+
+/// Work on a processor, as much as there is of one in this time.
+fn compute(micros: u64) {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_micros(micros) {
+        std::hint::spin_loop();
+    }
 }
 
 impl Pathology {
@@ -198,24 +210,32 @@ impl Pathology {
         Ok(())
     }
 
-    /// Process 0 works on an array that lies with process 1, who hardly looks at it; cured: it lies with 0.
+    /// Process 0 works on an array that lies with process 1, who looks at it now and then; cured: it lies with 0.
     fn misplaced_owner(&self, dsm: &Dsm) -> Result<()> {
+        /// Rounds from one look to the next.
+        const LOOK: usize = 50;
+        let patient = patient(dsm);
         let owner = home(dsm, usize::from(!self.healthy))?;
         let array = dsm
             .vector::<u64>("array", 64)
             .owner(&owner)
             .cache(Cache::Mp)
             .declare()?;
-        patient(dsm).barrier()?;
+        patient.barrier()?;
         let object = array.object(0)?;
         for i in 0..self.rounds {
             if dsm.rank() == 0 {
                 object.set(i % 64, i as u64)?;
                 object.get(i % 64)?;
-            } else if dsm.rank() == 1 && i % 10 == 0 {
-                object.get(i % 64)?;
             }
             work(50);
+            if i % LOOK == 0 {
+                patient.barrier()?;
+                if dsm.rank() == 1 {
+                    object.get(i % 64)?;
+                }
+                patient.barrier()?;
+            }
         }
         Ok(())
     }
@@ -392,6 +412,47 @@ impl Pathology {
                 section.release()?;
             }
             work(100);
+        }
+        Ok(())
+    }
+
+    /// All count in one element, and none acquires it: what one counts, another overwrites; cured: under its lock.
+    fn data_race(&self, dsm: &Dsm) -> Result<()> {
+        let counter = dsm.vector::<u64>("counter", 1);
+        let counter = counter
+            .owner(&home(dsm, 0)?)
+            .cache(Cache::Mp)
+            .declare()?
+            .object(0)?;
+        patient(dsm).barrier()?;
+        for _ in 0..self.rounds {
+            if self.healthy {
+                let mut section = counter.acquire()?;
+                let now = section.get(0)?;
+                section.set(0, now + 1)?;
+                section.release()?;
+            } else {
+                let now = counter.get(0)?;
+                counter.set(0, now + 1)?;
+            }
+            work(50);
+        }
+        if self.healthy {
+            patient(dsm).barrier()?;
+            self.check(dsm, counter.get(0)?, (self.rounds * dsm.size()) as u64)?;
+        }
+        Ok(())
+    }
+
+    /// All compute as long, but process 0 stands still in between, as if something else had its processor; cured: it does not.
+    fn slow_process(&self, dsm: &Dsm) -> Result<()> {
+        let patient = patient(dsm);
+        for _ in 0..self.rounds {
+            compute(5000);
+            if dsm.rank() == 0 && !self.healthy {
+                work(30_000);
+            }
+            patient.barrier()?;
         }
         Ok(())
     }

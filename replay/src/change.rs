@@ -31,6 +31,10 @@ pub struct Change {
     pub unlocked: BTreeSet<(ObjectId, ApId)>,
     /// These processes divide their computing evenly, phase by phase.
     pub balanced: BTreeSet<ApId>,
+    /// These processes are without a processor no longer than the mean of `others` in the same phase.
+    pub unhindered: BTreeSet<ApId>,
+    /// Whom they are compared with.
+    pub others: BTreeSet<ApId>,
     /// Number of processors of the machine; none: as it was.
     pub processors: Option<usize>,
 }

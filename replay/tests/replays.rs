@@ -271,6 +271,40 @@ fn a_barrier_opens_when_the_last_has_arrived_and_even_work_is_as_long_as_its_mea
 }
 
 #[test]
+fn who_is_without_a_processor_no_longer_than_the_others_does_not_keep_them_waiting() {
+    let mut run = uneven(5);
+    // Process 0 computes one millisecond as well, and is without a processor for two.
+    let mut spent = dosmos_proto::Spent::default();
+    spent.add(Component::Busy, Nanos(5 * MS), 0);
+    spent.add(Component::Service, Nanos(10 * MS), 0);
+    run.spent[0].spent = spent;
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let unhindered = Change {
+        unhindered: [ApId(0)].into(),
+        others: [ApId(1)].into(),
+        ..Change::default()
+    };
+    // Ten milliseconds less of fifteen, and of what messages and barriers take.
+    let gain = fitted.gain(&unhindered).expect("a gain").gain;
+    assert!(gain > 10.0 / 16.0 && gain < 10.0 / 15.0, "{gain}");
+    // A process that is hardly ever on a processor seems to sleep.
+    let mut spent = dosmos_proto::Spent::default();
+    spent.add(Component::Busy, Nanos(MS / 2), 0);
+    spent.add(Component::Service, Nanos(14_500 * US), 0);
+    let mut stopped = uneven(5);
+    stopped.spent[0].spent = spent;
+    let stopped = Calibrated::new(stopped.script(), &costs()).expect("a replay");
+    let gain = stopped.gain(&unhindered).expect("a gain").gain;
+    assert!(gain > 0.5, "{gain}");
+    // Compared with itself nothing changes.
+    let itself = Change {
+        others: [ApId(0)].into(),
+        ..unhindered
+    };
+    assert_eq!(fitted.gain(&itself).expect("a gain").gain, 0.0);
+}
+
+#[test]
 fn requests_that_overlapped_overlap() {
     let apart = |overlap: bool| {
         let mut run = Run::of(2);

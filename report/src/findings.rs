@@ -1,6 +1,6 @@
 //! What is wrong, worst first: what it costs, what to change, and the numbers behind it.
 
-use dosmos_analysis::{Analysis, Dismissed, Finding, GainFrom};
+use dosmos_analysis::{Analysis, Dismissed, Finding, GainFrom, Kind};
 use dosmos_plot::{Block, Color, Table};
 
 pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
@@ -23,6 +23,10 @@ pub(super) fn blocks(analysis: &Analysis) -> Vec<Block> {
         let (kind, target, why) = (withheld.kind, &withheld.target, &withheld.why);
         blocks.push(Block::Warning(format!("Withheld: {kind}, {target}: {why}")));
     }
+    let unlooked = (!analysis.races.looked).then(|| "Data races were not looked for.".to_owned());
+    let undecided = analysis.races.undecided.iter();
+    let undecided = undecided.map(|why| format!("Not decided: {why}"));
+    blocks.extend(unlooked.into_iter().chain(undecided).map(Block::Warning));
     blocks
 }
 
@@ -47,7 +51,10 @@ fn percent(fraction: f64) -> String {
 }
 
 fn card(finding: &Finding) -> Block {
-    let mut badge = format!("{} of process time lost", percent(finding.severity));
+    let mut badge = match finding.kind {
+        Kind::DataRace => "what the program computes may be wrong".to_owned(),
+        _ => format!("{} of process time lost", percent(finding.severity)),
+    };
     if let Some(gain) = finding.predicted_gain {
         let from = match finding.gain_from {
             Some(GainFrom::Replay) => "by a replay of the run",

@@ -78,6 +78,20 @@ impl Found {
         add(&mut self.certain, &self.names, (kind, object), records, why);
     }
 
+    /// Two accesses conflict and nothing orders them, if no record is missing.
+    pub(crate) fn race(
+        &mut self,
+        object: ObjectId,
+        accesses: &[Record; 2],
+        in_sections: [bool; 2],
+        why: impl FnOnce(&Names) -> String,
+    ) {
+        let what = (Kind::DataRace, object);
+        if let Some(example) = add(&mut self.presumed, &self.names, what, accesses, why) {
+            example.in_sections = Some(in_sections);
+        }
+    }
+
     /// They refute it if none is missing.
     pub(crate) fn presumed(
         &mut self,
@@ -156,17 +170,18 @@ impl Found {
     }
 }
 
-fn add(
-    to: &mut BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
+/// Counts a violation; the example of it that is kept, if it is.
+fn add<'a>(
+    to: &'a mut BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>,
     names: &Names,
     (kind, object): (Kind, ObjectId),
     records: &[Record],
     why: impl FnOnce(&Names) -> String,
-) {
+) -> Option<&'a mut Violation> {
     let (count, examples) = to.entry((kind, object.var)).or_default();
     *count += 1;
     if examples.len() >= EXAMPLES {
-        return;
+        return None;
     }
     let barrier = names.variable(object.var).is_none();
     examples.push(Violation {
@@ -177,8 +192,10 @@ fn add(
         },
         why: why(names),
         records: records[..records.len().min(MOST_RECORDS)].to_vec(),
+        in_sections: None,
         more: 0,
     });
+    examples.last_mut()
 }
 
 fn listed(found: BTreeMap<(Kind, VarId), (u64, Vec<Violation>)>) -> Vec<Violation> {
@@ -202,10 +219,15 @@ fn withheld(
         why: format!("{}; a record that is missing could explain it", example.why),
         decided_by: "the missing records".to_owned(),
         count,
+        of_races: false,
     })
 }
 
 fn doubt(question: Question, name: &str, count: u64) -> Doubt {
+    let of_races = matches!(
+        question,
+        Question::Elements | Question::Words | Question::Order | Question::Crowded
+    );
     let (question, why, decided_by) = match question {
         Question::Elements => (
             format!("data races on {name}"),
@@ -271,5 +293,6 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
         why: why.to_owned(),
         decided_by: decided_by.to_owned(),
         count,
+        of_races,
     }
 }

@@ -6,10 +6,9 @@ use dosmos_trace::Op;
 use crate::clocks::Clock;
 use crate::context::Context;
 use crate::found::{Found, Question};
-use crate::kind::Kind;
 use crate::locks::Locks;
 use crate::records::by_own_clock;
-use crate::shadow::{Access, Race, Shadow};
+use crate::shadow::{Access, Race, Shadow, Wanted};
 use crate::steps::Step;
 
 #[derive(Debug, Default)]
@@ -23,13 +22,13 @@ struct Object {
 
 #[derive(Debug)]
 pub(crate) struct Races {
-    wanted: bool,
+    wanted: Wanted,
     objects: Vec<Object>,
 }
 
 impl Races {
-    /// Looks for races only if `wanted`.
-    pub(crate) fn new(wanted: bool) -> Self {
+    /// Looks for these races.
+    pub(crate) fn new(wanted: Wanted) -> Self {
         Self {
             wanted,
             objects: Vec::new(),
@@ -60,7 +59,7 @@ impl Races {
     /// Looks for a data race with an access before.
     fn touch(&mut self, step: &Step, in_section: bool, context: &mut Context) {
         // What is fetched ahead of accesses is not seen by the program.
-        if !self.wanted || step.record.flags.ahead {
+        if self.wanted == Wanted::Nothing || step.record.flags.ahead {
             return;
         }
         let (record, of) = (&step.record, step.record.object.var);
@@ -77,7 +76,8 @@ impl Races {
         let past = order.past(record.ap);
         let object = &mut self.objects[step.slot];
         let before = object.shadow.crowded;
-        let race = object.shadow.take(access, &past.clock, &past.loose);
+        let order = (&past.clock, &past.loose);
+        let race = object.shadow.take(access, order, self.wanted);
         if object.shadow.crowded && !before {
             found.doubt(Question::Crowded, of);
         }
@@ -114,7 +114,8 @@ impl Races {
 
 fn say(race: &Race, later: &Access, found: &mut Found) {
     let records = [race.earlier.record, later.record];
-    found.presumed(Kind::DataRace, later.record.object, &records, |names| {
+    let in_sections = [race.earlier.in_section, later.in_section];
+    found.race(later.record.object, &records, in_sections, |names| {
         let [earlier, later_one] = records.map(|r| format!("the {} of {}", r.op, names.ap(r.ap)));
         let (first, end) = (
             race.earlier.range.0.max(later.range.0),

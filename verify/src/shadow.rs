@@ -50,6 +50,27 @@ impl Touch {
     }
 }
 
+/// Which races are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Nothing,
+    All,
+    /// Not those of a read outside sections with a write in one: such a read sees what was released last, as a whole.
+    NotOfReleased,
+}
+
+impl Wanted {
+    /// Whether the race of two accesses that conflict is looked for.
+    fn counts(self, one: &Access, other: &Access) -> bool {
+        self == Self::All || !one.reads_released(other) && !other.reads_released(one)
+    }
+
+    /// Whether two accesses of one kind race with the same accesses of others.
+    fn are_alike(self, one: &Access, other: &Access) -> bool {
+        self == Self::All || one.in_section == other.in_section
+    }
+}
+
 /// An access as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
@@ -58,6 +79,8 @@ pub(crate) struct Access {
     pub(crate) range: (u32, u32),
     /// All of them were touched; else some.
     exact: bool,
+    /// In a section of its object.
+    pub(crate) in_section: bool,
     phase: (Start, u32),
     pub(crate) record: Record,
 }
@@ -85,6 +108,7 @@ impl Access {
             touch: Touch::of(record, in_section),
             range,
             exact,
+            in_section,
             phase,
             record: *record,
         }
@@ -97,6 +121,12 @@ impl Access {
     fn is_known_by(&self, clock: &Clock) -> bool {
         let (start, phase) = self.phase;
         clock.knows(start, phase)
+    }
+
+    /// Whether this is a read outside sections and `other` a write in one.
+    pub(crate) fn reads_released(&self, other: &Self) -> bool {
+        let reads = self.touch == Touch::Read && !self.in_section;
+        reads && other.in_section && other.touch != Touch::Read
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -133,29 +163,36 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// The races of an access with those before it, at most one; an exact one if there is one. `clock` comes before it,
-    /// `loose` too if atomic operations count.
-    pub(crate) fn take(&mut self, access: Access, clock: &Clock, loose: &Clock) -> Option<Race> {
+    /// The races of an access with those before it that are `wanted`, at most one; an exact one if there is one. `clock` comes
+    /// before it, `loose` too if atomic operations count.
+    pub(crate) fn take(
+        &mut self,
+        access: Access,
+        (clock, loose): (&Clock, &Clock),
+        wanted: Wanted,
+    ) -> Option<Race> {
         let mut found: Option<Race> = None;
         let mut same = None;
         let mut i = 0;
         while i < self.accesses.len() {
             let other = &self.accesses[i];
+            let alike = wanted.are_alike(&access, other);
             if other.ap() == access.ap() {
-                if other.range == access.range && other.touch == access.touch {
+                if alike && other.range == access.range && other.touch == access.touch {
                     same = Some(i);
-                } else if access.hides(other) {
+                } else if alike && access.hides(other) {
                     self.accesses.swap_remove(i);
                     continue;
                 }
             } else if other.is_known_by(clock) {
-                if access.hides(other) {
+                if alike && access.hides(other) {
                     self.accesses.swap_remove(i);
                     continue;
                 }
             } else if access.touch.conflicts(other.touch)
                 && access.meets(other)
                 && !other.is_known_by(loose)
+                && wanted.counts(&access, other)
             {
                 let exact = access.exact && other.exact;
                 if found.is_none_or(|f| exact && !f.exact) {

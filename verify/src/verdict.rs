@@ -39,6 +39,8 @@ pub struct Violation {
     pub why: String,
     /// The counter-example: these records alone refute the contract. At most [`MOST_RECORDS`].
     pub records: Vec<Record>,
+    /// Of a data race, whether each of the two accesses was in a section of the object.
+    pub in_sections: Option<[bool; 2]>,
     /// How many more like it there are, of the same variable.
     pub more: u64,
 }
@@ -57,6 +59,9 @@ pub struct Doubt {
     pub decided_by: String,
     /// How often.
     pub count: u64,
+    /// It leaves open whether the program races.
+    #[serde(skip)]
+    pub of_races: bool,
 }
 
 /// How much was looked at.

@@ -23,6 +23,7 @@ use crate::publications::Publications;
 use crate::races::Races;
 use crate::reads::Reads;
 use crate::records::is_void;
+use crate::shadow::Wanted;
 use crate::steps::{Step, Steps};
 use crate::verdict::{Doubt, Looked, State, Verdict, Violation};
 
@@ -31,6 +32,9 @@ use crate::verdict::{Doubt, Looked, State, Verdict, Violation};
 pub struct Options {
     /// Look for data races too.
     pub races: bool,
+    /// Of these, also reads outside sections of what others write in sections only: they see what was released last, as a
+    /// whole, but nothing orders them.
+    pub unlocked_reads: bool,
     /// How far clocks that one event manager corrects may be apart; none: what the stores say of the two clocks, and
     /// 10 ms where they say nothing.
     pub clock_error: Option<Nanos>,
@@ -40,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             races: true,
+            unlocked_reads: true,
             clock_error: None,
         }
     }
@@ -85,7 +90,12 @@ impl Verifier {
             locks: Locks::new(processes),
             publications: Publications::new(processes),
             reads: Reads::default(),
-            races: Races::new(options.races && processes > 1),
+            races: Races::new(match options {
+                Options { races: false, .. } => Wanted::Nothing,
+                _ if processes < 2 => Wanted::Nothing,
+                Options { unlocked_reads, .. } if unlocked_reads => Wanted::All,
+                _ => Wanted::NotOfReleased,
+            }),
             owners: Owners::new(processes),
             objects: Vec::new(),
             slots: FxHashMap::default(),
@@ -364,6 +374,7 @@ impl Verifier {
             why,
             decided_by: decided_by.to_owned(),
             count: 1,
+            of_races: true,
         });
         doubts.splice(0..0, missing);
         Verdict {

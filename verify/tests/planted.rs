@@ -529,6 +529,40 @@ fn what_is_ordered_or_apart_or_atomic_is_no_race() {
     assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
 }
 
+/// The races of a run, of which reads of what was released do not count.
+fn races_but_of_released(run: Vec<Made>) -> Vec<[bool; 2]> {
+    let options = Options {
+        unlocked_reads: false,
+        ..Options::default()
+    };
+    let mut verifier = Verifier::new(catalog(), options);
+    in_order(run).iter().for_each(|r| verifier.add(r));
+    let verdict = verifier.finish(&Completeness::default(), false, &[]);
+    let races = verdict.violations.iter();
+    let races = races.filter(|v| v.kind == Kind::DataRace);
+    races.map(|v| v.in_sections.unwrap()).collect()
+}
+
+#[test]
+fn reads_of_what_was_released_are_races_unless_they_are_not_asked_for() {
+    let mut run = section(0, X, 100, 0);
+    run.push(read(1, X, 200).version(1));
+    refuted(Kind::DataRace, run.clone());
+    assert_eq!(races_but_of_released(run), [[false; 2]; 0]);
+    // A write that needs the lock as well.
+    let mut run = section(0, X, 100, 0);
+    run.push(write(1, X, 200).version(1));
+    assert_eq!(races_but_of_released(run), [[true, false]]);
+}
+
+#[test]
+fn a_write_in_a_section_does_not_hide_the_one_outside_before_it() {
+    let mut run = vec![write(0, X, 50)];
+    run.extend(section(0, X, 100, 0));
+    run.push(read(1, X, 200).version(1));
+    assert_eq!(races_but_of_released(run), [[false, false]]);
+}
+
 #[test]
 fn a_race_of_unknown_elements_is_undecided() {
     let run = vec![

@@ -69,6 +69,10 @@ impl Candidate {
             Kind::BadGroup | Kind::MisplacedOwner | Kind::CrowdedOwner => None,
             Kind::PolicyMismatch | Kind::FineGrained | Kind::BarrierOverhead => None,
             Kind::ReadOnlyLocking => None,
+            // It says it itself, or no replay knows what would be.
+            Kind::SlowProcess => None,
+            // What the program computes may be wrong, however long it takes.
+            Kind::DataRace => None,
             // Who waits in a circle waits for ever.
             Kind::Deadlock => None,
         };
@@ -78,8 +82,17 @@ impl Candidate {
 /// The severity from which on a loss is told that is the same all the time: `negligible_loss` of the time of all, or
 /// `their_loss` of the time of the processes that it concerns, whichever is less.
 pub(super) fn least_severity(profile: &Profile, t: &Thresholds, processes: usize) -> f64 {
-    let theirs = processes as f64 / profile.active().max(1) as f64;
-    t.negligible_loss.min(t.their_loss * theirs)
+    t.negligible_loss.min(their_loss(profile, t, processes))
+}
+
+/// The same of a loss whose cure is a change of the cluster file: `patch_gain` of the time of all. Who changes the file for
+/// less does so for nothing: where a replay tells the gain, less is not advised either.
+pub(super) fn least_patched(profile: &Profile, t: &Thresholds, processes: usize) -> f64 {
+    t.patch_gain.min(their_loss(profile, t, processes))
+}
+
+fn their_loss(profile: &Profile, t: &Thresholds, processes: usize) -> f64 {
+    t.their_loss * processes as f64 / profile.active().max(1) as f64
 }
 
 /// A finding about one object, over the time it was used.

@@ -3,7 +3,7 @@
 //! Holds when of the cost of all accesses that leave their memory process at least `crowded_share` goes to the objects of one
 //! owner; the memory processes that use these objects most are three or more (two, where there are but two others), none of
 //! which would gain more than `crowded_target` of it all; and if each object belonged to the one that uses it most, the
-//! accesses to that owner's objects would cost less by at least `assignment_gain`, which is at least `negligible_loss` of total
+//! accesses to that owner's objects would cost less by at least `assignment_gain`, which is at least `patch_gain` of total
 //! process time, or `time_lost` of the time of the processes that gain.
 //!
 //! Objects that no memory process uses more than another are spread evenly over those that use any: that saves no way, but
@@ -141,7 +141,7 @@ fn describe(profile: &Profile, t: &Thresholds, share: f64, crowd: &Crowd) -> Opt
     let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
     let gaining: BTreeSet<ApId> = by_ap.iter().filter(|s| *s.1 > 0.0).map(|s| *s.0).collect();
     let records: u64 = crowd.moves.values().map(|(_, found)| found.records).sum();
-    let floor = candidate::least_severity(profile, t, gaining.len());
+    let floor = candidate::least_patched(profile, t, gaining.len());
     if lost < floor || records < t.least_accesses {
         return None;
     }

@@ -55,6 +55,9 @@ fn rank(c: &Candidate) -> usize {
         Kind::FineGrained => 12,
         Kind::BarrierOverhead => 13,
         Kind::Imbalance => 14,
+        Kind::SlowProcess => 15,
+        // Is not found here.
+        Kind::DataRace => 16,
     }
 }
 
@@ -84,7 +87,7 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         Polling => &[PolicyMismatch, FineGrained],
         MisplacedOwner | PolicyMismatch => &[FineGrained],
         BarrierOverhead => &[Imbalance],
-        FineGrained | Imbalance => &[],
+        FineGrained | Imbalance | SlowProcess | DataRace => &[],
     };
     // What holds in a part of the run explains no more than it costs.
     let (severity, explained) = (cause.finding.severity, symptom.finding.severity);

@@ -19,6 +19,7 @@ mod policy;
 mod polling;
 mod read_only_locking;
 mod scan;
+mod slow_process;
 
 use crate::finding::{Finding, Withheld};
 use crate::groups::GroupMatrix;
@@ -64,6 +65,7 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     candidates.extend(barrier_overhead::detect(profile, t));
     candidates.extend(polling::detect(profile, t));
     candidates.extend(read_only_locking::detect(profile, t));
+    candidates.extend(slow_process::detect(profile, t));
     scan::add(profile, t, &mut candidates);
     let mut detected = Detected {
         findings: Vec::new(),

@@ -4,7 +4,7 @@
 //! Cost of an owner: Σ over memory processes of their accesses × mean cost from there; in the owner's group reads
 //! are served from copies as often as the versions that were read allow. Holds when the process with most
 //! accesses (at least `least_accesses` in all) is not the owner, moving the object there lowers the cost by at least `assignment_gain`,
-//! and that is at least `negligible_loss` of total process time (with what others wait at barriers), or `their_loss` of the
+//! and that is at least `patch_gain` of total process time (with what others wait at barriers), or `their_loss` of the
 //! time of the processes that gain. Objects of one variable with the same cure
 //! make one finding.
 
@@ -97,7 +97,7 @@ fn describe(
     let lost = profile.fraction(profile.scaled(profile.lost_by_all(&by_ap)));
     let records: u64 = moves.iter().map(|m| m.records).sum();
     let gaining = by_ap.values().filter(|saved| **saved > 0.0).count();
-    let floor = candidate::least_severity(profile, t, gaining);
+    let floor = candidate::least_patched(profile, t, gaining);
     if lost < floor || records < t.least_accesses {
         return None;
     }

@@ -6,7 +6,7 @@
 //! fetches, and for the copies' answers to their releases, which come all at once. Holds when the
 //! variable's own policy costs at least `least_accesses` messages, more than the other by at least `policy_messages`
 //! of them (or that much more of what is waited for, and the other costs hardly more messages);
-//! and the time saved is at least `negligible_loss` of process time, or `their_loss` of the time of the processes that use
+//! and the time saved is at least `patch_gain` of process time, or `their_loss` of the time of the processes that use
 //! the variable. That time is the messages saved, at the mean cost
 //! of an intra-group access; or, if it is more, what all save that wait at barriers for the readers, who fetch, or for the
 //! writers, whose releases wait until the last copy is dealt with.
@@ -41,7 +41,7 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
         let by_waiting = profile.lost_by_all(&waited(profile, &objects, policy));
         let lost = profile.fraction(profile.scaled(by_messages.max(by_waiting)));
         let users: BTreeSet<&ApId> = objects.iter().flat_map(|o| o.1.by_ap.keys()).collect();
-        let floor = candidate::least_severity(profile, t, users.len());
+        let floor = candidate::least_patched(profile, t, users.len());
         if lost < floor {
             continue;
         }

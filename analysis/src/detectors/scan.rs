@@ -13,7 +13,9 @@
 //! Where objects and processes are placed is the same all the time: what a part of the run would prefer says nothing.
 
 use crate::detectors::candidate::Candidate;
-use crate::detectors::{barrier_overhead, bottleneck, false_sharing, imbalance, ping_pong};
+use crate::detectors::{
+    barrier_overhead, bottleneck, false_sharing, imbalance, ping_pong, slow_process,
+};
 use crate::finding::Kind;
 use crate::profile::{Profile, joined};
 use crate::thresholds::Thresholds;
@@ -96,6 +98,7 @@ fn in_window(profile: &Profile, window: &Profile, t: &Thresholds) -> Vec<Candida
     });
     if told {
         found.extend(imbalance::detect(window, t));
+        found.extend(slow_process::detect_in_part(window, t));
     }
     found
 }

@@ -25,6 +25,8 @@ pub struct CriticalPath {
     pub length_ns: u64,
     /// It in a sentence.
     pub summary: String,
+    /// How much of it was what, whoever did it: the largest first.
+    pub kinds: Vec<PathKind>,
     /// What it consists of, the largest first. The parts add up to its length.
     pub parts: Vec<PathPart>,
     /// Waits for locks of which no record says who held them, all processes together, nanoseconds.
@@ -33,12 +35,24 @@ pub struct CriticalPath {
     pub complete: bool,
 }
 
+/// How much of the critical path was what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathKind {
+    /// As of a part of the path.
+    pub doing: &'static str,
+    /// How long, nanoseconds.
+    pub time_ns: u64,
+    /// Fraction of the path, 0 to 1.
+    pub share: f64,
+}
+
 /// What a process did on the critical path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathPart {
     /// Which process; none: several.
     pub process: Option<String>,
-    /// `computing`, `access` (reads and writes), `lock` (acquires and releases), `barrier`, or `other`.
+    /// `computing`, `access` (reads and writes at its own memory process), `remote` (at others), `lock` (acquires and
+    /// releases), `barrier`, or `other`.
     pub doing: &'static str,
     /// Of which variable, or at which barrier.
     pub of: Option<String>,
@@ -132,10 +146,24 @@ impl Names<'_> {
                 share: share(rest),
             });
         }
+        let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for ((_, doing), time) in &all {
+            *kinds.entry(kind(*doing)).or_default() += **time;
+        }
+        let mut kinds: Vec<PathKind> = kinds
+            .into_iter()
+            .map(|(doing, time_ns)| PathKind {
+                doing,
+                time_ns,
+                share: share(time_ns),
+            })
+            .collect();
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.time_ns));
         let complete = self.catalog.completeness.is_complete();
         CriticalPath {
             length_ns: length,
             summary: self.summary(complete),
+            kinds,
             parts,
             unexplained_ns: self.gathered.unexplained,
             complete,
@@ -295,6 +323,9 @@ impl Names<'_> {
         match doing {
             Doing::Computing => "computing".to_owned(),
             Doing::Access(_) => format!("in reads and writes of {of}"),
+            Doing::Remote(_) => {
+                format!("in reads and writes of {of} at other memory processes")
+            }
             Doing::Lock(_) | Doing::Copies(_) | Doing::HeldBy(..) => {
                 format!("in acquires and releases of {of}")
             }
@@ -309,6 +340,7 @@ impl Names<'_> {
             Doing::Computing | Doing::Other => None,
             Doing::HeldBy(object, _) => Some(self.object(object)),
             Doing::Access(var)
+            | Doing::Remote(var)
             | Doing::Lock(var)
             | Doing::Copies(var)
             | Doing::Barrier(var)
@@ -350,6 +382,7 @@ fn kind(doing: Doing) -> &'static str {
     match doing {
         Doing::Computing => "computing",
         Doing::Access(_) => "access",
+        Doing::Remote(_) => "remote",
         Doing::Lock(_) => "lock",
         Doing::Copies(_) => "copies",
         Doing::Barrier(_) => "barrier",

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use dosmos_proto::{ApId, GroupId, Nanos, ObjectId};
 use dosmos_trace::query::Catalog;
-use dosmos_trace::record::{Op, Record, Side};
+use dosmos_trace::record::{Op, Origin, Record, Side};
 use rustc_hash::FxHashMap;
 
 use super::barriers::{Barriers, Opening};
@@ -105,7 +105,10 @@ impl PathBuilder {
         let variable = record.object.var;
         let one = record.is_access() && record.count <= 1;
         match record.op {
-            Op::Read | Op::Write => process.begins(Doing::Access(variable), end),
+            Op::Read | Op::Write if record.origin == Origin::Local => {
+                process.begins(Doing::Access(variable), end);
+            }
+            Op::Read | Op::Write => process.begins(Doing::Remote(variable), end),
             Op::Barrier => {
                 process.begins(Doing::Barrier(variable), end);
                 if one {

@@ -16,5 +16,5 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{CriticalPath, Delay, PathPart};
+pub use answer::{CriticalPath, Delay, PathKind, PathPart};
 pub use builder::PathBuilder;

@@ -11,8 +11,10 @@ const MOST: usize = 512;
 pub(super) enum Doing {
     /// No operation: the program itself.
     Computing,
-    /// Reads and writes of a variable.
+    /// Reads and writes of a variable, at its own memory process.
     Access(VarId),
+    /// The same at other memory processes.
+    Remote(VarId),
     /// Acquires and releases of objects of a variable.
     Lock(VarId),
     /// In a release, waits for the acknowledgements of copies.

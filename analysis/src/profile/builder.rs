@@ -1,6 +1,6 @@
 //! Builds a profile from records, one pass, in order of their start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dosmos_proto::{ApId, Component, GroupId, Nanos, ObjectId, PhaseTimes, VarId};
@@ -12,7 +12,7 @@ use super::read_only::Sections;
 use super::sequences::Following;
 use super::waits::Waits;
 use super::windows::Windows;
-use super::{Costs, ObjectProfile, OnProcessor, Profile, Sequences};
+use super::{Beginnings, Costs, ObjectProfile, OnProcessor, Profile, Sequences};
 use crate::efficiency::Efficiency;
 use crate::path::PathBuilder;
 
@@ -58,6 +58,7 @@ impl ProfileBuilder {
                 broken: Vec::new(),
                 efficiency: None,
                 windows: Vec::new(),
+                beginnings: Beginnings::default(),
                 path: None,
                 delays: Vec::new(),
             },
@@ -156,12 +157,21 @@ impl ProfileBuilder {
         self.profile.window = window.unwrap_or(TimeRange { from, to });
         for phases in self.profile.barriers.values_mut() {
             let aps = phases.by_ap.keys().copied().collect();
-            phases.processor = OnProcessor::of(&self.times.phases, &aps, self.profile.window);
+            let pieces = &self.times.phases;
+            phases.processor = OnProcessor::of(pieces, &aps, self.profile.window);
+            let told: BTreeSet<ApId> = pieces.iter().map(|piece| piece.ap).collect();
+            let silent: Vec<ApId> = aps.difference(&told).copied().collect();
+            if !silent.is_empty() {
+                let told = aps.intersection(&told).copied().collect();
+                let partly = OnProcessor::of(pieces, &told, self.profile.window);
+                phases.partly = partly.map(|own| (own, silent));
+            }
         }
         // Of a part of a run, what lies in it.
         let inside = |p: &&PhaseTimes| window.is_none_or(|w| w.from <= p.start && p.end() <= w.to);
         self.profile.efficiency = Efficiency::of(self.times.phases.iter().filter(inside));
         if window.is_none() {
+            self.profile.beginnings = Beginnings::of(&self.times.phases);
             self.profile.hops = self.hops();
         }
         for object in self.profile.objects.values_mut() {

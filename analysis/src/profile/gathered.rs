@@ -7,7 +7,7 @@ use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, Nanos, ObjectId, VarId, Vari
 use dosmos_trace::query::{Catalog, TimeRange};
 use dosmos_trace::record::Origin;
 
-use super::{ApUse, Broken, Costs, ObjectProfile, Phases, ReadOnly, Sequences};
+use super::{ApUse, Beginnings, Broken, Costs, ObjectProfile, Phases, ReadOnly, Sequences};
 use crate::efficiency::Efficiency;
 use crate::path::{CriticalPath, Delay};
 
@@ -37,6 +37,8 @@ pub struct Profile {
     pub costs: Costs,
     /// Circles of waiting that a deadline broke.
     pub broken: Vec<Broken>,
+    /// When processes began, of a whole run.
+    pub beginnings: Beginnings,
     /// The longest chain of dependences; none without records.
     pub path: Option<CriticalPath>,
     /// What waits for others cost, the largest first.

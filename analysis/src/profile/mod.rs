@@ -20,7 +20,7 @@ pub use gathered::Profile;
 pub use holders::HandOvers;
 pub use object::{ApUse, MpUse, ObjectProfile, Waiting};
 pub use phases::Phases;
-pub use processor::OnProcessor;
+pub use processor::{Beginnings, OnProcessor};
 pub use read_only::ReadOnly;
 pub use sequences::{Polls, Runs, Sequences};
 pub use spread::Spread;

@@ -81,6 +81,8 @@ pub struct Phases {
     pub span: Option<(Nanos, Nanos)>,
     /// What the processes measured themselves; none if they did not.
     pub processor: Option<OnProcessor>,
+    /// The same of those that did, where some did not; and who did not.
+    pub partly: Option<(OnProcessor, Vec<ApId>)>,
     /// Passages that processes must have made, as they passed the same barrier before and after, and that were not
     /// recorded; only processes with any. Openings that failed are among them, for all alike.
     pub skipped: BTreeMap<ApId, u64>,

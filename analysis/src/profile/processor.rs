@@ -16,8 +16,29 @@ const COMPUTES: f64 = 0.05;
 pub struct OnProcessor {
     /// Time on a processor, phase by phase.
     pub each: Spread,
+    /// Time between calls without one, phase by phase.
+    pub without: Spread,
+    /// Both, phase by phase.
+    pub between: Spread,
+    /// By process, the longest time without one in a phase.
+    pub longest: BTreeMap<ApId, Nanos>,
     /// Σ by process: on a processor, and between calls without one.
     pub by_ap: BTreeMap<ApId, (Nanos, Nanos)>,
+}
+
+/// When processes began, and how long each then waited until its first barrier opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beginnings(pub BTreeMap<ApId, (Nanos, Nanos)>);
+
+impl Beginnings {
+    /// Of those who told of the time before their first barrier.
+    pub(super) fn of(pieces: &[PhaseTimes]) -> Self {
+        let firsts = pieces.iter().filter(|piece| piece.phase == 0);
+        let ended = firsts.filter(|piece| piece.spent.calls(Component::Barrier) > 0);
+        let waited =
+            |p: &PhaseTimes| p.spent.time(Component::Barrier) + p.spent.time(Component::Other);
+        Self(ended.map(|p| (p.ap, (p.start, waited(p)))).collect())
+    }
 }
 
 impl OnProcessor {
@@ -39,11 +60,17 @@ impl OnProcessor {
         let mut sums = Self::default();
         for phase in phases.values().filter(|phase| phase.len() == aps.len()) {
             let busy = phase.iter().map(|p| p.spent.time(Component::Busy));
-            sums.each.add(busy);
+            sums.each.add(busy.clone());
+            let without = phase.iter().map(|p| p.spent.time(Component::Service));
+            sums.without.add(without.clone());
+            let both = busy.zip(without).map(|(on, off)| on + off);
+            sums.between.add(both);
             for piece in phase {
                 let own = sums.by_ap.entry(piece.ap).or_default();
                 own.0 += piece.spent.time(Component::Busy);
-                own.1 += piece.spent.time(Component::Service);
+                let without = piece.spent.time(Component::Service);
+                own.1 += without;
+                sums.longer(piece.ap, without);
             }
         }
         (!sums.by_ap.is_empty()).then_some(sums)
@@ -52,11 +79,21 @@ impl OnProcessor {
     /// Counts what came later.
     pub(super) fn append(&mut self, later: Self) {
         self.each.join(&later.each);
+        self.without.join(&later.without);
+        self.between.join(&later.between);
+        for (ap, longest) in later.longest {
+            self.longer(ap, longest);
+        }
         for (ap, (on, off)) in later.by_ap {
             let own = self.by_ap.entry(ap).or_default();
             own.0 += on;
             own.1 += off;
         }
+    }
+
+    fn longer(&mut self, ap: ApId, without: Nanos) {
+        let longest = self.longest.entry(ap).or_default();
+        *longest = without.max(*longest);
     }
 
     /// All phases together.

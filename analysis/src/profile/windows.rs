@@ -13,7 +13,7 @@ use dosmos_trace::query::TimeRange;
 use dosmos_trace::record::Record;
 
 use super::phases::Phase;
-use super::{ApUse, ObjectProfile, OnProcessor, Phases, Profile, Sequences};
+use super::{ApUse, Beginnings, ObjectProfile, OnProcessor, Phases, Profile, Sequences};
 
 /// Stretches at most.
 const MOST: usize = 32;
@@ -240,6 +240,7 @@ impl Window {
             broken: Vec::new(),
             places: whole.places.clone(),
             windows: Vec::new(),
+            beginnings: Beginnings::default(),
             path: None,
             delays: Vec::new(),
         }

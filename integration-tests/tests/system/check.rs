@@ -20,6 +20,7 @@ fn run(app: &[&str]) -> Lab {
 const COUNTS_ONLY: &str = "\
 time_lost = 0.0
 negligible_loss = 0.0
+patch_gain = 0.0
 ping_pong_hand_overs = 2
 ping_pong_work = 1.0
 assignment_gain = 0.0

@@ -132,8 +132,7 @@ fn a_program_that_was_never_started_is_said() {
 #[test]
 fn findings_of_a_run_that_lacks_something_do_not_hide_that() {
     let lab = run("", &["ping-pong", "--rounds", "100"]);
-    let some =
-        "time_lost = 0.0\nnegligible_loss = 0.0\nping_pong_hand_overs = 2\nping_pong_work = 1.0\n";
+    let some = "time_lost = 0.0\nnegligible_loss = 0.0\npatch_gain = 0.0\nping_pong_hand_overs = 2\nping_pong_work = 1.0\n";
     std::fs::write(lab.path().join("some.toml"), some).unwrap();
     let (code, answer, _) = check(&lab, &["--thresholds", "some.toml"]);
     assert_eq!(code, 1, "{answer:#}");

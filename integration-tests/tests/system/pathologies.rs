@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dosmos_integration_tests::{Lab, UP, said};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Two groups of two memory processes, an application process each.
 const CLUSTER: &str = include_str!("../../../cli/src/demo.toml");
@@ -16,7 +16,7 @@ fn lab() -> Lab {
     lab
 }
 
-fn json(lab: &Lab, args: &[&str]) -> Value {
+fn answer(lab: &Lab, args: &[&str]) -> Value {
     let output = lab.dosmos(&[args, &["--format", "json"]].concat());
     let broken = |e| panic!("{e}: {}", said(&output));
     serde_json::from_slice(&output.stdout).unwrap_or_else(broken)
@@ -27,6 +27,7 @@ fn json(lab: &Lab, args: &[&str]) -> Value {
 const COUNTS_ONLY: &str = "\
 time_lost = 0.0
 negligible_loss = 0.0
+patch_gain = 0.0
 bottleneck_waiting = 0.0001
 ping_pong_hand_overs = 2
 ping_pong_work = 1.0
@@ -45,10 +46,10 @@ fn sick_and_cured(kind: &str, rounds: &str) -> [Value; 3] {
         let args = ["pathology", "--kind", kind, "--rounds", rounds];
         lab.must_up(&[&args[..], healthy].concat());
         let check = [&["check", "--run-dir", "run"][..], &thresholds].concat();
-        answers.push(json(&lab, &check));
+        answers.push(answer(&lab, &check));
         std::fs::rename(lab.path().join("run"), lab.path().join(name)).unwrap();
     }
-    let diff = json(
+    let diff = answer(
         &lab,
         &[&["diff", "sick", "cured"][..], &thresholds].concat(),
     );
@@ -112,6 +113,52 @@ fn bad_group() {
 #[test]
 fn read_only_locking() {
     check("read-only-locking", "300", Some("table"));
+}
+
+#[test]
+fn data_race() {
+    let [sick, cured, _] = sick_and_cured("data-race", "60");
+    let found = &sick["findings"][0];
+    assert_eq!(found["kind"], "data-race", "{sick:#}");
+    assert_eq!(found["variable"], "counter");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let accesses = ["first_access", "second_access"].map(|key| text(&found["evidence"][key]));
+    assert!(
+        accesses.iter().all(|a| a.contains("without acquiring it")),
+        "{found:#}"
+    );
+    assert!(accesses.iter().any(|a| a.starts_with("write of ")));
+    assert!(text(&found["advice"]).contains("let both acquire counter[0]"));
+    assert_eq!(found["aps"].as_array().unwrap().len(), 2);
+    for answer in [&sick, &cured] {
+        assert_eq!(answer["races"]["looked"], true);
+        assert_eq!(answer["races"]["undecided"], Value::Array(Vec::new()));
+    }
+    assert!(finding(&cured["findings"], "data-race", Some("counter")).is_none());
+}
+
+/// Process 0 stands for six times as long in each round as the others take to compute in it.
+#[test]
+fn slow_process() {
+    let [sick, _, _] = sick_and_cured("slow-process", "12");
+    let found = finding(&sick["findings"], "slow-process", None);
+    let found = found.unwrap_or_else(|| panic!("{sick:#}"));
+    assert_eq!(found["aps"], json!(["ap0"]), "{found:#}");
+    let without = found["evidence"]["without_processor_ns"]
+        .as_object()
+        .unwrap();
+    assert_eq!(without.len(), 4, "{found:#}");
+    // The first and the last phase are not of the loop.
+    assert!(
+        without["ap0"].as_u64().unwrap() >= 11 * 30_000_000,
+        "{found:#}"
+    );
+    assert!(
+        found["advice"]
+            .as_str()
+            .unwrap()
+            .starts_with("ap0 is without a processor")
+    );
 }
 
 #[test]
@@ -188,7 +235,7 @@ fn diff_in_every_format_and_what_is_no_run() {
     lab.must_up(&["sor", "--rows", "8", "--columns", "8", "--iterations", "3"]);
     std::fs::rename(lab.path().join("run"), lab.path().join("one")).unwrap();
     lab.must_up(&["sor", "--rows", "8", "--columns", "8", "--iterations", "5"]);
-    let diff = json(&lab, &["diff", "one", "run"]);
+    let diff = answer(&lab, &["diff", "one", "run"]);
     let (first, second) = (&diff["first"]["phases"], &diff["second"]["phases"]);
     assert!(
         first.as_u64().unwrap() > 0 && first.as_u64() < second.as_u64(),

@@ -2,7 +2,7 @@
 //! purpose is; records that are missing make it undecided.
 
 use dosmos_integration_tests::{APPLICATIONS, Lab, in_groups, said};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Two groups of two memory processes, an application process each.
 const CLUSTER: &str = include_str!("../../../cli/src/demo.toml");
@@ -39,6 +39,21 @@ fn accepted_on(cluster: &str, app: &[&str], args: &[&str]) {
         "{app:?}: {answer:#}"
     );
     assert!(answer["looked"]["records"].as_u64().unwrap() > 0);
+    if args.is_empty() {
+        without_races_in_check(&lab, app);
+    }
+}
+
+/// `dosmos check` looks for races too, and finds none either.
+#[track_caller]
+fn without_races_in_check(lab: &Lab, app: &[&str]) {
+    let output = lab.dosmos(&["check", "--run-dir", "run", "--format", "json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let looked = json!({"looked": true, "undecided": []});
+    assert_eq!(answer["races"], looked, "{app:?}");
+    let findings = answer["findings"].as_array().unwrap().iter();
+    let races = findings.filter(|f| f["kind"] == "data-race").count();
+    assert_eq!(races, 0, "{app:?}: {answer:#}");
 }
 
 #[test]

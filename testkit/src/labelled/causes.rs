@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Write};
+use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Stand, Write};
 use super::parts::{Part, Recipe, WHOLE, rounds, some};
 use super::world::{ELEMENTS, World, object};
 
@@ -191,6 +191,75 @@ pub(super) fn read_only_locking(
             (true, false) => [Read(table, WHOLE)].repeat(looks),
         }
     })
+}
+
+/// Processes that change objects together: 0 a counter, 1 one of them forgets the lock, 2 elements beside each other, which
+/// overlap, 3 what some write and others read in turn. Cured: under a lock, apart, or with a barrier between.
+pub(super) fn data_race(
+    form: usize,
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let team = some(&world.team(3, random), random.random_range(2..=3), random);
+    let v = world.declare(recipe.name, &team[..1], Invalidate);
+    let shared = object(v, 0);
+    let forgets = *team.last().unwrap_or(&0);
+    let every = random.random_range(1..=4_usize);
+    let users = team.clone();
+    Part::new(vec![v], team, move |ap, iteration, _| {
+        let Some(rank) = users.iter().position(|u| *u == ap) else {
+            return Vec::new();
+        };
+        if form < 3 && iteration % every != 0 {
+            return Vec::new();
+        }
+        let change = [Read(shared, WHOLE), Write(shared, WHOLE)];
+        let locked = [&[Acquire(shared)][..], &change, &[Release(shared)]].concat();
+        let first = 20 * rank as u32;
+        match (form, sick) {
+            (0, true) => change.to_vec(),
+            (1, true) if ap == forgets => change.to_vec(),
+            (0 | 1, _) => locked,
+            (2, true) => vec![Write(shared, (first, first + 24))],
+            (2, false) => vec![Write(shared, (first, first + 20))],
+            // Whoever is first writes in one iteration what the others read in the next.
+            (_, true) if rank == 0 => vec![Write(shared, WHOLE)],
+            (_, true) => vec![Read(shared, WHOLE)],
+            (_, false) if rank == 0 && iteration % 2 == 0 => vec![Write(shared, WHOLE)],
+            (_, false) if rank > 0 && iteration % 2 == 1 => vec![Read(shared, WHOLE)],
+            (_, false) => Vec::new(),
+        }
+    })
+}
+
+/// A process that is without a processor for a while in every iteration, or in some of them for long, or begins long after the
+/// others; or two do. Cured: none.
+pub(super) fn slow_process(
+    sick: bool,
+    world: &mut World,
+    recipe: &Recipe<'_>,
+    random: &mut StdRng,
+) -> Part {
+    let n = world.size();
+    let few = random.random_range(1..=2.min(n / 3).max(1));
+    let slow = some(&(0..n).collect::<Vec<_>>(), few, random);
+    let stands = recipe.base * random.random_range(0.5..3.0);
+    let every = [1, 1, 5, 0][random.random_range(0..4_usize)];
+    let late = recipe.base * recipe.iterations as f64 * random.random_range(0.2..0.5);
+    let whole = slow.iter().map(|ap| (*ap, late)).collect();
+    let mut part = Part::new(Vec::new(), (0..n).collect(), move |ap, iteration, _| {
+        let stand = sick && every > 0 && slow.contains(&ap) && iteration % every == 0;
+        match stand {
+            true => vec![Stand(stands * every as f64)],
+            false => Vec::new(),
+        }
+    });
+    if sick && every == 0 {
+        part.late = whole;
+    }
+    part
 }
 
 /// Number of good programs that look like these.

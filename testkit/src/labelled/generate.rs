@@ -26,6 +26,7 @@ pub fn generate(seed: u64) -> Labelled {
         seed,
         catalog: catalog(&world, &outcome),
         records: Vec::new(),
+        times: outcome.times.clone(),
         planted: Vec::new(),
         slight: Vec::new(),
     };
@@ -219,6 +220,9 @@ pub(super) fn scripts(
             scripts[ap].extend(steps);
             scripts[ap].extend(barriers.then_some(Step::Barrier));
         }
+    }
+    for (ap, time) in parts.iter().flat_map(|part| &part.late) {
+        scripts[*ap].push_front(Step::Late(*time));
     }
     scripts
 }

@@ -8,7 +8,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use dosmos_proto::{ApId, CopyPolicy, MpId, Nanos, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{
+    ApId, Component, CopyPolicy, MpId, Nanos, ObjectId, PhaseTimes, Topology, VarId, Variable,
+};
+use dosmos_trace::query::Breakdown;
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -18,6 +21,10 @@ use rand::{RngExt, SeedableRng};
 pub(super) enum Step {
     /// Compute for this many nanoseconds.
     Compute(f64),
+    /// Begin this much later.
+    Late(f64),
+    /// Be without a processor for as many.
+    Stand(f64),
     Read(ObjectId, (u32, u32)),
     /// Read them again and again until the object has this version.
     Await(ObjectId, (u32, u32), u64),
@@ -71,6 +78,57 @@ impl Shared {
     }
 }
 
+/// Where the time of a process went, phase by phase.
+#[derive(Debug)]
+struct Clocked {
+    now: PhaseTimes,
+    phases: Vec<PhaseTimes>,
+}
+
+impl Clocked {
+    fn new(ap: u32) -> Self {
+        let now = PhaseTimes {
+            ap: ApId(ap),
+            start: Nanos(START),
+            ..PhaseTimes::default()
+        };
+        Self {
+            now,
+            phases: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, to: Component, time: u64) {
+        self.now.spent.add(to, Nanos(time), 0);
+    }
+
+    /// A call that ends now.
+    fn calls(&mut self, record: &Record, now: u64) {
+        let component = match (record.op, record.origin) {
+            (Op::Barrier, _) => Component::Barrier,
+            (Op::Acquire | Op::Release, _) => Component::Lock,
+            (Op::Read | Op::Write, Origin::Local) => Component::Local,
+            (Op::Read | Op::Write, _) => Component::Fault,
+        };
+        self.now.spent.add(component, record.duration, 1);
+        if record.op == Op::Barrier {
+            self.ends(now);
+        }
+    }
+
+    /// The phase ends, and the next one begins.
+    fn ends(&mut self, now: u64) {
+        self.now.wall = Nanos(now - self.now.start.0);
+        self.phases.push(self.now);
+        self.now = PhaseTimes {
+            ap: self.now.ap,
+            phase: self.now.phase + 1,
+            start: Nanos(now),
+            ..PhaseTimes::default()
+        };
+    }
+}
+
 /// What became of a run.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -84,6 +142,8 @@ pub(super) struct Outcome {
     pub(super) turns: BTreeMap<ObjectId, (u64, u64)>,
     /// Nanoseconds from start to the last event.
     pub(super) length: u64,
+    /// Where the time of each process went, as the processes say it.
+    pub(super) times: Breakdown,
 }
 
 pub(super) struct Machine<'a> {
@@ -101,6 +161,7 @@ pub(super) struct Machine<'a> {
     finished: Vec<Option<u64>>,
     records: Vec<Record>,
     skews: Vec<u64>,
+    spent: Vec<Clocked>,
 }
 
 impl<'a> Machine<'a> {
@@ -129,6 +190,7 @@ impl<'a> Machine<'a> {
             finished: vec![None; n],
             records: Vec::new(),
             skews,
+            spent: (0..n).map(|ap| Clocked::new(ap as u32)).collect(),
         }
     }
 
@@ -139,7 +201,10 @@ impl<'a> Machine<'a> {
             last = last.max(now);
             match self.scripts[ap].pop_front() {
                 Some(step) => self.step(ap, now, step),
-                None => self.finished[ap] = Some(now),
+                None => {
+                    self.spent[ap].ends(now);
+                    self.finished[ap] = Some(now);
+                }
             }
         }
         self.records.sort_by_key(|r| r.start);
@@ -153,6 +218,10 @@ impl<'a> Machine<'a> {
                 .map(|(id, o)| (*id, (o.turns, o.changes)))
                 .collect(),
             length: last - START,
+            times: Breakdown {
+                phases: self.spent.into_iter().flat_map(|s| s.phases).collect(),
+                ..Breakdown::default()
+            },
         }
     }
 
@@ -161,8 +230,21 @@ impl<'a> Machine<'a> {
             Step::Compute(time) => {
                 let mut time = time * self.noise(self.speed.noise.1);
                 if self.random.random_bool(self.speed.hiccup.0) {
-                    time += self.random.random_range(0.0..=self.speed.hiccup.1);
+                    let without = self.random.random_range(0.0..=self.speed.hiccup.1);
+                    self.spent[ap].add(Component::Service, without as u64);
+                    time += without;
+                    self.spent[ap].add(Component::Busy, (time - without) as u64);
+                } else {
+                    self.spent[ap].add(Component::Busy, time as u64);
                 }
+                self.resume(ap, now + time as u64);
+            }
+            Step::Late(time) => {
+                self.spent[ap].now.start = Nanos(now + time as u64);
+                self.resume(ap, now + time as u64);
+            }
+            Step::Stand(time) => {
+                self.spent[ap].add(Component::Service, time as u64);
                 self.resume(ap, now + time as u64);
             }
             Step::Read(object, range) => self.read(ap, now, object, range),
@@ -255,7 +337,9 @@ impl<'a> Machine<'a> {
             self.records.push(theirs);
         }
         let skew = self.skews[record.mp.index()];
-        self.resume(ap, record.end().0 - skew);
+        let end = record.end().0 - skew;
+        self.spent[ap].calls(&record, end);
+        self.resume(ap, end);
         self.records.push(record);
     }
 

@@ -10,7 +10,7 @@
 //! on the simulated clock, not on how a detector defines or measures anything.
 //!
 //! [`generate`] mixes everything on few processes; [`varied`] puts one pathology at a time into a part of a run, among many
-//! processes or in bursts.
+//! processes or in bursts. [`racing`] leaves out what orders accesses: these are labelled by what was left out.
 
 mod causes;
 mod generate;
@@ -19,6 +19,7 @@ mod loss;
 mod machine;
 mod parts;
 mod pathology;
+mod racing;
 mod score;
 mod trace;
 mod varied;
@@ -26,6 +27,7 @@ mod world;
 
 pub use generate::generate;
 pub use loss::Loss;
-pub use score::{KindScore, Mistake, Score, score};
+pub use racing::racing;
+pub use score::{KindScore, Mistake, Score, score, score_with_times};
 pub use trace::{Label, Labelled};
 pub use varied::{VARIED, Variation, varied};

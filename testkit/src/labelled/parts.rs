@@ -27,6 +27,8 @@ pub(super) struct Part {
     pub(super) body: Body,
     /// Factors on the computing of each process by iteration.
     pub(super) load: Option<Box<dyn Fn(usize, usize) -> f64>>,
+    /// Processes that begin later, by nanoseconds.
+    pub(super) late: Vec<(usize, f64)>,
 }
 
 impl Part {
@@ -40,6 +42,7 @@ impl Part {
             aps,
             body: Box::new(body),
             load: None,
+            late: Vec::new(),
         }
     }
 }

@@ -26,5 +26,7 @@ pub(super) fn pathology(kind: Kind, sick: bool, world: &mut World, recipe: &Reci
         Kind::BarrierOverhead => causes::barriers(sick, world, recipe, random),
         Kind::Polling => causes::polling(sick, world, recipe, random),
         Kind::ReadOnlyLocking => causes::read_only_locking(sick, world, recipe, random),
+        Kind::SlowProcess => causes::slow_process(sick, world, recipe, random),
+        Kind::DataRace => causes::data_race(0, sick, world, recipe, random),
     }
 }

@@ -1,6 +1,7 @@
 //! Precision and recall of the detectors, by kind.
 
-use dosmos_analysis::{Finding, Input, Kind, Thresholds, analyse};
+use dosmos_analysis::{Finding, Kind, ProfileBuilder, Thresholds, conclude};
+use dosmos_trace::query::Breakdown;
 use serde::Serialize;
 
 use super::trace::{Label, Labelled};
@@ -59,8 +60,25 @@ pub struct Score {
     pub mistakes: Vec<Mistake>,
 }
 
+/// Analyses every trace, with what the processes say of their time, and compares.
+pub fn score_with_times(traces: impl Iterator<Item = Labelled>, thresholds: &Thresholds) -> Score {
+    let mut score = nothing();
+    for trace in traces {
+        score.add(&trace, trace.times.clone(), thresholds);
+    }
+    score
+}
+
 /// Analyses every trace and compares.
 pub fn score(traces: impl Iterator<Item = Labelled>, thresholds: &Thresholds) -> Score {
+    let mut score = nothing();
+    for trace in traces {
+        score.add(&trace, Breakdown::default(), thresholds);
+    }
+    score
+}
+
+fn nothing() -> Score {
     let nothing = |kind| KindScore {
         kind,
         planted: 0,
@@ -68,30 +86,24 @@ pub fn score(traces: impl Iterator<Item = Labelled>, thresholds: &Thresholds) ->
         wrong: 0,
         slight: 0,
     };
-    let mut score = Score {
+    Score {
         traces: 0,
         healthy: 0,
         healthy_with_finding: 0,
         records: 0,
         kinds: Kind::ALL.map(nothing).to_vec(),
         mistakes: Vec::new(),
-    };
-    for trace in traces {
-        score.add(&trace, thresholds);
     }
-    score
 }
 
 impl Score {
-    fn add(&mut self, trace: &Labelled, thresholds: &Thresholds) {
+    fn add(&mut self, trace: &Labelled, times: Breakdown, thresholds: &Thresholds) {
         self.traces += 1;
         self.records += trace.records.len() as u64;
-        let input = Input {
-            catalog: trace.catalog.clone(),
-            records: &mut trace.records.iter().copied(),
-            window: None,
-        };
-        let findings = analyse(input, thresholds).findings;
+        let mut profile = ProfileBuilder::new(trace.catalog.clone());
+        trace.records.iter().for_each(|record| profile.add(record));
+        profile.times(times);
+        let findings = conclude(&profile.finish(None), thresholds).findings;
         if trace.planted.is_empty() && trace.slight.is_empty() {
             self.healthy += 1;
             self.healthy_with_finding += u64::from(!findings.is_empty());

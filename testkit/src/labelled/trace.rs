@@ -1,7 +1,7 @@
 //! A trace, and what is known to be wrong with its program.
 
 use dosmos_analysis::Kind;
-use dosmos_trace::query::Catalog;
+use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::Record;
 
 /// A pathology in a trace.
@@ -24,6 +24,8 @@ pub struct Labelled {
     pub catalog: Catalog,
     /// In order of their start.
     pub records: Vec<Record>,
+    /// Where the time of its processes went.
+    pub times: Breakdown,
     /// What is wrong.
     pub planted: Vec<Label>,
     /// What is there and hardly matters.

@@ -66,6 +66,7 @@ pub fn varied(seed: u64, variation: Variation) -> Labelled {
         seed,
         catalog: catalog(&world, &ill),
         records: Vec::new(),
+        times: ill.times.clone(),
         planted: Vec::new(),
         slight: Vec::new(),
     };
@@ -108,7 +109,7 @@ impl Plan {
             base: world.speed.trip[2] * random.random_range(15.0..40.0),
             // A process that neither accesses nor waits is none that anybody knows of.
             barriers: random.random_bool(0.6)
-                || variation.kind == Some(Kind::Imbalance)
+                || matches!(variation.kind, Some(Kind::Imbalance | Kind::SlowProcess))
                 || healthy.is_empty(),
             healthy,
             world,
@@ -164,6 +165,7 @@ impl Plan {
             aps,
             body,
             load,
+            late,
         } = part;
         let variation = self.variation;
         let active = move |iteration| variation.is_active(iteration, ITERATIONS);
@@ -173,6 +175,7 @@ impl Plan {
                 false => Vec::new(),
             }
         });
+        gated.late = late;
         gated.load = load.map(|load| -> Box<dyn Fn(usize, usize) -> f64> {
             Box::new(move |ap, iteration| match active(iteration) {
                 true => load(ap, iteration),
@@ -193,6 +196,7 @@ impl Plan {
             // Both wait as long as before, at the barrier.
             Kind::Polling => f64::NEG_INFINITY,
             Kind::BarrierOverhead => 0.3 * self.variation.lasts,
+            Kind::SlowProcess => 0.15 * self.variation.lasts,
             Kind::PingPong | Kind::FalseSharing | Kind::Imbalance => 0.15 * self.variation.lasts,
             // Of what is the same all the time, less than that of the whole run is not worth a word.
             _ => 0.12,

@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod labelled;
+mod slow;
 mod varied;

@@ -2,7 +2,9 @@
 //! on how much of the run has it.
 
 use dosmos_analysis::{Kind, Thresholds};
-use dosmos_testkit::labelled::{Labelled, Score, VARIED, Variation, score, varied};
+use dosmos_testkit::labelled::{
+    Labelled, Score, VARIED, Variation, score, score_with_times, varied,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -85,6 +87,23 @@ fn objects_acquired_only_to_be_read_are_found_wherever_that_is() {
             "{:#?}",
             score.mistakes
         );
+    }
+}
+
+/// Neighbours in a ring read each other's edges, a few of them across groups: other owners would save of that what is less than
+/// a change of the cluster file is worth.
+#[test]
+fn a_change_of_owners_that_saves_next_to_nothing_is_not_advised() {
+    let seeds: [(Kind, Vec<u64>); 2] = [
+        (Kind::ReadOnlyLocking, (5_200_000..5_200_012).collect()),
+        (Kind::SlowProcess, vec![7_100_002, 7_100_020]),
+    ];
+    for (kind, seeds) in seeds {
+        let traces = seeds.into_iter();
+        let traces = traces.map(|seed| varied(seed, of_kind(kind, seed, 8)));
+        let score = score_with_times(traces, &Thresholds::default());
+        let group = score.kinds.iter().find(|k| k.kind == Kind::BadGroup);
+        assert_eq!(group.unwrap().wrong, 0, "{:#?}", score.mistakes);
     }
 }
 

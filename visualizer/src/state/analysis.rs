@@ -201,7 +201,13 @@ fn shown(all: &[Finding], passes: impl Fn(&str) -> bool) -> Vec<usize> {
         passes(&words)
     };
     let mut shown: Vec<usize> = (0..all.len()).filter(|&i| listed(&all[i])).collect();
-    shown.sort_by(|&a, &b| all[b].severity.total_cmp(&all[a].severity));
+    // Whether the results are right comes before how long they take.
+    let first = |f: &Finding| f.kind != Kind::DataRace;
+    shown.sort_by(|&a, &b| {
+        let (a, b) = (&all[a], &all[b]);
+        let by_cost = b.severity.total_cmp(&a.severity);
+        first(a).cmp(&first(b)).then(by_cost)
+    });
     shown
 }
 

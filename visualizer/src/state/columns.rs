@@ -107,6 +107,14 @@ pub(super) fn of(screen: Screen) -> &'static [(&'static str, &'static str)] {
                 "below",
                 "advice, change of the cluster file, and the numbers behind it",
             ),
+            (
+                "PATH, DOES",
+                "with the key of the path: share of the critical path (the chain that determined how long this part of the run took), and what was done there: local, remote are reads and writes",
+            ),
+            (
+                "LOST, BECAUSE IT",
+                "share of all processes' time that others waited for a process, and what it did meanwhile; below: who waited, and why that process waited itself",
+            ),
         ],
         Screen::Groups => &[
             ("numbers", "accesses of a process to a variable"),

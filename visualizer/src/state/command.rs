@@ -218,14 +218,20 @@ fn view(rest: &str) -> Result<Command, String> {
 
 fn variable(rest: &str) -> Result<Command, String> {
     let whole = required(rest, "the name of a variable")?;
-    let indexed = whole
+    let (name, object) = object_named(&whole);
+    Ok(Command::Variable(name, object))
+}
+
+/// The variable and, behind it in brackets, the number of one of its objects.
+pub(super) fn object_named(text: &str) -> (String, Option<u32>) {
+    let indexed = text
         .strip_suffix(']')
         .and_then(|t| t.rsplit_once('['))
         .and_then(|(name, index)| Some((name.to_owned(), index.parse().ok()?)));
-    Ok(match indexed {
-        Some((name, index)) => Command::Variable(name, Some(index)),
-        None => Command::Variable(whole, None),
-    })
+    match indexed {
+        Some((name, index)) => (name, Some(index)),
+        None => (text.to_owned(), None),
+    }
 }
 
 fn only(rest: &str) -> Result<Command, String> {

@@ -11,6 +11,7 @@ use super::keys::Action;
 use super::list::{List, cycle};
 use super::navigation::Navigation;
 use super::output::Effect;
+use super::path::Leads;
 use super::prompt::{self, Prompt, Typed};
 use super::runs::Asked;
 use super::screen::{Place, Screen};
@@ -166,7 +167,7 @@ impl State {
             Action::Runs => self.choose_run(false),
             Action::Quit => self.leaving.wants(),
             Action::Help => self.help = Some(Help::default()),
-            Action::CopyPatch if screen == Screen::Findings => {
+            Action::CopyPatch if screen == Screen::Findings && !self.path.shown() => {
                 self.analysis.copy_patch(&mut self.output);
             }
             Action::CopyPatch => {}
@@ -196,6 +197,8 @@ impl State {
             Action::Reverse => self.variables.sort_or_reverse(self.variables.sort()),
             Action::Phases if screen == Screen::Overview => self.phases.toggle(),
             Action::Phases => {}
+            Action::Path if screen == Screen::Findings => self.path.toggle(),
+            Action::Path => {}
             Action::NextTarget => self.step_target(1),
             Action::PreviousTarget => self.step_target(-1),
             Action::NextObject => self.step_object(1),
@@ -286,6 +289,16 @@ impl State {
             Screen::Variables => self.variables.opens(here),
             Screen::Histogram => Some(here.on(Screen::VariableHistory)),
             Screen::VariableHistory | Screen::ProcessHistory => self.charts.opens(here),
+            Screen::Findings if self.path.shown() => {
+                match self.path.leads(&self.data.catalog.topology) {
+                    Some(Leads::Variable(name, object)) => {
+                        self.look_at(name, object);
+                        None
+                    }
+                    Some(Leads::Process(ap)) => Some(here.process_history(ap)),
+                    None => None,
+                }
+            }
             Screen::Findings => {
                 let to = self.analysis.opens(here, &self.data.catalog);
                 if to.is_some_and(|to| to.screen == Screen::Groups) {
@@ -327,6 +340,7 @@ impl State {
             Screen::Overview => self.tree.list(),
             Screen::Variables | Screen::Histogram => self.variables.list(),
             Screen::VariableHistory | Screen::ProcessHistory => self.charts.list(),
+            Screen::Findings if self.path.shown() => self.path.list(),
             Screen::Findings => self.analysis.findings_list(),
             Screen::Groups => self.analysis.processes_list(),
             Screen::Health => self.health.list(),

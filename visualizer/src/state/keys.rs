@@ -37,6 +37,7 @@ pub enum Action {
     Sort,
     Reverse,
     Phases,
+    Path,
     Filter,
     Command,
     Cursor,
@@ -142,7 +143,7 @@ pub const BINDINGS: &[Binding] = &[
         ],
     },
     Binding {
-        does: "details: variable, histogram, history, process, object; 1: fold a group; 6: the evidence; 7: proposed groups",
+        does: "details: variable, histogram, history, process, object; 1: fold a group; 6: the evidence, or what was waited for; 7: proposed groups",
         actions: &[bound(Action::Enter, "details", &[KeyCode::Enter])],
     },
     Binding {
@@ -211,6 +212,10 @@ pub const BINDINGS: &[Binding] = &[
     Binding {
         does: "the efficiency of each phase below the processes; again: not (1)",
         actions: &[bound(Action::Phases, "phases", &[c('e')])],
+    },
+    Binding {
+        does: "the critical path and who was waited for why, in place of the findings; again: the findings (6)",
+        actions: &[bound(Action::Path, "path", &[c('d')])],
     },
     Binding {
         does: "time cursor",

@@ -67,7 +67,7 @@ impl State {
     }
 
     /// To the history (or, from there, the histogram) of a variable by name; asked for if unknown.
-    fn look_at(&mut self, name: String, object: Option<u32>) {
+    pub(super) fn look_at(&mut self, name: String, object: Option<u32>) {
         let mut known = self.data.catalog.variables.iter();
         match known.find(|v| v.spec().name() == name).cloned() {
             Some(variable) => self.open(&name, object, Some(&variable)),

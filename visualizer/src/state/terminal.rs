@@ -16,6 +16,7 @@ use super::list::Rows;
 use super::look::{Look, Palettes};
 use super::navigation::Navigation;
 use super::output::Output;
+use super::path::PathRows;
 use super::phases::Phases;
 use super::prompt::Prompt;
 use super::question::{Answer, Found, Update, same_target};
@@ -72,6 +73,8 @@ pub struct State {
     pub charts: Charts,
     /// Findings and groups.
     pub analysis: Analysis,
+    /// The critical path and the delays, in place of the findings.
+    pub path: PathRows,
     /// Rows of the health view.
     pub health: Rows<health::Row>,
     /// A variable to go to, once its number is known.
@@ -203,6 +206,8 @@ impl State {
         let scope = self.analysed();
         let of_findings = self.filters.passes(Screen::Findings);
         self.analysis.refresh(scope, &of_findings);
+        let analysed = self.analysis.part().map(|part| &part.analysis);
+        self.path.refresh(analysed, &of_findings);
         let of_health = self.filters.passes(Screen::Health);
         let rows = health::rows(&self.data, &of_health);
         self.health.replace(rows);

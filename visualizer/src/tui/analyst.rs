@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::news::{News, TRAFFIC};
-use crate::state::{Found, Request};
+use crate::state::{Found, Request, variables_named};
 
 /// Time between two searches of a live run whose findings are looked at.
 const SHOWN: Duration = Duration::from_secs(3);
@@ -53,9 +53,10 @@ impl Analyst {
         let found = self.analyse(scope).await;
         let variables = match &found {
             Ok(part) => {
+                let on_path: BTreeSet<String> = variables_named(&part.analysis).collect();
                 let findings = part.analysis.findings.iter();
-                let named: BTreeSet<&str> =
-                    findings.filter_map(|f| f.variable.as_deref()).collect();
+                let named = findings.filter_map(|f| f.variable.as_deref());
+                let named = named.chain(on_path.iter().map(String::as_str)).collect();
                 self.known.named(&named)
             }
             Err(_) => Vec::new(),

@@ -5,7 +5,7 @@ use dosmos_analysis::efficiency::Instead;
 use dosmos_client::text;
 
 use crate::state::health::Row as HealthRow;
-use crate::state::{Screen, State};
+use crate::state::{PathRow, Screen, State};
 
 /// The numbers on the screen as CSV, with a header line; times in nanoseconds since the start of the run.
 pub fn csv(state: &State) -> String {
@@ -16,6 +16,7 @@ pub fn csv(state: &State) -> String {
         Screen::Variables => variables(&mut table, state),
         Screen::Histogram => histogram(&mut table, state),
         Screen::VariableHistory | Screen::ProcessHistory => history(&mut table, state),
+        Screen::Findings if state.path.shown() => path(&mut table, state),
         Screen::Findings => findings(&mut table, state),
         Screen::Groups => groups(&mut table, state),
         Screen::Health => health(&mut table, state),
@@ -216,6 +217,50 @@ fn findings(table: &mut Table, state: &State) {
             f.to_ns.saturating_sub(start).to_string(),
             f.advice.clone(),
         ]);
+    }
+}
+
+fn path(table: &mut Table, state: &State) {
+    table.row([
+        "row",
+        "process",
+        "doing",
+        "of",
+        "time_ns",
+        "share",
+        "at",
+        "waiting",
+        "times",
+        "because_by",
+    ]);
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    for row in state.path.rows().iter() {
+        table.row(match row {
+            PathRow::Part(p) => [
+                "path".to_owned(),
+                name(&p.process),
+                p.doing.to_owned(),
+                name(&p.of),
+                p.time_ns.to_string(),
+                format!("{:.4}", p.share),
+                String::new(),
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+            PathRow::Delay(d) => [
+                "waited for".to_owned(),
+                name(&d.process),
+                d.because.to_owned(),
+                name(&d.because_of),
+                d.waited_ns.to_string(),
+                format!("{:.4}", d.share),
+                d.of.clone(),
+                d.waiting.join(" "),
+                d.times.to_string(),
+                name(&d.because_by),
+            ],
+        });
     }
 }
 

@@ -70,8 +70,14 @@ pub(super) fn heading(state: &State, analysed: &Part, theme: Theme) -> Line<'sta
         c if c >= 1.0 => String::new(),
         c => format!(" · based on {:.0}% of the accesses", 100.0 * c),
     };
+    let search = &analysed.analysis.races;
+    let races = match (search.looked, search.undecided.is_empty()) {
+        (true, true) => "",
+        (true, false) => " · data races not all decided",
+        (false, _) => " · data races not looked for",
+    };
     let words = format!(
-        " {} by time lost · {from}–{to} s{cut} · {}{complete}",
+        " {} by time lost · {from}–{to} s{cut} · {}{complete}{races}",
         text::plural(shown, "finding"),
         text::plural(analysed.records, "record"),
     );
@@ -116,7 +122,7 @@ fn rows(state: &State, analysed: &Part, theme: Theme, area: Rect) -> Vec<Line<'s
     lines
 }
 
-fn share(fraction: f64) -> String {
+pub(super) fn share(fraction: f64) -> String {
     match 100.0 * fraction {
         p if p > 0.0 && p < 1.0 => "<1%".to_owned(),
         p => format!("{p:.0}%"),

@@ -122,7 +122,7 @@ fn hint(typed: &str) -> &'static str {
 }
 
 /// The actions that matter in a view, by what they do.
-fn hints(screen: Screen) -> &'static [(&'static [Action], &'static str)] {
+fn hints(state: &State) -> &'static [(&'static [Action], &'static str)] {
     const SELECT: (&[Action], &str) = (&[Action::Up, Action::Down], "select");
     const DETAILS: (&[Action], &str) = (&[Action::Enter], "details");
     const ZOOM: (&[Action], &str) = (&[Action::ZoomIn, Action::ZoomOut], "zoom");
@@ -134,7 +134,7 @@ fn hints(screen: Screen) -> &'static [(&'static [Action], &'static str)] {
         &[Action::Reads, Action::Writes, Action::Acquires],
         "operation",
     );
-    match screen {
+    match state.navigation.screen() {
         Screen::Overview => &[
             SELECT,
             DETAILS,
@@ -173,10 +173,12 @@ fn hints(screen: Screen) -> &'static [(&'static [Action], &'static str)] {
             DETAILS,
             CURSOR,
         ],
+        Screen::Findings if state.path.shown() => &[SELECT, DETAILS, (&[Action::Path], "findings")],
         Screen::Findings => &[
             SELECT,
             (&[Action::Enter], "evidence"),
-            (&[Action::CopyPatch], "copy patch"),
+            (&[Action::Path], "path"),
+            (&[Action::CopyPatch], "patch"),
         ],
         Screen::Groups => &[
             (&[Action::Enter], "current/proposed"),
@@ -223,7 +225,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Line<'static> {
         room -= if enough { taken(hint) } else { room };
         enough
     };
-    let hints = hints(state.navigation.screen()).iter().filter_map(named);
+    let hints = hints(state).iter().filter_map(named);
     let hints: Vec<_> = hints.filter(fits).collect();
     for (key, does) in hints.into_iter().chain(always) {
         spans.push(Span::styled(format!(" {key}"), theme.title()));

@@ -7,7 +7,8 @@ use ratatui::layout::Rect;
 
 use super::areas::body_of;
 use super::{
-    findings, groups, header, health, histogram, history, overview, phases, runs, title, variables,
+    findings, groups, header, health, histogram, history, overview, path, phases, runs, title,
+    variables,
 };
 use crate::state::window::Scale;
 use crate::state::{HISTOGRAM_LABEL, Hit, Screen, State, lane_label};
@@ -61,6 +62,7 @@ pub fn hit(state: &State, x: u16, y: u16) -> Option<Hit> {
                 None => lane.map(Hit::Row),
             }
         }
+        Screen::Findings if state.path.shown() => path::row_at(state, body, y).map(Hit::Row),
         Screen::Findings => {
             let [_, list, _] = findings::layout(state, body);
             row(list, 1, |seen| state.analysis.findings().visible(seen), y)

@@ -19,6 +19,7 @@ mod history;
 mod hit;
 mod message;
 mod overview;
+mod path;
 mod phases;
 mod runs;
 mod stacked;
@@ -67,6 +68,7 @@ fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         Screen::VariableHistory | Screen::ProcessHistory => {
             history::render(frame, body, state, theme);
         }
+        Screen::Findings if state.path.shown() => path::render(frame, body, state, theme),
         Screen::Findings => findings::render(frame, body, state, theme),
         Screen::Groups => groups::render(frame, body, state, theme),
         Screen::Health => health::render(frame, body, state, theme),

@@ -1,7 +1,7 @@
 //! **Bad group structure**: processes and the variables they use stand in different groups.
 //!
 //! Holds when the best assignment of processes and owners to groups ([`assignment`]) lowers the access
-//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is at least `negligible_loss` of total process time
+//! cost of at least `least_accesses` accesses by at least `assignment_gain`, and that is at least `patch_gain` of total process time
 //! (or `time_lost` of the time of the processes concerned). Owners
 //! alone are moved unless moving processes too gains as much again: a declaration is easier to
 //! change than a cluster. Inter-group accesses that no assignment avoids are not reported. An object whose
@@ -64,7 +64,7 @@ pub(super) fn detect(
         return (None, matrix);
     }
     let candidate = describe(profile, &tables, &places, &moves, (now, saved));
-    let floor = candidate::least_severity(profile, t, candidate.aps.len());
+    let floor = candidate::least_patched(profile, t, candidate.aps.len());
     if lost < floor || candidate.records < t.least_accesses {
         return (None, matrix);
     }
