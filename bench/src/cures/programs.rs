@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn every_kind_and_every_application_is_among_them() {
         let all = chosen(&[]).unwrap();
-        for kind in Kind::ALL {
+        // A data race costs correctness, not time: what its cure takes is not gained.
+        for kind in Kind::ALL.into_iter().filter(|k| *k != Kind::DataRace) {
             assert!(all.iter().any(|p| p.pathology == Some(kind)), "{kind}");
         }
         let applications = dosmos_examples::catalog().iter();
