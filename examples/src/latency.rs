@@ -220,7 +220,7 @@ impl Latency {
         Ok(())
     }
 
-    /// There and back between two processes: each writes a word, and the other reads it again and again until it is there.
+    /// There and back between two processes: each writes and publishes a word, and the other reads it again and again until it is there.
     fn measure_flags(
         &self,
         dsm: &Dsm,
@@ -240,10 +240,12 @@ impl Latency {
             let start = Instant::now();
             if me == 0 {
                 flags.set(0, i as u64)?;
+                dsm.publish()?;
             }
             while flags.get(1 - me)? < i as u64 {}
             if me == 1 {
                 flags.set(1, i as u64)?;
+                dsm.publish()?;
             } else if i > self.warm_up {
                 times.add(start.elapsed().as_nanos() as u64);
             }

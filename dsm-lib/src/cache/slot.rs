@@ -23,7 +23,7 @@ const CHANGES: u32 = 2;
 /// Each time that is in vain, twice as many are sent before the next; up to `CHANGES` times two to this power.
 const MOST_DECLINED: u32 = 6;
 
-/// After so many reads of the same elements, one after the other, the reader may be waiting for somebody to change them.
+/// Reads of the same elements in a row after which the reader may be waiting for somebody to change them.
 const SAME: u32 = 256;
 
 /// No code of the program runs under these locks.

@@ -42,7 +42,8 @@ fn a_section_is_a_slice_that_is_written_at_its_release() {
 fn a_section_takes_two_messages_however_much_is_done_in_it() {
     let fake = Fake::start();
     let dsm = fake.connect();
-    let v: Vector<i64> = dsm.vector("near", 1000).declare().unwrap();
+    let v = dsm.vector("near", 1000).cache(Cache::Mp);
+    let v: Vector<i64> = v.declare().unwrap();
     let object = v.object(0).unwrap();
     let mark = fake.log().len();
     let mut section = object.acquire().unwrap();
@@ -88,6 +89,7 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
     let log = fake.log()[mark..].to_vec();
     let said = [
         "1 cached reads",
+        "of 0 to 1000",
         "release near",
         "1 writes with the release",
     ];

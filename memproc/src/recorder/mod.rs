@@ -143,7 +143,8 @@ impl Recorder {
                     return false;
                 }
                 // Nobody here served what an application process did in itself.
-                if record.count == 1 && !record.flags.in_process {
+                let served = !record.flags.in_process && !record.flags.own_clock;
+                if record.count == 1 && served {
                     record.duration += cost;
                     if record.peer == self.me || record.flags.optimized {
                         record.service += cost;
@@ -394,15 +395,20 @@ mod tests {
         r.push(Item::Record(record(Op::Read, 1)), Nanos(7));
         r.push(hand_over(), Nanos(0));
         r.push(Item::Record(record(Op::Write, 2)), Nanos(0));
+        // Nobody here served it.
+        let mut told = record(Op::Acquire, 3);
+        told.flags.own_clock = true;
+        r.push(Item::Record(told), Nanos(7));
         r.set_aside();
         pack_all(&mut r);
         let batches = sent(&mut r);
         let records = decode(batches[0].records.clone().unwrap()).unwrap();
         assert_eq!(
             records.iter().map(|r| r.op).collect::<Vec<_>>(),
-            [Op::Read, Op::Write]
+            [Op::Read, Op::Write, Op::Acquire]
         );
         assert_eq!(records[0].duration, record(Op::Read, 1).duration + Nanos(7));
+        assert_eq!(records[2].duration, told.duration);
         assert_eq!(batches[0].hand_overs[0].position, 1);
     }
 

@@ -354,6 +354,11 @@ fn a_section_that_its_process_began_goes_on_at_the_owner() {
          ",
     );
     c.call(0, release_with(x, Some(7), Some(written(0, bytes(6), 1))));
+    // It began before the message that told of it, and so before whatever came with that.
+    let told = c
+        .records()
+        .find(|r| r.flags.own_clock && r.op == Op::Acquire);
+    assert!(told.is_some_and(|r| r.duration == Nanos::ZERO && r.start < c.now));
     c.expect(
         "
          ap0 -> mp0 release x[0] = 6

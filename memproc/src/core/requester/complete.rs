@@ -1,7 +1,7 @@
 //! Responses, and the end of operations: each is replied to once and gives one record, side
 //! `Requester`.
 
-use dosmos_proto::{ApId, ErrorCode, MpId, Refusal};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
 use dosmos_trace::Op;
 
 use super::leave::overdue;
@@ -126,7 +126,10 @@ impl Requester {
         back: &Return,
         current: bool,
     ) {
-        let mut record = cx.record(ap, cx.now, Op::Acquire, back.object);
+        // It began before this message, and before what comes with it.
+        let mut record = cx.record(ap, cx.now - Nanos(1), Op::Acquire, back.object);
+        record.duration = Nanos::ZERO;
+        record.flags.own_clock = true;
         record.peer = cx.me();
         record.version = back.version;
         cx.trace(Item::Record(record));
