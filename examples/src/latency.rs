@@ -239,12 +239,12 @@ impl Latency {
         for i in 1..=self.warm_up + self.ops {
             let start = Instant::now();
             if me == 0 {
-                flags.set(0, i as u64)?;
+                flags.set(0, i)?;
                 dsm.publish()?;
             }
-            while flags.get(1 - me)? < i as u64 {}
+            while flags.get(1 - me)? < i {}
             if me == 1 {
-                flags.set(1, i as u64)?;
+                flags.set(1, i)?;
                 dsm.publish()?;
             } else if i > self.warm_up {
                 times.add(start.elapsed().as_nanos() as u64);
