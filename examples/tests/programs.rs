@@ -175,7 +175,9 @@ fn the_contract_holds() {
         }
     });
     for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
-        demo().run("litmus", &format!("--test {test} --rounds 60 --update"));
+        for more in ["--update", "--messages"] {
+            demo().run("litmus", &format!("--test {test} --rounds 60 {more}"));
+        }
     }
 }
 
