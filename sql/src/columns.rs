@@ -58,7 +58,7 @@ pub(crate) enum Part {
 }
 
 impl Column {
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::StartNs,
         Self::Start,
         Self::AtS,
