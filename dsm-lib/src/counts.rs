@@ -94,10 +94,11 @@ impl Tally {
     /// What was served in this process.
     pub(crate) fn count_local(&mut self, target: &Target, served: &Served) {
         self.add(target, |ops| {
-            ops.reads += served.reads.count;
-            ops.writes += served.writes.count;
-            ops.acquires += served.sections.count + served.sections.handed_over;
-            ops.releases += served.sections.count;
+            let sections = &served.sections;
+            ops.reads += served.reads.count + sections.reads.count;
+            ops.writes += served.writes.count + sections.writes.count;
+            ops.acquires += sections.count + sections.handed_over;
+            ops.releases += sections.count;
         });
     }
 

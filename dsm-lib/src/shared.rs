@@ -262,7 +262,7 @@ impl Shared {
         if guard.cache.is_used() {
             // In the order of the stream, before anybody learns of the reply.
             let state = &mut *guard;
-            if let Some(Reply::Barrier(_) | Reply::Granted(_) | Reply::Released(_)) = &reply.body {
+            if orders(&reply) {
                 // What is accessed after this process synchronised is not reported with what was accessed before, nor as if it
                 // had begun before.
                 state.collect(self.now());
@@ -451,6 +451,16 @@ impl Shared {
         drop(guard);
         over.into_iter().for_each(|c| self.complete(c));
         self.posted.end();
+    }
+}
+
+/// Whether what comes after a reply in this process comes after something in others: also where an object is delegated to it,
+/// whose sections begin here then.
+fn orders(reply: &ApReply) -> bool {
+    match &reply.body {
+        Some(Reply::Barrier(_) | Reply::Granted(_) | Reply::Released(_)) => true,
+        Some(Reply::Read(done)) => done.delegation.is_some(),
+        _ => false,
     }
 }
 

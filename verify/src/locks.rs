@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
 use crate::names::Names;
+use crate::order::Order;
 use crate::publications::{Publications, Required};
 use crate::records::{by_own_clock, is_void};
 use crate::steps::Step;
@@ -34,6 +35,12 @@ impl Section {
     /// done by messages with an older version was before it.
     fn began_later(&self) -> bool {
         self.acquire.flags.in_process
+    }
+
+    /// Whether a write may have been in it: those of sections in the application process are told with them, all others in such a
+    /// process were outside sections.
+    fn may_have(&self, write: &Record) -> bool {
+        !by_own_clock(write) || self.began_later() && self.acquire.start < write.start
     }
 }
 
@@ -154,16 +161,20 @@ impl Locks {
             }
             _ => {}
         }
-        let before = lock.released.iter().rev();
-        let before = before
-            .filter(|s| s.release.version <= grant.version)
-            .max_by_key(|s| s.release.version);
-        order.learn(grant, before.map(|s| &s.past));
+        order.learn(grant, lock.past_before(grant));
         self.begin(grant);
     }
 
+    /// Sections in the application process begin: of an object that was delegated to it since, perhaps, with what the others had
+    /// released.
+    pub(crate) fn begin_in_process(&mut self, step: &Step, order: &mut Order) {
+        let acquire = &step.record;
+        order.learn(acquire, self.objects[step.slot].past_before(acquire));
+        self.begin(acquire);
+    }
+
     /// A section begins.
-    pub(crate) fn begin(&mut self, acquire: &Record) {
+    fn begin(&mut self, acquire: &Record) {
         self.open[acquire.ap.index()].push(Section {
             object: acquire.object,
             acquire: *acquire,
@@ -206,7 +217,7 @@ impl Locks {
     pub(crate) fn write(&mut self, slot: usize, write: &Record, found: &mut Found) -> bool {
         let open = &mut self.open[write.ap.index()];
         let section = open.iter_mut().find(|s| s.object == write.object);
-        let Some(section) = section.filter(|_| !by_own_clock(write)) else {
+        let Some(section) = section.filter(|s| s.may_have(write)) else {
             return false;
         };
         let acquire = section.acquire;
@@ -232,10 +243,10 @@ impl Locks {
 
     /// Whether a write that is over was in a section: it is published by its release, or by nothing if its owner ended it.
     pub(crate) fn was_in_section(&self, slot: usize, write: &Record, names: &Names) -> bool {
-        if by_own_clock(write) {
-            return false;
-        }
         let section = self.section(write.ap, write.object);
+        if by_own_clock(write) {
+            return section.is_some_and(|s| s.may_have(write));
+        }
         // What was asked for before the owner, by its clock, ended the section was in it.
         let until = |end: &Record| {
             let error = names.clock_error(write.mp, end.peer);
@@ -309,6 +320,13 @@ impl Locks {
 }
 
 impl Lock {
+    /// What the last section before a grant knew.
+    fn past_before(&self, grant: &Record) -> Option<&Past> {
+        let before = self.released.iter();
+        let before = before.filter(|s| s.release.version <= grant.version);
+        before.max_by_key(|s| s.release.version).map(|s| &s.past)
+    }
+
     fn remember(&mut self, section: Released) {
         let version = section.release.version;
         let at = self

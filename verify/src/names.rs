@@ -1,7 +1,7 @@
 //! What the catalog says of variables and processes, looked up by number.
 
 use dosmos_proto::{
-    ApId, Cache, GroupId, LockKind, MpId, Nanos, ObjectId, Topology, VarId, Variable,
+    ApId, GroupId, LockKind, MpId, Nanos, ObjectId, Topology, VarId, Variable,
 };
 use dosmos_trace::clock::Apart;
 use dosmos_trace::query::Catalog;
@@ -83,12 +83,6 @@ impl Names {
     pub(crate) fn may_keep_for(&self, owner: MpId, mp: MpId) -> bool {
         let group = |mp| self.topology().mp(mp).filter(|p| !p.link).map(|p| p.group);
         group(mp).is_some() && group(owner) == group(mp)
-    }
-
-    /// Whether all accesses to a variable in application processes are those of sections, whose content comes with the grant.
-    pub(crate) fn is_inside_in_sections_only(&self, id: VarId) -> bool {
-        self.variable(id)
-            .is_some_and(|v| v.spec().cache() == Cache::Mp)
     }
 
     /// How many processes pass a barrier; none if the barrier is not known.

@@ -6,7 +6,6 @@ use dosmos_trace::Op;
 use crate::clocks::Clock;
 use crate::context::Context;
 use crate::found::{Found, Question};
-use crate::locks::Locks;
 use crate::records::by_own_clock;
 use crate::shadow::{Access, Race, Shadow, Wanted};
 use crate::steps::Step;
@@ -101,11 +100,9 @@ impl Races {
     }
 
     /// What may have been a race, of the objects `ids`.
-    pub(crate) fn close(&self, ids: &[ObjectId], locks: &Locks, found: &mut Found) {
-        for (slot, id) in ids.iter().enumerate() {
-            let sections_only = || found.names().is_inside_in_sections_only(id.var);
-            let ordered = locks.releases(slot) > 0 && sections_only();
-            if self.objects[slot].unsure && !ordered {
+    pub(crate) fn close(&self, ids: &[ObjectId], found: &mut Found) {
+        for (object, id) in self.objects.iter().zip(ids) {
+            if object.unsure {
                 found.doubt(Question::Elements, id.var);
             }
         }

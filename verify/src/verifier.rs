@@ -255,8 +255,9 @@ impl Verifier {
         match record.op {
             Op::Read => self.read(&step),
             Op::Write => self.write(&step),
-            // It learned nothing by it: nobody else had the object since its last section.
-            Op::Acquire if record.flags.in_process => return self.locks.begin(record),
+            Op::Acquire if record.flags.in_process => {
+                return self.locks.begin_in_process(&step, &mut self.context.order);
+            }
             Op::Acquire => {}
             Op::Release => return self.release(&step),
             Op::Barrier => self.arrive(record),
@@ -347,7 +348,7 @@ impl Verifier {
         let mut found = self.context.found;
         let (ids, locks) = (&self.objects, &self.locks);
         self.barriers.close(&mut found);
-        self.races.close(ids, locks, &mut found);
+        self.races.close(ids, &mut found);
         self.reads.close(ids, locks, &self.publications, &mut found);
         self.owners.close(ids, locks, &mut found);
         self.looked.objects = ids.len() as u64;

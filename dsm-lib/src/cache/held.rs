@@ -35,11 +35,15 @@ pub(crate) struct Sections {
     pub(crate) versions: (u64, u64),
     /// Begun here and gone on with at the owner.
     pub(crate) handed_over: u64,
+    /// Accesses in those that ended here.
+    pub(crate) reads: Hits,
+    pub(crate) writes: Hits,
 }
 
 /// What was served here and not reported yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
+    /// Outside sections.
     pub(crate) reads: Hits,
     pub(crate) writes: Hits,
     pub(crate) sections: Sections,
@@ -268,12 +272,8 @@ impl<C: Clone> Held<C> {
         self.version += 1;
         d.served += 2 + reads.count + writes.count;
         let first = self.served.is_nothing();
-        let Served {
-            reads: all_reads,
-            writes: all_writes,
-            sections,
-        } = &mut self.served;
-        for (all, of_section) in [(all_reads, reads), (all_writes, writes)] {
+        let sections = &mut self.served.sections;
+        for (all, of_section) in [(&mut sections.reads, reads), (&mut sections.writes, writes)] {
             all.add(Hits {
                 version: from,
                 ..of_section

@@ -215,38 +215,36 @@ impl Cache {
             };
             let served = slot.take_served();
             each(slot.target(), &served);
-            let times = (self.collected, now);
-            for (hits, kind) in [
-                (served.reads, wire::LocalKind::Read),
-                (served.writes, wire::LocalKind::Write),
+            let sections = &served.sections;
+            let ended = Hits {
+                count: sections.count,
+                version: sections.versions.1,
+                ..Hits::default()
+            };
+            let from = sections.versions.0;
+            for (hits, kind, from_version) in [
+                (served.reads, wire::LocalKind::Read, 0),
+                (served.writes, wire::LocalKind::Write, 0),
+                (ended, wire::LocalKind::Section, from),
+                (sections.reads, wire::LocalKind::SectionRead, 0),
+                (sections.writes, wire::LocalKind::SectionWrite, 0),
             ] {
                 if hits.count > 0 {
-                    self.local.push(accesses(object, hits, kind, times));
+                    self.local.push(wire::LocalAccesses {
+                        from_version,
+                        ..accesses(object, hits, kind, (self.collected, now))
+                    });
                 }
-            }
-            let held::Sections {
-                count, versions, ..
-            } = served.sections;
-            if count > 0 {
-                let hits = Hits {
-                    count,
-                    version: versions.1,
-                    ..Hits::default()
-                };
-                self.local.push(wire::LocalAccesses {
-                    from_version: versions.0,
-                    ..accesses(object, hits, wire::LocalKind::Section, times)
-                });
             }
         }
         self.collected = now;
     }
 
-    /// Adds reads that a section served.
+    /// Adds reads of a section that its owner granted, or that began here and goes on there.
     pub(crate) fn add(&mut self, target: &Target, hits: Hits, now: Nanos) {
         if let Some(object) = target.object.filter(|_| hits.count > 0) {
             let since = self.collected;
-            let kind = wire::LocalKind::Read;
+            let kind = wire::LocalKind::GrantedRead;
             self.local.push(accesses(object, hits, kind, (since, now)));
         }
     }

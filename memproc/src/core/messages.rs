@@ -294,12 +294,18 @@ pub struct LocalAccesses {
 /// A kind of accesses that an application process serves itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalKind {
-    /// Reads.
+    /// Reads outside sections.
     Read,
-    /// Writes and atomic operations.
+    /// Writes and atomic operations outside sections.
     Write,
     /// Sections: each an acquire and a release.
     Section,
+    /// Reads in these sections.
+    SectionRead,
+    /// Writes in these sections.
+    SectionWrite,
+    /// Reads in a section that the owner granted, or that goes on there.
+    GrantedRead,
 }
 
 /// That an object is delegated to an application process.

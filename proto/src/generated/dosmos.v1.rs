@@ -1197,6 +1197,12 @@ pub enum LocalKind {
     Write = 1,
     /// each an acquire and a release
     Section = 2,
+    /// in those sections
+    SectionRead = 3,
+    /// in those sections
+    SectionWrite = 4,
+    /// in a section that the owner granted, or that goes on there
+    GrantedRead = 5,
 }
 impl LocalKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1208,6 +1214,9 @@ impl LocalKind {
             Self::Read => "LOCAL_KIND_READ",
             Self::Write => "LOCAL_KIND_WRITE",
             Self::Section => "LOCAL_KIND_SECTION",
+            Self::SectionRead => "LOCAL_KIND_SECTION_READ",
+            Self::SectionWrite => "LOCAL_KIND_SECTION_WRITE",
+            Self::GrantedRead => "LOCAL_KIND_GRANTED_READ",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1216,6 +1225,9 @@ impl LocalKind {
             "LOCAL_KIND_READ" => Some(Self::Read),
             "LOCAL_KIND_WRITE" => Some(Self::Write),
             "LOCAL_KIND_SECTION" => Some(Self::Section),
+            "LOCAL_KIND_SECTION_READ" => Some(Self::SectionRead),
+            "LOCAL_KIND_SECTION_WRITE" => Some(Self::SectionWrite),
+            "LOCAL_KIND_GRANTED_READ" => Some(Self::GrantedRead),
             _ => None,
         }
     }

@@ -186,6 +186,9 @@ impl Session {
                     "local sections, version {} to {}",
                     reads.from_version, reads.version
                 ),
+                wire::LocalKind::SectionRead => "reads in local sections".to_owned(),
+                wire::LocalKind::SectionWrite => "writes in local sections".to_owned(),
+                wire::LocalKind::GrantedRead => "reads in a section".to_owned(),
             };
             let line = format!("{} {what}", reads.count);
             self.log.lock().unwrap().push(line);

@@ -113,7 +113,8 @@ impl Requester {
     pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
         for accesses in accesses {
             self.caches.holders.used(accesses.object, ap);
-            local_records(cx, ap, accesses);
+            let section = self.sessions.in_section_since(ap, accesses.object);
+            local_records(cx, ap, accesses, section);
         }
     }
 
@@ -135,7 +136,8 @@ impl Requester {
         cx.trace(Item::Record(record));
         if current {
             let session = self.sessions.get_mut(ap);
-            session.section_begins(back.object, (back.epoch, back.version), cx.me());
+            let section = (back.epoch, back.version);
+            session.section_begins(cx.now, back.object, section, cx.me());
         }
     }
 
@@ -171,7 +173,7 @@ impl Requester {
                     granted = Some((epoch, version, operation.to));
                     self.caches.copies.confirm(acquire.object, version);
                 }
-                session.acquire_ends(acquire, granted);
+                session.acquire_ends(cx.now, acquire, granted);
             }
             Kind::Release(release) => {
                 if let Some(sent) = release.sent {

@@ -8,8 +8,14 @@ use super::pending::{Kind, Operation, Write};
 use crate::core::context::Context;
 use crate::core::messages::{Cost, Item, LocalAccesses, LocalKind, Reply};
 
-/// The records of accesses of a kind that an application process served itself: one, of sections two.
-pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses) {
+/// The records of accesses of a kind that an application process served itself: one, of sections two. `section`: since when it is in
+/// a section of the object that the owner knows of, if it is.
+pub(super) fn local_records(
+    cx: &mut Context,
+    ap: ApId,
+    accesses: &LocalAccesses,
+    section: Option<Nanos>,
+) {
     let Ok(place) = cx.variables.place(cx.cluster, accesses.object) else {
         return;
     };
@@ -18,36 +24,51 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
     let (first, end) = accesses.elements;
     let inside = first < end && layout.elements_of(accesses.object.index) >= Some(end);
     let range = if inside { (first, end) } else { (0, 0) };
-    let mut trace = |op: Op, version: u64| {
-        let mut record = cx.record(ap, accesses.first, op, accesses.object);
+    let (first, last) = span(cx.now, accesses, section);
+    let mut trace = |op: Op, version: u64, (first, last): (Nanos, Nanos)| {
+        let mut record = cx.record(ap, first, op, accesses.object);
         // The library reports every 50 ms, long before a count could exceed this.
         record.count = u32::try_from(accesses.count).unwrap_or(u32::MAX).max(1);
         record.bytes = accesses.bytes;
-        record.duration = accesses.last - accesses.first;
+        record.duration = last - first;
         record.peer = owner;
         record.flags.optimized = op == Op::Read && owner != me;
         record.flags.in_process = true;
         record.flags.own_clock = true;
         record.version = version;
         record.range = range;
-        if accesses.kind == LocalKind::Section {
-            // By the clock of this process: what it heard before is published by this, what comes with it is not.
-            let until = cx.now - Nanos(1);
-            record.start = if op == Op::Release {
-                until
-            } else {
-                accesses.first.min(until)
-            };
-            record.duration = (accesses.last.min(until)) - record.start;
-        }
         cx.trace(Item::Record(record));
     };
     match accesses.kind {
-        LocalKind::Read => trace(Op::Read, accesses.version),
-        LocalKind::Write => trace(Op::Write, accesses.version),
+        LocalKind::Read | LocalKind::SectionRead | LocalKind::GrantedRead => {
+            trace(Op::Read, accesses.version, (first, last));
+        }
+        LocalKind::Write | LocalKind::SectionWrite => {
+            trace(Op::Write, accesses.version, (first, last));
+        }
         LocalKind::Section => {
-            trace(Op::Acquire, accesses.from_version);
-            trace(Op::Release, accesses.version);
+            trace(Op::Acquire, accesses.from_version, (first, last));
+            trace(Op::Release, accesses.version, (last, last));
+        }
+    }
+}
+
+/// When accesses took place, by the clock of this process at `now`: they are heard of now, sections begin before what is done in
+/// them and end after it, and what this process heard before is published by their ends, what comes with them is not.
+fn span(now: Nanos, accesses: &LocalAccesses, section: Option<Nanos>) -> (Nanos, Nanos) {
+    let released = now - Nanos(1);
+    let acquired = accesses.first.min(now - Nanos(3));
+    let within = |first: Nanos, end: Nanos| (first, accesses.last.clamp(first, end.max(first)));
+    match accesses.kind {
+        LocalKind::Read | LocalKind::Write => within(acquired, released),
+        LocalKind::Section => (acquired, released),
+        LocalKind::SectionRead | LocalKind::SectionWrite => {
+            within(acquired + Nanos(1), now - Nanos(2))
+        }
+        LocalKind::GrantedRead => {
+            // Or it goes on at the owner with what comes with this.
+            let begun = section.map_or(now, |since| since + Nanos(1));
+            within(accesses.first.max(begun).min(now.max(begun)), now)
         }
     }
 }

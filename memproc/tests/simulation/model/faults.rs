@@ -90,8 +90,8 @@ impl Sim {
         for (object, held) in &mut self.aps[a].held {
             let served = held.take_served();
             let done = self.done.entry(self.objects[*object].id).or_default();
-            done.reads -= served.reads.count;
-            done.writes -= served.writes.count;
+            done.reads -= served.reads.count + served.sections.reads.count;
+            done.writes -= served.writes.count + served.sections.writes.count;
             done.acquires -= served.sections.count;
             done.releases -= served.sections.count;
         }

@@ -50,6 +50,8 @@ impl Sim {
                 (served.reads, LocalKind::Read),
                 (served.writes, LocalKind::Write),
                 (sections, LocalKind::Section),
+                (served.sections.reads, LocalKind::SectionRead),
+                (served.sections.writes, LocalKind::SectionWrite),
             ] {
                 if hits.count > 0 {
                     reads.push(LocalAccesses {
