@@ -60,6 +60,8 @@ struct State {
     outbox: mpsc::UnboundedSender<Outbound>,
     /// When the I/O thread looks at expiries next; none if it waits to be told.
     armed: Option<Nanos>,
+    /// The memory process knows that this one waits for news of copies, as it does until the next request.
+    awaits_news: bool,
 }
 
 impl State {
@@ -138,6 +140,7 @@ impl Shared {
                 cache: Cache::new(now),
                 outbox,
                 armed: None,
+                awaits_news: false,
             }),
             sooner: Notify::new(),
             deadline: settings.deadline,
@@ -190,6 +193,7 @@ impl Shared {
             .submit(begun, operation, body, deadline, Some(ticket));
         match request {
             Ok(mut request) => {
+                state.awaits_news = false;
                 submitted.id = Some(request.id);
                 request.times = times.into_iter().map(Into::into).collect();
                 if state.cache.is_used() || state.cache.has_reports() {
@@ -218,9 +222,31 @@ impl Shared {
     pub(crate) fn hurry(&self) {
         let mut guard = self.lock();
         if let Some(mut request) = guard.session.report() {
-            request.body = Some(Body::Report(Report { hurry: true }));
+            let report = Report {
+                hurry: true,
+                ..Report::default()
+            };
+            request.body = Some(Body::Report(report));
             self.dispatch(&mut guard, request);
         }
+    }
+
+    /// The program reads what is held here again and again, and may be waiting for somebody to change it: the memory process is told
+    /// so, once, and what has arrived is seen to.
+    pub(crate) fn await_news(&self) {
+        let mut guard = self.lock();
+        if !std::mem::replace(&mut guard.awaits_news, true)
+            && let Some(mut request) = guard.session.report()
+        {
+            let report = Report {
+                awaits_news: true,
+                ..Report::default()
+            };
+            request.body = Some(Body::Report(report));
+            self.dispatch(&mut guard, request);
+        }
+        drop(guard);
+        self.carrier.look();
     }
 
     /// Each step of it is complete, so a panic elsewhere spoils nothing.

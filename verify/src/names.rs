@@ -1,8 +1,6 @@
 //! What the catalog says of variables and processes, looked up by number.
 
-use dosmos_proto::{
-    ApId, GroupId, LockKind, MpId, Nanos, ObjectId, Topology, VarId, Variable,
-};
+use dosmos_proto::{ApId, GroupId, LockKind, MpId, Nanos, ObjectId, Topology, VarId, Variable};
 use dosmos_trace::clock::Apart;
 use dosmos_trace::query::Catalog;
 use rustc_hash::FxHashMap;

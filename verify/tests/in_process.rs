@@ -52,7 +52,10 @@ fn sections_in_processes_one_after_the_other() {
 fn a_section_in_the_process_that_goes_on_at_the_owner() {
     let mut run = section(0, X, 100, 0);
     run.extend([
-        acquire(1, X, 200).version(1).took(0).set(|r| r.flags.own_clock = true),
+        acquire(1, X, 200)
+            .version(1)
+            .took(0)
+            .set(|r| r.flags.own_clock = true),
         read(1, X, 201).version(1).inside().took(10),
         write(1, X, 220).version(1).with_release().took(0),
         release(1, X, 220).version(2),

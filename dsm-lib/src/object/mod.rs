@@ -107,7 +107,7 @@ impl<T: Element> Object<T> {
     fn look_if<R>(&self, done: Option<(R, bool)>) -> Option<R> {
         let (done, waits) = done?;
         if waits {
-            self.requests.shared().carrier.look();
+            self.requests.shared().await_news();
         }
         Some(done)
     }

@@ -125,6 +125,33 @@ fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
 }
 
 #[test]
+fn who_reads_the_same_again_and_again_says_once_that_it_awaits_news() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let v: Vector<u64> = dsm.vector("v", 4).declare().unwrap();
+    let object = v.object(0).unwrap();
+    let said = || fake.log().iter().filter(|l| *l == "awaits news").count();
+    let read = |times: usize| {
+        for _ in 0..times {
+            object.get(1).unwrap();
+        }
+        // What was said has arrived.
+        dsm.publish().unwrap();
+    };
+    read(100);
+    assert_eq!(said(), 0);
+    for at in 0..2_000 {
+        object.get(at % 2).unwrap(); // not the same
+    }
+    dsm.publish().unwrap();
+    assert_eq!(said(), 0);
+    read(2_000);
+    assert_eq!(said(), 1);
+    read(2_000);
+    assert_eq!(said(), 2, "a request ends it");
+}
+
+#[test]
 fn an_edit_writes_what_was_changed_and_nothing_else() {
     let fake = Fake::start();
     let dsm = fake.connect();

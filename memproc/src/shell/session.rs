@@ -55,6 +55,7 @@ impl Shared {
                         session,
                         outgoing,
                         no_hurry: BTreeSet::new(),
+                        awaits_news: false,
                     },
                 );
                 Some((ap, session))

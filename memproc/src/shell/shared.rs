@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
 use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
-use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply, ap_request};
+use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
 
@@ -59,19 +59,29 @@ pub(super) struct ApLink {
     pub(super) outgoing: Outgoing<ApReply>,
     /// Requests whose replies are in no hurry.
     pub(super) no_hurry: BTreeSet<u64>,
+    /// Its program waits for news of copies.
+    pub(super) awaits_news: bool,
 }
 
 impl ApLink {
     /// Notes whether the replies to a request are in a hurry.
     pub(super) fn note_hurry(&mut self, request: &ApRequest) {
         use ap_request::Body;
+        if !matches!(request.body, Some(Body::Report(_))) {
+            self.awaits_news = false;
+        }
         match &request.body {
             Some(Body::Access(_)) if request.no_hurry => {
                 self.no_hurry.insert(request.id);
             }
-            Some(Body::Report(Report { hurry: true })) => {
-                self.no_hurry.clear();
-                self.outgoing.hurry();
+            Some(Body::Report(report)) => {
+                if report.hurry {
+                    self.no_hurry.clear();
+                }
+                self.awaits_news |= report.awaits_news;
+                if report.hurry || report.awaits_news {
+                    self.outgoing.hurry();
+                }
             }
             _ => {}
         }
@@ -82,8 +92,10 @@ impl ApLink {
         use ap_reply::Body;
         let expected = self.no_hurry.remove(&reply.id);
         match &reply.body {
-            // News of copies are due with the reply to whatever synchronises.
-            Some(Body::Invalidate(_) | Body::Update(_)) => self.outgoing.send_soon(reply),
+            // News of copies are due with the reply to whatever synchronises, unless the program reads nothing else.
+            Some(Body::Invalidate(_) | Body::Update(_)) if !self.awaits_news => {
+                self.outgoing.send_soon(reply)
+            }
             Some(Body::Write(_)) if expected => self.outgoing.send_soon(reply),
             _ => self.outgoing.send(reply),
         }
@@ -330,5 +342,60 @@ impl Shared {
 
     pub(super) fn next_batch(&self) -> Option<Bytes> {
         self.lock().recorder.outbox().next_to_send()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use dosmos_proto::wire::{ApRequest, Publish, Report, ap_request};
+    use tokio_stream::StreamExt;
+
+    use super::super::outgoing::{REPLIES, SlowLines, line};
+    use super::*;
+
+    fn request(body: ap_request::Body) -> ApRequest {
+        ApRequest {
+            body: Some(body),
+            ..ApRequest::default()
+        }
+    }
+
+    fn news() -> ApReply {
+        ApReply {
+            body: Some(ap_reply::Body::Invalidate(1)),
+            ..ApReply::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn news_that_somebody_waits_for_leave_at_once() {
+        let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
+        let mut link = ApLink {
+            session: 1,
+            outgoing,
+            no_hurry: BTreeSet::new(),
+            awaits_news: false,
+        };
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut is_taken = || pin!(taken.next()).poll(&mut cx).is_ready();
+        link.send(news()).unwrap();
+        assert!(!is_taken());
+        let waits = Report {
+            awaits_news: true,
+            ..Report::default()
+        };
+        link.note_hurry(&request(ap_request::Body::Report(waits)));
+        assert!(is_taken(), "what was sent before");
+        link.send(news()).unwrap();
+        assert!(is_taken());
+        link.note_hurry(&request(ap_request::Body::Report(Report::default())));
+        link.send(news()).unwrap();
+        assert!(is_taken(), "it says nothing of it");
+        link.note_hurry(&request(ap_request::Body::Publish(Publish {})));
+        link.send(news()).unwrap();
+        assert!(!is_taken());
     }
 }

@@ -7,7 +7,7 @@ use dosmos_memproc::core::messages::{
 };
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{ApId, Cache, MpId, Nanos, ObjectId};
-use dosmos_trace::{Op, Side};
+use dosmos_trace::{Op, Record, Side};
 
 /// Two memory processes of one group with two application processes each; `x`, eight elements at mp0, may be
 /// held in application processes.
@@ -400,6 +400,54 @@ fn sections_that_a_process_held_itself_are_recorded() {
     assert_eq!(
         records,
         [(Op::Acquire, 3, 4, true), (Op::Release, 3, 7, true)]
+    );
+}
+
+#[test]
+fn accesses_in_sections_are_recorded_between_their_ends() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.items.clear();
+    c.now += Nanos(100);
+    // All told at once, as of the same time.
+    let Request::Report(mut list) = sections(&c, x, 2, (4, 6)) else {
+        panic!("a report")
+    };
+    let accesses = |kind| LocalAccesses { kind, ..list[0] };
+    let more = [
+        LocalKind::Read,
+        LocalKind::SectionWrite,
+        LocalKind::SectionRead,
+    ];
+    list = more.map(accesses).into_iter().chain(list).collect();
+    list.iter_mut()
+        .for_each(|a| (a.first, a.last) = (c.now, c.now));
+    let of_granted = LocalAccesses {
+        kind: LocalKind::GrantedRead,
+        first: c.now - Nanos(50),
+        ..list[0]
+    };
+    c.call(0, Request::Report(list));
+    c.call(0, back_in_section(x, 1, 7));
+    c.call(0, Request::Report(vec![of_granted]));
+    c.call(0, release_with(x, Some(7), None));
+    let mut records: Vec<_> = c.records().filter(|r| r.side == Side::Requester).collect();
+    let nobody_ends_later = |r: &&&Record| r.op != Op::Release && r.end() >= c.now;
+    assert_eq!(records.iter().filter(nobody_ends_later).count(), 1);
+    records.sort_by_key(|r| r.start);
+    let of: Vec<_> = records.iter().map(|r| (r.op, r.version)).collect();
+    assert_eq!(
+        of,
+        [
+            (Op::Read, 6),
+            (Op::Acquire, 4),
+            (Op::Write, 6),
+            (Op::Read, 6),
+            (Op::Release, 6),
+            (Op::Acquire, 1),
+            (Op::Read, 6),
+            (Op::Release, 2),
+        ]
     );
 }
 

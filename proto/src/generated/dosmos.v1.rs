@@ -449,6 +449,9 @@ pub struct Report {
     /// somebody waits for replies that were in no hurry
     #[prost(bool, tag = "1")]
     pub hurry: bool,
+    /// The program reads one copy again and again: until its next request, news of copies do not wait for company.
+    #[prost(bool, tag = "2")]
+    pub awaits_news: bool,
 }
 /// Accesses of one kind to one object that an application process served itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

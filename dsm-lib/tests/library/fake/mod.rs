@@ -201,7 +201,10 @@ impl Session {
             .returns
             .into_iter()
             .for_each(|back| self.take_back(back));
-        if matches!(body, Request::Report(_)) {
+        if let Request::Report(report) = &body {
+            if report.awaits_news {
+                self.log.lock().unwrap().push("awaits news".to_owned());
+            }
             return Ok(vec![]);
         }
         let name = self.name_of(&body);

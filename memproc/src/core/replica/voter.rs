@@ -204,8 +204,7 @@ impl Voter {
             self.rejoin = None;
             return Some(true);
         }
-        // A majority without this process, if there is one: it shares a process with every majority that decided.
-        if rejoin.active.len() >= (voters / 2 + 1).min(others) {
+        if rejoin.active.len() >= enough(voters) {
             self.rejoin = None;
             return Some(false);
         }
@@ -231,6 +230,12 @@ impl Voter {
             vote.accepted = accepted.clone();
         }
     }
+}
+
+/// So many others that vote share a process with every majority that decided, although the earlier start of this one was in it.
+fn enough(voters: usize) -> usize {
+    let majority = voters / 2 + 1;
+    (voters - majority + 1).min(voters - 1)
 }
 
 #[cfg(test)]
@@ -309,6 +314,37 @@ mod tests {
         let known = v.hear((MpId(2), one, later), (true, false), 3);
         assert_eq!((known, v.is_active()), (Some(false), true));
         assert!(votes(&mut v, later));
+    }
+
+    #[test]
+    fn of_four_voters_two_that_were_started_again_vote_again() {
+        let mut v = voter(2);
+        let later = START + LEASE + MARGIN;
+        assert!(v.asks(later, RETRY));
+        let hear = |v: &mut Voter, mp, active| {
+            let from = (MpId(mp), Incarnation::new(2, 0), later);
+            v.hear(from, (active, false), 4)
+        };
+        assert_eq!(hear(&mut v, 3, false), None, "it was started again too");
+        assert_eq!(hear(&mut v, 1, true), None);
+        assert_eq!(hear(&mut v, 2, true), Some(false));
+        assert!(v.is_active());
+    }
+
+    #[test]
+    fn who_hears_from_enough_voters_hears_of_every_decision() {
+        for voters in 2..10_u32 {
+            let all = 1_u32 << voters;
+            let majorities = (0..all).filter(|m| m.count_ones() > voters / 2 && m & 1 == 1);
+            let heard = (0..all).filter(|m| m & 1 == 0);
+            let heard: Vec<u32> = heard
+                .filter(|m| m.count_ones() as usize == enough(voters as usize))
+                .collect();
+            for majority in majorities {
+                // Of a majority with this process's earlier start, another that knows.
+                assert!(heard.iter().all(|h| h & majority != 0), "{voters}");
+            }
+        }
     }
 
     #[test]

@@ -113,8 +113,7 @@ impl Requester {
     pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
         for accesses in accesses {
             self.caches.holders.used(accesses.object, ap);
-            let section = self.sessions.in_section_since(ap, accesses.object);
-            local_records(cx, ap, accesses, section);
+            local_records(cx, ap, accesses);
         }
     }
 
@@ -136,8 +135,7 @@ impl Requester {
         cx.trace(Item::Record(record));
         if current {
             let session = self.sessions.get_mut(ap);
-            let section = (back.epoch, back.version);
-            session.section_begins(cx.now, back.object, section, cx.me());
+            session.section_begins(back.object, (back.epoch, back.version), cx.me());
         }
     }
 
@@ -173,7 +171,7 @@ impl Requester {
                     granted = Some((epoch, version, operation.to));
                     self.caches.copies.confirm(acquire.object, version);
                 }
-                session.acquire_ends(cx.now, acquire, granted);
+                session.acquire_ends(acquire, granted);
             }
             Kind::Release(release) => {
                 if let Some(sent) = release.sent {

@@ -8,14 +8,8 @@ use super::pending::{Kind, Operation, Write};
 use crate::core::context::Context;
 use crate::core::messages::{Cost, Item, LocalAccesses, LocalKind, Reply};
 
-/// The records of accesses of a kind that an application process served itself: one, of sections two. `section`: since when it is in
-/// a section of the object that the owner knows of, if it is.
-pub(super) fn local_records(
-    cx: &mut Context,
-    ap: ApId,
-    accesses: &LocalAccesses,
-    section: Option<Nanos>,
-) {
+/// The records of accesses of a kind that an application process served itself: one, of sections two.
+pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses) {
     let Ok(place) = cx.variables.place(cx.cluster, accesses.object) else {
         return;
     };
@@ -24,7 +18,7 @@ pub(super) fn local_records(
     let (first, end) = accesses.elements;
     let inside = first < end && layout.elements_of(accesses.object.index) >= Some(end);
     let range = if inside { (first, end) } else { (0, 0) };
-    let (first, last) = span(cx.now, accesses, section);
+    let (first, last) = span(cx.now, accesses);
     let mut trace = |op: Op, version: u64, (first, last): (Nanos, Nanos)| {
         let mut record = cx.record(ap, first, op, accesses.object);
         // The library reports every 50 ms, long before a count could exceed this.
@@ -55,7 +49,7 @@ pub(super) fn local_records(
 
 /// When accesses took place, by the clock of this process at `now`: they are heard of now, sections begin before what is done in
 /// them and end after it, and what this process heard before is published by their ends, what comes with them is not.
-fn span(now: Nanos, accesses: &LocalAccesses, section: Option<Nanos>) -> (Nanos, Nanos) {
+fn span(now: Nanos, accesses: &LocalAccesses) -> (Nanos, Nanos) {
     let released = now - Nanos(1);
     let acquired = accesses.first.min(now - Nanos(3));
     let within = |first: Nanos, end: Nanos| (first, accesses.last.clamp(first, end.max(first)));
@@ -65,11 +59,8 @@ fn span(now: Nanos, accesses: &LocalAccesses, section: Option<Nanos>) -> (Nanos,
         LocalKind::SectionRead | LocalKind::SectionWrite => {
             within(acquired + Nanos(1), now - Nanos(2))
         }
-        LocalKind::GrantedRead => {
-            // Or it goes on at the owner with what comes with this.
-            let begun = section.map_or(now, |since| since + Nanos(1));
-            within(accesses.first.max(begun).min(now.max(begun)), now)
-        }
+        // After the grant, whenever that was recorded to have arrived, and before the release, which comes with this.
+        LocalKind::GrantedRead => (now, now),
     }
 }
 

@@ -17,7 +17,6 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 /// An exclusive section an application process is in.
 #[derive(Clone, Copy, Debug)]
 struct Section {
-    since: Nanos,
     epoch: u64,
     /// Of the content that it began with.
     version: u64,
@@ -72,30 +71,23 @@ impl Session {
     }
 
     /// An acquire is complete: granted with this epoch by its owner, or not.
-    pub(super) fn acquire_ends(
-        &mut self,
-        now: Nanos,
-        acquire: &Acquire,
-        granted: Option<(u64, u64, MpId)>,
-    ) {
+    pub(super) fn acquire_ends(&mut self, acquire: &Acquire, granted: Option<(u64, u64, MpId)>) {
         if acquire.sent {
             self.acquiring.remove(&acquire.object);
         }
         if let Some((epoch, version, owner)) = granted {
-            self.section_begins(now, acquire.object, (epoch, version), owner);
+            self.section_begins(acquire.object, (epoch, version), owner);
         }
     }
 
-    /// It is in a section of this epoch, since some time.
+    /// It is in a section of this epoch.
     pub(super) fn section_begins(
         &mut self,
-        since: Nanos,
         object: ObjectId,
         (epoch, version): (u64, u64),
         owner: MpId,
     ) {
         let section = Section {
-            since,
             epoch,
             version,
             wrote: false,
@@ -138,12 +130,6 @@ pub(crate) struct Sessions {
 impl Sessions {
     fn get(&self, ap: ApId) -> Option<&Session> {
         self.by_ap.get(&ap)
-    }
-
-    /// Since when an application process is in a section of an object that the owner knows of, if it is.
-    pub(super) fn in_section_since(&self, ap: ApId, object: ObjectId) -> Option<Nanos> {
-        let section = self.get(ap)?.sections.get(&object)?;
-        Some(section.since)
     }
 
     pub(super) fn get_mut(&mut self, ap: ApId) -> &mut Session {
