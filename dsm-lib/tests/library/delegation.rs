@@ -150,7 +150,11 @@ fn sections_of_an_object_of_its_own_send_nothing() {
     let here = log.iter().filter(|l| l.contains("local sections"));
     assert_eq!(
         here.collect::<Vec<_>>(),
-        ["48 local sections, version 2 to 50"],
+        [
+            "48 local sections, version 2 to 50",
+            "48 reads in local sections",
+            "96 writes in local sections"
+        ],
         "{log:?}"
     );
     let done = dsm.counts().total();
@@ -191,11 +195,11 @@ fn which_elements_were_accessed_without_a_message_is_reported() {
             section.release().unwrap();
         },
         &[
-            "2 cached reads",
-            "of 1 to 3",
-            "2 local writes",
-            "of 0 to 2",
             "1 local sections, version 1 to 2",
+            "2 reads in local sections",
+            "of 1 to 3",
+            "2 writes in local sections",
+            "of 0 to 2",
         ],
     );
     reported(

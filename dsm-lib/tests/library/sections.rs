@@ -63,7 +63,7 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
         log,
         [
             "acquire near",
-            "2 cached reads",
+            "2 reads in a section",
             "of 0 to 1000",
             "release near",
             "1003 writes with the release",
@@ -88,7 +88,7 @@ fn a_section_takes_two_messages_however_much_is_done_in_it() {
     section.release().unwrap();
     let log = fake.log()[mark..].to_vec();
     let said = [
-        "1 cached reads",
+        "1 reads in a section",
         "of 0 to 1000",
         "release near",
         "1 writes with the release",

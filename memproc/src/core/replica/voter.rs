@@ -232,7 +232,7 @@ impl Voter {
     }
 }
 
-/// So many others that vote share a process with every majority that decided, although the earlier start of this one was in it.
+/// How many others that vote are enough: then every majority that decided with the earlier start of this one has one of them.
 fn enough(voters: usize) -> usize {
     let majority = voters / 2 + 1;
     (voters - majority + 1).min(voters - 1)
