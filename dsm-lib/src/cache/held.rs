@@ -26,6 +26,12 @@ pub(crate) fn hull(a: Elements, b: Elements) -> Elements {
     }
 }
 
+/// The elements that are in both, if there are any.
+fn meet(a: Elements, b: Elements) -> Option<Elements> {
+    let both = (a.0.max(b.0), a.1.min(b.1));
+    (both.0 < both.1).then_some(both)
+}
+
 /// Sections that were held here and not reported yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sections {
@@ -137,9 +143,11 @@ struct Delegation {
     /// It changed since the version was counted up.
     newer: bool,
     /// Elements that others read: published whenever this process synchronises. All of them, once a section changed the
-    /// object: others see nothing of a section or all of it, also if this process ends.
-    watched: Vec<(u32, u32)>,
-    /// They may have changed since they were published.
+    /// object: others see nothing of a section or all of it, also if this process ends. No two ranges meet.
+    watched: Vec<Elements>,
+    /// The smallest range that holds all of it that changed since the last publication.
+    fresh: Elements,
+    /// It may have changed since it was published.
     unpublished: bool,
     /// Asked for while the content was being edited.
     asked: Vec<Wanted>,
@@ -220,7 +228,7 @@ impl<C: Clone> Held<C> {
             version: self.version,
             elements,
         });
-        let publish = d.touch(1);
+        let publish = d.touch(elements, 1);
         Some((result, first, publish))
     }
 
@@ -262,10 +270,14 @@ impl<C: Clone> Held<C> {
             return None;
         }
         let from = section.version;
+        let changed = match writes.elements {
+            (first, end) if first < end => (first, end),
+            _ => ALL,
+        };
         let mut publish = false;
         if let Some(change) = change {
             change(content);
-            publish = d.touch(0);
+            publish = d.touch(changed, 0);
             d.newer = false;
             d.sections = true;
         }
@@ -305,7 +317,7 @@ impl<C: Clone> Held<C> {
             self.served.reads.add(all);
         }
         self.served.writes.add(all);
-        d.touch(2);
+        d.touch((0, elements), 2);
         Some((content, d.number, first))
     }
 
@@ -360,7 +372,8 @@ impl<C: Clone> Held<C> {
         let content = self.content.clone()?;
         let d = self.delegation.as_mut().filter(|d| d.unpublished)?;
         d.unpublished = false;
-        let ranges = d.watched.clone();
+        let fresh = std::mem::take(&mut d.fresh);
+        let ranges = d.watched.iter().filter_map(|w| meet(*w, fresh)).collect();
         Some(d.part(content, ranges, &mut self.version))
     }
 
@@ -375,7 +388,8 @@ impl<C: Clone> Held<C> {
         match wanted {
             Wanted::Elements(first, end) => {
                 d.watch((first, end));
-                Some(d.part(content, vec![(first, end)], &mut self.version))
+                let range = if d.sections { ALL } else { (first, end) };
+                Some(d.part(content, vec![range], &mut self.version))
             }
             Wanted::Everything => {
                 self.version += u64::from(d.newer);
@@ -432,6 +446,7 @@ impl<C: Clone> Held<C> {
             changed: false,
             newer: false,
             watched: Vec::new(),
+            fresh: (0, 0),
             unpublished: false,
             asked: Vec::new(),
             served: 0,
@@ -494,24 +509,33 @@ impl Hits {
 
 impl Delegation {
     /// The content changes; whether there is something to publish that was not before.
-    fn touch(&mut self, accesses: u64) -> bool {
+    fn touch(&mut self, elements: Elements, accesses: u64) -> bool {
         self.served += accesses;
         self.changed = true;
         self.newer = true;
+        let seen = self.watched.iter().filter_map(|w| meet(*w, elements));
+        self.fresh = seen.fold(self.fresh, hull);
+        // Its new version, at least.
         let publish = !self.unpublished && !self.watched.is_empty();
         self.unpublished |= publish;
         publish
     }
 
-    fn watch(&mut self, range: (u32, u32)) {
-        if !self.watched.contains(&range) && !self.watched.contains(&ALL) {
-            self.watched.push(range);
-        }
+    fn watch(&mut self, mut range: Elements) {
+        self.watched.retain(|w| {
+            let apart = w.1 < range.0 || range.1 < w.0;
+            if !apart {
+                range = hull(range, *w);
+            }
+            apart
+        });
+        self.watched.push(range);
     }
 
     fn part<C>(&mut self, content: C, ranges: Vec<(u32, u32)>, version: &mut u64) -> Back<C> {
         *version += u64::from(std::mem::take(&mut self.newer));
         let ranges = match self.sections {
+            true if self.watched == [ALL] => ranges,
             true => {
                 self.watched = vec![ALL];
                 self.watched.clone()

@@ -7,6 +7,8 @@
 //! reported, before what they made is given back, so that the monitor's counts are exact.
 
 mod held;
+#[cfg(test)]
+mod held_tests;
 mod slot;
 
 use std::any::Any;
@@ -121,7 +123,7 @@ impl Cache {
                 slot.keep(request, done.version, &done.data);
             }
             // What is held is of that version too; otherwise it would be void.
-            (Some(slot), Body::Read(done)) => slot.confirm(done.version),
+            (Some(slot), Body::Read(done)) => slot.has_read(done.version, done.data.len() as u64),
             (Some(slot), Body::Granted(granted)) => slot.confirm(granted.version),
             (Some(slot), Body::Released(released)) => slot.confirm(released.version),
             (Some(slot), Body::Invalidate(_)) => slot.invalidate(),

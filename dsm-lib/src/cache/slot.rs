@@ -13,9 +13,16 @@ use crate::element::Element;
 use crate::operation::Target;
 
 /// An object of up to this many bytes is kept at its first read, a larger one when as many bytes of it were
-/// asked for, between two messages that voided it, as it has: so a single element does not fetch a large
-/// object.
+/// asked for as it has, while it did not change: so a single element does not fetch a large object, nor does a part that
+/// somebody changes every time.
 const SMALL: u64 = 16 << 10;
+
+/// A copy of a large object that was voided before it was read again was not worth it: the next one is asked for when so many
+/// times as much was asked for, and after another again.
+const MORE: u64 = 4;
+
+/// Copies in vain that count.
+const MOST_IN_VAIN: u32 = 3;
 
 /// Number of consecutive changes by message after which the object itself is asked for.
 const CHANGES: u32 = 2;
@@ -67,8 +74,14 @@ pub(crate) struct Slot<T> {
 
 struct State<T> {
     held: Held<Arc<Vec<T>>>,
-    /// Bytes asked for since something was kept or voided.
+    /// Bytes asked for since something was kept or voided, or the content was found to have changed.
     asked: u64,
+    /// The version of that content.
+    asked_of: u64,
+    /// The copy has not been read since it came.
+    unread: bool,
+    /// How many copies, one after the other, were voided so.
+    in_vain: u32,
     /// Changes that were sent since something was voided, and their bytes.
     changes: u32,
     changed: u64,
@@ -82,6 +95,7 @@ impl<T> State<T> {
     /// Elements are read; whether the reader may be waiting for somebody to change them.
     #[inline]
     fn reads(&mut self, elements: Elements) -> bool {
+        self.unread = false;
         let (last, times) = self.same;
         self.same = match last == elements && times < SAME {
             true => (last, times + 1),
@@ -114,6 +128,9 @@ impl<T: Element> Slot<T> {
             state: Mutex::new(State {
                 held: Held::default(),
                 asked: 0,
+                asked_of: 0,
+                unread: false,
+                in_vain: 0,
                 changes: 0,
                 changed: 0,
                 declined: 0,
@@ -219,7 +236,7 @@ impl<T: Element> Slot<T> {
     pub(crate) fn wants(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);
         state.asked = state.asked.saturating_add(bytes);
-        self.bytes <= SMALL || state.asked >= self.bytes
+        self.bytes <= SMALL || state.asked >= self.bytes.saturating_mul(MORE.pow(state.in_vain))
     }
 
     /// Whether all of the object is worth asking for at once.
@@ -339,6 +356,7 @@ pub(super) trait AnySlot: Any + Send + Sync {
     fn invalidate(&self);
     fn update(&self, version: u64, data: &[u8]);
     fn confirm(&self, version: u64);
+    fn has_read(&self, version: u64, bytes: u64);
     fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return>;
     fn answers(&self) -> Vec<wire::Return>;
     fn publish(&self) -> Option<wire::Return>;
@@ -354,6 +372,7 @@ impl<T: Element> AnySlot for Slot<T> {
         if let Some(values) = self.content(data) {
             let mut state = lock(&self.state);
             state.asked = 0;
+            state.unread = true;
             state.held.keep(request, values, version);
         }
     }
@@ -378,6 +397,12 @@ impl<T: Element> AnySlot for Slot<T> {
     fn invalidate(&self) {
         let mut state = lock(&self.state);
         state.asked = 0;
+        if state.held.get().is_some() {
+            state.in_vain = match state.unread {
+                true => (state.in_vain + 1).min(MOST_IN_VAIN),
+                false => 0,
+            };
+        }
         (state.changes, state.changed) = (0, 0);
         state.held.invalidate();
     }
@@ -390,6 +415,13 @@ impl<T: Element> AnySlot for Slot<T> {
             Some(values) => lock(&self.state).held.update(values, version),
             None => self.invalidate(),
         }
+    }
+    fn has_read(&self, version: u64, bytes: u64) {
+        let mut state = lock(&self.state);
+        if std::mem::replace(&mut state.asked_of, version) != version {
+            state.asked = bytes;
+        }
+        state.held.confirm(version);
     }
     fn confirm(&self, version: u64) {
         lock(&self.state).held.confirm(version);

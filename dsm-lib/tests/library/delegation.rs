@@ -229,6 +229,36 @@ fn what_others_read_of_an_object_with_sections_is_published_as_a_whole() {
 }
 
 #[test]
+fn what_others_read_is_published_if_it_changed() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let object = own(&dsm).object(0).unwrap();
+    drop(object.edit().unwrap());
+    dsm.barrier_named("part").unwrap(); // others read 1 to 3
+    dsm.publish().unwrap();
+    let published = |change: &dyn Fn()| {
+        let mark = fake.log().len();
+        change();
+        dsm.barrier().unwrap();
+        let log = since(&fake, mark);
+        let published = log.into_iter().filter(|l| l.starts_with("published"));
+        published.collect::<Vec<_>>()
+    };
+    let said = published(&|| object.set(3, 1).unwrap());
+    assert_eq!(said, ["published 0 parts, version 2, 0 elements"]);
+    let said = published(&|| object.set(2, 1).unwrap());
+    assert!(
+        said.len() == 1 && said[0].ends_with("1 elements"),
+        "{said:?}"
+    );
+    let said = published(&|| object.edit().unwrap()[0] = 1);
+    assert!(
+        said.len() == 1 && said[0].ends_with("2 elements"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_section_goes_on_when_its_object_is_asked_for() {
     let fake = Fake::start();
     let dsm = fake.connect();

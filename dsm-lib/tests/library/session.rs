@@ -125,6 +125,26 @@ fn an_element_of_a_large_object_does_not_fetch_it_until_so_much_was_read() {
 }
 
 #[test]
+fn a_copy_of_a_large_object_that_was_for_nothing_is_not_asked_for_at_once_again() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let declared = dsm.vector::<u64>("large", 4096).cache(Cache::Ap).declare();
+    let object = declared.unwrap().object(0).unwrap();
+    let sent = |times: usize| {
+        dsm.barrier_named("change").unwrap(); // by somebody else
+        let mark = fake.log().len();
+        for _ in 0..times {
+            object.read().unwrap();
+        }
+        let log = fake.log()[mark..].to_vec();
+        log.iter().filter(|l| *l == "read large").count()
+    };
+    assert_eq!(sent(1), 1, "a copy comes, and changes before it is read");
+    assert_eq!(sent(6), 4, "four times as much as it has");
+    assert_eq!(sent(6), 1, "that one was read");
+}
+
+#[test]
 fn who_reads_the_same_again_and_again_says_once_that_it_awaits_news() {
     let fake = Fake::start();
     let dsm = fake.connect();

@@ -162,7 +162,7 @@ impl Delegation {
         if self.watched.iter().any(|w| covers(*w, range)) {
             return None;
         }
-        let part = (range.1 - range.0) <= elements / 2;
+        let part = (range.1 - range.0) < elements;
         let few = self.watched.len() + self.asked.len() < MOST_WATCHED;
         Some(match part && few && !self.asked_all {
             true => Wanted::Elements(range.0, range.1),
