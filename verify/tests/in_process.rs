@@ -1,6 +1,6 @@
 //! Sections and accesses in application processes, as their memory processes tell of them.
 
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used)] // a test may
 
 mod common;
 

@@ -17,8 +17,8 @@ use crate::operation::Target;
 /// somebody changes every time.
 const SMALL: u64 = 16 << 10;
 
-/// A copy of a large object that was voided before it was read again was not worth it: the next one is asked for when so many
-/// times as much was asked for, and after another again.
+/// A copy of a large object that was voided before it was read again was not worth it: before the next one, this many times as
+/// many bytes have to be asked for, and so on.
 const MORE: u64 = 4;
 
 /// Copies in vain that count.
