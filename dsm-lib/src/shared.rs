@@ -220,33 +220,33 @@ impl Shared {
 
     /// Somebody waits for a reply that was in no hurry.
     pub(crate) fn hurry(&self) {
-        let mut guard = self.lock();
-        if let Some(mut request) = guard.session.report() {
-            let report = Report {
-                hurry: true,
-                ..Report::default()
-            };
-            request.body = Some(Body::Report(report));
-            self.dispatch(&mut guard, request);
-        }
+        let report = Report {
+            hurry: true,
+            ..Report::default()
+        };
+        self.say(&mut self.lock(), report);
     }
 
     /// The program reads what is held here again and again, and may be waiting for somebody to change it: the memory process is told
     /// so, once, and what has arrived is seen to.
     pub(crate) fn await_news(&self) {
         let mut guard = self.lock();
-        if !std::mem::replace(&mut guard.awaits_news, true)
-            && let Some(mut request) = guard.session.report()
-        {
+        if !std::mem::replace(&mut guard.awaits_news, true) {
             let report = Report {
                 awaits_news: true,
                 ..Report::default()
             };
-            request.body = Some(Body::Report(report));
-            self.dispatch(&mut guard, request);
+            self.say(&mut guard, report);
         }
         drop(guard);
         self.carrier.look();
+    }
+
+    fn say(&self, state: &mut State, report: Report) {
+        if let Some(mut request) = state.session.report() {
+            request.body = Some(Body::Report(report));
+            self.dispatch(state, request);
+        }
     }
 
     /// Each step of it is complete, so a panic elsewhere spoils nothing.
