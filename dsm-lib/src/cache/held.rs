@@ -253,7 +253,7 @@ impl<C: Clone> Held<C> {
     }
 
     /// Ends a section, with its reads and writes, if it is still one of this process's own: `change` is
-    /// what it wrote. The version that this makes, whether it is the first access since the last
+    /// what it wrote, within the elements of its writes. The version that this makes, whether it is the first access since the last
     /// [`take_served`](Self::take_served), and whether there is something to publish that was not before.
     pub(crate) fn end_section(
         &mut self,
@@ -270,14 +270,10 @@ impl<C: Clone> Held<C> {
             return None;
         }
         let from = section.version;
-        let changed = match writes.elements {
-            (first, end) if first < end => (first, end),
-            _ => ALL,
-        };
         let mut publish = false;
         if let Some(change) = change {
             change(content);
-            publish = d.touch(changed, 0);
+            publish = d.touch(writes.elements, 0);
             d.newer = false;
             d.sections = true;
         }

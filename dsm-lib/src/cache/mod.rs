@@ -245,9 +245,8 @@ impl Cache {
     /// Adds reads of a section that its owner granted, or that began here and goes on there.
     pub(crate) fn add(&mut self, target: &Target, hits: Hits, now: Nanos) {
         if let Some(object) = target.object.filter(|_| hits.count > 0) {
-            let since = self.collected;
             let kind = wire::LocalKind::GrantedRead;
-            self.local.push(accesses(object, hits, kind, (since, now)));
+            self.local.push(accesses(object, hits, kind, (now, now)));
         }
     }
 
