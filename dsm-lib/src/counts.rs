@@ -102,7 +102,7 @@ impl Tally {
         });
     }
 
-    /// Reads and writes that a section served.
+    /// Reads that a section served, and writes that its release carried.
     pub(crate) fn count_section(&mut self, target: &Target, reads: u64, writes: u64) {
         self.add(target, |ops| {
             ops.reads += reads;

@@ -62,6 +62,8 @@ struct Pending<K> {
     ticket: Option<K>,
     /// It publishes the writes and releases up to this number of them.
     publishes: Option<u64>,
+    /// Writes of its section that it carries.
+    writes: u64,
 }
 
 /// One session. `K` is how a submitter is told of the end of its request.
@@ -138,6 +140,7 @@ impl<K> Session<K> {
             expires,
             ticket,
             publishes: publishes.then_some(self.written),
+            writes: writes_with(&body),
         };
         self.pending.insert(id, pending);
         Ok(wire::ApRequest {
@@ -169,6 +172,10 @@ impl<K> Session<K> {
             Some(body) => Ok(body),
         };
         self.tally.count(&operation, outcome.is_ok());
+        if outcome.is_ok() {
+            self.tally
+                .count_section(&operation.target, 0, pending.writes);
+        }
         if let Some(published) = pending.publishes.filter(|_| outcome.is_ok()) {
             self.published = self.published.max(published);
         }
@@ -248,9 +255,9 @@ impl<K> Session<K> {
         self.tally.count_local(target, served);
     }
 
-    /// Reads and writes that a section served.
-    pub(crate) fn count_section(&mut self, target: &Target, reads: u64, writes: u64) {
-        self.tally.count_section(target, reads, writes);
+    /// Reads that a section served.
+    pub(crate) fn count_section(&mut self, target: &Target, reads: u64) {
+        self.tally.count_section(target, reads, 0);
     }
 
     /// Whether all that this process wrote by messages, and all that it released so, is published.
@@ -342,6 +349,21 @@ impl<K> Session<K> {
     /// What was done so far.
     pub(crate) fn counts(&self) -> Counts {
         self.tally.counts()
+    }
+}
+
+/// How many writes of its section a release carries.
+fn writes_with(body: &Request) -> u64 {
+    use wire::object_access::Kind;
+    match body {
+        Request::Access(access) => match &access.kind {
+            Some(Kind::Release(release)) => {
+                let write = release.write.as_ref();
+                write.map_or(0, |write| write.accesses.unwrap_or(1).into())
+            }
+            _ => 0,
+        },
+        _ => 0,
     }
 }
 

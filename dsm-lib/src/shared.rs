@@ -416,11 +416,11 @@ impl Shared {
         Some(state.cache.next_look(now))
     }
 
-    /// Accesses that a section served itself: reads, to be reported, and writes, which its release says.
-    pub(crate) fn count_section(&self, target: &Target, reads: Hits, writes: u64) {
+    /// Reads that a section served itself, to be reported.
+    pub(crate) fn count_section(&self, target: &Target, reads: Hits) {
         let now = self.now();
         let mut guard = self.lock();
-        guard.session.count_section(target, reads.count, writes);
+        guard.session.count_section(target, reads.count);
         guard.cache.add(target, reads, now);
     }
 

@@ -233,11 +233,11 @@ impl<T: Element> Section<T> {
     fn end(&self) -> Call<u64> {
         let Object { here, requests, .. } = &self.object;
         let release = |epoch| {
-            let count = |reads, writes| {
+            if let Some(reads) = self.copy.take_reads() {
                 let shared = requests.shared();
-                shared.count_section(requests.target(), reads, writes);
-            };
-            requests.release(epoch, self.copy.write_at_end(count))
+                shared.count_section(requests.target(), reads);
+            }
+            requests.release(epoch, self.copy.write_at_end())
         };
         match &self.hold {
             Hold::Grant { epoch, .. } => release(*epoch),

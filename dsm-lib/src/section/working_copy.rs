@@ -33,8 +33,6 @@ pub(super) struct WorkingCopy<T> {
     writes: u32,
     /// The elements were given out to be changed.
     slice: bool,
-    /// How many of the writes are counted.
-    counted: AtomicU64,
 }
 
 /// Elements that several threads may add to: the first in the upper half of the number, the end in the lower; 0 if there are none.
@@ -79,7 +77,6 @@ impl<T: Element> WorkingCopy<T> {
             unread,
             writes: 0,
             slice: false,
-            counted: AtomicU64::new(0),
         }
     }
 
@@ -197,8 +194,19 @@ impl<T: Element> WorkingCopy<T> {
         (reads, writes)
     }
 
-    /// What was changed and not sent, for the release to send. Says what to `count`: reads and writes.
-    pub(super) fn write_at_end(&self, count: impl FnOnce(Hits, u64)) -> Option<wire::Write> {
+    /// What was read and not counted, once, however often the release is repeated.
+    pub(super) fn take_reads(&self) -> Option<Hits> {
+        let reads = Hits {
+            count: self.reads.swap(0, Ordering::Relaxed),
+            bytes: self.read_bytes.swap(0, Ordering::Relaxed),
+            version: self.version,
+            elements: self.read_elements.get(),
+        };
+        (reads.count > 0).then_some(reads)
+    }
+
+    /// What was changed and not sent, for the release to send.
+    pub(super) fn write_at_end(&self) -> Option<wire::Write> {
         let draft = self.draft.get();
         let changed = draft.and_then(Draft::write);
         let slice = u32::from(self.slice && changed.is_some());
@@ -208,18 +216,6 @@ impl<T: Element> WorkingCopy<T> {
             changed => changed,
         };
         let accesses = self.writes + slice;
-        let reads = Hits {
-            count: self.reads.swap(0, Ordering::Relaxed),
-            bytes: self.read_bytes.swap(0, Ordering::Relaxed),
-            version: self.version,
-            elements: self.read_elements.get(),
-        };
-        // Once, however often the release is repeated.
-        let counted = self.counted.swap(accesses.into(), Ordering::Relaxed);
-        let writes = u64::from(accesses).saturating_sub(counted);
-        if reads.count + writes > 0 {
-            count(reads, writes);
-        }
         write.map(|write| wire::Write {
             accesses: Some(accesses.max(1)),
             ..write

@@ -182,6 +182,20 @@ fn a_release_that_failed_can_be_repeated() {
 }
 
 #[test]
+fn what_a_release_that_failed_should_have_written_is_counted_when_it_is_written() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let n = dsm.vector::<i64>("unsteady", 4).declare().unwrap();
+    let mut section = n.object(0).unwrap().acquire().unwrap();
+    section.values_mut().unwrap()[1] = 2;
+    section.set(0, 1).unwrap();
+    let failed = section.release().unwrap_err();
+    assert_eq!(dsm.counts().total().writes, 0);
+    failed.section.release().unwrap();
+    assert_eq!(dsm.counts().total().writes, 2);
+}
+
+#[test]
 fn a_section_whose_release_failed_is_released_when_it_is_dropped() {
     for asynchronous in [false, true] {
         let fake = Fake::start();
