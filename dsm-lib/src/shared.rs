@@ -303,6 +303,7 @@ impl Shared {
                     let object = match body {
                         Reply::Invalidate(object) => Some(ObjectId::from_wire(*object)),
                         Reply::Update(update) => Some(ObjectId::from_wire(update.object)),
+                        Reply::Confirm(confirm) => Some(ObjectId::from_wire(confirm.object)),
                         _ => state.session.object_of(reply.id),
                     };
                     let heard = object.map(|object| state.cache.hear(object, reply.id, body));

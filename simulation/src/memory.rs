@@ -142,6 +142,11 @@ impl Memory {
                     version,
                     data,
                 } => self.tell(ap, wire::ap::update(object, version, data), sent),
+                Output::Confirm {
+                    ap,
+                    object,
+                    version,
+                } => self.tell(ap, wire::ap::confirm(object, version), sent),
                 Output::Recall {
                     ap,
                     object,

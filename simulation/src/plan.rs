@@ -171,7 +171,7 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
             true => CopyPolicy::Invalidate,
             false => CopyPolicy::Update,
         },
-        cache: match !plain && rng.random_bool(0.5) {
+        cache: match rng.random_bool(0.5) {
             true => Cache::Ap,
             false => Cache::Mp,
         },

@@ -128,6 +128,7 @@ impl Cache {
             (Some(slot), Body::Released(released)) => slot.confirm(released.version),
             (Some(slot), Body::Invalidate(_)) => slot.invalidate(),
             (Some(slot), Body::Update(update)) => slot.update(update.version, &update.data),
+            (Some(slot), Body::Confirm(confirm)) => slot.confirm(confirm.version),
             _ => {}
         }
         false

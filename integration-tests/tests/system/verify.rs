@@ -72,6 +72,7 @@ fn every_application_is_consistent_and_without_races() {
 
 #[test]
 fn programs_that_race_on_purpose_are_consistent() {
+    accepted(&["random", "--operations", "1000"], &["--no-races"]);
     let litmus = ["litmus", "--rounds", "40", "--test"];
     for test in ["mp", "sb", "iriw", "coherence", "mutex"] {
         accepted(&[&litmus[..], &[test]].concat(), &["--no-races"]);

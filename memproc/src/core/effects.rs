@@ -67,6 +67,8 @@ pub(crate) enum Effect {
     Kept { object: ObjectId, ap: ApId },
     /// Owner → requester: what everyone sees of an object has changed.
     Changed { object: ObjectId },
+    /// Owner → requester: what everyone sees of an object is this version of it.
+    Published { object: ObjectId, version: u64 },
     /// Variables → replicas: there are objects of this seat.
     SeatInUse { seat: Seat },
     /// Owner → replicas: a released state is to be kept by others before it goes on.

@@ -435,6 +435,9 @@ impl Core {
             }
             Effect::Kept { object, ap } => self.requester.caches.kept(object, ap),
             Effect::Changed { object } => self.requester.caches.changed(cx, object),
+            Effect::Published { object, version } => {
+                self.requester.caches.published(cx, object, version);
+            }
             Effect::Arrive { barrier, waiter } => self.barriers.arrive(cx, barrier, waiter),
             Effect::Withdraw { barrier, waiter } => self.barriers.withdraw(cx, barrier, waiter),
             Effect::Opened { waiter, outcome } => self.requester.opened(cx, waiter, outcome),

@@ -82,6 +82,15 @@ pub enum Output {
         /// The content.
         data: Bytes,
     },
+    /// Tell an application process of which version what it has of an object is now, since it was published.
+    Confirm {
+        /// The application process.
+        ap: ApId,
+        /// The object.
+        object: ObjectId,
+        /// The version.
+        version: u64,
+    },
     /// Tell an application process that others need an object that is delegated to it.
     Recall {
         /// The application process.

@@ -96,6 +96,7 @@ impl ApLink {
             Some(Body::Invalidate(_) | Body::Update(_)) if !self.awaits_news => {
                 self.outgoing.send_soon(reply)
             }
+            Some(Body::Confirm(_)) => self.outgoing.send_soon(reply),
             Some(Body::Write(_)) if expected => self.outgoing.send_soon(reply),
             _ => self.outgoing.send(reply),
         }
@@ -203,6 +204,14 @@ impl Shared {
                 } => {
                     let update = wire::ap::update(object, version, data);
                     tell(state, ap, update, &mut full);
+                }
+                Output::Confirm {
+                    ap,
+                    object,
+                    version,
+                } => {
+                    let confirm = wire::ap::confirm(object, version);
+                    tell(state, ap, confirm, &mut full);
                 }
                 Output::Recall {
                     ap,

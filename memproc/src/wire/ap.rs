@@ -122,6 +122,17 @@ pub fn update(object: ObjectId, version: u64, data: Bytes) -> w::ApReply {
     }
 }
 
+/// That what it has of an object is of this version now.
+pub fn confirm(object: ObjectId, version: u64) -> w::ApReply {
+    w::ApReply {
+        body: Some(Out::Confirm(w::CopyConfirm {
+            object: object.to_wire(),
+            version,
+        })),
+        ..w::ApReply::default()
+    }
+}
+
 /// A reply.
 pub fn reply(id: u64, reply: Reply) -> w::ApReply {
     let body = match reply {

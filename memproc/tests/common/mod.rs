@@ -30,6 +30,8 @@ pub enum Told {
     Invalidate(ObjectId),
     /// A copy has this version and content now.
     Update(ObjectId, u64, Bytes),
+    /// What it has of an object is of this version now.
+    Confirm(ObjectId, u64),
     /// Others need an object that is delegated to it.
     Recall(ObjectId, u64, Wanted),
 }
@@ -303,6 +305,15 @@ impl Cluster {
                     self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
                     self.told
                         .push_back((ap, Told::Update(object, version, data)));
+                }
+                Output::Confirm {
+                    ap,
+                    object,
+                    version,
+                } => {
+                    let text = format!("confirm {} v{version}", self.object(object));
+                    self.log_line(&format!("{} -> {}", self.mp(mp), self.ap(ap)), &text);
+                    self.told.push_back((ap, Told::Confirm(object, version)));
                 }
                 Output::Recall {
                     ap,

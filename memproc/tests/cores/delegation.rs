@@ -61,6 +61,22 @@ fn refused(c: &Cluster) -> bool {
 }
 
 #[test]
+fn who_has_it_learns_the_version_of_what_was_published_meanwhile() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(1, write(x, 7));
+    c.call(0, read_to_have(x));
+    c.log.clear();
+    c.call(1, Request::Publish);
+    c.expect(
+        "
+         ap1 -> mp0 publish
+         mp0 -> ap0 confirm x[0] v1
+         mp0 -> ap1 published
+         ",
+    );
+}
+
+#[test]
 fn it_is_given_to_a_process_of_the_owner_and_comes_back_when_a_sibling_writes() {
     let (mut c, x) = cluster(Invalidate);
     c.call(0, read_to_have(x));

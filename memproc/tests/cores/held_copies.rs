@@ -79,6 +79,38 @@ fn newer_content_that_is_fetched_voids_the_copies_of_the_older() {
 }
 
 #[test]
+fn a_copy_of_what_is_not_published_learns_its_version_before_the_publication_is_over() {
+    let (mut c, x) = cluster(2, Invalidate);
+    c.call(1, write(x, 7));
+    c.call(0, read_to_keep(x));
+    c.call(1, read_to_keep(x));
+    c.log.clear();
+    c.call(1, Request::Publish);
+    c.expect(
+        "
+         ap1 -> mp0 publish
+         mp0 -> ap0 confirm x[0] v1
+         mp0 -> ap1 confirm x[0] v1
+         mp0 -> ap1 published
+         ",
+    );
+    // One that writes from elsewhere.
+    c.call(2, write(x, 8));
+    c.call(0, read_to_keep(x));
+    c.log.clear();
+    c.call(2, Request::Publish);
+    c.expect(
+        "
+         ap2 -> mp1 publish
+         mp1 -> mp0 flush ap2
+         mp0 -> ap0 confirm x[0] v2
+         mp0 -> mp1 flushed
+         mp1 -> ap2 published
+         ",
+    );
+}
+
+#[test]
 fn a_section_voids_copies_when_it_is_released_and_not_before() {
     let (mut c, x) = cluster(1, Invalidate);
     c.call(0, read_to_keep(x));

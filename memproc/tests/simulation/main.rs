@@ -53,12 +53,12 @@ const EVERYTHING: Faults = Faults {
     plain: false,
 };
 
+/// And so decides `verify`: each of them is consistent.
 #[test]
-fn random_programs_keep_the_contract() {
+fn random_programs_keep_the_contract_and_are_verified() {
     run_seeds(Faults::default());
 }
 
-/// And so decides `verify`: each of them is consistent.
 #[test]
 fn random_programs_without_copies_in_application_processes_are_verified() {
     let plain = Faults {

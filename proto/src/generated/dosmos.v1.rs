@@ -656,7 +656,7 @@ pub struct ApReply {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "ap_reply::Body",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 17"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 17, 18"
     )]
     pub body: ::core::option::Option<ap_reply::Body>,
 }
@@ -695,6 +695,9 @@ pub mod ap_reply {
         /// Not a reply: the copy of an object that the application process was given has this content now.
         #[prost(message, tag = "17")]
         Update(super::CopyUpdate),
+        /// Not a reply: what the application process has of an object is what this version of it contains.
+        #[prost(message, tag = "18")]
+        Confirm(super::CopyConfirm),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -705,6 +708,13 @@ pub struct CopyUpdate {
     pub version: u64,
     #[prost(bytes = "bytes", tag = "3")]
     pub data: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CopyConfirm {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Welcome {

@@ -11,7 +11,7 @@ use super::role::{Owner, of_owner, record_served, refuse};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::effects::{Caller, Effect};
-use crate::core::messages::{Item, Response, WriteData};
+use crate::core::messages::{Item, Output, Response, WriteData};
 
 impl Owner {
     pub(super) fn release(
@@ -88,11 +88,30 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.delegations.publications.push((ap, then));
         }
-        let objects = self.unpublished.new_versions(ap, &mut self.objects);
-        self.acks.tell(cx, &mut self.objects, &objects);
+        let objects = self.publish_now(cx, ap);
         let ahead = self.unpublished.take_ahead(ap);
         let objects: Vec<ObjectId> = objects.into_iter().chain(ahead).collect();
         self.wait(cx, &objects, then);
+    }
+
+    /// What `ap` wrote and did not publish is the next version of each object, and whoever has it is told; the objects.
+    fn publish_now(&mut self, cx: &mut Context, ap: ApId) -> Vec<ObjectId> {
+        let objects = self.unpublished.new_versions(ap, &mut self.objects);
+        self.acks.tell(cx, &mut self.objects, &objects);
+        for object in objects.iter().copied() {
+            let Some(version) = self.objects.get(&object).map(|o| o.version) else {
+                continue;
+            };
+            match self.delegations.by_object.get(&object) {
+                Some(d) => cx.output(Output::Confirm {
+                    ap: d.ap,
+                    object,
+                    version,
+                }),
+                None => cx.effect(Effect::Published { object, version }),
+            }
+        }
+        objects
     }
 
     /// Publishes as [`flush`](Self::flush), but does not wait for `coordinator` if it is the only one to wait for: what is
@@ -108,8 +127,7 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.publish_writes(cx, ap, Then::Flush(caller));
         }
-        let objects = self.unpublished.new_versions(ap, &mut self.objects);
-        self.acks.tell(cx, &mut self.objects, &objects);
+        let objects = self.publish_now(cx, ap);
         let mut all = self.unpublished.take_ahead(ap);
         all.extend(objects);
         all.retain(|object| self.acks.concerns(*object));

@@ -211,6 +211,11 @@ impl Caches {
         self.holders.void(cx, object);
     }
 
+    /// What everyone sees of an object of this memory process is this version of it, which copies made since it changed do not know.
+    pub(crate) fn published(&self, cx: &mut Context, object: ObjectId, version: u64) {
+        self.holders.confirm(cx, object, version);
+    }
+
     /// Copies in our application processes are void when the lease of ours is over.
     pub(crate) fn end_leases(&mut self, cx: &mut Context) {
         for object in self.holders.ended(cx.now, &self.copies) {

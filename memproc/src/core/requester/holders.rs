@@ -102,6 +102,18 @@ impl Holders {
         }
     }
 
+    /// The copies of an object are of this version.
+    pub(super) fn confirm(&self, cx: &mut Context, object: ObjectId, version: u64) {
+        for holder in self.by_object.get(&object).into_iter().flatten() {
+            let ap = holder.ap;
+            cx.output(Output::Confirm {
+                ap,
+                object,
+                version,
+            });
+        }
+    }
+
     /// `ap` is given the object to itself: other copies are void. Whether it had one.
     pub(super) fn yield_to(&mut self, cx: &mut Context, object: ObjectId, ap: ApId) -> bool {
         let holders = self.by_object.remove(&object).unwrap_or_default();

@@ -87,13 +87,19 @@ impl Sim {
 
     /// What it did itself and told nobody is recorded nowhere.
     fn forget_hits(&mut self, a: usize) {
-        for (object, held) in &mut self.aps[a].held {
-            let served = held.take_served();
-            let done = self.done.entry(self.objects[*object].id).or_default();
-            done.reads -= served.reads.count + served.sections.reads.count;
-            done.writes -= served.writes.count + served.sections.writes.count;
-            done.acquires -= served.sections.count;
-            done.releases -= served.sections.count;
+        self.collect(a);
+        for accesses in std::mem::take(&mut self.aps[a].collected) {
+            let done = self.done.entry(accesses.object).or_default();
+            match accesses.kind {
+                LocalKind::Read | LocalKind::SectionRead | LocalKind::GrantedRead => {
+                    done.reads -= accesses.count;
+                }
+                LocalKind::Write | LocalKind::SectionWrite => done.writes -= accesses.count,
+                LocalKind::Section => {
+                    done.acquires -= accesses.count;
+                    done.releases -= accesses.count;
+                }
+            }
         }
     }
 

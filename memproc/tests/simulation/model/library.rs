@@ -35,8 +35,20 @@ impl Sim {
         true
     }
 
-    /// Tells the memory process of reads that it did not see.
+    /// Tells the memory process of accesses that it did not see.
     pub(super) fn report(&mut self, a: usize) {
+        self.collect(a);
+        let mut accesses = std::mem::take(&mut self.aps[a].collected);
+        if !accesses.is_empty() {
+            accesses.sort_by_key(|r| r.object);
+            self.c.ask(a as u32, Request::Report(accesses));
+        }
+    }
+
+    /// What was accessed so far is reported apart from what comes after.
+    pub(super) fn collect(&mut self, a: usize) {
+        let now = self.c.now;
+        let since = std::mem::replace(&mut self.aps[a].collected_at, now);
         let mut reads = Vec::new();
         for (object, held) in &mut self.aps[a].held {
             let served = held.take_served();
@@ -58,8 +70,8 @@ impl Sim {
                         object: self.objects[*object].id,
                         kind,
                         count: hits.count,
-                        first: self.c.now,
-                        last: self.c.now,
+                        first: since,
+                        last: now,
                         bytes: hits.bytes,
                         version: hits.version,
                         from_version,
@@ -68,10 +80,7 @@ impl Sim {
                 }
             }
         }
-        if !reads.is_empty() {
-            reads.sort_unstable_by_key(|r| r.object);
-            self.c.ask(a as u32, Request::Report(reads));
-        }
+        self.aps[a].collected.extend(reads);
     }
 
     /// Whether the process has an object to itself that it may write outside sections.
@@ -433,6 +442,11 @@ impl Sim {
                 held.into_iter()
                     .for_each(|h| h.update(content.clone(), version));
             }
+            Told::Confirm(id, version) => {
+                let object = self.objects.iter().position(|o| o.id == id);
+                let held = object.and_then(|o| self.aps[a].held.get_mut(&o));
+                held.into_iter().for_each(|h| h.confirm(version));
+            }
             Told::Recall(id, delegation, wanted) => {
                 self.publish(a);
                 self.recalled(a, id, delegation, wanted);
@@ -440,6 +454,9 @@ impl Sim {
             Told::Reply(id) => {
                 let ap = ApId(a as u32);
                 if let Some(reply) = self.c.replies.remove(&(ap, id)) {
+                    if orders(&reply) {
+                        self.collect(a);
+                    }
                     self.take_reply(ap, id, reply);
                 }
             }
@@ -498,5 +515,14 @@ impl Sim {
             Reply::Read { version, .. } => held.confirm(*version),
             _ => {}
         }
+    }
+}
+
+/// Whether what comes after a reply in its process comes after something in others (`orders` in dsm-lib/src/shared.rs).
+fn orders(reply: &Reply) -> bool {
+    match reply {
+        Reply::Passed(_) | Reply::Granted { .. } | Reply::Released { .. } => true,
+        Reply::Read { delegation, .. } => delegation.is_some(),
+        _ => false,
     }
 }
