@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Path(PathArgs),
     /// Measure what 1 and 2 replicas add to a section with a write, beside none, in turn in the same run
     Replicas(ReplicasArgs),
+    /// Measure how many records per second one event manager takes from many memory processes
+    Ingest(IngestArgs),
     /// Measure the speed and memory of `dosmos verify` on a generated run that keeps the contract
     Verify(VerifyArgs),
     /// Count the instructions of an operation on the paths that everything goes through (needs valgrind)
@@ -92,6 +94,22 @@ pub(crate) struct VerifyArgs {
     /// Do not look for data races
     #[arg(long)]
     pub(crate) no_races: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IngestArgs {
+    /// Memory processes
+    #[arg(long, default_value_t = 64)]
+    pub(crate) processes: u32,
+    /// Records of all of them together
+    #[arg(long, default_value_t = 30_000_000)]
+    pub(crate) records: u64,
+    /// Number of runs; the medians and the spread are taken over them
+    #[arg(long, default_value_t = 3)]
+    pub(crate) runs: usize,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

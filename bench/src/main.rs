@@ -12,6 +12,7 @@ mod breakdown;
 mod cost;
 mod cures;
 mod findings;
+mod ingest;
 mod instructions;
 mod interchange;
 mod intrusion;
@@ -64,6 +65,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Instructions(args) => instructions::run(&args),
         Command::Path(args) => path::run(&args),
         Command::Replicas(args) => runtime.block_on(replicas::run(args)),
+        Command::Ingest(args) => runtime.block_on(ingest::run(args)),
         Command::Verify(args) => verify::run(&args),
         Command::Latency(args) => runtime.block_on(latency::run(args)),
         Command::Network(args) => runtime.block_on(network::run(args)),

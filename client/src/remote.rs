@@ -310,7 +310,7 @@ impl TraceSource for RemoteSource {
                 Ok(Ok(Some(part))) => {
                     self.count(part.encoded_len());
                     if let Some(columns) = part.records {
-                        let batch = convert::decode(columns).map_err(|m| self.malformed(&m))?;
+                        let batch = convert::decode(&columns).map_err(|m| self.malformed(&m))?;
                         answer.records.extend(batch);
                     }
                     if let Some(lacking) = part.completeness {

@@ -25,7 +25,7 @@ pub(crate) fn take(input: &[u8]) {
         }
     }
     let _ = batch.selection.map(Selection::try_from);
-    let Ok(records) = dosmos_trace::wire::decode(batch.records.unwrap_or_default()) else {
+    let Ok(records) = dosmos_trace::wire::decode(&batch.records.unwrap_or_default()) else {
         return;
     };
     for record in &records {

@@ -31,6 +31,9 @@ struct Segment {
 
 impl Segment {
     fn correct(&self, local: Nanos) -> Nanos {
+        if self.held.is_none() {
+            return self.by.correct(local);
+        }
         let half = |time: Nanos| Nanos(time.0 / 2);
         let at_least = |at: Corrected| at.to + half(local - at.local) - half(at.local - local);
         let at_least = self.held.map_or(Nanos::ZERO, at_least);
@@ -39,6 +42,9 @@ impl Segment {
 
     /// The most that a time is off.
     fn error_at(&self, local: Nanos) -> Nanos {
+        if self.held.is_none() {
+            return self.by.error_at(local);
+        }
         let held_back = self.correct(local) - self.by.correct(local);
         self.by.error_at(local) + held_back
     }
@@ -99,14 +105,26 @@ impl Corrector {
         let latest = own.map(Record::end).max();
         let mut now = self.begin();
         let mut error = None;
+        // Of the times that are only shifted, the first and the last are off most: the bound of an estimate grows to both sides.
+        let mut shifted: Option<(Nanos, Nanos)> = None;
         for record in records.iter_mut() {
             let (begun, ended) = (record.start, record.end());
             let (first, last) = (self.segment(&now, begun), self.segment(&now, ended));
-            if !record.flags.in_process {
+            let is_now = std::ptr::eq(first, &raw const now) && first.held.is_none();
+            if record.flags.in_process {
+                // Nothing is said of it.
+            } else if is_now {
+                shifted = Some(shifted.map_or((begun, ended), |(from, to)| {
+                    (from.min(begun), to.max(ended))
+                }));
+            } else {
                 error = error.max(Some(first.error_at(begun).max(last.error_at(ended))));
             }
             record.start = first.correct(begun);
             lasts(record, last.correct(ended) - record.start);
+        }
+        if let Some((from, to)) = shifted {
+            error = error.max(Some(now.error_at(from).max(now.error_at(to))));
         }
         for piece in times.iter_mut() {
             piece.start = self.segment(&now, piece.start).correct(piece.start);
@@ -154,9 +172,13 @@ impl Corrector {
     }
 
     /// By what this time is corrected: `now`, if it is later than what earlier estimates corrected.
-    fn segment(&self, now: &Segment, local: Nanos) -> Segment {
+    fn segment<'a>(&'a self, now: &'a Segment, local: Nanos) -> &'a Segment {
+        // Most times are later than all of them.
+        if self.before.back().is_none_or(|last| last.until < local) {
+            return now;
+        }
         let earlier = self.before.iter().find(|s| local <= s.until);
-        earlier.copied().unwrap_or(*now)
+        earlier.unwrap_or(now)
     }
 }
 

@@ -35,9 +35,16 @@ impl ClockEstimate {
     /// Cluster time minus the process's clock when that says `local`, in nanoseconds.
     pub fn offset_at(&self, local: Nanos) -> i64 {
         let since = i128::from(local.0) - i128::from(self.reference.0);
-        let drifted = since * i128::from(self.drift_ppb) / 1_000_000_000;
-        self.offset_ns
-            .saturating_add(i64::try_from(drifted).unwrap_or(0))
+        let narrow = i64::try_from(since).ok();
+        let drifted = match narrow.and_then(|s| s.checked_mul(self.drift_ppb)) {
+            Some(product) => product / BILLION,
+            // Of years, or of a clock that is out of order.
+            None => {
+                let drifted = since * i128::from(self.drift_ppb) / i128::from(BILLION);
+                i64::try_from(drifted).unwrap_or(0)
+            }
+        };
+        self.offset_ns.saturating_add(drifted)
     }
 
     /// How far [`correct`](Self::correct) may be off when the process's clock says `local`.
@@ -47,8 +54,13 @@ impl ClockEstimate {
     }
 }
 
+const BILLION: i64 = 1_000_000_000;
+
 /// A number of billionths of a length of time, rounded up.
 fn part(of: Nanos, ppb: u64) -> Nanos {
+    if let Some(product) = of.0.checked_mul(ppb) {
+        return Nanos(product.div_ceil(1_000_000_000));
+    }
     let part = (u128::from(of.0) * u128::from(ppb)).div_ceil(1_000_000_000);
     Nanos(u64::try_from(part).unwrap_or(u64::MAX))
 }

@@ -231,7 +231,7 @@ impl Manager {
         batch: wire::Batch,
         now: Nanos,
     ) -> Result<(), BatchError> {
-        let mut records = dosmos_trace::wire::decode(batch.records.unwrap_or_default())?;
+        let mut records = dosmos_trace::wire::decode(&batch.records.unwrap_or_default())?;
         let mut events: Vec<PositionedEvent> = Vec::new();
         let mut declared = Vec::new();
         let mut bytes = 0;

@@ -76,22 +76,22 @@ mod tests {
     }
 
     fn record() -> Record {
-        dosmos_trace::wire::decode(dosmos_proto::wire::RecordColumns {
-            start_delta_ns: vec![0],
-            duration_ns: vec![1],
-            wait_ns: vec![0],
-            service_ns: vec![0],
-            kind: vec![1 | 1 << 4],
-            variable: vec![0],
-            object: vec![0],
-            ap: vec![0],
-            mp: vec![0],
-            peer: vec![0],
-            bytes: vec![0],
-            version: vec![0],
-            first: vec![0],
-            end: vec![0],
-            count: vec![],
+        dosmos_trace::wire::decode(&dosmos_proto::wire::RecordColumns {
+            start_delta_ns: vec![0].into(),
+            duration_ns: vec![1].into(),
+            wait_ns: vec![0].into(),
+            service_ns: vec![0].into(),
+            kind: vec![1 | 1 << 4].into(),
+            variable: vec![0].into(),
+            object: vec![0].into(),
+            ap: vec![0].into(),
+            mp: vec![0].into(),
+            peer: vec![0].into(),
+            bytes: vec![0].into(),
+            version: vec![0].into(),
+            first: vec![0].into(),
+            end: vec![0].into(),
+            count: vec![].into(),
             base_ns: 5,
         })
         .unwrap()[0]

@@ -174,6 +174,10 @@ async fn serve(
     Ok(())
 }
 
+/// What a memory process may send before it is read: a few batches. There may be many memory processes, and while there is no room for
+/// records, so much of each waits here.
+const WINDOW_BYTES: u32 = 1 << 20;
+
 async fn services(shared: &Arc<Shared>, token: Token) -> Result<Router, ServeError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -187,6 +191,8 @@ async fn services(shared: &Arc<Shared>, token: Token) -> Result<Router, ServeErr
         .set_serving::<EventManagerServer<service::Service>>()
         .await;
     Ok(transport::server(token)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(2 * WINDOW_BYTES)
         .add_service(service)
         .add_service(reflection)
         .add_service(health_service))

@@ -25,7 +25,7 @@ pub(super) type Replies<T> = mpsc::UnboundedSender<Result<T, Status>>;
 
 /// Records received and not on disk at which no more are read from the memory processes; they keep
 /// them, up to their own bound.
-const MOST_PENDING: usize = 2_000_000;
+const MOST_PENDING: usize = 500_000;
 
 /// Who opens a stream introduces itself within this time.
 pub(super) const GREETING: Duration = Duration::from_secs(10);

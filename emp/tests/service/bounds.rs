@@ -49,7 +49,9 @@ async fn all_records(
 async fn count(mut parts: Streaming<wire::RecordsPart>) -> usize {
     let mut n = 0;
     while let Some(part) = parts.message().await.unwrap() {
-        n += part.records.map_or(0, |r| r.kind.len());
+        n += dosmos_trace::wire::decode(&part.records.unwrap_or_default())
+            .unwrap()
+            .len();
     }
     n
 }
@@ -83,7 +85,12 @@ async fn a_scan_that_nobody_reads_stops_neither_ingest_nor_questions() {
     for _ in 0..SCANS {
         let mut parts = narrow_scan(&emp).await.unwrap();
         let first = parts.message().await.unwrap().unwrap();
-        held.push((parts, first.records.unwrap().kind.len()));
+        held.push((
+            parts,
+            dosmos_trace::wire::decode(&first.records.unwrap())
+                .unwrap()
+                .len(),
+        ));
     }
     for n in BATCHES + 1..BATCHES + 11 {
         mp.batch(n, &records(n * BATCH..n * BATCH + 10), &[]);

@@ -252,7 +252,7 @@ pub(crate) async fn stored(emp: &Emp) -> Vec<Record> {
     let mut all = Vec::new();
     let mut lacking = None;
     while let Some(part) = stream.message().await.unwrap() {
-        all.extend(dosmos_trace::wire::decode(part.records.unwrap_or_default()).unwrap());
+        all.extend(dosmos_trace::wire::decode(&part.records.unwrap_or_default()).unwrap());
         lacking = part.completeness.or(lacking);
     }
     assert!(lacking.is_some(), "records say what they lack");

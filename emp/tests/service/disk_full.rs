@@ -76,7 +76,7 @@ fn fill_and_go_on() {
             .unwrap()
             .into_inner();
         let first = parts.message().await.unwrap().unwrap().records.unwrap();
-        assert_eq!(first.kind.len(), 1_000);
+        assert_eq!(dosmos_trace::wire::decode(&first).unwrap().len(), 1_000);
         // There is room again.
         setrlimit(Resource::RLIMIT_FSIZE, most, most).unwrap();
         mp.durable(20).await;

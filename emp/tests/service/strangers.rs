@@ -28,7 +28,7 @@ async fn strangers_are_told_what_is_wrong() {
     let broken = wire::Batch {
         sequence: 1,
         records: Some(wire::RecordColumns {
-            kind: vec![1],
+            kind: vec![1].into(),
             ..Default::default()
         }),
         ..Default::default()

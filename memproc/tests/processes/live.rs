@@ -443,8 +443,7 @@ struct Book {
 impl Ledger {
     fn records(&self) -> usize {
         let book = self.0.lock().unwrap();
-        let all = book.batches.values().flatten();
-        all.map(|b| b.records.as_ref().unwrap().kind.len()).sum()
+        book.batches.values().flatten().map(length).sum()
     }
 
     async fn serve(&self, address: &Address, token: Token) -> JoinHandle<()> {
@@ -723,10 +722,13 @@ fn an_event_manager_that_lost_its_store_is_told_what_is_gone_and_gets_what_follo
 }
 
 fn lost_records(book: &Book) -> usize {
-    let batches = book.batches.values().flatten();
-    batches
-        .map(|b| b.records.as_ref().map_or(0, |r| r.kind.len()))
-        .sum()
+    book.batches.values().flatten().map(length).sum()
+}
+
+/// Number of records.
+fn length(batch: &w::Batch) -> usize {
+    let columns = batch.records.clone().unwrap_or_default();
+    dosmos_trace::wire::decode(&columns).unwrap().len()
 }
 
 #[test]

@@ -1628,48 +1628,60 @@ pub mod memory_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
-/// Trace records as parallel columns of one length (proto/src has no such thing as a single record:
-/// records travel only in batches).
+/// Trace records as parallel columns of one length (proto/src has no such thing as a single record: records travel only in
+/// batches). A column is numbers one after the other, each as a varint: the same bytes as those of a packed repeated field of the type that is
+/// named, and a reader may declare it as one. Here they are `bytes`, so that they are read and written in one step with the records.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordColumns {
-    /// from the previous record; the first from `base_ns`
-    #[prost(sint64, repeated, tag = "1")]
-    pub start_delta_ns: ::prost::alloc::vec::Vec<i64>,
+    /// sint64: from the previous record; the first from `base_ns`
+    #[prost(bytes = "bytes", tag = "1")]
+    pub start_delta_ns: ::prost::bytes::Bytes,
     #[prost(uint64, tag = "2")]
     pub base_ns: u64,
-    #[prost(uint64, repeated, tag = "3")]
-    pub duration_ns: ::prost::alloc::vec::Vec<u64>,
-    #[prost(uint64, repeated, tag = "4")]
-    pub wait_ns: ::prost::alloc::vec::Vec<u64>,
-    #[prost(uint64, repeated, tag = "5")]
-    pub service_ns: ::prost::alloc::vec::Vec<u64>,
-    /// op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
+    /// uint64
+    #[prost(bytes = "bytes", tag = "3")]
+    pub duration_ns: ::prost::bytes::Bytes,
+    /// uint64
+    #[prost(bytes = "bytes", tag = "4")]
+    pub wait_ns: ::prost::bytes::Bytes,
+    /// uint64
+    #[prost(bytes = "bytes", tag = "5")]
+    pub service_ns: ::prost::bytes::Bytes,
+    /// uint32: op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
     /// | first << 12 | own clock << 13 | ahead << 14
-    #[prost(uint32, repeated, tag = "6")]
-    pub kind: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "7")]
-    pub variable: ::prost::alloc::vec::Vec<u32>,
-    /// index within the variable; generation for a barrier
-    #[prost(uint32, repeated, tag = "8")]
-    pub object: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "9")]
-    pub ap: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "10")]
-    pub mp: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "11")]
-    pub peer: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint64, repeated, tag = "12")]
-    pub bytes: ::prost::alloc::vec::Vec<u64>,
-    #[prost(uint64, repeated, tag = "13")]
-    pub version: ::prost::alloc::vec::Vec<u64>,
-    #[prost(uint32, repeated, tag = "14")]
-    pub first: ::prost::alloc::vec::Vec<u32>,
-    #[prost(uint32, repeated, tag = "15")]
-    pub end: ::prost::alloc::vec::Vec<u32>,
-    /// Accesses that each record stands for, 1 or more; empty: each for one. Of several, start and duration
+    #[prost(bytes = "bytes", tag = "6")]
+    pub kind: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "7")]
+    pub variable: ::prost::bytes::Bytes,
+    /// uint32: index within the variable; generation for a barrier
+    #[prost(bytes = "bytes", tag = "8")]
+    pub object: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "9")]
+    pub ap: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "10")]
+    pub mp: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "11")]
+    pub peer: ::prost::bytes::Bytes,
+    /// uint64
+    #[prost(bytes = "bytes", tag = "12")]
+    pub bytes: ::prost::bytes::Bytes,
+    /// uint64
+    #[prost(bytes = "bytes", tag = "13")]
+    pub version: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "14")]
+    pub first: ::prost::bytes::Bytes,
+    /// uint32
+    #[prost(bytes = "bytes", tag = "15")]
+    pub end: ::prost::bytes::Bytes,
+    /// uint32: accesses that each record stands for, 1 or more; empty: each for one. Of several, start and duration
     /// say when the first and the last was, and bytes, wait and service are sums.
-    #[prost(uint32, repeated, tag = "16")]
-    pub count: ::prost::alloc::vec::Vec<u32>,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub count: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IngestRequest {

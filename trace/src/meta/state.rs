@@ -383,13 +383,13 @@ impl MetaState {
     }
 
     fn primary_of(&mut self, object: ObjectId, owner: Option<MpId>) -> &mut Primary {
-        let of_owner = || Some(self.topology.mp(owner?)?.group);
-        let group = self.groups.get(&object.var).copied().or_else(of_owner);
-        let group = group.unwrap_or_default();
+        let (groups, topology) = (&self.groups, &self.topology);
+        let of_owner = || Some(topology.mp(owner?)?.group);
+        let group = || groups.get(&object.var).copied().or_else(of_owner);
         let primary = self.primaries.entry(object).or_insert_with(|| Primary {
             meta: PrimaryMeta {
                 object,
-                group,
+                group: group().unwrap_or_default(),
                 owner: MpId::default(),
                 copies_at: Vec::new(),
                 counts: OpCounts::default(),

@@ -2,6 +2,7 @@
 //! comes in is checked; nothing is allocated by a length that a message merely claims.
 
 mod breakdown;
+mod columns;
 mod meta;
 mod query;
 mod records;

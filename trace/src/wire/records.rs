@@ -1,8 +1,10 @@
 //! Batches of records as parallel columns.
 
+use bytes::Bytes;
 use dosmos_proto::wire::RecordColumns;
 use dosmos_proto::{ApId, Malformed, MpId, Nanos, ObjectId, VarId};
 
+use super::columns::{Column, numbers, put, unzigzag, zigzag};
 use crate::record::{Flags, Op, Origin, Record, Side};
 
 const SIDE_SHIFT: u32 = 3;
@@ -54,111 +56,166 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     Ok((op, side, origin, flags))
 }
 
+/// Records that are gone through column by column at once: few enough for the nearest cache.
+const AT_ONCE: usize = 128;
+
 /// Records as columns.
 pub fn encode(records: &[Record]) -> RecordColumns {
     let base = records.first().map_or(0, |r| r.start.0);
-    let column = |of: fn(&Record) -> u64| records.iter().map(of).collect::<Vec<u64>>();
-    let narrow = |of: fn(&Record) -> u32| records.iter().map(of).collect::<Vec<u32>>();
+    let counted = records.iter().any(|r| r.count != 1);
+    let mut columns: [Vec<u8>; 15] = std::array::from_fn(|_| Vec::with_capacity(records.len() * 2));
     let mut before = base;
+    for some in records.chunks(AT_ONCE) {
+        let [
+            start,
+            duration,
+            wait,
+            service,
+            kind,
+            variable,
+            object,
+            ap,
+            mp,
+            peer,
+            bytes,
+            version,
+            first,
+            end,
+            count,
+        ] = &mut columns;
+        for r in some {
+            let delta = r.start.0.wrapping_sub(before).cast_signed();
+            before = r.start.0;
+            put(start, zigzag(delta));
+        }
+        put_all(duration, some, |r| r.duration.0);
+        put_all(wait, some, |r| r.wait.0);
+        put_all(service, some, |r| r.service.0);
+        put_all(kind, some, |r| kind_of(r).into());
+        put_all(variable, some, |r| r.object.var.0.into());
+        put_all(object, some, |r| r.object.index.into());
+        put_all(ap, some, |r| r.ap.0.into());
+        put_all(mp, some, |r| r.mp.0.into());
+        put_all(peer, some, |r| r.peer.0.into());
+        put_all(bytes, some, |r| r.bytes);
+        put_all(version, some, |r| r.version);
+        put_all(first, some, |r| r.range.0.into());
+        put_all(end, some, |r| r.range.1.into());
+        if counted {
+            put_all(count, some, |r| r.count.into());
+        }
+    }
+    let [
+        start_delta_ns,
+        duration_ns,
+        wait_ns,
+        service_ns,
+        kind,
+        variable,
+        object,
+        ap,
+        mp,
+        peer,
+        bytes,
+        version,
+        first,
+        end,
+        count,
+    ] = columns.map(Bytes::from);
     RecordColumns {
         base_ns: base,
-        start_delta_ns: records
-            .iter()
-            .map(|r| {
-                let delta = r.start.0.wrapping_sub(before) as i64;
-                before = r.start.0;
-                delta
-            })
-            .collect(),
-        duration_ns: column(|r| r.duration.0),
-        wait_ns: column(|r| r.wait.0),
-        service_ns: column(|r| r.service.0),
-        kind: narrow(kind_of),
-        variable: narrow(|r| r.object.var.0),
-        object: narrow(|r| r.object.index),
-        ap: narrow(|r| r.ap.0),
-        mp: narrow(|r| r.mp.0),
-        peer: narrow(|r| r.peer.0),
-        bytes: column(|r| r.bytes),
-        version: column(|r| r.version),
-        first: narrow(|r| r.range.0),
-        end: narrow(|r| r.range.1),
-        count: if records.iter().all(|r| r.count == 1) {
-            Vec::new()
-        } else {
-            narrow(|r| r.count)
-        },
+        start_delta_ns,
+        duration_ns,
+        wait_ns,
+        service_ns,
+        kind,
+        variable,
+        object,
+        ap,
+        mp,
+        peer,
+        bytes,
+        version,
+        first,
+        end,
+        count,
     }
 }
 
-/// The records behind `columns`.
+fn put_all(column: &mut Vec<u8>, records: &[Record], of: impl Fn(&Record) -> u64) {
+    records.iter().for_each(|record| put(column, of(record)));
+}
+
+/// The records behind columns.
 ///
 /// # Errors
-/// If the columns differ in length, a record's kind means nothing, it stands for no access, or its range ends before it
-/// begins.
-pub fn decode(columns: RecordColumns) -> Result<Vec<Record>, Malformed> {
-    let c = columns;
-    let length = c.kind.len();
-    for (what, other) in [
-        ("start column", c.start_delta_ns.len()),
-        ("duration column", c.duration_ns.len()),
-        ("wait column", c.wait_ns.len()),
-        ("service column", c.service_ns.len()),
-        ("variable column", c.variable.len()),
-        ("object column", c.object.len()),
-        ("ap column", c.ap.len()),
-        ("mp column", c.mp.len()),
-        ("peer column", c.peer.len()),
-        ("bytes column", c.bytes.len()),
-        ("version column", c.version.len()),
-        ("first column", c.first.len()),
-        ("end column", c.end.len()),
-    ] {
-        if other != length {
-            return Err(Malformed::new(
-                what,
-                format!("{other} entries, the kind column has {length}"),
-            ));
-        }
-    }
+/// If the columns differ in length, hold something else than numbers of their types, a record's kind means nothing, it stands for
+/// no access, or its range ends before it begins.
+pub fn decode(c: &RecordColumns) -> Result<Vec<Record>, Malformed> {
+    let length = numbers("kind column", &c.kind)?;
+    let column = |what, bytes| Column::new(what, bytes, length);
+    let mut starts = column("start column", &c.start_delta_ns)?;
+    let mut durations = column("duration column", &c.duration_ns)?;
+    let mut waits = column("wait column", &c.wait_ns)?;
+    let mut services = column("service column", &c.service_ns)?;
+    let mut kinds = column("kind column", &c.kind)?;
+    let mut variables = column("variable column", &c.variable)?;
+    let mut objects = column("object column", &c.object)?;
+    let mut aps = column("ap column", &c.ap)?;
+    let mut mps = column("mp column", &c.mp)?;
+    let mut peers = column("peer column", &c.peer)?;
+    let mut bytes = column("bytes column", &c.bytes)?;
+    let mut versions = column("version column", &c.version)?;
+    let mut firsts = column("first column", &c.first)?;
+    let mut ends = column("end column", &c.end)?;
     // Without counts each record stands for one access.
-    if c.count.len() != length && !c.count.is_empty() {
-        let text = format!("{} entries, the kind column has {length}", c.count.len());
-        return Err(Malformed::new("count column", text));
-    }
+    let mut counts = match c.count.is_empty() {
+        true => None,
+        false => Some(column("count column", &c.count)?),
+    };
+    let mut records = Vec::with_capacity(length);
     let mut start = c.base_ns;
-    (0..length)
-        .map(|i| {
-            start = start.wrapping_add(c.start_delta_ns[i] as u64);
-            let (op, side, origin, flags) = kind_from(c.kind[i])?;
-            if c.first[i] > c.end[i] {
-                let range = format!("{} to {}", c.first[i], c.end[i]);
-                return Err(Malformed::new("range of elements", range));
-            }
-            let count = c.count.get(i).copied().unwrap_or(1);
-            if count == 0 {
-                return Err(Malformed::new("count", "a record of no access".to_owned()));
-            }
-            Ok(Record {
-                start: Nanos(start),
-                duration: Nanos(c.duration_ns[i]),
-                wait: Nanos(c.wait_ns[i]),
-                service: Nanos(c.service_ns[i]),
-                op,
-                side,
-                origin,
-                flags,
-                object: ObjectId::new(VarId(c.variable[i]), c.object[i]),
-                ap: ApId(c.ap[i]),
-                mp: MpId(c.mp[i]),
-                peer: MpId(c.peer[i]),
-                count,
-                bytes: c.bytes[i],
-                version: c.version[i],
-                range: (c.first[i], c.end[i]),
-            })
-        })
-        .collect()
+    for _ in 0..length {
+        start = start.wrapping_add(unzigzag(starts.wide()).cast_unsigned());
+        let (op, side, origin, flags) = kind_from(kinds.narrow())?;
+        let (first, end) = (firsts.narrow(), ends.narrow());
+        if first > end {
+            let range = format!("{first} to {end}");
+            return Err(Malformed::new("range of elements", range));
+        }
+        let count = counts.as_mut().map_or(1, Column::narrow);
+        if count == 0 {
+            return Err(Malformed::new("count", "a record of no access".to_owned()));
+        }
+        records.push(Record {
+            start: Nanos(start),
+            duration: Nanos(durations.wide()),
+            wait: Nanos(waits.wide()),
+            service: Nanos(services.wide()),
+            op,
+            side,
+            origin,
+            flags,
+            object: ObjectId::new(VarId(variables.narrow()), objects.narrow()),
+            ap: ApId(aps.narrow()),
+            mp: MpId(mps.narrow()),
+            peer: MpId(peers.narrow()),
+            count,
+            bytes: bytes.wide(),
+            version: versions.wide(),
+            range: (first, end),
+        });
+    }
+    for column in [
+        starts, durations, waits, services, kinds, variables, objects,
+    ]
+    .into_iter()
+    .chain([aps, mps, peers, bytes, versions, firsts, ends])
+    .chain(counts)
+    {
+        column.check()?;
+    }
+    Ok(records)
 }
 
 #[cfg(test)]
@@ -172,14 +229,15 @@ mod tests {
 
         #[test]
         fn batches_read_back(list in prop::collection::vec(records(), 0..50)) {
-            prop_assert_eq!(decode(encode(&list)).unwrap(), list);
+            prop_assert_eq!(decode(&encode(&list)).unwrap(), list);
         }
 
         #[test]
         fn ranges_that_end_before_they_begin_are_refused(list in prop::collection::vec(records(), 2)) {
             let mut columns = encode(&list);
-            (columns.first[1], columns.end[1]) = (3, 2);
-            let e = decode(columns).unwrap_err();
+            columns.first = vec![0, 3].into();
+            columns.end = vec![0, 2].into();
+            let e = decode(&columns).unwrap_err();
             prop_assert!(e.to_string().contains("range of elements"), "{}", e);
         }
     }
@@ -187,20 +245,31 @@ mod tests {
     #[test]
     fn columns_of_different_length_are_refused_by_name() {
         let mut columns = encode(&[]);
-        columns.wait_ns.push(1);
-        let e = decode(columns).unwrap_err();
+        columns.wait_ns = vec![1].into();
+        let e = decode(&columns).unwrap_err();
         assert!(e.to_string().contains("wait column"), "{e}");
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_refused_by_name() {
+        let mut columns = encode(&[crate::testing::single()]);
+        columns.peer = vec![0x80, 0x80, 0x80, 0x80, 0x10].into();
+        let e = decode(&columns).unwrap_err();
+        assert!(
+            e.to_string().contains("peer column: a number is too large"),
+            "{e}"
+        );
     }
 
     #[test]
     fn records_of_no_access_are_refused_and_single_ones_need_no_counts() {
         let mut columns = encode(&[crate::testing::single(), crate::testing::single()]);
         assert!(columns.count.is_empty());
-        columns.count = vec![1];
-        let e = decode(columns.clone()).unwrap_err();
+        columns.count = vec![1].into();
+        let e = decode(&columns).unwrap_err();
         assert!(e.to_string().contains("count column"), "{e}");
-        columns.count = vec![3, 0];
-        let e = decode(columns).unwrap_err();
+        columns.count = vec![3, 0].into();
+        let e = decode(&columns).unwrap_err();
         assert!(e.to_string().contains("of no access"), "{e}");
     }
 

@@ -1,0 +1,379 @@
+//! `dosmos-bench ingest`: how many records per second one event manager takes from many memory processes at once. The event manager is a
+//! process of its own with a real store; the memory processes are streams of this process, which send batches of the size that real
+//! ones send, and have no more of them under way than real ones hold. A record counts when it is on disk.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use dosmos_cli::args::Format;
+use dosmos_cli::config::Cluster;
+use dosmos_cli::output::{self, Table};
+use dosmos_proto::transport::{self, Address};
+use dosmos_proto::wire::event_manager_client::EventManagerClient;
+use dosmos_proto::wire::{self, ingest_reply, ingest_request};
+use dosmos_proto::{
+    AddressBook, ApId, ElementType, GroupId, Layout, MpId, Nanos, ObjectId, PROTOCOL, Token,
+    Topology, VarId, Variable, VariableSpec,
+};
+use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::args::IngestArgs;
+use crate::machine::machine;
+use crate::statistics::spread;
+use crate::store::usage::disk_bytes;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Records of a batch, as of a real memory process that is busy.
+const BATCH: usize = 8192;
+/// Batches under way of one memory process: about as many as fit into what it holds of records at most.
+const UNDER_WAY: u64 = 64;
+/// Objects of the variable that each process has.
+const OBJECTS: u32 = 64;
+
+/// One run. The schema of `--format json`, with medians and extremes over runs.
+struct Measured {
+    /// Millions of records per second of time, and of processor time of the event manager.
+    by_time: f64,
+    by_processor: f64,
+    /// Of both processors' time, what the senders took.
+    senders: f64,
+    /// Most memory of the event manager, in MiB.
+    peak: f64,
+    bytes_a_record: f64,
+}
+
+pub(crate) async fn run(args: IngestArgs) -> anyhow::Result<()> {
+    let batches = args.records / BATCH as u64 / u64::from(args.processes.max(1));
+    ensure!(
+        args.runs > 0 && args.processes > 0 && batches > 0,
+        "--runs and --processes must be at least 1, --records at least {BATCH} for each process"
+    );
+    let mut runs = Vec::new();
+    for i in 0..args.runs {
+        output::note(&format!("run {} of {}", i + 1, args.runs));
+        runs.push(one(args.processes, batches).await?);
+    }
+    print(&args, batches, &runs);
+    Ok(())
+}
+
+fn cluster(processes: u32) -> String {
+    let mut text = "name = \"ingest\"\n[defaults]\nlisten = \"unix\"\n[[group]]\nname = \"all\"\n\
+         [[emp]]\nname = \"emp0\"\n"
+        .to_owned();
+    for i in 0..processes {
+        text += &format!("[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n");
+        text += &format!("[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
+    }
+    text
+}
+
+async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
+    let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
+    let file = dir.path().join("cluster.toml");
+    let text = cluster(processes);
+    std::fs::write(&file, &text)?;
+    let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
+    let book = AddressBook::new(Default::default(), Some(dir.path()));
+    let token = book.require_token()?;
+    let mut manager = Manager::start(&file, dir.path())?;
+    let address = manager.address(&book).await?;
+    let (began, before) = (Instant::now(), own_processor_time()?);
+    let mut senders = tokio::task::JoinSet::new();
+    for me in 0..processes {
+        let sender = Sender::new(me, processes, batches)?;
+        senders.spawn(sender.run(cluster.topology.clone(), address.clone(), token.clone()));
+    }
+    while let Some(sent) = senders.join_next().await {
+        sent??;
+    }
+    let elapsed = began.elapsed().as_secs_f64();
+    let sent_with = (own_processor_time()? - before).as_secs_f64();
+    let used = manager.usage()?;
+    manager.stop()?;
+    let records = (u64::from(processes) * batches * BATCH as u64) as f64;
+    let store = dir.path().join("store").join("emp0");
+    Ok(Measured {
+        by_time: records / elapsed / 1e6,
+        by_processor: records / used.processor.as_secs_f64() / 1e6,
+        senders: sent_with / elapsed,
+        peak: used.peak as f64 / f64::from(1 << 20),
+        bytes_a_record: disk_bytes(&store)? as f64 / records,
+    })
+}
+
+fn own_processor_time() -> anyhow::Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000 + t.tv_usec() as u64;
+    let all = micros(usage.user_time()) + micros(usage.system_time());
+    Ok(Duration::from_micros(all))
+}
+
+struct Used {
+    processor: Duration,
+    /// Bytes.
+    peak: u64,
+}
+
+/// The event manager; it ends with its standard input.
+struct Manager(Child);
+
+impl Manager {
+    fn start(cluster: &Path, run_dir: &Path) -> anyhow::Result<Self> {
+        let log = std::fs::File::create(run_dir.join("emp0.log"))?;
+        let child = Command::new(std::env::current_exe()?)
+            .args(["node", "--stdin-is-parent", "--name", "emp0", "--cluster"])
+            .arg(cluster)
+            .arg("--run-dir")
+            .arg(run_dir)
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn();
+        Ok(Self(child.context("cannot start the event manager")?))
+    }
+
+    async fn address(&mut self, book: &AddressBook) -> anyhow::Result<Address> {
+        let until = Instant::now() + TIMEOUT;
+        while Instant::now() < until {
+            if let Some(status) = self.0.try_wait()? {
+                bail!("the event manager ended: {status}");
+            }
+            if let Some(address) = book.resolve("emp0") {
+                return Ok(address);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        bail!("the event manager did not come up in {TIMEOUT:?}")
+    }
+
+    /// What it has used so far.
+    fn usage(&self) -> anyhow::Result<Used> {
+        let proc = Path::new("/proc").join(self.0.id().to_string());
+        let stat = std::fs::read_to_string(proc.join("stat"))?;
+        // Behind the name, which may contain anything; user and system time are fields 14 and 15, counted from 1.
+        let behind = stat.rsplit_once(')').context("no name in stat")?.1;
+        let fields: Vec<&str> = behind.split_whitespace().collect();
+        let field = |i: usize| -> anyhow::Result<u64> {
+            let text = fields.get(i).context("too few fields in stat")?;
+            Ok(text.parse()?)
+        };
+        let ticks: u64 = field(11)? + field(12)?;
+        let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?
+            .context("the system does not tell its ticks")?;
+        let status = std::fs::read_to_string(proc.join("status"))?;
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
+        let kib: u64 = kib.context("no peak of memory in status")?.trim().parse()?;
+        Ok(Used {
+            processor: Duration::from_secs_f64(ticks as f64 / a_second as f64),
+            peak: kib << 10,
+        })
+    }
+
+    /// Ends it; what it was given is in its store then.
+    fn stop(&mut self) -> anyhow::Result<()> {
+        drop(self.0.stdin.take());
+        let status = self.0.wait()?;
+        ensure!(status.success(), "the event manager ended with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// One memory process.
+struct Sender {
+    me: u32,
+    batches: u64,
+    sequence: u64,
+    /// A batch, of which all others are copies at later times.
+    columns: wire::RecordColumns,
+    /// From the beginning of a batch to that of the next.
+    length: u64,
+    variables: Vec<wire::Variable>,
+}
+
+impl Sender {
+    fn new(me: u32, processes: u32, batches: u64) -> anyhow::Result<Self> {
+        let records = records(me, processes);
+        let end = records.last().map_or(0, |r| r.start.0);
+        let begin = records.first().map_or(0, |r| r.start.0);
+        Ok(Self {
+            me,
+            batches,
+            sequence: 0,
+            columns: dosmos_trace::wire::encode(&records),
+            length: end - begin + 1_000,
+            // Of a variable that several tell of, the first counts.
+            variables: (0..processes)
+                .map(variable)
+                .collect::<anyhow::Result<_>>()?,
+        })
+    }
+
+    async fn run(
+        mut self,
+        topology: Topology,
+        address: Address,
+        token: Token,
+    ) -> anyhow::Result<()> {
+        let channel = transport::connect(&address, Some(&token), TIMEOUT)
+            .await
+            .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
+        let mut client = EventManagerClient::new(channel);
+        let (say, said) = mpsc::unbounded_channel();
+        let hello = wire::IngestHello {
+            memory_process: format!("mp{}", self.me),
+            incarnation: 1,
+            protocol: PROTOCOL,
+            topology: Some(topology.into()),
+        };
+        post(&say, ingest_request::Body::Hello(hello));
+        let stream = UnboundedReceiverStream::new(said);
+        let mut replies = client.ingest(stream).await?.into_inner();
+        let mut durable = 0;
+        while durable < self.batches {
+            while self.sequence < self.batches && self.sequence < durable + UNDER_WAY {
+                post(&say, ingest_request::Body::Batch(self.next()));
+            }
+            let reply = replies.message().await?.context("the stream ended")?;
+            if let Some(ingest_reply::Body::Durable(to)) = reply.body {
+                durable = to;
+            }
+        }
+        let bye = wire::IngestBye { last: self.batches };
+        post(&say, ingest_request::Body::Bye(bye));
+        drop(say);
+        while replies.message().await?.is_some() {}
+        Ok(())
+    }
+
+    fn next(&mut self) -> wire::Batch {
+        self.sequence += 1;
+        let base_ns = self.columns.base_ns + (self.sequence - 1) * self.length;
+        let made = self.sequence * BATCH as u64;
+        wire::Batch {
+            sequence: self.sequence,
+            records: Some(wire::RecordColumns {
+                base_ns,
+                ..self.columns.clone()
+            }),
+            sampling: 1.0,
+            counters: Some(wire::ProcessCounters {
+                requests: made,
+                recorded: made,
+                ..Default::default()
+            }),
+            variables: std::mem::take(&mut self.variables),
+            ..Default::default()
+        }
+    }
+}
+
+fn post(say: &mpsc::UnboundedSender<wire::IngestRequest>, body: ingest_request::Body) {
+    // If nobody hears it, the replies have ended and say so.
+    let _ = say.send(wire::IngestRequest { body: Some(body) });
+}
+
+fn variable(id: u32) -> anyhow::Result<wire::Variable> {
+    let layout = Layout::new(ElementType::F64, (OBJECTS.into(), 512), (1, 512));
+    let layout = layout.map_err(|e| anyhow::anyhow!("{e}"))?;
+    let spec = VariableSpec::new(format!("field.{id:02}"), layout)?;
+    Ok(Variable::new(VarId(id), spec, vec![MpId(id)], GroupId(0))?.into())
+}
+
+/// A batch of process `me`, one of `processes`: four accesses in five to objects of its own, the others to those of its neighbours, with times that
+/// differ.
+fn records(me: u32, processes: u32) -> Vec<Record> {
+    let mut random = u64::from(me) + 1;
+    let mut below = move |n: u64| {
+        // Xorshift: as good as needed, and the same every time.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % n
+    };
+    let mut now = 1_000;
+    let record = |_| {
+        now += 2_000 + below(3_000);
+        let far = below(5) == 0;
+        let first = below(448) as u32;
+        let many = [1, 8, 64][below(3) as usize];
+        let neighbour = (me + processes - 1 + 2 * below(2) as u32) % processes;
+        let owner = if far { neighbour } else { me };
+        let (duration, wait) = match far {
+            true => (30_000 + below(60_000), 2_000 + below(10_000)),
+            false => (4_000 + below(8_000), 0),
+        };
+        Record {
+            start: Nanos(now),
+            duration: Nanos(duration),
+            wait: Nanos(wait),
+            service: Nanos(500 + below(1_500)),
+            op: [Op::Read, Op::Read, Op::Write][below(3) as usize],
+            side: Side::Requester,
+            origin: if far { Origin::Intra } else { Origin::Local },
+            flags: Flags::default(),
+            object: ObjectId::new(VarId(owner), below(OBJECTS.into()) as u32),
+            ap: ApId(me),
+            mp: MpId(me),
+            peer: MpId(owner),
+            count: 1,
+            bytes: u64::from(many) * 8,
+            version: now / 50_000,
+            range: (first, first + many),
+        }
+    };
+    (0..BATCH).map(record).collect()
+}
+
+fn print(args: &IngestArgs, batches: u64, runs: &[Measured]) {
+    type Figure = (&'static str, usize, fn(&Measured) -> f64);
+    let figures: [Figure; 5] = [
+        ("M records/s", 2, |m| m.by_time),
+        (
+            "M records/s of the event manager's processor time",
+            2,
+            |m| m.by_processor,
+        ),
+        ("processors that the senders took", 2, |m| m.senders),
+        ("most memory of the event manager, MiB", 0, |m| m.peak),
+        ("bytes per record on disk", 1, |m| m.bytes_a_record),
+    ];
+    let records = u64::from(args.processes) * batches * BATCH as u64;
+    let of = |f: fn(&Measured) -> f64| spread(runs.iter().map(f).collect());
+    if args.format == Format::Json {
+        let figures = figures.map(|(what, _, f)| {
+            let s = of(f);
+            json!({"what": what, "min": s[0], "median": s[1], "max": s[2]})
+        });
+        let answer = json!({
+            "machine": machine(), "runs": args.runs, "processes": args.processes, "records": records, "figures": figures,
+        });
+        return output::text(&format!("{answer:#}\n"));
+    }
+    output::note(&format!(
+        "{}; {records} records of {} memory processes, {} runs",
+        machine(),
+        args.processes,
+        args.runs
+    ));
+    let mut table = Table::new(&["", "least", "median", "most"]);
+    for (what, digits, f) in figures {
+        let [least, median, most] = of(f).map(|x| format!("{x:.digits$}"));
+        table.row([what.to_owned(), least, median, most]);
+    }
+    output::text(&table.render(args.format));
+}
