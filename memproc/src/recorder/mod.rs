@@ -402,7 +402,7 @@ mod tests {
         r.set_aside();
         pack_all(&mut r);
         let batches = sent(&mut r);
-        let records = decode(batches[0].records.clone().unwrap()).unwrap();
+        let records = decode(batches[0].records.as_ref().unwrap()).unwrap();
         assert_eq!(
             records.iter().map(|r| r.op).collect::<Vec<_>>(),
             [Op::Read, Op::Write, Op::Acquire]
@@ -500,7 +500,7 @@ mod tests {
         r.push(Item::Record(record(Op::Read, 2_000_000)), Nanos(0));
         r.set_aside();
         pack_all(&mut r);
-        let records = decode(sent(&mut r)[0].records.clone().unwrap()).unwrap();
+        let records = decode(sent(&mut r)[0].records.as_ref().unwrap()).unwrap();
         assert_eq!(records[0].start, Nanos(2_000_000));
     }
 

@@ -216,7 +216,7 @@ impl Simulation {
         self.say(&format!("batch {sequence}: {verdict:?}"));
         match verdict {
             Verdict::New => {
-                let records = decode(batch.records.unwrap_or_default()).unwrap();
+                let records = decode(&batch.records.unwrap_or_default()).unwrap();
                 let mark = self.ingest.mark(MP, sequence);
                 let variables = batch.variables.into_iter();
                 let named = |v: wire::Variable| (0, Event::Variable(v.try_into().unwrap()));
