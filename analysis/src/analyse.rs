@@ -57,6 +57,9 @@ pub struct Analysis {
     pub delays: Vec<Delay>,
     /// By predicted gain, highest first; where none was replayed by severity.
     pub findings: Vec<Finding>,
+    /// What stands only if a replay says that its cure gains as much as the threshold of its kind.
+    #[serde(skip)]
+    pub(crate) suspected: Vec<Finding>,
     /// Findings whose advice does not make the run faster in a replay.
     pub dismissed: Vec<Dismissed>,
     /// What would have been found, had enough been recorded to be sure.
@@ -93,6 +96,7 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         critical_path: profile.path.clone(),
         delays: profile.delays.clone(),
         findings: detected.findings,
+        suspected: detected.suspected,
         dismissed: Vec::new(),
         withheld: detected.withheld,
         races: RaceSearch::default(),

@@ -21,6 +21,9 @@
 //! What another finding explains (`explain`) is told beside it where its own cure gains more: elements that are accessed one by
 //! one cost less where their owner is nearer, and still less at once.
 //!
+//! Some findings stand only if a replay confirms them: where what the records show is less than the threshold of the kind, and the
+//! replay says that the cure gains as much as that (barrier overhead of processes that share processors).
+//!
 //! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file and the
 //! replay is not faster with it, the finding is *dismissed*: it is listed apart, with what the replay says.
 
@@ -35,6 +38,12 @@ use crate::thresholds::Thresholds;
 const BETTER: f64 = 0.05;
 
 impl Analysis {
+    /// Whether there is anything for a replay to tell.
+    pub fn has_cures(&self) -> bool {
+        let mut all = self.findings.iter().chain(&self.suspected);
+        all.any(|f| f.cure.is_some())
+    }
+
     /// Puts the gain that a replay of the whole run gives in place of each estimate, and the findings in the order of
     /// their gains. Those without a cure that can be replayed keep their estimate, as do all whose replay does not come to an end.
     pub fn predict_gains(&mut self, run: &Calibrated, thresholds: &Thresholds) {
@@ -43,6 +52,15 @@ impl Analysis {
         let least = thresholds.patch_gain;
         let of_cure = |f: &Finding| f.cure.as_ref().and_then(|c| run.gain(&c.change()));
         let mut found = Vec::new();
+        for finding in std::mem::take(&mut self.suspected) {
+            let gain = of_cure(&finding);
+            if gain.is_some_and(|g| g.gain >= thresholds.barrier_overhead) {
+                // It says more than that there is such a thing in a part of the run.
+                let other = |f: &Finding| f.kind != finding.kind || f.aps != finding.aps;
+                self.findings.retain(other);
+                found.push((finding, gain));
+            }
+        }
         for mut finding in std::mem::take(&mut self.findings) {
             let gain = of_cure(&finding);
             let explained = std::mem::take(&mut finding.explained).into_iter();
@@ -219,7 +237,13 @@ mod tests {
     }
 
     fn analysed_finding(finding: Finding) -> Analysis {
-        let mut analysis = Analysis {
+        let mut analysis = with(finding);
+        analysis.predict_gains(&run(), &Thresholds::default());
+        analysis
+    }
+
+    fn with(finding: Finding) -> Analysis {
+        Analysis {
             complete: 1.0,
             from_ns: 0,
             to_ns: 1,
@@ -228,14 +252,13 @@ mod tests {
             critical_path: None,
             delays: Vec::new(),
             findings: vec![finding],
+            suspected: Vec::new(),
             dismissed: Vec::new(),
             withheld: Vec::new(),
             races: Default::default(),
             groups: Default::default(),
             phases: BTreeMap::new(),
-        };
-        analysis.predict_gains(&run(), &Thresholds::default());
-        analysis
+        }
     }
 
     #[track_caller]
@@ -265,6 +288,31 @@ mod tests {
         // 50 and 100 ms of computing are 75 each.
         let all = [ApId(0), ApId(1)].into();
         about(&predicted(Kind::Imbalance, Some(Cure::Balance(all))), 0.125);
+    }
+
+    #[test]
+    fn what_is_suspected_stands_if_its_cure_gains_as_much_as_its_threshold() {
+        let overhead = |from: u64, cure: Option<Cure>| {
+            let mut finding = Finding::new(Kind::BarrierOverhead, TimeRange::ALL);
+            (finding.from_ns, finding.cure) = (from, cure);
+            finding
+        };
+        let stands = |cure: Option<Cure>| {
+            // Found in a part of the run.
+            let mut analysis = with(overhead(7, None));
+            assert!(!analysis.has_cures());
+            analysis.suspected = vec![overhead(0, cure.clone())];
+            assert_eq!(analysis.has_cures(), cure.is_some());
+            analysis.predict_gains(&run(), &Thresholds::default());
+            assert!(analysis.suspected.is_empty());
+            let found = analysis.findings.iter();
+            found.map(|f| f.from_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(stands(Some(Cure::Private([OBJECT].into()))), [0]);
+        // 12.5 % are less than the threshold.
+        let all = [ApId(0), ApId(1)].into();
+        assert_eq!(stands(Some(Cure::Balance(all))), [7]);
+        assert_eq!(stands(None), [7]);
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub(crate) fn predicted(
     network: &NetworkRecord,
     thresholds: &Thresholds,
 ) {
-    if analysis.findings.iter().all(|f| f.cure.is_none()) {
+    if !analysis.has_cures() {
         return;
     }
     let script = run.and_then(|run| run.finish(times));

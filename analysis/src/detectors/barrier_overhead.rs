@@ -4,6 +4,9 @@
 //! The overhead of an opening is the shortest time that any of the processes spent in it: the last to arrive waits for nobody.
 //! Measured on one clock, and the same for all. Holds when at least `barrier_openings` were seen, and their overhead is at least
 //! `barrier_overhead` of the time of the processes that pass.
+//!
+//! Memory processes tell that time, so what messages to and from the processes take is not in it, nor waking them where there are
+//! fewer processors than processes. From a quarter of it on it is suspected: a replay, which knows these, decides.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +19,25 @@ use crate::finding::{Finding, Kind};
 use crate::profile::{Phases, Profile};
 use crate::thresholds::Thresholds;
 
+/// Of the threshold: from here on a replay is asked.
+const SUSPECTED: f64 = 0.25;
+
 pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
+    from(profile, t, t.barrier_overhead)
+}
+
+/// What a replay has to confirm.
+pub(super) fn suspect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
+    let suspected = from(profile, t, SUSPECTED * t.barrier_overhead);
+    let certain = detect(profile, t);
+    let apart = |s: &Candidate| certain.iter().all(|c| c.aps.is_disjoint(&s.aps));
+    suspected.into_iter().filter(apart).collect()
+}
+
+fn from(profile: &Profile, t: &Thresholds, least: f64) -> Vec<Candidate> {
     let all = profile.barriers.iter();
     let mut found: Vec<Candidate> = all
-        .filter_map(|(&group, phases)| about(profile, t, group, phases))
+        .filter_map(|(&group, phases)| about(profile, (t, least), group, phases))
         .collect();
     // Barriers of a group and of all: the worst stands for both.
     found.sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
@@ -34,15 +52,13 @@ pub(super) fn detect(profile: &Profile, t: &Thresholds) -> Vec<Candidate> {
 
 fn about(
     profile: &Profile,
-    t: &Thresholds,
+    (t, least): (&Thresholds, f64),
     group: Option<GroupId>,
     phases: &Phases,
 ) -> Option<Candidate> {
     let aps: BTreeSet<ApId> = phases.by_ap.keys().copied().collect();
     let lost = profile.scaled(phases.overhead.0 as f64 * aps.len() as f64);
-    if phases.count < t.barrier_openings
-        || profile.fraction_of(aps.len(), lost) < t.barrier_overhead
-    {
+    if phases.count < t.barrier_openings || profile.fraction_of(aps.len(), lost) < least {
         return None;
     }
     let passers = group.map_or("all processes".to_owned(), |g| {
@@ -70,7 +86,7 @@ fn about(
         overhead / 1e3,
         between / 1e3,
     );
-    let floor = t.barrier_overhead * aps.len() as f64 / profile.active().max(1) as f64;
+    let floor = least * aps.len() as f64 / profile.active().max(1) as f64;
     let mut candidate = Candidate::new(finding, [], phases.count * aps.len() as u64, floor);
     candidate.aps = aps;
     Some(candidate)

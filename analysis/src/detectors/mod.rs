@@ -30,6 +30,8 @@ use crate::thresholds::Thresholds;
 #[derive(Debug)]
 pub(crate) struct Detected {
     pub(crate) findings: Vec<Finding>,
+    /// Those that stand only if a replay confirms them.
+    pub(crate) suspected: Vec<Finding>,
     pub(crate) withheld: Vec<Withheld>,
     pub(crate) groups: GroupMatrix,
 }
@@ -69,6 +71,7 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
     scan::add(profile, t, &mut candidates);
     let mut detected = Detected {
         findings: Vec::new(),
+        suspected: Vec::new(),
         withheld: Vec::new(),
         groups,
     };
@@ -76,6 +79,8 @@ pub(crate) fn run(profile: &Profile, t: &Thresholds) -> Detected {
         candidate.tell_the_cure();
         loss::judge(profile, t, candidate)
     };
+    let suspected = barrier_overhead::suspect(profile, t).into_iter();
+    detected.suspected = suspected.map(judged).filter_map(Result::ok).collect();
     for mut candidate in explain::explain(candidates) {
         let explained = std::mem::take(&mut candidate.explained);
         match judged(candidate) {
