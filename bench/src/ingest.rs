@@ -18,7 +18,6 @@ use dosmos_proto::{
     Topology, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -26,7 +25,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::args::IngestArgs;
 use crate::machine::machine;
 use crate::statistics::spread;
-use crate::store::usage::disk_bytes;
+use crate::store::usage::{cpu_time, disk_bytes, peak_of};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Records of a batch, as of a real memory process that is busy.
@@ -84,7 +83,7 @@ async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
     let token = book.require_token()?;
     let mut manager = Manager::start(&file, dir.path())?;
     let address = manager.address(&book).await?;
-    let (began, before) = (Instant::now(), own_processor_time()?);
+    let (began, before) = (Instant::now(), cpu_time());
     let mut senders = tokio::task::JoinSet::new();
     for me in 0..processes {
         let sender = Sender::new(me, processes, batches)?;
@@ -94,7 +93,7 @@ async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
         sent??;
     }
     let elapsed = began.elapsed().as_secs_f64();
-    let sent_with = (own_processor_time()? - before).as_secs_f64();
+    let sent_with = (cpu_time() - before).as_secs_f64();
     let used = manager.usage()?;
     manager.stop()?;
     let records = (u64::from(processes) * batches * BATCH as u64) as f64;
@@ -106,13 +105,6 @@ async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
         peak: used.peak as f64 / f64::from(1 << 20),
         bytes_a_record: disk_bytes(&store)? as f64 / records,
     })
-}
-
-fn own_processor_time() -> anyhow::Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000 + t.tv_usec() as u64;
-    let all = micros(usage.user_time()) + micros(usage.system_time());
-    Ok(Duration::from_micros(all))
 }
 
 struct Used {
@@ -167,13 +159,9 @@ impl Manager {
         let ticks: u64 = field(11)? + field(12)?;
         let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?
             .context("the system does not tell its ticks")?;
-        let status = std::fs::read_to_string(proc.join("status"))?;
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
-        let kib: u64 = kib.context("no peak of memory in status")?.trim().parse()?;
         Ok(Used {
             processor: Duration::from_secs_f64(ticks as f64 / a_second as f64),
-            peak: kib << 10,
+            peak: peak_of(&proc)?,
         })
     }
 

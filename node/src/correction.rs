@@ -131,6 +131,10 @@ impl Corrector {
         }
         now.until = latest.map_or(now.until, |latest| latest.max(now.until));
         self.last = Some(now);
+        if self.said.is_none() && self.estimate.is_some() {
+            // Said also without a record: should the event manager be started again, it knows by this whether its clock was set.
+            error = error.or(Some(now.by.error));
+        }
         let error = match self.estimate {
             Some(_) => error?,
             None => error.map(|_| Nanos::MAX)?,
@@ -252,6 +256,16 @@ mod tests {
         let mut inside = record(99 * second, 0);
         inside.flags.in_process = true;
         assert_eq!(corrector.correct(&mut [inside], &mut []), None);
+    }
+
+    #[test]
+    fn what_is_made_of_a_clock_is_said_once_also_without_a_record() {
+        let mut corrector = Corrector::default();
+        let known = estimate(1_000_000_000, 500);
+        corrector.learn(known);
+        let said = corrector.correct(&mut [], &mut []).unwrap();
+        assert_eq!((said.by, said.error), (known, Nanos(20)));
+        assert_eq!(corrector.correct(&mut [], &mut []), None);
     }
 
     fn estimate(at: u64, offset_ns: i64) -> ClockEstimate {

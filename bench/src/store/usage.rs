@@ -1,4 +1,4 @@
-//! What a stretch of work cost: time, processor time of all threads, peak of memory. Of this process, on Linux.
+//! What a stretch of work cost: time, processor time of all threads, peak of memory. On Linux.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ impl Meter {
     }
 }
 
-fn cpu_time() -> Duration {
+/// Processor time of all threads so far.
+pub(crate) fn cpu_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
         return Duration::ZERO;
     };
@@ -50,7 +51,12 @@ pub(crate) fn reset_peak() -> anyhow::Result<()> {
 
 /// The most memory that was resident since the peak was forgotten, in bytes.
 pub(crate) fn peak() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
+    peak_of(Path::new("/proc/self"))
+}
+
+/// The same of the process that this directory of the system is about.
+pub(crate) fn peak_of(process: &Path) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(process.join("status"))?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
     let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
     let kib: u64 = kib
