@@ -10,22 +10,21 @@ use anyhow::{Context, bail, ensure};
 use dosmos_cli::args::Format;
 use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
-use dosmos_proto::transport::{self, Address};
-use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::wire::{self, ingest_reply, ingest_request};
+use dosmos_proto::transport::Address;
+use dosmos_proto::wire::{self, ingest_reply};
 use dosmos_proto::{
-    AddressBook, ApId, ElementType, GroupId, Layout, MpId, Nanos, ObjectId, PROTOCOL, Token,
-    Topology, VarId, Variable, VariableSpec,
+    AddressBook, ApId, ElementType, GroupId, Layout, MpId, Nanos, ObjectId, Token, Topology, VarId,
+    Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use serde_json::json;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::args::IngestArgs;
 use crate::machine::machine;
+use crate::run::one_group;
 use crate::statistics::spread;
 use crate::store::usage::{cpu_time, disk_bytes, peak_of};
+use crate::stream::Stream;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Records of a batch, as of a real memory process that is busy.
@@ -40,11 +39,11 @@ struct Measured {
     /// Millions of records per second of time, and of processor time of the event manager.
     by_time: f64,
     by_processor: f64,
-    /// Of both processors' time, what the senders took.
+    /// Processors that the senders took.
     senders: f64,
     /// Most memory of the event manager, in MiB.
     peak: f64,
-    bytes_a_record: f64,
+    bytes_per_record: f64,
 }
 
 pub(crate) async fn run(args: IngestArgs) -> anyhow::Result<()> {
@@ -62,21 +61,10 @@ pub(crate) async fn run(args: IngestArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cluster(processes: u32) -> String {
-    let mut text = "name = \"ingest\"\n[defaults]\nlisten = \"unix\"\n[[group]]\nname = \"all\"\n\
-         [[emp]]\nname = \"emp0\"\n"
-        .to_owned();
-    for i in 0..processes {
-        text += &format!("[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n");
-        text += &format!("[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n");
-    }
-    text
-}
-
 async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
     let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
     let file = dir.path().join("cluster.toml");
-    let text = cluster(processes);
+    let text = one_group(processes as usize, true);
     std::fs::write(&file, &text)?;
     let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let book = AddressBook::new(Default::default(), Some(dir.path()));
@@ -103,7 +91,7 @@ async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
         by_processor: records / used.processor.as_secs_f64() / 1e6,
         senders: sent_with / elapsed,
         peak: used.peak as f64 / f64::from(1 << 20),
-        bytes_a_record: disk_bytes(&store)? as f64 / records,
+        bytes_per_record: disk_bytes(&store)? as f64 / records,
     })
 }
 
@@ -145,7 +133,7 @@ impl Manager {
         bail!("the event manager did not come up in {TIMEOUT:?}")
     }
 
-    /// What it has used so far.
+    /// What it has used since its start.
     fn usage(&self) -> anyhow::Result<Used> {
         let proc = Path::new("/proc").join(self.0.id().to_string());
         let stat = std::fs::read_to_string(proc.join("stat"))?;
@@ -217,35 +205,18 @@ impl Sender {
         address: Address,
         token: Token,
     ) -> anyhow::Result<()> {
-        let channel = transport::connect(&address, Some(&token), TIMEOUT)
-            .await
-            .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
-        let mut client = EventManagerClient::new(channel);
-        let (say, said) = mpsc::unbounded_channel();
-        let hello = wire::IngestHello {
-            memory_process: format!("mp{}", self.me),
-            incarnation: 1,
-            protocol: PROTOCOL,
-            topology: Some(topology.into()),
-        };
-        post(&say, ingest_request::Body::Hello(hello));
-        let stream = UnboundedReceiverStream::new(said);
-        let mut replies = client.ingest(stream).await?.into_inner();
+        let name = format!("mp{}", self.me);
+        let mut stream = Stream::open((&address, &token), name, topology).await?;
         let mut durable = 0;
         while durable < self.batches {
             while self.sequence < self.batches && self.sequence < durable + UNDER_WAY {
-                post(&say, ingest_request::Body::Batch(self.next()));
+                stream.send(self.next());
             }
-            let reply = replies.message().await?.context("the stream ended")?;
-            if let Some(ingest_reply::Body::Durable(to)) = reply.body {
+            if let Some(ingest_reply::Body::Durable(to)) = stream.reply().await? {
                 durable = to;
             }
         }
-        let bye = wire::IngestBye { last: self.batches };
-        post(&say, ingest_request::Body::Bye(bye));
-        drop(say);
-        while replies.message().await?.is_some() {}
-        Ok(())
+        stream.end(self.batches).await
     }
 
     fn next(&mut self) -> wire::Batch {
@@ -268,11 +239,6 @@ impl Sender {
             ..Default::default()
         }
     }
-}
-
-fn post(say: &mpsc::UnboundedSender<wire::IngestRequest>, body: ingest_request::Body) {
-    // If nobody hears it, the replies have ended and say so.
-    let _ = say.send(wire::IngestRequest { body: Some(body) });
 }
 
 fn variable(id: u32) -> anyhow::Result<wire::Variable> {
@@ -338,7 +304,7 @@ fn print(args: &IngestArgs, batches: u64, runs: &[Measured]) {
         ),
         ("processors that the senders took", 2, |m| m.senders),
         ("most memory of the event manager, MiB", 0, |m| m.peak),
-        ("bytes per record on disk", 1, |m| m.bytes_a_record),
+        ("bytes per record on disk", 1, |m| m.bytes_per_record),
     ];
     let records = u64::from(args.processes) * batches * BATCH as u64;
     let of = |f: fn(&Measured) -> f64| spread(runs.iter().map(f).collect());

@@ -29,6 +29,7 @@ mod replicas;
 mod run;
 mod statistics;
 mod store;
+mod stream;
 mod top;
 mod verify;
 

@@ -25,7 +25,7 @@ impl Meter {
     }
 }
 
-/// Processor time of all threads so far.
+/// Processor time of all threads since the start.
 pub(crate) fn cpu_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
         return Duration::ZERO;

@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
-use dosmos_proto::transport::{self, Address, Listener};
-use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::wire::{self, ingest_reply, ingest_request};
+use dosmos_proto::transport::{Address, Listener};
+use dosmos_proto::wire::{self, ingest_reply};
 use dosmos_proto::{
     AddressBook, ApId, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, Nanos, ObjectId,
-    PROTOCOL, Placement, Token, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
+    Placement, Token, Topology, TopologyBuilder, VarId, Variable, VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::stream::Stream;
 
 /// Memory processes of a group: their copies may be at each other's event managers.
 const IN_GROUP: u32 = 8;
@@ -168,46 +167,26 @@ async fn send(
     me: u32,
     size: Size,
     topology: &Topology,
-    (address, token): (&Address, &Token),
+    to: (&Address, &Token),
     over: Arc<AtomicBool>,
     ready: std::sync::mpsc::Sender<()>,
 ) -> anyhow::Result<()> {
-    let channel = transport::connect(address, Some(token), TIMEOUT)
-        .await
-        .map_err(|e| anyhow::anyhow!("{}", e.reason()))?;
-    let mut client = EventManagerClient::new(channel);
-    let (say, said) = mpsc::unbounded_channel();
-    let hello = wire::IngestHello {
-        memory_process: format!("mp{me}"),
-        incarnation: 1,
-        protocol: PROTOCOL,
-        topology: Some(topology.clone().into()),
-    };
-    post(&say, ingest_request::Body::Hello(hello));
-    let stream = UnboundedReceiverStream::new(said);
-    let mut replies = client.ingest(stream).await?.into_inner();
+    let mut stream = Stream::open(to, format!("mp{me}"), topology.clone()).await?;
     let mut maker = Maker::new(me, size)?;
-    post(&say, ingest_request::Body::Batch(maker.first()));
-    loop {
-        let reply = replies.message().await?.context("the stream ended")?;
-        if matches!(reply.body, Some(ingest_reply::Body::Durable(1..))) {
-            break;
-        }
-    }
+    stream.send(maker.first());
+    while !matches!(
+        stream.reply().await?,
+        Some(ingest_reply::Body::Durable(1..))
+    ) {}
     ready.send(())?;
     let mut beat = tokio::time::interval(BATCH);
     while !over.load(Ordering::Relaxed) {
         tokio::select! {
-            _ = beat.tick() => post(&say, ingest_request::Body::Batch(maker.next())),
-            reply = replies.message() => drop(reply?.context("the stream ended")?),
+            _ = beat.tick() => stream.send(maker.next()),
+            reply = stream.reply() => drop(reply?),
         }
     }
     Ok(())
-}
-
-fn post(say: &mpsc::UnboundedSender<wire::IngestRequest>, body: ingest_request::Body) {
-    // If nobody hears it, the replies have ended and say so.
-    let _ = say.send(wire::IngestRequest { body: Some(body) });
 }
 
 /// Makes one memory process's batches.

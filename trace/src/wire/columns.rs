@@ -109,7 +109,7 @@ impl<'a> Column<'a> {
         number as u32
     }
 
-    /// Whether all numbers so far fitted into their types.
+    /// Whether all numbers that were read fitted into their types.
     ///
     /// # Errors
     /// If not.

@@ -64,25 +64,25 @@ pub fn encode(records: &[Record]) -> RecordColumns {
     let base = records.first().map_or(0, |r| r.start.0);
     let counted = records.iter().any(|r| r.count != 1);
     let mut columns: [Vec<u8>; 15] = std::array::from_fn(|_| Vec::with_capacity(records.len() * 2));
+    let [
+        start,
+        duration,
+        wait,
+        service,
+        kind,
+        variable,
+        object,
+        ap,
+        mp,
+        peer,
+        bytes,
+        version,
+        first,
+        end,
+        count,
+    ] = &mut columns;
     let mut before = base;
     for some in records.chunks(AT_ONCE) {
-        let [
-            start,
-            duration,
-            wait,
-            service,
-            kind,
-            variable,
-            object,
-            ap,
-            mp,
-            peer,
-            bytes,
-            version,
-            first,
-            end,
-            count,
-        ] = &mut columns;
         for r in some {
             let delta = r.start.0.wrapping_sub(before).cast_signed();
             before = r.start.0;
@@ -105,40 +105,24 @@ pub fn encode(records: &[Record]) -> RecordColumns {
             put_all(count, some, |r| r.count.into());
         }
     }
-    let [
-        start_delta_ns,
-        duration_ns,
-        wait_ns,
-        service_ns,
-        kind,
-        variable,
-        object,
-        ap,
-        mp,
-        peer,
-        bytes,
-        version,
-        first,
-        end,
-        count,
-    ] = columns.map(Bytes::from);
+    let whole = |column: &mut Vec<u8>| Bytes::from(std::mem::take(column));
     RecordColumns {
         base_ns: base,
-        start_delta_ns,
-        duration_ns,
-        wait_ns,
-        service_ns,
-        kind,
-        variable,
-        object,
-        ap,
-        mp,
-        peer,
-        bytes,
-        version,
-        first,
-        end,
-        count,
+        start_delta_ns: whole(start),
+        duration_ns: whole(duration),
+        wait_ns: whole(wait),
+        service_ns: whole(service),
+        kind: whole(kind),
+        variable: whole(variable),
+        object: whole(object),
+        ap: whole(ap),
+        mp: whole(mp),
+        peer: whole(peer),
+        bytes: whole(bytes),
+        version: whole(version),
+        first: whole(first),
+        end: whole(end),
+        count: whole(count),
     }
 }
 

@@ -45,7 +45,7 @@ impl Sim {
         }
     }
 
-    /// What was accessed so far is reported apart from what comes after.
+    /// What was accessed until now is reported apart from what comes after.
     pub(super) fn collect(&mut self, a: usize) {
         let now = self.c.now;
         let since = std::mem::replace(&mut self.aps[a].collected_at, now);
