@@ -31,7 +31,7 @@ use dosmos_replay::Calibrated;
 
 use crate::analyse::{Analysis, verdict};
 use crate::cure::{Cure, GainFrom};
-use crate::finding::{Dismissed, Finding, Kind};
+use crate::finding::{Dismissed, Finding};
 use crate::thresholds::Thresholds;
 
 /// What another finding explains is a finding of its own if its cure saves so much more, as a fraction of the run.
@@ -66,9 +66,7 @@ impl Analysis {
             let explained = std::mem::take(&mut finding.explained).into_iter();
             found.push((finding, gain));
             if let Some(gain) = gain {
-                // A processor for who is without one is what the cure of the cause gives.
-                let others = explained.filter(|f| f.kind != Kind::SlowProcess);
-                let explained = others.map(|f| (of_cure(&f), f));
+                let explained = explained.map(|f| (of_cure(&f), f));
                 let better =
                     explained.filter(|(own, _)| own.is_some_and(|g| g.gain > gain.gain + BETTER));
                 found.extend(better.map(|(own, f)| (f, own)));

@@ -11,7 +11,6 @@
 //! | crowded owner | misplaced owner, no sharing, bad group, policy mismatch | a common object |
 //! | bad group | misplaced owner, policy mismatch | a common object |
 //! | polling | policy mismatch | a common object |
-//! | polling | slow process: who polls takes processors from the others | no common process |
 //! | barrier overhead | imbalance that costs no more than twice as much: of little work, chance makes somebody last | a common process |
 //! | all of these, and misplaced owner | fine-grained access that costs no more than twice as much | a common object |
 //!
@@ -85,7 +84,7 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         PingPong => &[Bottleneck, PolicyMismatch, FineGrained],
         Bottleneck => &[PingPong, PolicyMismatch, FineGrained],
         BadGroup => &[MisplacedOwner, PolicyMismatch, FineGrained],
-        Polling => &[PolicyMismatch, FineGrained, SlowProcess],
+        Polling => &[PolicyMismatch, FineGrained],
         MisplacedOwner | PolicyMismatch => &[FineGrained],
         BarrierOverhead => &[Imbalance],
         FineGrained | Imbalance | SlowProcess | DataRace => &[],
@@ -100,7 +99,6 @@ fn explains(cause: &Candidate, symptom: &Candidate) -> bool {
         _ => !cause.in_part || severity >= explained,
     };
     let common = match cause.finding.kind {
-        Polling if symptom.finding.kind == SlowProcess => cause.aps.is_disjoint(&symptom.aps),
         BarrierOverhead => !cause.aps.is_disjoint(&symptom.aps),
         _ => !cause.objects.is_disjoint(&symptom.objects),
     };
@@ -119,29 +117,4 @@ fn add_symptom(cause: &mut Candidate, symptom: Candidate) {
         list.push(listed);
     }
     cause.explained.push(symptom);
-}
-
-#[cfg(test)]
-mod tests {
-    use dosmos_proto::ApId;
-    use dosmos_trace::query::TimeRange;
-
-    use super::*;
-    use crate::finding::Finding;
-
-    fn of(kind: Kind, aps: &[u32]) -> Candidate {
-        let mut candidate = Candidate::new(Finding::new(kind, TimeRange::ALL), [], 1, 0.0);
-        candidate.aps = aps.iter().map(|ap| ApId(*ap)).collect();
-        candidate
-    }
-
-    #[test]
-    fn who_polls_takes_processors_from_others_and_not_from_itself() {
-        let kinds = |slow: &[u32]| -> Vec<Kind> {
-            let found = explain(vec![of(Kind::SlowProcess, slow), of(Kind::Polling, &[3])]);
-            found.iter().map(|c| c.finding.kind).collect()
-        };
-        assert_eq!(kinds(&[0, 1]), [Kind::Polling]);
-        assert_eq!(kinds(&[3]), [Kind::Polling, Kind::SlowProcess]);
-    }
 }
