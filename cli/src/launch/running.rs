@@ -280,6 +280,8 @@ impl Running {
     pub async fn stop(mut self) {
         self.stop_memory().await;
         end_all(&mut self.emps.into_children(), &self.run_dir).await;
+        // Processes that were killed have left what they had in shared memory.
+        dosmos_proto::large::sweep();
     }
 }
 

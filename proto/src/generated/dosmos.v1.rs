@@ -152,18 +152,21 @@ pub struct Error {
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
 }
-/// Content of a message that did not go through the connection: it is in a file that the receiver reads and unlinks.
+/// Content of a message that did not go through the connection: it is in shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OutOfBand {
     /// which of the message's fields of bytes it belongs to, counted from 0 in the order of the message
     #[prost(uint32, tag = "1")]
     pub field: u32,
-    /// of the file in the receiver's inbox
+    /// of the file in the receiver's inbox, which the receiver moves or unlinks; or the place in the ring
     #[prost(fixed64, tag = "2")]
     pub number: u64,
-    /// bytes of it, from the beginning of the file
+    /// bytes of it, from the beginning of the file or from that place on
     #[prost(uint32, tag = "3")]
     pub length: u32,
+    /// it is in the ring of the receiver's inbox
+    #[prost(bool, tag = "4")]
+    pub in_ring: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -14,7 +14,7 @@ use crate::core::replica::seat::State;
 
 /// Content at least this large is taken over as it came instead of being copied out of the message
 /// it came in.
-const ADOPT_BYTES: usize = 64 << 10;
+const ADOPT_BYTES: usize = 16 << 10;
 
 /// More sections than end without a release after the last that was released.
 const SECTIONS_UNHEARD: u64 = 1 << 32;

@@ -1,0 +1,128 @@
+//! Directories in memory that go with their process.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// Environment variable that keeps all contents in their messages, if it is `off`.
+pub const ENV_LARGE: &str = "DOSMOS_LARGE_MESSAGES";
+
+/// Where files are memory.
+const MEMORY: &str = "/dev/shm";
+
+/// A directory of this process, removed with all that is in it.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    name: String,
+    /// Locked as long as this process lives: whoever can lock it may remove it.
+    _lock: File,
+}
+
+impl Directory {
+    /// A new one, with a name that nobody can guess; none if there is no file system in memory.
+    pub(crate) fn create() -> Option<Self> {
+        static SWEPT: Once = Once::new();
+        let base = base()?;
+        SWEPT.call_once(|| sweep_in(&base));
+        let name = format!("{:016x}", getrandom::u64().ok()?);
+        let path = base.join(&name);
+        DirBuilder::new().mode(0o700).create(&path).ok()?;
+        let lock = File::open(&path).ok()?;
+        // Whoever sweeps may have found it before it was locked, and removed it.
+        let ours = lock.try_lock().is_ok() && path.is_dir();
+        ours.then_some(Self {
+            path,
+            name,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // If it cannot be removed, it is left to whoever sweeps next.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The path of another process's directory, if there is one of this name.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let plain = name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let path = base().filter(|_| plain)?.join(name);
+    path.is_dir().then_some(path)
+}
+
+/// The directory of all directories of this user; none if there is no file system in memory.
+pub(crate) fn base() -> Option<PathBuf> {
+    if std::env::var_os(ENV_LARGE).is_some_and(|v| v == "off") {
+        return None;
+    }
+    let user = std::fs::metadata("/proc/self").ok()?.uid();
+    let path = Path::new(MEMORY).join(format!("dosmos-{user}"));
+    // It may exist.
+    let _ = DirBuilder::new().mode(0o700).create(&path);
+    let found = std::fs::symlink_metadata(&path).ok()?;
+    let private = found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0;
+    private.then_some(path)
+}
+
+/// Removes what processes of this user that are gone have left.
+pub fn sweep() {
+    if let Some(base) = base() {
+        sweep_in(&base);
+    }
+}
+
+fn sweep_in(base: &Path) {
+    let Ok(entries) = std::fs::read_dir(base) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let abandoned = File::open(&path).is_ok_and(|dir| dir.try_lock().is_ok());
+        if abandoned {
+            // Whoever else sweeps may be faster.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() {
+        let ours = Directory::create().unwrap();
+        // Another process is killed: its lock goes, its files stay.
+        let number = getrandom::u64().unwrap();
+        let abandoned = base().unwrap().join(format!("{number:016x}"));
+        std::fs::create_dir_all(&abandoned).unwrap();
+        std::fs::write(abandoned.join("0"), "not read").unwrap();
+        sweep();
+        assert!(!abandoned.exists());
+        assert!(ours.path().exists());
+        let path = ours.path().to_owned();
+        drop(ours);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_a_name_of_a_directory_is_found() {
+        let ours = Directory::create().unwrap();
+        assert_eq!(find(ours.name()).as_deref(), Some(ours.path()));
+        for name in ["0123456789abcdef", "../../../../etc", "/etc", ""] {
+            assert_eq!(find(name), None, "{name}");
+        }
+    }
+}

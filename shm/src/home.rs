@@ -1,0 +1,204 @@
+//! What a process has in shared memory: its own contents, and those of others that it took.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+
+use crate::directory::Directory;
+use crate::mapped::Mapping;
+use crate::segment::{self, Name, Pool, Segment};
+
+/// Contents of a process in shared memory, own ones and others'. The system bounds the mappings of a process, usually to 65,530.
+const MOST_CONTENTS: usize = 8 << 10;
+
+/// The directory of this process, as long as a connection or a content needs it.
+#[derive(Debug)]
+pub(crate) struct Home {
+    directory: Directory,
+    next_name: AtomicU64,
+    pool: Mutex<Pool>,
+    /// Which file has a content, by its place in the memory of this process.
+    files: Mutex<FxHashMap<usize, Entry>>,
+    contents: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    length: usize,
+    path: PathBuf,
+}
+
+static HOME: Mutex<Weak<Home>> = Mutex::new(Weak::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Home {
+    /// That of this process, if it has one.
+    pub(crate) fn in_use() -> Option<Arc<Self>> {
+        lock(&HOME).upgrade()
+    }
+
+    /// That of this process; none if there is no file system in memory.
+    pub(crate) fn of_process() -> Option<Arc<Self>> {
+        let mut home = lock(&HOME);
+        if let Some(home) = home.upgrade() {
+            return Some(home);
+        }
+        let new = Arc::new(Self {
+            directory: Directory::create()?,
+            next_name: AtomicU64::new(0),
+            pool: Mutex::default(),
+            files: Mutex::default(),
+            contents: AtomicUsize::new(0),
+        });
+        *home = Arc::downgrade(&new);
+        Some(new)
+    }
+
+    /// A copy of `content` in a file.
+    pub(crate) fn content_of(self: &Arc<Self>, content: &[u8]) -> io::Result<Bytes> {
+        let one = One::of(self)?;
+        let length = content.len();
+        let pooled = lock(&self.pool).take(length);
+        let mut segment = match pooled {
+            Some(segment) => segment,
+            None => segment::create(self.new_path(), length)?,
+        };
+        segment.room(length).copy_from_slice(content);
+        self.note(segment.content(length), segment.path());
+        Ok(Bytes::from_owner(Own {
+            length,
+            segment: Some(segment),
+            one,
+        }))
+    }
+
+    /// The content of the file `from`, which loses that name; mapped as a whole if it is `wanted` now.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        from: &Path,
+        length: usize,
+        wanted: bool,
+    ) -> io::Result<Bytes> {
+        let one = One::of(self)?;
+        let mapping = Mapping::of(&File::open(from)?, length, wanted)?;
+        let path = self.new_path();
+        std::fs::rename(from, &path)?;
+        let name = Name::new(path);
+        self.note(&mapping, name.path());
+        Ok(Bytes::from_owner(Taken {
+            mapping,
+            _name: name,
+            one,
+        }))
+    }
+
+    /// Gives the file that has this very content another name; whether there is one.
+    pub(crate) fn link(&self, content: &[u8], path: &Path) -> bool {
+        // Whoever calls this has the content, so the file keeps its name.
+        let from = {
+            let files = lock(&self.files);
+            let found = files.get(&place(content));
+            found
+                .filter(|entry| entry.length == content.len())
+                .map(|entry| entry.path.clone())
+        };
+        from.is_some_and(|from| std::fs::hard_link(from, path).is_ok())
+    }
+
+    fn new_path(&self) -> PathBuf {
+        let number = self.next_name.fetch_add(1, Ordering::Relaxed);
+        self.directory.path().join(number.to_string())
+    }
+
+    fn note(&self, content: &[u8], path: &Path) {
+        let entry = Entry {
+            length: content.len(),
+            path: path.to_owned(),
+        };
+        lock(&self.files).insert(place(content), entry);
+    }
+
+    fn forget(&self, content: &[u8]) {
+        lock(&self.files).remove(&place(content));
+    }
+}
+
+fn place(content: &[u8]) -> usize {
+    content.as_ptr().addr()
+}
+
+/// One of the contents of a process.
+#[derive(Debug)]
+struct One(Arc<Home>);
+
+impl One {
+    fn of(home: &Arc<Home>) -> io::Result<Self> {
+        let one = Self(Arc::clone(home));
+        match home.contents.fetch_add(1, Ordering::Relaxed) {
+            before if before < MOST_CONTENTS => Ok(one),
+            _ => Err(io::ErrorKind::QuotaExceeded.into()),
+        }
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.contents.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A content of this process.
+#[derive(Debug)]
+struct Own {
+    length: usize,
+    /// Until it is dropped.
+    segment: Option<Segment>,
+    one: One,
+}
+
+impl AsRef<[u8]> for Own {
+    fn as_ref(&self) -> &[u8] {
+        let content = self.segment.as_ref().map(|s| s.content(self.length));
+        content.unwrap_or_default()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let home = &self.one.0;
+        home.forget(self.as_ref());
+        if let Some(segment) = self.segment.take() {
+            let too_much = lock(&home.pool).give_back(segment);
+            drop(too_much);
+        }
+    }
+}
+
+/// A content of another process.
+#[derive(Debug)]
+struct Taken {
+    mapping: Mapping,
+    /// After the mapping: its maker may write to the file then.
+    _name: Name,
+    one: One,
+}
+
+impl AsRef<[u8]> for Taken {
+    fn as_ref(&self) -> &[u8] {
+        &self.mapping
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.one.0.forget(&self.mapping);
+    }
+}

@@ -1,0 +1,150 @@
+//! Memory of files: the only `unsafe` code of the project.
+//!
+//! A mapped file is memory of this process that others may change or cut off, which Rust cannot see; so to map one is `unsafe`
+//! (`memmap2`). Here it is sound as far as the processes of one user, which could also stop and change each other
+//! by other means, run this crate:
+//!
+//! * files are made by this crate alone, in directories with random names that only their user may enter;
+//! * no file is ever cut off or extended after it was made, when all of its memory is taken (`fallocate`): so no access
+//!   fails for lack of it;
+//! * a file of a content is written only by its maker, in [`Room`], and only while no other process has a name of it and
+//!   nothing borrows its content here ([`super::segment`]); who maps it to read has a name of it for as long
+//!   ([`super::inbox`]);
+//! * of the bytes of a [`Common`] file each is written by one process and then read by the other, as its number says ([`super::ring`]).
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::AtomicU64;
+
+use memmap2::{Mmap, MmapMut, MmapOptions, MmapRaw};
+use nix::fcntl::posix_fallocate;
+
+/// A file of this process, to be filled.
+#[derive(Debug)]
+pub(crate) struct Room(MmapMut);
+
+impl Room {
+    /// Takes the memory of the new file `file` and maps it.
+    pub(crate) fn of(file: &File, length: usize) -> io::Result<Self> {
+        let bytes = i64::try_from(length).map_err(io::Error::other)?;
+        posix_fallocate(file, 0, bytes)?;
+        let mut options = MmapOptions::new();
+        options.len(length).populate();
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: the file has this length and keeps it. Others read it, and write nothing.
+        let map = unsafe { options.map_mut(file) };
+        Ok(Self(map?))
+    }
+}
+
+impl Deref for Room {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for Room {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+/// A file of another process, to be read.
+#[derive(Debug)]
+pub(crate) struct Mapping(Mmap);
+
+impl Mapping {
+    /// Maps the first `length` bytes of `file`, all at once if they are `wanted` now.
+    pub(crate) fn of(file: &File, length: usize, wanted: bool) -> io::Result<Self> {
+        if file.metadata()?.len() < length as u64 {
+            return Err(io::Error::other(format!("it has not {length} bytes")));
+        }
+        let mut options = MmapOptions::new();
+        options.len(length);
+        if wanted {
+            options.populate();
+        }
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: the file is as long as this and keeps its length. Its maker does not write to it while
+        // it has another name, which whoever calls this keeps as long as the mapping.
+        let map = unsafe { options.map(file) };
+        Ok(Self(map?))
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A file that two processes read and write: a number, and bytes behind its first page.
+#[derive(Debug)]
+pub(crate) struct Common {
+    map: MmapRaw,
+    bytes: usize,
+}
+
+/// Where the bytes begin.
+const HEADER: usize = 4 << 10;
+
+impl Common {
+    /// Takes the memory of the new file `file`, with `bytes` bytes behind the number, and maps it.
+    pub(crate) fn create(file: &File, bytes: usize) -> io::Result<Self> {
+        let length = i64::try_from(HEADER + bytes).map_err(io::Error::other)?;
+        posix_fallocate(file, 0, length)?;
+        Self::open(file, bytes)
+    }
+
+    /// Maps one that another process has made.
+    pub(crate) fn open(file: &File, bytes: usize) -> io::Result<Self> {
+        let length = HEADER + bytes;
+        if file.metadata()?.len() != length as u64 {
+            return Err(io::Error::other(format!("it is not {length} bytes long")));
+        }
+        let map = MmapOptions::new().len(length).map_raw(file)?;
+        Ok(Self { map, bytes })
+    }
+
+    /// The number.
+    pub(crate) fn number(&self) -> &AtomicU64 {
+        let place = self.map.as_mut_ptr().cast();
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: it is at the beginning of a page of the mapping, which lives as long as this, and is used as this only.
+        unsafe {
+            AtomicU64::from_ptr(place)
+        }
+    }
+
+    /// Writes `content` from byte `at` on.
+    ///
+    /// # Panics
+    /// If it is too long.
+    pub(crate) fn write(&self, at: usize, content: &[u8]) {
+        assert!(at <= self.bytes && content.len() <= self.bytes - at);
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: as checked, it lies in the mapping; there are no references to that, so `content` is elsewhere.
+        unsafe {
+            let to = self.map.as_mut_ptr().add(HEADER + at);
+            std::ptr::copy_nonoverlapping(content.as_ptr(), to, content.len());
+        }
+    }
+
+    /// Adds the `length` bytes from byte `at` on to `to`.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(crate) fn read(&self, at: usize, length: usize, to: &mut Vec<u8>) {
+        assert!(at <= self.bytes && length <= self.bytes - at);
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: as checked, it lies in the mapping; who writes there has left it to whoever reads it.
+        let content = unsafe {
+            let from = self.map.as_ptr().add(HEADER + at);
+            std::slice::from_raw_parts(from, length)
+        };
+        to.extend_from_slice(content);
+    }
+}

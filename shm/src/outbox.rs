@@ -1,0 +1,116 @@
+//! The inbox of the other end of a connection.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::directory::{find, sweep};
+use crate::home::Home;
+use crate::ring;
+
+/// Contents that wait to be taken by the other end, and the most of their bytes, but for a single larger one.
+const MOST_WAITING: usize = 64;
+const WAITING_BYTES: usize = 64 << 20;
+
+/// Where a content was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// In the file of this number.
+    File(u64),
+    /// At this place of the ring.
+    InRing(u64),
+}
+
+/// The inbox of the other end.
+#[derive(Debug)]
+pub struct Outbox {
+    path: PathBuf,
+    home: Arc<Home>,
+    next: u64,
+    /// What was not known to be taken when last looked at, in its order: number and length.
+    waiting: VecDeque<(u64, usize)>,
+    waiting_bytes: usize,
+    /// None before it is needed.
+    ring: Option<ring::Sender>,
+}
+
+impl Outbox {
+    /// That which the other end calls `name`; none if there is no such inbox on this host.
+    pub fn open(name: &str) -> Option<Self> {
+        Some(Self {
+            path: find(name)?,
+            home: Home::of_process()?,
+            next: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            ring: None,
+        })
+    }
+
+    /// Puts `content` there, which is copied only if it is small, or in memory of this process alone; where it is.
+    ///
+    /// # Errors
+    /// If too much waits to be taken, there is no room for a copy, or the other end is gone.
+    pub fn put(&mut self, content: &[u8]) -> io::Result<Sent> {
+        let small = content.len() < ring::LARGER;
+        match small.then(|| self.put_in_ring(content)).flatten() {
+            Some(place) => Ok(Sent::InRing(place)),
+            None => Ok(Sent::File(self.put_file(content)?)),
+        }
+    }
+
+    fn put_in_ring(&mut self, content: &[u8]) -> Option<u64> {
+        let ring = match &mut self.ring {
+            Some(ring) => ring,
+            none => none.insert(ring::Sender::create(&self.path.join(ring::NAME)).ok()?),
+        };
+        ring.send(content)
+    }
+
+    fn put_file(&mut self, content: &[u8]) -> io::Result<u64> {
+        if self.is_full(content.len()) {
+            self.collect();
+        }
+        if self.is_full(content.len()) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let number = self.next;
+        let path = self.path_of(number);
+        if !self.home.link(content, &path) {
+            let copy = self.home.content_of(content)?;
+            if !self.home.link(&copy, &path) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
+        self.next += 1;
+        self.waiting.push_back((number, content.len()));
+        self.waiting_bytes += content.len();
+        Ok(number)
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        self.waiting.len() >= MOST_WAITING || self.waiting_bytes + more > WAITING_BYTES.max(more)
+    }
+
+    /// Contents are taken in their order.
+    fn collect(&mut self) {
+        while let Some(&(number, length)) = self.waiting.front()
+            && std::fs::symlink_metadata(self.path_of(number)).is_err()
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= length;
+        }
+    }
+
+    fn path_of(&self, number: u64) -> PathBuf {
+        self.path.join(number.to_string())
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        // If the other end was killed, it has left its names of our files.
+        sweep();
+    }
+}
