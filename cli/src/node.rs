@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Protection};
-use crate::launch::{Child, RunDir};
+use crate::launch::{Child, Joining, RunDir};
 use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
 use crate::ranks::environment::{ENV_RANK, place};
 pub use crate::signals::end_of;
@@ -154,16 +154,13 @@ async fn program(
     })?;
     // It is there before the program reads it.
     book.require_token()?;
-    let (deadline, files) = (cluster.deadline, cluster.files_of(name)?);
-    let mut child = Child::app(
-        name,
-        command,
-        &address,
-        files.as_ref(),
-        deadline,
-        run_dir,
-        true,
-    )?;
+    let files = cluster.files_of(name)?;
+    let joining = Joining {
+        memory_process: &address,
+        certificates: files.as_ref(),
+        deadline: cluster.deadline,
+    };
+    let mut child = Child::app(name, command, &joining, run_dir, true, None)?;
     let ended = tokio::select! {
         status = wait(&mut child) => Some(status?),
         () = &mut end => None,

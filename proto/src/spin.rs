@@ -15,7 +15,8 @@ use tokio::sync::Notify;
 /// Nobody waits awake for longer than this.
 pub const LIMIT: Duration = Duration::from_micros(100);
 
-/// Environment variable that makes every process sleep at once, if it is `off`.
+/// Environment variable that makes every process sleep at once, if it is `off`. If it is `on`, a process may wait awake also on
+/// the only processor that it has, since those that it waits for have others.
 pub const ENV_SPIN: &str = "DOSMOS_SPIN";
 
 /// If giving the processor away takes longer, somebody else has used it.
@@ -36,9 +37,10 @@ fn now() -> u64 {
 
 fn is_allowed() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
-    let allowed = || {
-        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
-        several && std::env::var_os(ENV_SPIN).is_none_or(|v| v != "off")
+    let allowed = || match std::env::var_os(ENV_SPIN) {
+        Some(v) if v == "off" => false,
+        Some(v) if v == "on" => true,
+        _ => std::thread::available_parallelism().is_ok_and(|n| n.get() > 1),
     };
     *ALLOWED.get_or_init(allowed) && now() >= NOT_BEFORE.load(Ordering::Relaxed)
 }

@@ -81,7 +81,7 @@ pub(super) fn build(
         overrides,
         tls,
         insecure,
-        bound: file.defaults.bind == file::Bind::Cores,
+        bind: file.defaults.bind.unwrap_or_default(),
         deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
         app,
     })

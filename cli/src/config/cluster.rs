@@ -10,6 +10,7 @@ use dosmos_proto::transport::Address;
 use dosmos_proto::{AddressBook, Nanos, Topology};
 use dosmos_trace::store::Retention;
 
+use super::bind::Bind;
 use super::launch::Launch;
 
 /// A consistent cluster.
@@ -35,8 +36,8 @@ pub struct Cluster {
     pub tls: Option<Files>,
     /// Other machines may reach processes without encryption.
     pub insecure: bool,
-    /// Each memory process and its application processes run on processors of their own, where `dosmos up` starts them.
-    pub bound: bool,
+    /// What runs on processors of its own, where `dosmos up` starts it.
+    pub bind: Bind,
     /// What to run once per application process, if the command line does not say.
     pub app: Vec<String>,
     /// Which rank of a launcher is which process, if the file leaves that to a rule.

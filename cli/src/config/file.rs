@@ -7,6 +7,8 @@ use dosmos_trace::Op;
 use dosmos_trace::selection::Mode;
 use serde::Deserialize;
 
+use super::bind::Bind;
+
 /// A cluster file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,16 +84,7 @@ pub(super) struct Defaults {
     #[serde(default)]
     pub(super) insecure: bool,
     #[serde(default)]
-    pub(super) bind: Bind,
-}
-
-/// To what processes are bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Bind {
-    #[default]
-    None,
-    Cores,
+    pub(super) bind: Option<Bind>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,6 +3,7 @@
 //! [`Cluster::read`] gives a cluster that is consistent, or every error found in the file, each with its place and
 //! the cure. [`apply_patch`] changes the text of one as a finding advises.
 
+mod bind;
 mod build;
 mod cluster;
 mod file;
@@ -14,6 +15,7 @@ mod read;
 mod tests;
 mod tls;
 
+pub use bind::Bind;
 pub use cluster::{Cluster, Listen, Metrics};
 pub use launch::{Launch, Post, Role, Seat};
 pub use patch::{PatchError, apply_patch};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::bind::Bind;
 use super::build::build;
 use super::cluster::Cluster;
 use super::file;
@@ -120,7 +121,7 @@ fn written(text: &str) -> Result<(file::File, Option<Launch>), Vec<String>> {
                 .to_owned(),
         );
     }
-    if file.defaults.bind == file::Bind::Cores {
+    if file.defaults.bind.is_some_and(|bind| bind != Bind::None) {
         errors.push(
             "a launcher binds processes itself; remove bind from [defaults], and say it to the launcher (srun --cpu-bind, mpirun --bind-to)"
                 .to_owned(),

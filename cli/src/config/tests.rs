@@ -47,15 +47,20 @@ fn replacing(what: &str, by: &str) -> String {
 }
 
 #[test]
-fn processes_are_bound_to_cores_or_not_at_all() {
-    let bound = |text: &str| Cluster::parse(text).map(|c| c.bound);
-    assert_eq!(bound(GOOD), Ok(false));
-    for (value, expected) in [("cores", true), ("none", false)] {
+fn memory_processes_are_bound_or_all_or_none() {
+    let bound = |text: &str| Cluster::parse(text).map(|c| c.bind);
+    assert_eq!(bound(GOOD), Ok(Bind::Memory));
+    let all = [
+        ("cores", Bind::Cores),
+        ("memory", Bind::Memory),
+        ("none", Bind::None),
+    ];
+    for (value, expected) in all {
         let text = format!("{GOOD}[defaults]\nbind = \"{value}\"\n");
         assert_eq!(bound(&text), Ok(expected));
     }
     let error = with("[defaults]\nbind = \"sockets\"\n");
-    assert!(error.contains("`none` or `cores`"), "{error}");
+    assert!(error.contains("`none`, `memory`, `cores`"), "{error}");
 }
 
 #[test]

@@ -9,37 +9,61 @@ use std::ops::Range;
 
 use anyhow::Context;
 use dosmos_proto::Topology;
+use dosmos_proto::spin::ENV_SPIN;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+
+use crate::config::Bind;
 
 /// The calling thread.
 const THIS: Pid = Pid::from_raw(0);
 
 /// The processors of each process that is bound, by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Binding(HashMap<String, CpuSet>);
+pub(super) struct Binding {
+    processors: HashMap<String, CpuSet>,
+    /// There are several.
+    several: bool,
+}
 
 impl Binding {
     /// Deals out the processors on which this process may run.
-    pub(super) fn to_cores(topology: &Topology) -> anyhow::Result<Self> {
+    pub(super) fn of(bind: Bind, topology: &Topology) -> anyhow::Result<Self> {
+        if bind == Bind::None {
+            return Ok(Self::default());
+        }
         let allowed = sched_getaffinity(THIS).context("cannot ask which processors there are")?;
         let is_allowed = |i: &usize| allowed.is_set(*i).unwrap_or(false);
         let cores: Vec<usize> = (0..CpuSet::count()).filter(is_allowed).collect();
         let all = topology.memory_processes().iter();
         let bound: Vec<_> = all.filter(|mp| !mp.link).collect();
-        let mut binding = Self::default();
+        let mut binding = Self {
+            several: cores.len() > 1,
+            ..Self::default()
+        };
+        if bind == Bind::Memory && (bound.len() < 2 || bound.len() > cores.len()) {
+            return Ok(binding);
+        }
         for (i, mp) in bound.iter().enumerate() {
             let mut set = CpuSet::new();
             for core in &cores[share(i, bound.len(), cores.len())] {
                 set.set(*core)?;
             }
             let theirs = topology.application_processes().iter();
-            let theirs = theirs.filter(|ap| topology.mp_name(ap.memory_process) == mp.name);
+            let theirs = theirs
+                .filter(|ap| bind == Bind::Cores && topology.mp_name(ap.memory_process) == mp.name);
             for name in theirs.map(|ap| &ap.name).chain([&mp.name]) {
-                binding.0.insert(name.clone(), set);
+                binding.processors.insert(name.clone(), set);
             }
         }
         Ok(binding)
+    }
+
+    /// What process `name` finds in its environment: one that has a single processor may wait awake nevertheless, since what it waits
+    /// for runs on others.
+    pub(super) fn environment(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        let bound = self.several && self.processors.contains_key(name);
+        (bound && std::env::var_os(ENV_SPIN).is_none()).then_some((ENV_SPIN, "on"))
     }
 
     /// Starts process `name` where it is bound: a child runs where the thread ran that started it.
@@ -48,7 +72,7 @@ impl Binding {
         name: &str,
         start: impl FnOnce() -> anyhow::Result<R>,
     ) -> anyhow::Result<R> {
-        let Some(set) = self.0.get(name) else {
+        let Some(set) = self.processors.get(name) else {
             return start();
         };
         let failed = || format!("cannot bind {name} to its processors");

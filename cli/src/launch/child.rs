@@ -26,6 +26,17 @@ pub(super) struct ClusterFile {
     pub(super) insecure: bool,
 }
 
+/// How a program finds its memory process.
+pub(crate) struct Joining<'a> {
+    pub(crate) memory_process: &'a Address,
+    pub(crate) certificates: Option<&'a Files>,
+    /// How long an operation may take.
+    pub(crate) deadline: Nanos,
+}
+
+/// Variables of a process's environment, and their values.
+pub(super) type Environment = Option<(&'static str, &'static str)>;
+
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(super) name: String,
@@ -40,6 +51,7 @@ impl Child {
         name: &str,
         cluster: &ClusterFile,
         run_dir: &RunDir,
+        environment: Environment,
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this executable")?;
         let mut command = Command::new(program);
@@ -50,6 +62,7 @@ impl Child {
             .arg(&cluster.path)
             .arg("--run-dir")
             .arg(run_dir.path())
+            .envs(environment)
             .stdin(Stdio::piped())
             .stdout(run_dir.log::<Stdio>(name)?)
             .stderr(run_dir.log::<Stdio>(name)?);
@@ -60,11 +73,10 @@ impl Child {
     pub(crate) fn app(
         name: &str,
         line: &[String],
-        memory_process: &Address,
-        certificates: Option<&Files>,
-        deadline: Nanos,
+        joining: &Joining<'_>,
         run_dir: &RunDir,
         echo: bool,
+        environment: Environment,
     ) -> anyhow::Result<Self> {
         let program = line.first().context("no program to run")?;
         if !is_program(program) {
@@ -76,12 +88,16 @@ impl Child {
         command
             .args(["supervise", "--umask", &umask, "--"])
             .args(line)
-            .env("DOSMOS_MP", memory_process.to_string())
+            .env("DOSMOS_MP", joining.memory_process.to_string())
             .env("DOSMOS_AP", name)
             .env_remove(ENV_TOKEN)
             .env(ENV_TOKEN_FILE, Token::path(run_dir.path()))
-            .envs(certificates.iter().flat_map(|files| files.as_env()))
-            .env("DOSMOS_DEADLINE_MS", (deadline.0 / 1_000_000).to_string())
+            .envs(joining.certificates.iter().flat_map(|files| files.as_env()))
+            .env(
+                "DOSMOS_DEADLINE_MS",
+                (joining.deadline.0 / 1_000_000).to_string(),
+            )
+            .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -52,7 +52,7 @@ impl EventManagers {
 
     /// Starts one more.
     pub(super) fn start(&mut self, name: &str) -> anyhow::Result<()> {
-        let child = Child::node(name, &self.cluster_file, &self.run_dir)?;
+        let child = Child::node(name, &self.cluster_file, &self.run_dir, None)?;
         self.all.push(EventManager {
             name: name.to_owned(),
             state: State::Running {
@@ -148,7 +148,7 @@ impl EventManager {
             State::Restarting { at } => {
                 if Instant::now() >= *at {
                     self.state = State::Running {
-                        child: Box::new(Child::node(&self.name, cluster_file, run_dir)?),
+                        child: Box::new(Child::node(&self.name, cluster_file, run_dir, None)?),
                         since: Instant::now(),
                     };
                 }

@@ -21,7 +21,7 @@ mod run_dir;
 mod running;
 pub(crate) mod supervisor;
 
-pub(crate) use child::Child;
+pub(crate) use child::{Child, Joining};
 pub(crate) use failures::{Failure, lines as failure_lines};
 pub(crate) use metadata::Metadata;
 pub use run_dir::RunDir;

@@ -11,7 +11,7 @@ use dosmos_proto::{AddressBook, transport};
 use futures::future::join_all;
 
 use super::binding::Binding;
-use super::child::{Child, ClusterFile};
+use super::child::{Child, ClusterFile, Joining};
 use super::event_managers::EventManagers;
 use super::failures::{self, Failure};
 use super::metadata::Metadata;
@@ -72,10 +72,7 @@ impl Running {
         let mut running = Self {
             metadata: Metadata::new(&cluster, cluster_file, run_dir.path())?,
             emps: EventManagers::none(started_with.clone(), run_dir.clone(), book.clone()),
-            binding: match cluster.bound {
-                true => Binding::to_cores(&cluster.topology)?,
-                false => Binding::default(),
-            },
+            binding: Binding::of(cluster.bind, &cluster.topology)?,
             book,
             mps: Vec::new(),
             apps: Vec::new(),
@@ -87,7 +84,8 @@ impl Running {
             running.emps.start(&emp.name)?;
         }
         for mp in topology.memory_processes() {
-            let start = || Child::node(&mp.name, &started_with, &running.run_dir);
+            let environment = running.binding.environment(&mp.name);
+            let start = || Child::node(&mp.name, &started_with, &running.run_dir, environment);
             let child = running.binding.around(&mp.name, start)?;
             running.mps.push(child);
         }
@@ -216,10 +214,15 @@ impl Running {
                 .book
                 .resolve(&mp)
                 .with_context(|| format!("the address of {mp} is not known"))?;
-            let deadline = self.cluster.deadline;
             let files = self.cluster.files_of(&ap.name)?;
-            let (name, files, run_dir) = (ap.name.as_str(), files.as_ref(), &self.run_dir);
-            let start = || Child::app(name, command, &address, files, deadline, run_dir, echo);
+            let joining = Joining {
+                memory_process: &address,
+                certificates: files.as_ref(),
+                deadline: self.cluster.deadline,
+            };
+            let name = ap.name.as_str();
+            let environment = self.binding.environment(name);
+            let start = || Child::app(name, command, &joining, &self.run_dir, echo, environment);
             self.apps.push(self.binding.around(name, start)?);
         }
         Ok(())

@@ -28,7 +28,7 @@ use super::point::Point;
 use super::wire::{Roster, Told};
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Launch, NODE, Post, Protection, Role, Seat};
-use crate::launch::{Child, RunDir};
+use crate::launch::{Child, Joining, RunDir};
 use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
 use crate::output;
@@ -307,16 +307,12 @@ impl Start {
             let mp = memory_process_name(cluster, name);
             let address = book.resolve(&mp);
             let address = address.with_context(|| format!("the address of {mp} is not known"))?;
-            let deadline = cluster.deadline;
-            Child::app(
-                name,
-                &self.command,
-                &address,
-                files,
-                deadline,
-                run_dir,
-                true,
-            )
+            let joining = Joining {
+                memory_process: &address,
+                certificates: files,
+                deadline: cluster.deadline,
+            };
+            Child::app(name, &self.command, &joining, run_dir, true, None)
         };
         let (done, status) = duty.run(name, start, run_dir).await;
         (done, status.map_or(ExitCode::FAILURE, exit_code))

@@ -1,0 +1,16 @@
+//! What of a cluster is bound to processors.
+
+use serde::Deserialize;
+
+/// What runs on processors of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bind {
+    /// Nothing: the system decides.
+    None,
+    /// Each memory process, where there are at least as many processors.
+    #[default]
+    Memory,
+    /// Each memory process, together with its application processes.
+    Cores,
+}
