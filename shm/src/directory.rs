@@ -89,12 +89,16 @@ fn sweep_in(base: &Path) {
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        let abandoned = File::open(&path).is_ok_and(|dir| dir.try_lock().is_ok());
-        if abandoned {
+        if is_abandoned(&path) {
             // Whoever else sweeps may be faster.
             let _ = std::fs::remove_dir_all(path);
         }
     }
+}
+
+/// Whether the process that made this directory has left it behind.
+pub(crate) fn is_abandoned(path: &Path) -> bool {
+    File::open(path).is_ok_and(|directory| directory.try_lock().is_ok())
 }
 
 #[cfg(test)]
@@ -108,7 +112,12 @@ mod tests {
         let number = getrandom::u64().unwrap();
         let abandoned = base().unwrap().join(format!("{number:016x}"));
         std::fs::create_dir_all(&abandoned).unwrap();
+        let lock = File::open(&abandoned).unwrap();
+        lock.lock().unwrap();
         std::fs::write(abandoned.join("0"), "not read").unwrap();
+        sweep();
+        assert!(abandoned.exists(), "it is in use");
+        drop(lock);
         sweep();
         assert!(!abandoned.exists());
         assert!(ours.path().exists());

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::directory::{find, sweep};
+use crate::directory::{find, is_abandoned, sweep};
 use crate::home::Home;
 use crate::ring;
 
@@ -110,7 +110,9 @@ impl Outbox {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        // If the other end was killed, it has left its names of our files.
-        sweep();
+        // If the other end was killed, it has left its names of our files, too.
+        if is_abandoned(&self.path) {
+            sweep();
+        }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test may
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -119,6 +120,36 @@ fn contents_outlive_their_connection_unchanged() {
         inbox.take(number, length, false).unwrap();
     }
     assert!(taken == content(1, length));
+}
+
+#[test]
+fn what_a_killed_process_had_is_free_when_its_connection_ends() {
+    // Its inbox and its home are left, unlocked, with a name of a content.
+    let user = std::fs::metadata("/proc/self").unwrap().uid();
+    let base = PathBuf::from(format!("/dev/shm/dosmos-{user}"));
+    let (mut outbox, inbox) = connection();
+    let length = 733 << 10;
+    let place = outbox.put(&content(1, length)).unwrap();
+    let Sent::File(number) = place else {
+        panic!("it is in the ring");
+    };
+    let first = seed() + (u64::from(std::process::id()) << 24);
+    let left = [first, first + 1].map(|n| base.join(format!("{n:016x}")));
+    let locks = left.each_ref().map(|directory| {
+        std::fs::create_dir(directory).unwrap();
+        let directory = File::open(directory).unwrap();
+        directory.lock().unwrap();
+        directory
+    });
+    let of_killed = left[1].join("0");
+    std::fs::hard_link(path(&inbox).join(number.to_string()), &of_killed).unwrap();
+    let killed = left[0].file_name().unwrap().to_str().unwrap();
+    let to_killed = Outbox::open(killed).unwrap();
+    inbox.take(place, length, true).unwrap();
+    assert!(of_killed.exists());
+    drop(locks);
+    drop(to_killed);
+    assert!(!left[0].exists() && !left[1].exists());
 }
 
 #[test]
