@@ -16,6 +16,9 @@ use crate::segment::{self, Name, Pool, Segment};
 /// Contents of a process in shared memory, own ones and others'. The system bounds the mappings of a process, usually to 65,530.
 const MOST_CONTENTS: usize = 8 << 10;
 
+/// Own contents at a time that are made before it is known where they go: about as many as wait to be taken by another process.
+const MOST_AHEAD: usize = 64;
+
 /// The directory of this process, as long as a connection or a content needs it.
 #[derive(Debug)]
 pub(crate) struct Home {
@@ -25,6 +28,10 @@ pub(crate) struct Home {
     /// Which file has a content, by its place in the memory of this process.
     files: Mutex<FxHashMap<usize, Entry>>,
     contents: AtomicUsize,
+    /// Those of this process's own making.
+    own: AtomicUsize,
+    /// Processes that take contents of this one.
+    takers: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -40,9 +47,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Home {
-    /// That of this process, if it has one.
+    /// That of this process, if contents of its own are likely to be taken from there.
     pub(crate) fn in_use() -> Option<Arc<Self>> {
-        lock(&HOME).upgrade()
+        let home = lock(&HOME).upgrade()?;
+        let few = home.own.load(Ordering::Relaxed) < MOST_AHEAD;
+        (few && home.takers.load(Ordering::Relaxed) > 0).then_some(home)
+    }
+
+    /// One more process takes contents of this one, or one less.
+    pub(crate) fn taker(&self, comes: bool) {
+        match comes {
+            true => self.takers.fetch_add(1, Ordering::Relaxed),
+            false => self.takers.fetch_sub(1, Ordering::Relaxed),
+        };
     }
 
     /// That of this process; none if there is no file system in memory.
@@ -57,6 +74,8 @@ impl Home {
             pool: Mutex::default(),
             files: Mutex::default(),
             contents: AtomicUsize::new(0),
+            own: AtomicUsize::new(0),
+            takers: AtomicUsize::new(0),
         });
         *home = Arc::downgrade(&new);
         Some(new)
@@ -73,6 +92,7 @@ impl Home {
         };
         segment.room(length).copy_from_slice(content);
         self.note(segment.content(length), segment.path());
+        self.own.fetch_add(1, Ordering::Relaxed);
         Ok(Bytes::from_owner(Own {
             length,
             segment: Some(segment),
@@ -175,6 +195,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         let home = &self.one.0;
         home.forget(self.as_ref());
+        home.own.fetch_sub(1, Ordering::Relaxed);
         if let Some(segment) = self.segment.take() {
             let too_much = lock(&home.pool).give_back(segment);
             drop(too_much);

@@ -38,9 +38,11 @@ pub struct Outbox {
 impl Outbox {
     /// That which the other end calls `name`; none if there is no such inbox on this host.
     pub fn open(name: &str) -> Option<Self> {
+        let (path, home) = (find(name)?, Home::of_process()?);
+        home.taker(true);
         Some(Self {
-            path: find(name)?,
-            home: Home::of_process()?,
+            path,
+            home,
             next: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -110,6 +112,7 @@ impl Outbox {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
+        self.home.taker(false);
         // If the other end was killed, it has left its names of our files, too.
         if is_abandoned(&self.path) {
             sweep();

@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
 use dosmos_proto::access::Files;
+use dosmos_proto::large;
 use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{Nanos, Token};
@@ -168,12 +169,13 @@ impl Child {
         }
     }
 
-    /// Waits until it has ended and all it printed is in its log.
+    /// Waits until it has ended and all it printed is in its log. What it left in shared memory, if it was killed, goes.
     pub(crate) async fn finish(&mut self) {
         let _ = self.process.wait().await;
         for copy in self.output.drain(..) {
             let _ = copy.await;
         }
+        large::sweep();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use dosmos_proto::wire::FlushRequest;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, transport};
+use dosmos_proto::{AddressBook, large, transport};
 use futures::future::join_all;
 
 use super::binding::Binding;
@@ -284,7 +284,7 @@ impl Running {
         self.stop_memory().await;
         end_all(&mut self.emps.into_children(), &self.run_dir).await;
         // Processes that were killed have left what they had in shared memory.
-        dosmos_proto::large::sweep();
+        large::sweep();
     }
 }
 

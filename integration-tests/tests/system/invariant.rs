@@ -68,6 +68,19 @@ fn the_consistency_contract_holds_between_real_processes() {
     }
 }
 
+#[test]
+fn the_contract_holds_for_contents_in_shared_memory() {
+    // Of 20 and 48 KB, which go through a ring, and of 72 KB and 1 MB, which are mapped.
+    for elements in ["2500", "6000", "9000", "130000"] {
+        for (test, more) in [("coherence", "--update"), ("mp", "--messages")] {
+            let lab = lab();
+            let litmus = ["litmus", "--test", test, "--rounds", "20"];
+            let of = ["--elements", elements, more];
+            lab.must_up(&[&litmus[..], &of].concat());
+        }
+    }
+}
+
 /// As [`lab`], with copies of these variables in application processes.
 fn lab_with_copies(variables: &[&str]) -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));

@@ -5,11 +5,9 @@ use nix::unistd::Pid;
 
 use super::support::*;
 
-/// Two memory processes, one of them with two application processes, bound.
-const BOUND: &str = r#"
+/// Two memory processes, one of them with two application processes.
+const TWO: &str = r#"
 name = "bound"
-[defaults]
-bind = "cores"
 [[group]]
 name = "all"
 [[emp]]
@@ -54,10 +52,20 @@ fn listed(text: &str) -> Option<String> {
     Some(line.rsplit([':', '\t', ' ']).next()?.to_owned())
 }
 
-#[test]
-fn memory_processes_and_their_programs_share_processors_and_the_others_have_all() {
+/// Who may run where, with `bind` in the cluster file.
+struct Seen {
+    mps: [Vec<String>; 2],
+    aps: [String; 3],
+    emp: Vec<String>,
+    up: Vec<String>,
+    /// This process.
+    ours: String,
+}
+
+fn seen(bind: Option<&str>) -> Seen {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
-    lab.cluster(BOUND);
+    let bind = bind.map(|bind| format!("[defaults]\nbind = \"{bind}\"\n"));
+    lab.cluster(&format!("{TWO}{}", bind.unwrap_or_default()));
     let script = format!("{SAY}; exec sleep 1000");
     let args = [
         "up",
@@ -75,24 +83,51 @@ fn memory_processes_and_their_programs_share_processors_and_the_others_have_all(
         let log = lab.path().join("run/log").join(format!("{ap}.log"));
         std::fs::read_to_string(log).ok().and_then(|t| listed(&t))
     };
+    let aps = ["ap0", "ap1", "ap2"];
     eventually("what programs say", || {
-        ["ap0", "ap1", "ap2"].iter().all(|ap| said(ap).is_some())
+        aps.iter().all(|ap| said(ap).is_some())
     });
-    let ours = listed(&std::fs::read_to_string("/proc/self/status").unwrap()).unwrap();
-    let [mp0, mp1] = ["mp0", "mp1"].map(|name| processors(pid_of(&lab, name)));
-    assert_eq!(mp0, [said("ap0").unwrap()]);
-    assert_eq!(mp1, [said("ap1").unwrap()]);
-    assert_eq!(mp1, [said("ap2").unwrap()]);
-    assert_eq!(processors(pid_of(&lab, "emp0")), [ours.as_str()]);
-    assert_eq!(processors(Pid::from_raw(up.0.id() as i32)), [ours.as_str()]);
-    let several = std::thread::available_parallelism().unwrap().get() > 1;
-    assert_eq!(mp0 != mp1, several, "{mp0:?} {mp1:?} of {ours}");
+    Seen {
+        mps: ["mp0", "mp1"].map(|name| processors(pid_of(&lab, name))),
+        aps: aps.map(|ap| said(ap).unwrap()),
+        emp: processors(pid_of(&lab, "emp0")),
+        up: processors(Pid::from_raw(up.0.id() as i32)),
+        ours: listed(&std::fs::read_to_string("/proc/self/status").unwrap()).unwrap(),
+    }
+}
+
+fn are_there_several() -> bool {
+    std::thread::available_parallelism().unwrap().get() > 1
 }
 
 #[test]
-fn without_it_the_system_decides() {
-    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
-    let _up = start(&lab);
-    let ours = listed(&std::fs::read_to_string("/proc/self/status").unwrap()).unwrap();
-    assert_eq!(processors(pid_of(&lab, "mp0")), [ours]);
+fn memory_processes_and_their_programs_share_processors_and_the_others_have_all() {
+    let seen = seen(Some("cores"));
+    let [mp0, mp1] = &seen.mps;
+    let [ap0, ap1, ap2] = &seen.aps;
+    assert_eq!(*mp0, [ap0.as_str()]);
+    assert_eq!(*mp1, [ap1.as_str()]);
+    assert_eq!(*mp1, [ap2.as_str()]);
+    let ours = seen.ours.as_str();
+    assert_eq!((seen.emp, seen.up), (vec![ours.into()], vec![ours.into()]));
+    assert_eq!(mp0 != mp1, are_there_several(), "{mp0:?} {mp1:?} of {ours}");
+}
+
+#[test]
+fn memory_processes_alone_are_bound_unless_the_file_says_otherwise() {
+    for bind in [None, Some("memory")] {
+        let seen = seen(bind);
+        let [mp0, mp1] = &seen.mps;
+        let ours = seen.ours.as_str();
+        assert!(seen.aps.iter().all(|ap| ap == ours), "{:?}", seen.aps);
+        assert_eq!((seen.emp, seen.up), (vec![ours.into()], vec![ours.into()]));
+        assert_eq!(mp0 != mp1, are_there_several(), "{mp0:?} {mp1:?} of {ours}");
+    }
+}
+
+#[test]
+fn with_none_the_system_decides() {
+    let seen = seen(Some("none"));
+    let ours = vec![seen.ours];
+    assert!(seen.mps.iter().all(|mp| *mp == ours), "{:?}", seen.mps);
 }
