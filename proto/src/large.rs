@@ -300,8 +300,8 @@ mod tests {
         };
         assert!(said(at(9, 4)).contains("file 9"));
         let mut sent = accepted.pack(reply(LARGE));
-        sent.out_of_band[0].length += 256 << 10;
-        assert!(said(sent).contains("it has not 278528 bytes"));
+        sent.out_of_band[0].length += 1;
+        assert!(said(sent).contains("it has not 16385 bytes"));
         let mut sent = accepted.pack(reply(LARGE));
         sent.out_of_band[0].field = 1;
         assert!(said(sent).contains("no empty field 1"));

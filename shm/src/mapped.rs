@@ -126,25 +126,24 @@ impl Common {
     pub(crate) fn write(&self, at: usize, content: &[u8]) {
         assert!(at <= self.bytes && content.len() <= self.bytes - at);
         #[expect(unsafe_code, reason = "see the module")]
-        // SAFETY: as checked, it lies in the mapping; there are no references to that, so `content` is elsewhere.
+        // SAFETY: as checked, it lies in the mapping, and `content` elsewhere; nobody reads there, since the other end is done with it.
         unsafe {
             let to = self.map.as_mut_ptr().add(HEADER + at);
             std::ptr::copy_nonoverlapping(content.as_ptr(), to, content.len());
         }
     }
 
-    /// Adds the `length` bytes from byte `at` on to `to`.
+    /// The `length` bytes from byte `at` on, which the other end has written and left to this one.
     ///
     /// # Panics
     /// If there are not as many.
-    pub(crate) fn read(&self, at: usize, length: usize, to: &mut Vec<u8>) {
+    pub(crate) fn written(&self, at: usize, length: usize) -> &[u8] {
         assert!(at <= self.bytes && length <= self.bytes - at);
         #[expect(unsafe_code, reason = "see the module")]
-        // SAFETY: as checked, it lies in the mapping; who writes there has left it to whoever reads it.
-        let content = unsafe {
+        // SAFETY: as checked, it lies in the mapping; who has written there does not until this end says that it is done.
+        unsafe {
             let from = self.map.as_ptr().add(HEADER + at);
             std::slice::from_raw_parts(from, length)
-        };
-        to.extend_from_slice(content);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Contents that are small enough to be copied: a ring of bytes between the two processes of a connection, mapped by both. What
 //! is sent through it takes two copies and no call of the system.
 //!
-//! The sender appends and the receiver takes, in the same order. Places are counted from the first byte on, beyond the end of
+//! The sender appends and the receiver takes, in the same order; before each content stands its length. Places are counted from the first byte on, beyond the end of
 //! the ring; the number that both share says up to which place everything was taken. Where everything was, the sender
 //! begins at the front again, so that few contents at a time stay in the processor's cache.
 
@@ -18,6 +18,9 @@ pub(crate) const NAME: &str = "ring";
 
 /// Bytes of a ring.
 const SIZE: u64 = 256 << 10;
+
+/// Bytes of the length before a content.
+const LENGTH: u64 = size_of::<u64>() as u64;
 
 /// Contents of this many bytes or more do not go through a ring.
 pub(crate) const LARGER: usize = 64 << 10;
@@ -51,19 +54,22 @@ impl Sender {
 
     /// Sends `content`; its place, if there is room.
     pub(crate) fn send(&mut self, content: &[u8]) -> Option<u64> {
-        let length = content.len() as u64;
+        let bytes = LENGTH + content.len() as u64;
         let taken = self.ring.number().load(Ordering::Acquire);
-        let all_taken = taken == self.end;
-        let left = SIZE - self.end % SIZE;
-        let place = match all_taken || left < length {
+        // No receiver has taken what was not sent.
+        let waiting = self.end.checked_sub(taken)?;
+        let place = match waiting == 0 || SIZE - self.end % SIZE < bytes {
             true => self.end.next_multiple_of(SIZE),
             false => self.end,
         };
-        if length > SIZE || (!all_taken && place + length > taken + SIZE) {
+        if bytes > SIZE || (waiting > 0 && place + bytes > taken + SIZE) {
             return None;
         }
-        self.ring.write((place % SIZE) as usize, content);
-        self.end = place + length;
+        let at = (place % SIZE) as usize;
+        let length = content.len() as u64;
+        self.ring.write(at, &length.to_le_bytes());
+        self.ring.write(at + LENGTH as usize, content);
+        self.end = place + bytes;
         Some(place)
     }
 }
@@ -85,15 +91,61 @@ impl Receiver {
         })
     }
 
-    /// Takes the `length` bytes at `place`.
+    /// Takes the content of `length` bytes at `place`.
     pub(crate) fn take(&mut self, place: u64, length: usize, to: &mut Vec<u8>) -> io::Result<()> {
-        let at = place % SIZE;
-        let end = place.checked_add(length as u64);
-        let end = end.filter(|_| at + length as u64 <= SIZE && place >= self.end);
-        let end = end.ok_or_else(|| io::Error::other(format!("it has not {length} bytes")))?;
-        self.ring.read(at as usize, length, to);
+        let bytes = (length as u64).saturating_add(LENGTH);
+        let (at, end) = (place % SIZE, place.checked_add(bytes));
+        let end = end.filter(|_| place >= self.end && bytes <= SIZE - at);
+        let found = end.filter(|_| {
+            let there = self.ring.written(at as usize, LENGTH as usize);
+            there == (length as u64).to_le_bytes()
+        });
+        let end = found.ok_or_else(|| io::Error::other(format!("it has not {length} bytes")))?;
+        let content = (at + LENGTH) as usize;
+        to.extend_from_slice(self.ring.written(content, length));
         self.ring.number().store(end, Ordering::Release);
         self.end = end;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Directory;
+
+    fn ring(directory: &Directory) -> (Sender, Receiver) {
+        let path = directory.path().join(NAME);
+        let sender = Sender::create(&path).unwrap();
+        (sender, Receiver::open(&path).unwrap())
+    }
+
+    #[test]
+    fn a_length_that_is_not_that_of_the_content_is_refused() {
+        let directory = Directory::create().unwrap();
+        let (mut sender, mut receiver) = ring(&directory);
+        for content in [&[1; 100][..], &[2; 7], &[3; 30_001]] {
+            let place = sender.send(content).unwrap();
+            let length = content.len();
+            for wrong in [0, length - 1, length + 1, length + 8] {
+                let mut to = Vec::new();
+                assert!(receiver.take(place, wrong, &mut to).is_err(), "{wrong}");
+            }
+            assert!(receiver.take(place + 1, length, &mut Vec::new()).is_err());
+            let mut to = Vec::new();
+            receiver.take(place, length, &mut to).unwrap();
+            assert_eq!(to, content);
+        }
+    }
+
+    #[test]
+    fn a_number_that_the_other_end_cannot_have_meant_ends_the_ring_and_nothing_else() {
+        let directory = Directory::create().unwrap();
+        let (mut sender, _) = ring(&directory);
+        sender.send(&[1; 100]).unwrap();
+        for number in [u64::MAX, 1 << 40] {
+            sender.ring.number().store(number, Ordering::Release);
+            assert_eq!(sender.send(&[2; 100]), None);
+        }
     }
 }
