@@ -1,5 +1,6 @@
 //! Directories in memory that go with their process.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,6 @@ const MEMORY: &str = "/dev/shm";
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    name: String,
     /// Locked as long as this process lives: whoever can lock it may remove it.
     _lock: File,
 }
@@ -26,17 +26,12 @@ impl Directory {
         static SWEPT: Once = Once::new();
         let base = base()?;
         SWEPT.call_once(|| sweep_in(&base));
-        let name = format!("{:016x}", getrandom::u64().ok()?);
-        let path = base.join(&name);
+        let path = base.join(format!("{:016x}", getrandom::u64().ok()?));
         DirBuilder::new().mode(0o700).create(&path).ok()?;
         let lock = File::open(&path).ok()?;
         // Whoever sweeps may have found it before it was locked, and removed it.
         let ours = lock.try_lock().is_ok() && path.is_dir();
-        ours.then_some(Self {
-            path,
-            name,
-            _lock: lock,
-        })
+        ours.then_some(Self { path, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -44,7 +39,8 @@ impl Directory {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        let name = self.path.file_name().and_then(OsStr::to_str);
+        name.unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::directory::Directory;
 use crate::mapped::Mapping;
-use crate::segment::{self, Name, Pool, Segment};
+use crate::segment::{Name, Pool, Segment};
 
 /// Contents of a process in shared memory, own ones and others'. The system bounds the mappings of a process, usually to 65,530.
 const MOST_CONTENTS: usize = 8 << 10;
@@ -27,11 +27,18 @@ pub(crate) struct Home {
     pool: Mutex<Pool>,
     /// Which file has a content, by its place in the memory of this process.
     files: Mutex<FxHashMap<usize, Entry>>,
+    counts: Counts,
+}
+
+/// How many there are.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Contents, own ones and others'.
     contents: AtomicUsize,
-    /// Those of this process's own making.
+    /// Contents of this process's own making.
     own: AtomicUsize,
-    /// Processes that take contents of this one.
-    takers: AtomicUsize,
+    /// Connections whose other end takes contents of this process.
+    pub(crate) takers: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -50,16 +57,8 @@ impl Home {
     /// That of this process, if contents of its own are likely to be taken from there.
     pub(crate) fn in_use() -> Option<Arc<Self>> {
         let home = lock(&HOME).upgrade()?;
-        let few = home.own.load(Ordering::Relaxed) < MOST_AHEAD;
-        (few && home.takers.load(Ordering::Relaxed) > 0).then_some(home)
-    }
-
-    /// One more process takes contents of this one, or one less.
-    pub(crate) fn taker(&self, comes: bool) {
-        match comes {
-            true => self.takers.fetch_add(1, Ordering::Relaxed),
-            false => self.takers.fetch_sub(1, Ordering::Relaxed),
-        };
+        let few = home.counts.own.load(Ordering::Relaxed) < MOST_AHEAD;
+        (few && home.counts.takers.load(Ordering::Relaxed) > 0).then_some(home)
     }
 
     /// That of this process; none if there is no file system in memory.
@@ -68,35 +67,37 @@ impl Home {
         if let Some(home) = home.upgrade() {
             return Some(home);
         }
-        let new = Arc::new(Self {
-            directory: Directory::create()?,
-            next_name: AtomicU64::new(0),
-            pool: Mutex::default(),
-            files: Mutex::default(),
-            contents: AtomicUsize::new(0),
-            own: AtomicUsize::new(0),
-            takers: AtomicUsize::new(0),
-        });
+        let new = Self::create()?;
         *home = Arc::downgrade(&new);
         Some(new)
     }
 
+    fn create() -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
+            directory: Directory::create()?,
+            next_name: AtomicU64::new(0),
+            pool: Mutex::default(),
+            files: Mutex::default(),
+            counts: Counts::default(),
+        }))
+    }
+
     /// A copy of `content` in a file.
     pub(crate) fn content_of(self: &Arc<Self>, content: &[u8]) -> io::Result<Bytes> {
-        let one = One::of(self)?;
+        let counted = self.count_content()?;
         let length = content.len();
         let pooled = lock(&self.pool).take(length);
         let mut segment = match pooled {
             Some(segment) => segment,
-            None => segment::create(self.new_path(), length)?,
+            None => Segment::create(self.new_path(), length)?,
         };
         segment.room(length).copy_from_slice(content);
         self.note(segment.content(length), segment.path());
-        self.own.fetch_add(1, Ordering::Relaxed);
         Ok(Bytes::from_owner(Own {
             length,
             segment: Some(segment),
-            one,
+            home: Arc::clone(self),
+            _counted: [counted, Counted::new(self, |counts| &counts.own)],
         }))
     }
 
@@ -107,7 +108,7 @@ impl Home {
         length: usize,
         wanted: bool,
     ) -> io::Result<Bytes> {
-        let one = One::of(self)?;
+        let counted = self.count_content()?;
         let mapping = Mapping::of(&File::open(from)?, length, wanted)?;
         let path = self.new_path();
         std::fs::rename(from, &path)?;
@@ -116,8 +117,17 @@ impl Home {
         Ok(Bytes::from_owner(Taken {
             mapping,
             _name: name,
-            one,
+            home: Arc::clone(self),
+            _counted: counted,
         }))
+    }
+
+    fn count_content(self: &Arc<Self>) -> io::Result<Counted> {
+        let counted = Counted::new(self, |counts| &counts.contents);
+        match self.counts.contents.load(Ordering::Relaxed) <= MOST_CONTENTS {
+            true => Ok(counted),
+            false => Err(io::ErrorKind::QuotaExceeded.into()),
+        }
     }
 
     /// Gives the file that has this very content another name; whether there is one.
@@ -155,23 +165,24 @@ fn place(content: &[u8]) -> usize {
     content.as_ptr().addr()
 }
 
-/// One of the contents of a process.
+/// One of those that are counted, until it is dropped.
 #[derive(Debug)]
-struct One(Arc<Home>);
+pub(crate) struct Counted {
+    home: Arc<Home>,
+    which: fn(&Counts) -> &AtomicUsize,
+}
 
-impl One {
-    fn of(home: &Arc<Home>) -> io::Result<Self> {
-        let one = Self(Arc::clone(home));
-        match home.contents.fetch_add(1, Ordering::Relaxed) {
-            before if before < MOST_CONTENTS => Ok(one),
-            _ => Err(io::ErrorKind::QuotaExceeded.into()),
-        }
+impl Counted {
+    pub(crate) fn new(home: &Arc<Home>, which: fn(&Counts) -> &AtomicUsize) -> Self {
+        which(&home.counts).fetch_add(1, Ordering::Relaxed);
+        let home = Arc::clone(home);
+        Self { home, which }
     }
 }
 
-impl Drop for One {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.contents.fetch_sub(1, Ordering::Relaxed);
+        (self.which)(&self.home.counts).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -181,7 +192,8 @@ struct Own {
     length: usize,
     /// Until it is dropped.
     segment: Option<Segment>,
-    one: One,
+    home: Arc<Home>,
+    _counted: [Counted; 2],
 }
 
 impl AsRef<[u8]> for Own {
@@ -193,11 +205,9 @@ impl AsRef<[u8]> for Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let home = &self.one.0;
-        home.forget(self.as_ref());
-        home.own.fetch_sub(1, Ordering::Relaxed);
+        self.home.forget(self.as_ref());
         if let Some(segment) = self.segment.take() {
-            let too_much = lock(&home.pool).give_back(segment);
+            let too_much = lock(&self.home.pool).give_back(segment);
             drop(too_much);
         }
     }
@@ -209,7 +219,8 @@ struct Taken {
     mapping: Mapping,
     /// After the mapping: its maker may write to the file then.
     _name: Name,
-    one: One,
+    home: Arc<Home>,
+    _counted: Counted,
 }
 
 impl AsRef<[u8]> for Taken {
@@ -220,6 +231,34 @@ impl AsRef<[u8]> for Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.one.0.forget(&self.mapping);
+        self.home.forget(&self.mapping);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contents_of_a_process_are_bounded() {
+        let home = Home::create().unwrap();
+        let content = || home.content_of(&[7]);
+        let held: Vec<_> = (0..MOST_CONTENTS).map(|_| content().unwrap()).collect();
+        assert_eq!(content().unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        drop(held);
+        assert_eq!(content().unwrap(), [7][..]);
+    }
+
+    #[test]
+    fn contents_are_made_ahead_if_somebody_takes_them_and_not_too_many() {
+        let content = vec![7; crate::ring::LARGER];
+        let home = Home::of_process().unwrap();
+        let is_shared = |content: &Bytes| lock(&home.files).contains_key(&place(content));
+        assert!(!is_shared(&crate::copy_of(&content)), "nobody takes it");
+        let _taker = Counted::new(&home, |counts| &counts.takers);
+        let many = 2 * MOST_AHEAD;
+        let held: Vec<_> = (0..many).map(|_| crate::copy_of(&content)).collect();
+        assert_eq!(held.iter().filter(|c| is_shared(c)).count(), MOST_AHEAD);
+        assert!(held.iter().all(|c| *c == content));
     }
 }

@@ -15,25 +15,39 @@
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{Mmap, MmapMut, MmapOptions, MmapRaw};
 use nix::fcntl::posix_fallocate;
+
+/// A new file of zeros with all of its memory; none is left of one that cannot be made.
+fn new_file(path: &Path, length: usize) -> io::Result<File> {
+    let bytes = i64::try_from(length).map_err(io::Error::other)?;
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(path)?;
+    if let Err(error) = posix_fallocate(&file, 0, bytes) {
+        std::fs::remove_file(path)?;
+        return Err(error.into());
+    }
+    Ok(file)
+}
 
 /// A file of this process, to be filled.
 #[derive(Debug)]
 pub(crate) struct Room(MmapMut);
 
 impl Room {
-    /// Takes the memory of the new file `file` and maps it.
-    pub(crate) fn of(file: &File, length: usize) -> io::Result<Self> {
-        let bytes = i64::try_from(length).map_err(io::Error::other)?;
-        posix_fallocate(file, 0, bytes)?;
+    /// Makes the file and maps it.
+    pub(crate) fn create(path: &Path, length: usize) -> io::Result<Self> {
+        let file = new_file(path, length)?;
         let mut options = MmapOptions::new();
         options.len(length).populate();
         #[expect(unsafe_code, reason = "see the module")]
         // SAFETY: the file has this length and keeps it. Others read it, and write nothing.
-        let map = unsafe { options.map_mut(file) };
+        let map = unsafe { options.map_mut(&file) };
         Ok(Self(map?))
     }
 }
@@ -92,15 +106,17 @@ pub(crate) struct Common {
 const HEADER: usize = 4 << 10;
 
 impl Common {
-    /// Takes the memory of the new file `file`, with `bytes` bytes behind the number, and maps it.
-    pub(crate) fn create(file: &File, bytes: usize) -> io::Result<Self> {
-        let length = i64::try_from(HEADER + bytes).map_err(io::Error::other)?;
-        posix_fallocate(file, 0, length)?;
-        Self::open(file, bytes)
+    /// Makes the file, with `bytes` bytes behind the number, and maps it.
+    pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<Self> {
+        Self::of(&new_file(path, HEADER + bytes)?, bytes)
     }
 
     /// Maps one that another process has made.
-    pub(crate) fn open(file: &File, bytes: usize) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, bytes: usize) -> io::Result<Self> {
+        Self::of(&File::options().read(true).write(true).open(path)?, bytes)
+    }
+
+    fn of(file: &File, bytes: usize) -> io::Result<Self> {
         let length = HEADER + bytes;
         if file.metadata()?.len() != length as u64 {
             return Err(io::Error::other(format!("it is not {length} bytes long")));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::directory::{find, is_abandoned, sweep};
-use crate::home::Home;
+use crate::home::{Counted, Home};
 use crate::ring;
 
 /// Contents that wait to be taken by the other end, and the most of their bytes, but for a single larger one.
@@ -27,6 +27,7 @@ pub enum Sent {
 pub struct Outbox {
     path: PathBuf,
     home: Arc<Home>,
+    _taker: Counted,
     next: u64,
     /// What was not known to be taken when last looked at, in its order: number and length.
     waiting: VecDeque<(u64, usize)>,
@@ -39,8 +40,8 @@ impl Outbox {
     /// That which the other end calls `name`; none if there is no such inbox on this host.
     pub fn open(name: &str) -> Option<Self> {
         let (path, home) = (find(name)?, Home::of_process()?);
-        home.taker(true);
         Some(Self {
+            _taker: Counted::new(&home, |counts| &counts.takers),
             path,
             home,
             next: 0,
@@ -112,7 +113,6 @@ impl Outbox {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.home.taker(false);
         // If the other end was killed, it has left its names of our files, too.
         if is_abandoned(&self.path) {
             sweep();

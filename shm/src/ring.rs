@@ -5,9 +5,7 @@
 //! the ring; the number that both share says up to which place everything was taken. Where everything was, the sender
 //! begins at the front again, so that few contents at a time stay in the processor's cache.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -36,18 +34,8 @@ pub(crate) struct Sender {
 impl Sender {
     /// Makes the file of a ring.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        let ring = Common::create(&file, SIZE as usize);
-        if ring.is_err() {
-            std::fs::remove_file(path)?;
-        }
         Ok(Self {
-            ring: ring?,
+            ring: Common::create(path, SIZE as usize)?,
             end: 0,
         })
     }
@@ -84,9 +72,8 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).open(path)?;
         Ok(Self {
-            ring: Common::open(&file, SIZE as usize)?,
+            ring: Common::open(path, SIZE as usize)?,
             end: 0,
         })
     }

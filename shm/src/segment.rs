@@ -1,14 +1,13 @@
 //! Files of this process: filled, sent, and filled again when nobody reads them any more.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::mapped::Room;
 
 /// Files that are kept for later contents, if they are not larger than this, and their bytes.
-pub(crate) const MOST_KEPT: usize = 32;
+const MOST_KEPT: usize = 32;
 const LARGEST_KEPT: usize = 16 << 20;
 const KEPT_BYTES: usize = 64 << 20;
 
@@ -44,18 +43,11 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    fn create(path: PathBuf, length: usize) -> io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
+    /// A new file with room for this length.
+    pub(crate) fn create(path: PathBuf, length: usize) -> io::Result<Self> {
         let name = Name::new(path);
-        Ok(Self {
-            room: Room::of(&file, length.next_multiple_of(PAGE))?,
-            name,
-        })
+        let room = Room::create(name.path(), length.next_multiple_of(PAGE))?;
+        Ok(Self { room, name })
     }
 
     pub(crate) fn content(&self, length: usize) -> &[u8] {
@@ -115,7 +107,31 @@ impl Pool {
     }
 }
 
-/// A new file with room for this length.
-pub(crate) fn create(path: PathBuf, length: usize) -> io::Result<Segment> {
-    Segment::create(path, length)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Directory;
+
+    #[test]
+    fn what_is_kept_is_bounded_in_number_size_and_bytes() {
+        let directory = Directory::create().unwrap();
+        let mut pool = Pool::default();
+        let lengths = [PAGE; 2 * MOST_KEPT].into_iter();
+        let large = [LARGEST_KEPT, LARGEST_KEPT + 1, LARGEST_KEPT / 2].repeat(5);
+        for (n, length) in lengths.chain(large).enumerate() {
+            let path = directory.path().join(n.to_string());
+            pool.give_back(Segment::create(path, length).unwrap());
+            let sizes = pool.segments.iter().map(|s| s.room.len());
+            assert!(pool.segments.len() <= MOST_KEPT);
+            assert!(sizes.clone().max() <= Some(LARGEST_KEPT));
+            assert_eq!(sizes.sum::<usize>(), pool.bytes);
+            assert!(pool.bytes <= KEPT_BYTES);
+        }
+        // What is not kept is gone.
+        let files = std::fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(files, pool.segments.len());
+        // A small content does not take a large file.
+        assert!(pool.take(PAGE).is_none());
+        assert!(pool.take(LARGEST_KEPT - PAGE).is_some());
+    }
 }
