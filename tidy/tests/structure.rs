@@ -73,3 +73,39 @@ fn crates_depend_on_each_other_as_documented() {
         "ARCHITECTURE.md should say:\n{expected}"
     );
 }
+
+/// The lints of a manifest, by tool, without those about unsafe code.
+fn lints(of: Option<&toml::Value>) -> Vec<(String, toml::Table)> {
+    let tables = of.and_then(toml::Value::as_table).into_iter().flatten();
+    let without = |(tool, lints): (&String, &toml::Value)| {
+        let mut lints = lints.as_table().unwrap().clone();
+        lints.remove("unsafe_code");
+        lints.remove("undocumented_unsafe_blocks");
+        (tool.clone(), lints)
+    };
+    tables.map(without).collect()
+}
+
+#[test]
+fn every_crate_has_the_lints_of_the_workspace_and_one_unsafe_code() {
+    let manifest = |folder: &str| -> toml::Table {
+        let path = root().join(folder).join("Cargo.toml");
+        std::fs::read_to_string(path).unwrap().parse().unwrap()
+    };
+    let workspace = manifest("");
+    let of_workspace = lints(workspace["workspace"].get("lints"));
+    assert_eq!(of_workspace.len(), 2, "those of rustc and clippy");
+    for member in crates() {
+        let own = manifest(&member.folder);
+        let taken = own["lints"].get("workspace").is_some();
+        let alike = member.folder == "shm" && lints(own.get("lints")) == of_workspace;
+        assert!(taken || alike, "{}/Cargo.toml", member.folder);
+    }
+    let shm = std::fs::read_dir(root().join("shm/src")).unwrap();
+    let with_unsafe = shm.map(|entry| entry.unwrap().path()).filter(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.contains("unsafe_code") || text.contains("unsafe {")
+    });
+    let expected = [root().join("shm/src/mapped.rs")];
+    assert_eq!(with_unsafe.collect::<Vec<_>>(), expected);
+}

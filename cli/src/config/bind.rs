@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub enum Bind {
     /// Nothing: the system decides.
     None,
-    /// Each memory process, where there are at least as many processors.
+    /// Each memory process, if there are several, as many processors, and the system allows it.
     #[default]
     Memory,
     /// Each memory process, together with its application processes.

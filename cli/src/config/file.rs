@@ -83,7 +83,6 @@ pub(super) struct Defaults {
     pub(super) deadline_ms: Option<u64>,
     #[serde(default)]
     pub(super) insecure: bool,
-    #[serde(default)]
     pub(super) bind: Option<Bind>,
 }
 

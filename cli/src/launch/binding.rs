@@ -1,8 +1,8 @@
-//! Which processors a memory process and its application processes run on, if the cluster file has them bound.
+//! Which processors memory processes run on, and their application processes, if the cluster file says so.
 //!
 //! Whoever sends a message on a Unix socket is about to wait, so the system likes to wake the receiver on the same processor; and what
 //! wakes for a few microseconds at a time is seldom moved to another. So the memory processes of one machine can end up on one
-//! processor, with another idle. Bound, each has a share of the processors, together with its application processes.
+//! processor, with another idle. Bound, each has a share of the processors, alone or together with its application processes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,21 +29,21 @@ pub(super) struct Binding {
 impl Binding {
     /// Deals out the processors on which this process may run.
     pub(super) fn of(bind: Bind, topology: &Topology) -> anyhow::Result<Self> {
-        if bind == Bind::None {
-            return Ok(Self::default());
-        }
-        let allowed = sched_getaffinity(THIS).context("cannot ask which processors there are")?;
-        let is_allowed = |i: &usize| allowed.is_set(*i).unwrap_or(false);
-        let cores: Vec<usize> = (0..CpuSet::count()).filter(is_allowed).collect();
+        let cores = match (bind, cores()) {
+            (Bind::None, _) => return Ok(Self::default()),
+            // The default: where it cannot be, the system decides.
+            (Bind::Memory, cores) => cores.unwrap_or_default(),
+            (Bind::Cores, cores) => cores?,
+        };
         let all = topology.memory_processes().iter();
         let bound: Vec<_> = all.filter(|mp| !mp.link).collect();
+        if bind == Bind::Memory && (bound.len() < 2 || bound.len() > cores.len()) {
+            return Ok(Self::default());
+        }
         let mut binding = Self {
             several: cores.len() > 1,
             ..Self::default()
         };
-        if bind == Bind::Memory && (bound.len() < 2 || bound.len() > cores.len()) {
-            return Ok(binding);
-        }
         for (i, mp) in bound.iter().enumerate() {
             let mut set = CpuSet::new();
             for core in &cores[share(i, bound.len(), cores.len())] {
@@ -82,6 +82,14 @@ impl Binding {
         sched_setaffinity(THIS, &before).with_context(failed)?;
         started
     }
+}
+
+/// The processors on which this process may run, if the system also lets it choose among them.
+fn cores() -> anyhow::Result<Vec<usize>> {
+    let allowed = sched_getaffinity(THIS).context("cannot ask which processors there are")?;
+    sched_setaffinity(THIS, &allowed).context("cannot bind to processors")?;
+    let is_allowed = |i: &usize| allowed.is_set(*i).unwrap_or(false);
+    Ok((0..CpuSet::count()).filter(is_allowed).collect())
 }
 
 /// Which of `cores` are those of the `i`th of `sharers`: as many for each, neighbours, or one that others have too.

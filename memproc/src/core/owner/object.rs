@@ -6,15 +6,16 @@
 //! * Content is shared (`Bytes`) with replies on their way; a write copies it only while it is.
 
 use bytes::{Bytes, BytesMut};
+use dosmos_proto::large::LARGE;
 use dosmos_proto::{ElementType, MpId, Runs};
 
 use super::lock::Lock;
 use crate::core::messages::AtomicOp;
 use crate::core::replica::seat::State;
 
-/// Content at least this large is taken over as it came instead of being copied out of the message
-/// it came in.
-const ADOPT_BYTES: usize = 16 << 10;
+/// Content at least this large is taken over as it came instead of being copied out of the message it came in: it came
+/// in memory of its own, or is most of that message.
+const ADOPT_BYTES: usize = LARGE;
 
 /// More sections than end without a release after the last that was released.
 const SECTIONS_UNHEARD: u64 = 1 << 32;
