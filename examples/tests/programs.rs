@@ -61,6 +61,8 @@ fn applications_verify_whatever_their_options() {
         ("lu", "--n 20 --block 20"),
         ("lu", "--n 7 --block 1 --seconds 0.1"),
         ("radix", "--keys 100 --bits 16 --seconds 0.1"),
+        ("radix", "--keys 3000 --bits 10 --partition --iterations 4"),
+        ("radix", "--keys 9 --bits 1 --partition"),
         ("sphere", "--rows 7 --columns 9 --seconds 0.1"),
         ("sphere", "--rows 6 --columns 3 --iterations 0"),
         ("raytrace", "--rows 9 --columns 7 --tile 9 --depth 0"),

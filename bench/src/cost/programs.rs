@@ -35,6 +35,7 @@ pub(super) fn chosen(named: &[String], quick: bool) -> anyhow::Result<Vec<Progra
             "workpile" => words.extend(["--ahead", "--guided"]),
             "is" => words.push("--gather"),
             "water" => words.push("--accumulate"),
+            "radix" => words.push("--partition"),
             _ => {}
         }
         Program(words.into_iter().map(str::to_owned).collect())

@@ -17,6 +17,12 @@ impl Digit {
             .map(move |shift| Self { shift, bits })
     }
 
+    /// The most significant digit, of `bits` bits also where the others leave fewer.
+    pub(crate) fn highest(bits: u32) -> Self {
+        let shift = u32::BITS - bits;
+        Self { shift, bits }
+    }
+
     fn of(self, key: u32) -> usize {
         (key >> self.shift) as usize & ((1 << self.bits) - 1)
     }
@@ -24,9 +30,30 @@ impl Digit {
 
 /// How many of `keys` there are of each value of a digit.
 pub(crate) fn histogram(keys: &[u32], digit: Digit) -> Vec<u32> {
-    let mut counts = vec![0; 1 << digit.bits];
+    let [histogram] = count(keys, [digit]);
+    histogram
+}
+
+/// The histograms of all digits of `bits` bits: they do not depend on the order of the keys.
+pub(crate) fn histograms(keys: &[u32], bits: u32) -> Vec<Vec<u32>> {
+    let digits: Vec<Digit> = Digit::all(bits).collect();
+    let (fours, rest) = digits.as_chunks::<4>();
+    let mut all: Vec<Vec<u32>> = fours.iter().flat_map(|four| count(keys, *four)).collect();
+    match *rest {
+        [a, b, c] => all.extend(count(keys, [a, b, c])),
+        [a, b] => all.extend(count(keys, [a, b])),
+        _ => all.extend(rest.iter().map(|digit| histogram(keys, *digit))),
+    }
+    all
+}
+
+/// How many of `keys` there are of each value of some digits, in one pass over the keys.
+fn count<const N: usize>(keys: &[u32], digits: [Digit; N]) -> [Vec<u32>; N] {
+    let mut counts = digits.map(|digit| vec![0; 1 << digit.bits]);
     for key in keys {
-        counts[digit.of(*key)] += 1;
+        for (counts, digit) in counts.iter_mut().zip(digits) {
+            counts[digit.of(*key)] += 1;
+        }
     }
     counts
 }
@@ -41,12 +68,23 @@ pub(crate) fn sort_by_digit(keys: &[u32], digit: Digit, histogram: &[u32], sorte
     }
 }
 
-/// The whole computation by one process: sorts `keys` by digits of `bits` bits.
-pub(crate) fn sort(keys: &mut Vec<u32>, bits: u32) {
-    let mut sorted = vec![0; keys.len()];
-    for digit in Digit::all(bits) {
-        sort_by_digit(keys, digit, &histogram(keys, digit), &mut sorted);
-        std::mem::swap(keys, &mut sorted);
+/// The whole computation by one process: sorts `keys` by digits of `bits` bits. `spare` is memory, whatever is in it.
+pub(crate) fn sort(keys: &mut Vec<u32>, bits: u32, spare: &mut Vec<u32>) {
+    let histograms = histograms(keys, bits);
+    sort_counted(keys, bits, &histograms, spare);
+}
+
+/// As [`sort`], of keys that have these [`histograms`].
+pub(crate) fn sort_counted(
+    keys: &mut Vec<u32>,
+    bits: u32,
+    histograms: &[Vec<u32>],
+    spare: &mut Vec<u32>,
+) {
+    spare.resize(keys.len(), 0);
+    for (digit, histogram) in Digit::all(bits).zip(histograms) {
+        sort_by_digit(keys, digit, histogram, spare);
+        std::mem::swap(keys, spare);
     }
 }
 
@@ -120,6 +158,65 @@ pub(crate) fn place(
     }
 }
 
+/// Which process sorts which keys, where each sorts those of some values of a digit: values in order, and about as many keys each.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    /// The process that sorts the keys of each value.
+    sorts: Vec<usize>,
+    /// How many keys each process has for each: `keys[from][to]`.
+    keys: Vec<Vec<usize>>,
+}
+
+impl Partition {
+    /// The partition for `processes` with these `histograms` of their keys, one after another.
+    pub(crate) fn new(histograms: &[u32], processes: usize) -> Self {
+        let values = histograms.len() / processes;
+        let rows: Vec<&[u32]> = histograms.chunks_exact(values).collect();
+        let count = |value: usize| rows.iter().map(|row| row[value] as usize).sum::<usize>();
+        let total: usize = (0..values).map(count).sum();
+        let (mut sorts, mut before) = (Vec::with_capacity(values), 0);
+        for value in 0..values {
+            // Where the middle of its keys is in the whole.
+            let middle = before + count(value) / 2;
+            sorts.push((middle * processes / total.max(1)).min(processes - 1));
+            before += count(value);
+        }
+        let mut keys = vec![vec![0; processes]; processes];
+        for (keys, row) in keys.iter_mut().zip(rows) {
+            for (process, count) in sorts.iter().zip(row) {
+                keys[*process] += *count as usize;
+            }
+        }
+        Self { sorts, keys }
+    }
+
+    /// Where the keys that process `from` has for `to` are in its part, once it is [`split`](Self::split).
+    pub(crate) fn span(&self, from: usize, to: usize) -> Range<usize> {
+        let row = &self.keys[from];
+        let start = row[..to].iter().sum();
+        start..start + row[to]
+    }
+
+    /// Which positions of the whole the keys of `process` take, once they are sorted.
+    pub(crate) fn whole(&self, process: usize) -> Range<usize> {
+        let keys_of = |to: usize| self.keys.iter().map(|row| row[to]).sum::<usize>();
+        let start = (0..process).map(keys_of).sum();
+        start..start + keys_of(process)
+    }
+
+    /// Puts the keys of process `from` into `split`, those for each process together.
+    pub(crate) fn split(&self, keys: &[u32], digit: Digit, from: usize, split: &mut [u32]) {
+        let mut next: Vec<usize> = (0..self.keys.len())
+            .map(|to| self.span(from, to).start)
+            .collect();
+        for key in keys {
+            let place = &mut next[self.sorts[digit.of(*key)]];
+            split[*place] = *key;
+            *place += 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -135,6 +232,15 @@ mod tests {
         sort_by_digit(&keys, digit, &histogram, &mut sorted);
         assert_eq!(sorted, [0x30, 0x21, 0x11, 0x01, 0x12]);
         assert_eq!(histogram[..4], [1, 3, 1, 0]);
+    }
+
+    #[test]
+    fn the_histograms_are_those_of_each_digit() {
+        let keys: Vec<u32> = (0..100_u32).map(|i| i.wrapping_mul(0x9E37_79B9)).collect();
+        for bits in 1..=16 {
+            let each: Vec<_> = Digit::all(bits).map(|d| histogram(&keys, d)).collect();
+            assert_eq!(histograms(&keys, bits), each);
+        }
     }
 
     #[test]
@@ -160,7 +266,7 @@ mod tests {
             let mut expected = parts.concat();
             expected.sort_unstable();
             let mut alone = parts.concat();
-            sort(&mut alone, bits);
+            sort(&mut alone, bits, &mut Vec::new());
             prop_assert_eq!(&alone, &expected);
             let mut parts = parts;
             for digit in Digit::all(bits) {
@@ -181,5 +287,48 @@ mod tests {
             }
             prop_assert_eq!(parts.concat(), expected);
         }
+
+        /// Whatever the keys, the parts and the digits: what each process sorts by itself are together the keys, sorted.
+        #[test]
+        fn partitions_are_sorted_apart(
+            parts in prop::collection::vec(prop::collection::vec(0u32..=u32::MAX, 0..20), 1..5),
+            few in any::<bool>(),
+            bits in 1u32..=16,
+        ) {
+            // Few values: all keys of some processes, none of others.
+            let parts: Vec<Vec<u32>> = match few {
+                true => parts.iter().map(|p| p.iter().map(|key| key % 3).collect()).collect(),
+                false => parts,
+            };
+            let digit = Digit::highest(bits);
+            let histograms: Vec<Vec<u32>> = parts.iter().map(|p| histogram(p, digit)).collect();
+            let partition = Partition::new(&histograms.concat(), parts.len());
+            let split = |(from, part): (usize, &Vec<u32>)| {
+                let mut split = vec![0; part.len()];
+                partition.split(part, digit, from, &mut split);
+                split
+            };
+            let split: Vec<Vec<u32>> = parts.iter().enumerate().map(split).collect();
+            let (mut sorted, mut spare) = (Vec::new(), vec![7; 3]);
+            for to in 0..parts.len() {
+                let theirs = split.iter().enumerate();
+                let theirs = theirs.map(|(from, keys)| &keys[partition.span(from, to)]);
+                let mut mine: Vec<u32> = theirs.flatten().copied().collect();
+                prop_assert_eq!(partition.whole(to), sorted.len()..sorted.len() + mine.len());
+                sort(&mut mine, bits, &mut spare);
+                sorted.extend(mine);
+            }
+            let mut expected = parts.concat();
+            expected.sort_unstable();
+            prop_assert_eq!(sorted, expected);
+        }
+    }
+
+    #[test]
+    fn processes_sort_about_as_many_keys() {
+        let partition = Partition::new(&[1, 0, 1, 4, 0, 2, 1, 3], 2);
+        assert_eq!(partition.sorts, [0, 0, 0, 1]);
+        assert_eq!((partition.whole(0), partition.whole(1)), (0..5, 5..12));
+        assert_eq!((partition.span(1, 0), partition.span(1, 1)), (0..3, 3..6));
     }
 }

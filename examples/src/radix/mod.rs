@@ -8,21 +8,29 @@
 //! process sorts its part and puts its own keys into place. The histograms'
 //! copies are updated, since everybody reads all of them; the keys' are not, since everybody reads
 //! others each time. At the end the keys must be those of a sequential sort.
+//!
+//! With `--partition` keys travel once instead of once a digit (docs/bibliography.md#partitioned-radix-sort): the histograms are
+//! of the highest digit, and say which of its values each process sorts, so that all have about as many keys; each process
+//! gives the others theirs, and sorts what it has then by itself.
 
 mod kernel;
 
+use std::mem::take;
 use std::ops::Range;
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{Cache, Call, CopyPolicy, Dsm, Matrix, Vector, View};
 use rand::RngExt;
 
 use crate::common::{Clock, Pace, dice_from, enough, same_bits, share};
 use crate::error::Result;
 use crate::figures::{Checksum, Figures};
 use crate::program::{Program, Sequential, patient};
-use kernel::{Digit, histogram, pieces, place, sort, sort_by_digit, spans};
+use kernel::{
+    Digit, Partition, histogram, histograms, pieces, place, sort, sort_by_digit, sort_counted,
+    spans,
+};
 
 /// The arguments of the program.
 #[derive(Args, Debug, Clone)]
@@ -36,6 +44,9 @@ pub struct Radix {
     /// Seed of the keys; each iteration sorts those of the next one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Send each key once, to the process that sorts the keys of its highest digit, instead of once a digit.
+    #[arg(long)]
+    partition: bool,
     #[command(flatten)]
     pace: Pace,
 }
@@ -46,18 +57,20 @@ const ITERATIONS: usize = 1;
 impl Program for Radix {
     fn run(&self, dsm: &Dsm) -> Result<String> {
         enough(dsm, "radix", "--keys", self.keys, 1)?;
-        let worker = Worker::new(self, dsm)?;
+        let mut worker = Worker::new(self, dsm)?;
         let mut clock = self.pace.start(dsm, "radix", ITERATIONS)?;
-        let mut sorted = Vec::new();
+        let mut first = 0;
         while clock.runs() {
-            sorted = worker.sort(self.seed_of(clock.done()))?;
+            let seed = self.seed_of(clock.done());
+            first = match self.partition {
+                true => worker.sort_partition(seed)?,
+                false => worker.sort(seed)?,
+            };
             if !clock.next()? {
                 break;
             }
         }
-        if clock.done() > 0 {
-            worker.sorted.object(dsm.rank())?.write(&sorted)?;
-        }
+        worker.write(first)?;
         clock.finish()?;
         match dsm.rank() {
             0 => self.verify(&worker, &clock),
@@ -68,11 +81,11 @@ impl Program for Radix {
 
 impl Sequential for Radix {
     fn alone(&self) -> Result<Figures> {
-        let mut last = Vec::new();
+        let (mut last, mut spare) = (Vec::new(), Vec::new());
         let started = Instant::now();
         for i in 0..self.pace.iterations(ITERATIONS) {
-            last = keys(self.seed_of(i), 0..self.keys);
-            sort(&mut last, self.bits);
+            keys(self.seed_of(i), 0..self.keys, &mut last);
+            sort(&mut last, self.bits, &mut spare);
         }
         Ok(Figures::new(started.elapsed(), Checksum::of(&last)))
     }
@@ -87,7 +100,7 @@ impl Radix {
     fn verify(&self, worker: &Worker<'_>, clock: &Clock) -> Result<String> {
         let (iterations, mut expected) = (clock.done(), Vec::new());
         if let Some(last) = iterations.checked_sub(1) {
-            expected = keys(self.seed_of(last), 0..self.keys);
+            keys(self.seed_of(last), 0..self.keys, &mut expected);
             expected.sort_unstable();
             same_bits(worker.dsm, "radix", &worker.sorted, &expected)?;
         }
@@ -101,10 +114,11 @@ impl Radix {
     }
 }
 
-/// Some of the keys of `seed`.
-fn keys(seed: u64, which: Range<usize>) -> Vec<u32> {
+/// Some of the keys of `seed`, in place of those before.
+fn keys(seed: u64, which: Range<usize>, keys: &mut Vec<u32>) {
     let mut dice = dice_from(seed, 0, which.start);
-    which.map(|_| dice.random()).collect()
+    keys.clear();
+    keys.extend(which.map(|_| dice.random::<u32>()));
 }
 
 /// One process, and the shared variables.
@@ -117,6 +131,9 @@ struct Worker<'a> {
     histograms: Matrix<u32>,
     /// The result.
     sorted: Vector<u32>,
+    /// This process's part of the keys, and memory for as many.
+    part: Vec<u32>,
+    spare: Vec<u32>,
 }
 
 impl<'a> Worker<'a> {
@@ -139,15 +156,18 @@ impl<'a> Worker<'a> {
                 .cache(Cache::Ap)
                 .declare()?,
             sorted: part("radix.sorted")?,
+            part: Vec::new(),
+            spare: Vec::new(),
         })
     }
 
-    /// Sorts the keys of `seed`; returns this process's part.
-    fn sort(&self, seed: u64) -> Result<Vec<u32>> {
+    /// Sorts the keys of `seed` by one digit after another; returns where in the whole this process's part starts.
+    fn sort(&mut self, seed: u64) -> Result<usize> {
         let (dsm, rank) = (patient(self.dsm), self.dsm.rank());
         let mine = share(self.radix.keys, dsm.size(), rank);
-        let mut part = keys(seed, mine.clone());
-        let mut by_digit = vec![0; part.len()];
+        let (mut part, mut by_digit) = (take(&mut self.part), take(&mut self.spare));
+        keys(seed, mine.clone(), &mut part);
+        by_digit.resize(part.len(), 0);
         for digit in Digit::all(self.radix.bits) {
             let counts = histogram(&part, digit);
             let histogram = self.histograms.object(rank)?;
@@ -164,16 +184,71 @@ impl<'a> Worker<'a> {
             let own = (rank, &spans[rank]);
             place(&pieces, own, &by_digit[spans[rank].clone()], &mut part);
             given.wait()?;
-            let parts = self.keys.objects().zip(&spans).enumerate();
-            let asked = parts.filter(|(process, (_, span))| *process != rank && !span.is_empty());
-            let asked: Vec<_> = asked
-                .map(|(process, (part, span))| (process, span, part.read_range_async(span.clone())))
-                .collect();
-            for (process, span, keys) in asked {
-                place(&pieces, (process, span), &keys.wait()?, &mut part);
+            for (process, keys) in self.ask(&spans) {
+                let whose = (process, &spans[process]);
+                place(&pieces, whose, &keys.wait()?, &mut part);
             }
         }
-        Ok(part)
+        (self.part, self.spare) = (part, by_digit);
+        Ok(mine.start)
+    }
+
+    /// As [`sort`](Self::sort), where this process's part is the keys of some values of the highest digit.
+    fn sort_partition(&mut self, seed: u64) -> Result<usize> {
+        let (dsm, rank, bits) = (patient(self.dsm), self.dsm.rank(), self.radix.bits);
+        let (mut part, mut by_process) = (take(&mut self.part), take(&mut self.spare));
+        keys(seed, share(self.radix.keys, dsm.size(), rank), &mut part);
+        let digit = Digit::highest(bits);
+        let counts = histogram(&part, digit);
+        let histogram = self.histograms.object(rank)?;
+        histogram.write_async(&counts).post()?;
+        dsm.barrier()?;
+
+        let partition = Partition::new(&self.histograms.read_all()?, dsm.size());
+        let own = partition.span(rank, rank);
+        by_process.resize(part.len(), 0);
+        partition.split(&part, digit, rank, &mut by_process);
+        self.give(&by_process, &own)?;
+        let given = dsm.barrier_async();
+        part.clear();
+        part.extend_from_slice(&by_process[own]);
+        let mut sums = histograms(&part, bits);
+        given.wait()?;
+        let spans: Vec<_> = (0..dsm.size())
+            .map(|from| partition.span(from, rank))
+            .collect();
+        for (_, keys) in self.ask(&spans) {
+            let keys = keys.wait()?;
+            part.extend_from_slice(&keys);
+            for (sums, counts) in sums.iter_mut().zip(histograms(&keys, bits)) {
+                sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+            }
+        }
+        sort_counted(&mut part, bits, &sums, &mut by_process);
+        (self.part, self.spare) = (part, by_process);
+        Ok(partition.whole(rank).start)
+    }
+
+    /// Asks for a span of each other process's keys, all at once.
+    fn ask(&self, spans: &[Range<usize>]) -> Vec<(usize, Call<View<u32>>)> {
+        let parts = self.keys.objects().zip(spans).enumerate();
+        let asked =
+            parts.filter(|(process, (_, span))| *process != self.dsm.rank() && !span.is_empty());
+        asked
+            .map(|(process, (part, span))| (process, part.read_range_async(span.clone())))
+            .collect()
+    }
+
+    /// Writes this process's part of the result, from position `first` of the whole on.
+    fn write(&self, first: usize) -> Result<()> {
+        let (mut at, mut rest) = (first, &self.part[..]);
+        while !rest.is_empty() {
+            let (object, position) = self.sorted.locate(0, at)?;
+            let (now, later) = rest.split_at(rest.len().min(object.len() - position));
+            object.write_at(position, now)?;
+            (at, rest) = (at + now.len(), later);
+        }
+        Ok(())
     }
 
     /// Writes the keys that others need: all but `own`.
