@@ -145,15 +145,16 @@ impl LargeMessages {
                     && let Some(Ok(sent)) = outbox.as_mut().map(|o| o.put(content))
                 {
                     content.clear();
-                    let (number, in_ring) = match sent {
-                        Sent::File(number) => (number, false),
-                        Sent::InRing(place) => (place, true),
+                    let (number, offset, in_ring) = match sent {
+                        Sent::File { number, offset } => (number, offset, false),
+                        Sent::InRing(place) => (place, 0, true),
                     };
                     packed.push(OutOfBand {
                         field,
                         number,
                         length,
                         in_ring,
+                        offset,
                     });
                 }
             }
@@ -176,7 +177,10 @@ impl LargeMessages {
             let inbox = self.inbox.get().and_then(Option::as_ref);
             let inbox = inbox.ok_or_else(|| wrong("this process takes none".into()))?;
             let (sent, what) = match at.in_ring {
-                false => (Sent::File(at.number), "file"),
+                false => {
+                    let (number, offset) = (at.number, at.offset);
+                    (Sent::File { number, offset }, "file")
+                }
                 true => (Sent::InRing(at.number), "place"),
             };
             let bytes = inbox.take(sent, at.length as usize, !self.hands_on);
@@ -203,6 +207,9 @@ mod tests {
     use super::*;
     use crate::wire::{Part, ReadDone, Return, Write};
 
+    /// Bytes of a content that is mapped.
+    const MAPPED: usize = 80 << 10;
+
     fn unix() -> Address {
         Address::Unix("/somewhere".into())
     }
@@ -226,6 +233,7 @@ mod tests {
             number,
             length,
             in_ring: false,
+            offset: 0,
         });
         message
     }
@@ -302,6 +310,12 @@ mod tests {
         let mut sent = accepted.pack(reply(LARGE));
         sent.out_of_band[0].length += 1;
         assert!(said(sent).contains("it has not 16385 bytes"));
+        let mut sent = accepted.pack(reply(MAPPED));
+        sent.out_of_band[0].offset = 4097;
+        assert!(said(sent).contains("it has not 81920 bytes from byte 4097 on"));
+        let mut sent = accepted.pack(reply(MAPPED));
+        sent.out_of_band[0].offset = u64::MAX;
+        said(sent);
         let mut sent = accepted.pack(reply(LARGE));
         sent.out_of_band[0].field = 1;
         assert!(said(sent).contains("no empty field 1"));

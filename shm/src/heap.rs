@@ -2,7 +2,7 @@
 //! mapped.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -26,12 +26,16 @@ pub(crate) fn copy_of(content: &[u8]) -> Bytes {
     Bytes::from_owner(buffer)
 }
 
-/// The first `length` bytes of `file`.
-pub(crate) fn read(file: &File, length: usize) -> io::Result<Bytes> {
+/// The `length` bytes of `file` from `offset` on.
+pub(crate) fn read(mut file: File, offset: u64, length: usize) -> io::Result<Bytes> {
+    file.seek(SeekFrom::Start(offset))?;
     filled(length, |buffer| {
         match file.take(length as u64).read_to_end(buffer)? == length {
             true => Ok(()),
-            false => Err(io::Error::other(format!("it has not {length} bytes"))),
+            false => {
+                let why = format!("it has not {length} bytes from byte {offset} on");
+                Err(io::Error::other(why))
+            }
         }
     })
 }

@@ -1,5 +1,6 @@
 //! What a process has in shared memory: its own contents, and those of others that it took.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use rustc_hash::FxHashMap;
 
 use crate::directory::Directory;
 use crate::mapped::Mapping;
@@ -15,6 +15,9 @@ use crate::segment::{Name, Pool, Segment};
 
 /// Contents of a process in shared memory, own ones and others'. The system bounds the mappings of a process, usually to 65,530.
 const MOST_CONTENTS: usize = 8 << 10;
+
+/// A part of a content is handed on as one if it is at least one in so many of it: who needs it keeps the memory of all.
+pub(crate) const SMALLEST_PART: usize = 16;
 
 /// Own contents at a time that are made before it is known where they go: about as many as wait to be taken by another process.
 const MOST_AHEAD: usize = 64;
@@ -25,8 +28,8 @@ pub(crate) struct Home {
     directory: Directory,
     next_name: AtomicU64,
     pool: Mutex<Pool>,
-    /// Which file has a content, by its place in the memory of this process.
-    files: Mutex<FxHashMap<usize, Entry>>,
+    /// Which file has a content, by the place of its first byte in the memory of this process.
+    files: Mutex<BTreeMap<usize, Entry>>,
     counts: Counts,
 }
 
@@ -45,6 +48,8 @@ pub(crate) struct Counts {
 struct Entry {
     length: usize,
     path: PathBuf,
+    /// Where in the file it begins.
+    offset: u64,
 }
 
 static HOME: Mutex<Weak<Home>> = Mutex::new(Weak::new());
@@ -92,7 +97,7 @@ impl Home {
             None => Segment::create(self.new_path(), length)?,
         };
         segment.room(length).copy_from_slice(content);
-        self.note(segment.content(length), segment.path());
+        self.note(segment.content(length), segment.path(), 0);
         Ok(Bytes::from_owner(Own {
             length,
             segment: Some(segment),
@@ -101,19 +106,20 @@ impl Home {
         }))
     }
 
-    /// The content of the file `from`, which loses that name; mapped as a whole if it is `wanted` now.
+    /// The content of the file `from`, which loses that name: its offset and length there; mapped as a whole if it is `wanted`
+    /// now.
     pub(crate) fn take(
         self: &Arc<Self>,
         from: &Path,
-        length: usize,
+        (offset, length): (u64, usize),
         wanted: bool,
     ) -> io::Result<Bytes> {
         let counted = self.count_content()?;
-        let mapping = Mapping::of(&File::open(from)?, length, wanted)?;
+        let mapping = Mapping::of(&File::open(from)?, offset, length, wanted)?;
         let path = self.new_path();
         std::fs::rename(from, &path)?;
         let name = Name::new(path);
-        self.note(&mapping, name.path());
+        self.note(&mapping, name.path(), offset);
         Ok(Bytes::from_owner(Taken {
             mapping,
             _name: name,
@@ -130,17 +136,21 @@ impl Home {
         }
     }
 
-    /// Gives the file that has this very content another name; whether there is one.
-    pub(crate) fn link(&self, content: &[u8], path: &Path) -> bool {
+    /// Gives the file that has this very content, or one that this is a part of, another name; where it begins there, if there
+    /// is one.
+    pub(crate) fn link(&self, content: &[u8], path: &Path) -> Option<u64> {
         // Whoever calls this has the content, so the file keeps its name.
-        let from = {
+        let (from, offset) = {
             let files = lock(&self.files);
-            let found = files.get(&place(content));
-            found
-                .filter(|entry| entry.length == content.len())
-                .map(|entry| entry.path.clone())
+            let (start, entry) = files.range(..=place(content)).next_back()?;
+            let before = place(content) - start;
+            if before + content.len() > entry.length || content.len() < entry.length / SMALLEST_PART
+            {
+                return None;
+            }
+            (entry.path.clone(), entry.offset + before as u64)
         };
-        from.is_some_and(|from| std::fs::hard_link(from, path).is_ok())
+        std::fs::hard_link(from, path).ok().map(|()| offset)
     }
 
     fn new_path(&self) -> PathBuf {
@@ -148,10 +158,11 @@ impl Home {
         self.directory.path().join(number.to_string())
     }
 
-    fn note(&self, content: &[u8], path: &Path) {
+    fn note(&self, content: &[u8], path: &Path, offset: u64) {
         let entry = Entry {
             length: content.len(),
             path: path.to_owned(),
+            offset,
         };
         lock(&self.files).insert(place(content), entry);
     }

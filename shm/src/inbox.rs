@@ -42,17 +42,17 @@ impl Inbox {
     /// # Errors
     /// If there is no such content, or it is shorter.
     pub fn take(&self, sent: Sent, length: usize, wanted: bool) -> io::Result<Bytes> {
-        let number = match sent {
-            Sent::File(number) => number,
+        let (number, offset) = match sent {
+            Sent::File { number, offset } => (number, offset),
             Sent::InRing(place) => return self.take_from_ring(place, length),
         };
         let path = self.directory.path().join(number.to_string());
         if length >= ring::LARGER
-            && let Ok(content) = self.home.take(&path, length, wanted)
+            && let Ok(content) = self.home.take(&path, (offset, length), wanted)
         {
             return Ok(content);
         }
-        let content = heap::read(&File::open(&path)?, length)?;
+        let content = heap::read(File::open(&path)?, offset, length)?;
         std::fs::remove_file(&path)?;
         Ok(content)
     }

@@ -8,7 +8,7 @@
 //!   the name when it does not need the content any more.
 //! * So the number of names of a file says who needs its content. Its maker fills it anew only if the
 //!   maker's own name is the last: most of the cost of a new file is its memory.
-//! * Who hands on a content as it came, as a memory process does, gives its file another name in the next inbox.
+//! * Who hands on a content as it came, or a part of it, as a memory process does, gives its file another name in the next inbox.
 //!
 //! Contents of less than 64 KiB are copied: a file for each would cost more. They go through a ring of bytes in the inbox that both
 //! processes have mapped, or in a file if the ring is full.

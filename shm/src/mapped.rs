@@ -70,13 +70,15 @@ impl DerefMut for Room {
 pub(crate) struct Mapping(Mmap);
 
 impl Mapping {
-    /// Maps the first `length` bytes of `file`, all at once if they are `wanted` now.
-    pub(crate) fn of(file: &File, length: usize, wanted: bool) -> io::Result<Self> {
-        if file.metadata()?.len() < length as u64 {
-            return Err(io::Error::other(format!("it has not {length} bytes")));
+    /// Maps the `length` bytes of `file` from `offset` on, all at once if they are `wanted` now.
+    pub(crate) fn of(file: &File, offset: u64, length: usize, wanted: bool) -> io::Result<Self> {
+        let end = offset.checked_add(length as u64);
+        if end.is_none_or(|end| file.metadata().map_or(0, |m| m.len()) < end) {
+            let why = format!("it has not {length} bytes from byte {offset} on");
+            return Err(io::Error::other(why));
         }
         let mut options = MmapOptions::new();
-        options.len(length);
+        options.offset(offset).len(length);
         if wanted {
             options.populate();
         }

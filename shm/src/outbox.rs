@@ -16,8 +16,13 @@ const WAITING_BYTES: usize = 64 << 20;
 /// Where a content was put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// In the file of this number.
-    File(u64),
+    /// In the file of this number, from byte `offset` on.
+    File {
+        /// Its name in the inbox.
+        number: u64,
+        /// The content's first byte in it.
+        offset: u64,
+    },
     /// At this place of the ring.
     InRing(u64),
 }
@@ -51,7 +56,8 @@ impl Outbox {
         })
     }
 
-    /// Puts `content` there, which is copied only if it is small, or in memory of this process alone; where it is.
+    /// Puts `content` there; where it is. It is copied only if it is small, or in memory of this process alone, or a part of
+    /// less than a [sixteenth](crate::home::SMALLEST_PART) of a content in shared memory.
     ///
     /// # Errors
     /// If too much waits to be taken, there is no room for a copy, or the other end is gone.
@@ -59,7 +65,7 @@ impl Outbox {
         let small = content.len() < ring::LARGER;
         match small.then(|| self.put_in_ring(content)).flatten() {
             Some(place) => Ok(Sent::InRing(place)),
-            None => Ok(Sent::File(self.put_file(content)?)),
+            None => self.put_file(content),
         }
     }
 
@@ -71,7 +77,7 @@ impl Outbox {
         ring.send(content)
     }
 
-    fn put_file(&mut self, content: &[u8]) -> io::Result<u64> {
+    fn put_file(&mut self, content: &[u8]) -> io::Result<Sent> {
         if self.is_full(content.len()) {
             self.collect();
         }
@@ -80,16 +86,18 @@ impl Outbox {
         }
         let number = self.next;
         let path = self.path_of(number);
-        if !self.home.link(content, &path) {
-            let copy = self.home.content_of(content)?;
-            if !self.home.link(&copy, &path) {
-                return Err(io::ErrorKind::NotFound.into());
+        let offset = match self.home.link(content, &path) {
+            Some(offset) => offset,
+            None => {
+                let copy = self.home.content_of(content)?;
+                let offset = self.home.link(&copy, &path);
+                offset.ok_or(io::ErrorKind::NotFound)?
             }
-        }
+        };
         self.next += 1;
         self.waiting.push_back((number, content.len()));
         self.waiting_bytes += content.len();
-        Ok(number)
+        Ok(Sent::File { number, offset })
     }
 
     fn is_full(&self, more: usize) -> bool {

@@ -14,6 +14,12 @@ use dosmos_testseeds::{Random, seed};
 const MAPPED: usize = 80 << 10;
 const COPIED: usize = LARGE;
 
+/// What a connection sends first, if it is mapped.
+const FILE: Sent = Sent::File {
+    number: 0,
+    offset: 0,
+};
+
 fn content(seed: u64, length: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut all: Vec<u8> = (0..length.div_ceil(8))
@@ -35,7 +41,7 @@ fn path(inbox: &Inbox) -> PathBuf {
 }
 
 fn inode(inbox: &Inbox, sent: Sent) -> u64 {
-    let Sent::File(number) = sent else {
+    let Sent::File { number, .. } = sent else {
         panic!("it is in the ring");
     };
     let file = path(inbox).join(number.to_string());
@@ -77,13 +83,39 @@ fn a_content_is_copied_once_however_many_it_goes_to() {
     let taken = at_first.take(numbers[0], MAPPED, false).unwrap();
     let number = third.put(&taken).unwrap();
     assert_eq!(inode(&at_third, number), file);
-    // A part of a content is not the content.
-    let number_of_part = third.put(&taken[..MAPPED - 1]).unwrap();
-    assert_ne!(inode(&at_third, number_of_part), file);
     drop(taken);
     assert!(at_third.take(number, MAPPED, true).unwrap() == sent);
-    let part = at_third.take(number_of_part, MAPPED - 1, true).unwrap();
-    assert!(part == sent[..MAPPED - 1]);
+}
+
+#[test]
+fn a_part_of_a_content_is_handed_on_without_a_copy() {
+    let [(mut first, at_first), (mut second, at_second)] = [(); 2].map(|()| connection());
+    let length = 16 * MAPPED;
+    let sent = copy_of(&content(2, length));
+    let number = first.put(&sent).unwrap();
+    let file = inode(&at_first, number);
+    let taken = at_first.take(number, length, false).unwrap();
+    // Parts of the content, and parts of those parts.
+    let (first_byte, in_part) = (4096 + 7, 5 * MAPPED);
+    let part = taken.slice(first_byte..first_byte + 12 * MAPPED);
+    let parts = [part.clone(), part.slice(in_part..), taken.slice(..MAPPED)];
+    let numbers = parts.each_ref().map(|part| second.put(part).unwrap());
+    for (number, part) in numbers.into_iter().zip(&parts) {
+        assert_eq!(inode(&at_second, number), file);
+        let arrived = at_second.take(number, part.len(), true).unwrap();
+        assert!(arrived == *part);
+        // And from there again.
+        let half = arrived.slice(..part.len() - 3);
+        if half.len() < 64 << 10 {
+            continue;
+        }
+        let number = second.put(&half).unwrap();
+        assert_eq!(inode(&at_second, number), file);
+        assert!(at_second.take(number, half.len(), true).unwrap() == half);
+    }
+    // One that is small beside the whole is copied: the whole would be kept for it.
+    let number = second.put(&taken.slice(..length / 16 - 1)).unwrap();
+    assert_ne!(inode(&at_second, number), file);
 }
 
 #[test]
@@ -130,7 +162,7 @@ fn what_a_killed_process_had_is_free_when_its_connection_ends() {
     let (mut outbox, inbox) = connection();
     let length = 733 << 10;
     let place = outbox.put(&content(1, length)).unwrap();
-    let Sent::File(number) = place else {
+    let Sent::File { number, .. } = place else {
         panic!("it is in the ring");
     };
     let first = seed() + (u64::from(std::process::id()) << 24);
@@ -164,7 +196,10 @@ fn who_does_not_take_is_sent_a_bounded_number() {
         }
     };
     assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
-    let files = sent.iter().filter(|s| matches!(s, Sent::File(_))).count();
+    let files = sent
+        .iter()
+        .filter(|s| matches!(s, Sent::File { .. }))
+        .count();
     assert_eq!((files, sent.len()), (64, 64 + (256 << 10) / length));
     for (seed, place) in sent.iter().enumerate() {
         assert!(inbox.take(*place, length, true).unwrap() == content(seed as u64, length));
@@ -184,14 +219,14 @@ fn who_does_not_take_is_sent_a_bounded_number() {
 #[test]
 fn what_is_not_there_is_an_error_and_ends_nothing() {
     let (mut outbox, inbox) = connection();
-    assert!(inbox.take(Sent::File(0), MAPPED, true).is_err());
+    assert!(inbox.take(FILE, MAPPED, true).is_err());
     assert!(inbox.take(Sent::InRing(0), COPIED, true).is_err());
     let place = outbox.put(&content(1, MAPPED)).unwrap();
     // Files are whole pages.
     assert!(inbox.take(place, MAPPED + 5000, true).is_err());
     assert!(inbox.take(place, MAPPED, true).unwrap() == content(1, MAPPED));
     assert!(inbox.take(place, MAPPED, true).is_err(), "it was taken");
-    assert!(inbox.take(Sent::File(0), 0, false).is_err());
+    assert!(inbox.take(FILE, 0, false).is_err());
     let places = [2, 3].map(|seed| outbox.put(&content(seed, COPIED)).unwrap());
     let Sent::InRing(second) = places[1] else {
         panic!("it is not in the ring");
@@ -229,30 +264,39 @@ fn a_ring_goes_round_whatever_the_lengths() {
 fn whatever_is_taken_kept_handed_on_and_dropped_stays_what_it_was() {
     let mut random = Random::new(seed());
     let mut ways: Vec<_> = (0..3).map(|_| connection()).collect();
-    let mut kept: Vec<(Bytes, u64)> = Vec::new();
+    // What is here: of which content, and from which byte of it on.
+    let mut kept: Vec<(Bytes, u64, usize)> = Vec::new();
     let mut count = 0;
     for step in 0..1_000 {
         let (outbox, inbox) = &mut ways[random.below(3) as usize];
-        // A new one, or one that is here.
-        let (bytes, of) = match kept.len() {
-            n if n > 0 && random.below(3) == 0 => kept[random.below(n as u64) as usize].clone(),
+        // A new one, or one that is here, or a part of it.
+        let (bytes, of, first) = match kept.len() {
+            n if n > 0 && random.below(3) == 0 => {
+                let (bytes, of, first) = kept[random.below(n as u64) as usize].clone();
+                let skipped = random.below((bytes.len() - LARGE) as u64 + 1) as usize;
+                match random.below(2) {
+                    0 => (bytes, of, first),
+                    _ => (bytes.slice(skipped..), of, first + skipped),
+                }
+            }
             _ => {
                 count += 1;
-                let length = LARGE + random.below(120 << 10) as usize;
+                let length = LARGE + random.below(240 << 10) as usize;
                 let made = content(count, length);
                 match random.below(2) {
-                    0 => (copy_of(&made), count),
-                    _ => (Bytes::from(made), count),
+                    0 => (copy_of(&made), count, 0),
+                    _ => (Bytes::from(made), count, 0),
                 }
             }
         };
         let number = outbox.put(&bytes).unwrap();
         let taken = inbox.take(number, bytes.len(), random.below(2) == 0);
-        kept.push((taken.unwrap(), of));
+        kept.push((taken.unwrap(), of, first));
         while kept.len() as u64 > random.below(60) {
             let at = random.below(kept.len() as u64) as usize;
-            let (bytes, of) = kept.swap_remove(at);
-            assert!(bytes == content(of, bytes.len()), "step {step}");
+            let (bytes, of, first) = kept.swap_remove(at);
+            let whole = content(of, first + bytes.len());
+            assert!(bytes == whole[first..], "step {step}");
         }
     }
 }

@@ -161,36 +161,31 @@ pub(crate) fn place(
 /// Which process sorts which keys, where each sorts those of some values of a digit: values in order, and about as many keys each.
 #[derive(Debug)]
 pub(crate) struct Partition {
-    /// The process that sorts the keys of each value.
-    sorts: Vec<usize>,
     /// How many keys each process has for each: `keys[from][to]`.
     keys: Vec<Vec<usize>>,
 }
 
 impl Partition {
-    /// The partition for `processes` with these `histograms` of their keys, one after another.
+    /// That of `processes` with these `histograms` of their keys, one after another.
     pub(crate) fn new(histograms: &[u32], processes: usize) -> Self {
         let values = histograms.len() / processes;
         let rows: Vec<&[u32]> = histograms.chunks_exact(values).collect();
         let count = |value: usize| rows.iter().map(|row| row[value] as usize).sum::<usize>();
         let total: usize = (0..values).map(count).sum();
-        let (mut sorts, mut before) = (Vec::with_capacity(values), 0);
+        let (mut keys, mut before) = (vec![vec![0; processes]; processes], 0);
         for value in 0..values {
-            // Where the middle of its keys is in the whole.
+            // The process that sorts the keys of this value: where their middle is in the whole.
             let middle = before + count(value) / 2;
-            sorts.push((middle * processes / total.max(1)).min(processes - 1));
+            let to = (middle * processes / total.max(1)).min(processes - 1);
+            for (keys, row) in keys.iter_mut().zip(&rows) {
+                keys[to] += row[value] as usize;
+            }
             before += count(value);
         }
-        let mut keys = vec![vec![0; processes]; processes];
-        for (keys, row) in keys.iter_mut().zip(rows) {
-            for (process, count) in sorts.iter().zip(row) {
-                keys[*process] += *count as usize;
-            }
-        }
-        Self { sorts, keys }
+        Self { keys }
     }
 
-    /// Where the keys that process `from` has for `to` are in its part, once it is [`split`](Self::split).
+    /// Where the keys that process `from` has for `to` are in its part, once that is sorted by the digit.
     pub(crate) fn span(&self, from: usize, to: usize) -> Range<usize> {
         let row = &self.keys[from];
         let start = row[..to].iter().sum();
@@ -202,18 +197,6 @@ impl Partition {
         let keys_of = |to: usize| self.keys.iter().map(|row| row[to]).sum::<usize>();
         let start = (0..process).map(keys_of).sum();
         start..start + keys_of(process)
-    }
-
-    /// Puts the keys of process `from` into `split`, those for each process together.
-    pub(crate) fn split(&self, keys: &[u32], digit: Digit, from: usize, split: &mut [u32]) {
-        let mut next: Vec<usize> = (0..self.keys.len())
-            .map(|to| self.span(from, to).start)
-            .collect();
-        for key in keys {
-            let place = &mut next[self.sorts[digit.of(*key)]];
-            split[*place] = *key;
-            *place += 1;
-        }
     }
 }
 
@@ -303,15 +286,15 @@ mod tests {
             let digit = Digit::highest(bits);
             let histograms: Vec<Vec<u32>> = parts.iter().map(|p| histogram(p, digit)).collect();
             let partition = Partition::new(&histograms.concat(), parts.len());
-            let split = |(from, part): (usize, &Vec<u32>)| {
-                let mut split = vec![0; part.len()];
-                partition.split(part, digit, from, &mut split);
-                split
+            let by_digit = |(part, histogram): (&Vec<u32>, &Vec<u32>)| {
+                let mut sorted = vec![0; part.len()];
+                sort_by_digit(part, digit, histogram, &mut sorted);
+                sorted
             };
-            let split: Vec<Vec<u32>> = parts.iter().enumerate().map(split).collect();
+            let by_digit: Vec<Vec<u32>> = parts.iter().zip(&histograms).map(by_digit).collect();
             let (mut sorted, mut spare) = (Vec::new(), vec![7; 3]);
             for to in 0..parts.len() {
-                let theirs = split.iter().enumerate();
+                let theirs = by_digit.iter().enumerate();
                 let theirs = theirs.map(|(from, keys)| &keys[partition.span(from, to)]);
                 let mut mine: Vec<u32> = theirs.flatten().copied().collect();
                 prop_assert_eq!(partition.whole(to), sorted.len()..sorted.len() + mine.len());
@@ -327,7 +310,6 @@ mod tests {
     #[test]
     fn processes_sort_about_as_many_keys() {
         let partition = Partition::new(&[1, 0, 1, 4, 0, 2, 1, 3], 2);
-        assert_eq!(partition.sorts, [0, 0, 0, 1]);
         assert_eq!((partition.whole(0), partition.whole(1)), (0..5, 5..12));
         assert_eq!((partition.span(1, 0), partition.span(1, 1)), (0..3, 3..6));
     }

@@ -207,8 +207,10 @@ impl<'a> Worker<'a> {
         let partition = Partition::new(&self.histograms.read_all()?, dsm.size());
         let own = partition.span(rank, rank);
         by_process.resize(part.len(), 0);
-        partition.split(&part, digit, rank, &mut by_process);
-        self.give(&by_process, &own)?;
+        // The values of each process follow each other.
+        sort_by_digit(&part, digit, &counts, &mut by_process);
+        let object = self.keys.object(rank)?;
+        object.write_async(&by_process).post()?;
         let given = dsm.barrier_async();
         part.clear();
         part.extend_from_slice(&by_process[own]);

@@ -161,12 +161,15 @@ pub struct OutOfBand {
     /// of the file in the receiver's inbox, which the receiver moves or unlinks; or the place in the ring
     #[prost(fixed64, tag = "2")]
     pub number: u64,
-    /// bytes of it, from the beginning of the file or from that place on
+    /// bytes of it
     #[prost(uint32, tag = "3")]
     pub length: u32,
     /// it is in the ring of the receiver's inbox
     #[prost(bool, tag = "4")]
     pub in_ring: bool,
+    /// its first byte in the file
+    #[prost(fixed64, tag = "5")]
+    pub offset: u64,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
