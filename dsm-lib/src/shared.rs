@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply::Body as Reply, ap_request::Body};
 use dosmos_proto::{Component, Nanos, ObjectId};
@@ -199,8 +200,9 @@ impl Shared {
                 if state.cache.is_used() || state.cache.has_reports() {
                     state.beside(&mut request, (op, object), begun);
                 }
-                let soon = is_small_write(&request) && driver::drives_later();
-                submitted.haste = soon.then(Haste::default);
+                let write = written(&request).filter(|_| driver::drives_later());
+                submitted.haste = write.map(|_| Haste::default());
+                let soon = write.is_some_and(|data| data.len() <= SMALL);
                 let haste = submitted.haste.clone();
                 self.dispatch(state, Outbound { request, haste });
                 drop(guard);
@@ -491,15 +493,17 @@ fn orders(reply: &ApReply) -> bool {
     }
 }
 
-/// What is not worth a message of its own, if another follows soon.
-const SMALL: usize = 4 << 10;
+/// A write of not more than so many bytes is not worth a message of its own, if another follows soon.
+const SMALL: usize = 64 << 10;
 
-fn is_small_write(request: &ApRequest) -> bool {
+/// The content that a write outside a section brings.
+fn written(request: &ApRequest) -> Option<&Bytes> {
     match &request.body {
-        Some(Body::Access(access)) => {
-            matches!(&access.kind, Some(Kind::Write(write)) if write.data.len() <= SMALL)
-        }
-        _ => false,
+        Some(Body::Access(access)) => match &access.kind {
+            Some(Kind::Write(write)) => Some(&write.data),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

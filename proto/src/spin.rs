@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// Nobody waits awake for longer than this.
+/// Nobody waits awake for longer than this, but who is [waited for](Spinner::waited_for).
 pub const LIMIT: Duration = Duration::from_micros(100);
+
+/// Nor one that is waited for for longer than this: who shares its processor needs nothing else meanwhile.
+const WAITED_FOR_LIMIT: Duration = Duration::from_micros(300);
 
 /// Environment variable that makes every process sleep at once, if it is `off`. If it is `on`, a process may wait awake also on
 /// the only processor that it has, since those that it waits for have others.
@@ -21,18 +24,64 @@ pub const ENV_SPIN: &str = "DOSMOS_SPIN";
 
 /// If giving the processor away takes longer, somebody else has used it.
 const SHARED: Duration = Duration::from_micros(5);
+/// The same for who is [waited for](Spinner::waited_for): whoever begins to wait needs it for so long.
+const SHARED_WAITED_FOR: Duration = Duration::from_micros(30);
 /// Then nobody waits awake for this time, twice as long if that happens again, and at most for the second: who gives the
 /// processor away on a busy machine gets it back late.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Until when (nanoseconds since [`START`]) the processor is somebody else's.
-static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// How long it is somebody else's the next time (nanoseconds).
-static PAUSE: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> u64 {
     START.elapsed().as_nanos() as u64
+}
+
+/// What is known of the processor: whether somebody else uses it.
+#[derive(Debug)]
+struct Processor {
+    /// If giving it away takes longer, somebody else has used it.
+    shared: Duration,
+    /// Until when (nanoseconds since [`START`]) it is somebody else's.
+    not_before: AtomicU64,
+    /// How long it is somebody else's the next time (nanoseconds).
+    pause: AtomicU64,
+}
+
+/// Usually, and while this process is [waited for](Spinner::waited_for).
+static USUALLY: Processor = Processor::new(SHARED);
+static WAITED_FOR: Processor = Processor::new(SHARED_WAITED_FOR);
+
+impl Processor {
+    const fn new(shared: Duration) -> Self {
+        Self {
+            shared,
+            not_before: AtomicU64::new(0),
+            pause: AtomicU64::new(0),
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        is_allowed() && now() >= self.not_before.load(Ordering::Relaxed)
+    }
+
+    /// Looks for events once; false if it is better to sleep, since somebody else needs the processor.
+    async fn look(&self) -> bool {
+        let before = now();
+        std::thread::yield_now();
+        let after = now();
+        let [least, most] = BACK_OFF.map(|d| d.as_nanos() as u64);
+        let pause = self.pause.load(Ordering::Relaxed).clamp(least, most);
+        if after - before > self.shared.as_nanos() as u64 {
+            self.pause.store(2 * pause, Ordering::Relaxed);
+            self.not_before.store(after + pause, Ordering::Relaxed);
+            return false;
+        }
+        // Nobody else was there: a little more trust with each look.
+        self.pause.store(pause - pause / 8, Ordering::Relaxed);
+        // The runtime has nothing else to do: it asks the system for events, without waiting.
+        tokio::task::yield_now().await;
+        true
+    }
 }
 
 fn is_allowed() -> bool {
@@ -42,39 +91,20 @@ fn is_allowed() -> bool {
         Some(v) if v == "on" => true,
         _ => std::thread::available_parallelism().is_ok_and(|n| n.get() > 1),
     };
-    *ALLOWED.get_or_init(allowed) && now() >= NOT_BEFORE.load(Ordering::Relaxed)
-}
-
-/// Looks for events once; false if it is better to sleep, since somebody else needs the processor.
-async fn look() -> bool {
-    let before = now();
-    std::thread::yield_now();
-    let after = now();
-    let [least, most] = BACK_OFF.map(|d| d.as_nanos() as u64);
-    let pause = PAUSE.load(Ordering::Relaxed).clamp(least, most);
-    if after - before > SHARED.as_nanos() as u64 {
-        PAUSE.store(2 * pause, Ordering::Relaxed);
-        NOT_BEFORE.store(after + pause, Ordering::Relaxed);
-        return false;
-    }
-    // Nobody else was there: a little more trust with each look.
-    PAUSE.store(pause - pause / 8, Ordering::Relaxed);
-    // The runtime has nothing else to do: it asks the system for events, without waiting.
-    tokio::task::yield_now().await;
-    true
+    *ALLOWED.get_or_init(allowed)
 }
 
 /// Waits for `future`, at first awake. On a runtime of one thread.
 pub async fn awake<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    if is_allowed() {
+    if USUALLY.is_free() {
         let until = now() + LIMIT.as_nanos() as u64;
         while now() < until {
             let polled = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
             if let Poll::Ready(output) = polled {
                 return output;
             }
-            if !look().await {
+            if !USUALLY.look().await {
                 break;
             }
         }
@@ -85,8 +115,10 @@ pub async fn awake<F: Future>(future: F) -> F::Output {
 /// Keeps a runtime of one thread awake for a moment after each event.
 #[derive(Debug, Default)]
 pub struct Spinner {
-    /// Until when (nanoseconds since [`START`]).
-    until: AtomicU64,
+    /// When the last event was (nanoseconds since [`START`]).
+    last: AtomicU64,
+    /// Whoever shares the processor waits for this process.
+    waited_for: AtomicBool,
     spins: AtomicBool,
     begin: Notify,
     /// Time without an event while it was awake, in nanoseconds.
@@ -96,14 +128,38 @@ pub struct Spinner {
 impl Spinner {
     /// Something happened: more is likely.
     pub fn event(&self) {
-        if !is_allowed() {
-            return;
+        self.last.store(now(), Ordering::Relaxed);
+        self.begin();
+    }
+
+    /// Says whether all for whom this process works wait for it, as far as it knows: then those with whom it shares a processor need
+    /// none. So what it is given away for while they compute does not count, and it waits awake for longer.
+    pub fn waited_for(&self, by_all: bool) {
+        if self.waited_for.swap(by_all, Ordering::Relaxed) != by_all && by_all {
+            self.begin();
         }
-        let until = now() + LIMIT.as_nanos() as u64;
-        self.until.store(until, Ordering::Relaxed);
-        if !self.spins.load(Ordering::Relaxed) {
+    }
+
+    fn begin(&self) {
+        if self.processor().is_free() && !self.spins.load(Ordering::Relaxed) {
             self.begin.notify_one();
         }
+    }
+
+    fn processor(&self) -> &'static Processor {
+        match self.waited_for.load(Ordering::Relaxed) {
+            true => &WAITED_FOR,
+            false => &USUALLY,
+        }
+    }
+
+    /// Until when it waits awake.
+    fn until(&self) -> u64 {
+        let limit = match self.waited_for.load(Ordering::Relaxed) {
+            true => WAITED_FOR_LIMIT,
+            false => LIMIT,
+        };
+        self.last.load(Ordering::Relaxed) + limit.as_nanos() as u64
     }
 
     /// How long it has kept the runtime awake without an event: processor time that nobody else needed.
@@ -116,15 +172,19 @@ impl Spinner {
         loop {
             self.begin.notified().await;
             self.spins.store(true, Ordering::Relaxed);
-            let mut until = self.until.load(Ordering::Relaxed);
+            let mut last = self.last.load(Ordering::Relaxed);
             let mut before = now();
-            while before < until && look().await {
-                let (next, after) = (self.until.load(Ordering::Relaxed), now());
+            while before < self.until() {
+                let processor = self.processor();
+                if !processor.is_free() || !processor.look().await {
+                    break;
+                }
+                let (next, after) = (self.last.load(Ordering::Relaxed), now());
                 // Otherwise an event was taken care of meanwhile.
-                if next == until {
+                if next == last {
                     self.waited.fetch_add(after - before, Ordering::Relaxed);
                 }
-                (until, before) = (next, after);
+                (last, before) = (next, after);
             }
             self.spins.store(false, Ordering::Relaxed);
         }

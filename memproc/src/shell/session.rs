@@ -55,6 +55,7 @@ impl Shared {
                         session,
                         outgoing,
                         no_hurry: BTreeSet::new(),
+                        awaited: 0,
                         awaits_news: false,
                     },
                 );

@@ -59,6 +59,8 @@ pub(super) struct ApLink {
     pub(super) outgoing: Outgoing<ApReply>,
     /// Requests whose replies are in no hurry.
     pub(super) no_hurry: BTreeSet<u64>,
+    /// Replies that are due and in a hurry.
+    pub(super) awaited: usize,
     /// Its program waits for news of copies.
     pub(super) awaits_news: bool,
 }
@@ -76,6 +78,7 @@ impl ApLink {
             }
             Some(Body::Report(report)) => {
                 if report.hurry {
+                    self.awaited += self.no_hurry.len();
                     self.no_hurry.clear();
                 }
                 self.awaits_news |= report.awaits_news;
@@ -83,7 +86,8 @@ impl ApLink {
                     self.outgoing.hurry();
                 }
             }
-            _ => {}
+            Some(Body::Cancel(_) | Body::Bye(_)) | None => {}
+            Some(_) => self.awaited += 1,
         }
     }
 
@@ -91,6 +95,9 @@ impl ApLink {
     fn send(&mut self, reply: ApReply) -> Result<(), Stuck> {
         use ap_reply::Body;
         let expected = self.no_hurry.remove(&reply.id);
+        if reply.id > 0 && !expected {
+            self.awaited = self.awaited.saturating_sub(1);
+        }
         match &reply.body {
             // News of copies are due with the reply to whatever synchronises, unless the program reads nothing else.
             Some(Body::Invalidate(_) | Body::Update(_)) if !self.awaits_news => {
@@ -171,6 +178,9 @@ impl Shared {
         state.core.handle(now, input, &mut out);
         self.dispatch(state, now, &mut out);
         state.out = out;
+        let mut ours = state.aps.values();
+        let all_wait = !state.aps.is_empty() && ours.all(|link| link.awaited > 0);
+        self.spinner.waited_for(all_wait);
     }
 
     /// Hands outputs to where they go. `since` is when their cause arrived: what passed since is this
@@ -386,6 +396,7 @@ mod tests {
             session: 1,
             outgoing,
             no_hurry: BTreeSet::new(),
+            awaited: 0,
             awaits_news: false,
         };
         let mut cx = Context::from_waker(Waker::noop());
