@@ -216,6 +216,20 @@ mod tests {
     }
 
     #[test]
+    fn who_is_waited_for_does_not_mind_what_was_taken_of_its_processor_before() {
+        let spinner = Spinner::default();
+        spinner.event();
+        assert!(std::ptr::eq(spinner.processor(), &USUALLY));
+        let usually = spinner.until();
+        spinner.waited_for(true);
+        assert!(std::ptr::eq(spinner.processor(), &WAITED_FOR));
+        assert!(spinner.until() > usually);
+        spinner.waited_for(false);
+        assert!(std::ptr::eq(spinner.processor(), &USUALLY));
+        assert_eq!(spinner.until(), usually);
+    }
+
+    #[test]
     fn a_spinner_lets_other_tasks_run_and_ends() {
         runtime().block_on(async {
             let spinner = Arc::new(Spinner::default());

@@ -2,8 +2,6 @@
 //!
 //! Each connection has a number; the end of one that was replaced meanwhile changes nothing.
 
-use std::collections::BTreeSet;
-
 use dosmos_proto::wire::ApReply;
 use dosmos_proto::{ApId, MpId};
 
@@ -49,16 +47,7 @@ impl Shared {
                 // The first message always fits.
                 let _ = outgoing.send(answer(welcome));
                 let session = state.session();
-                state.aps.insert(
-                    ap,
-                    ApLink {
-                        session,
-                        outgoing,
-                        no_hurry: BTreeSet::new(),
-                        awaited: 0,
-                        awaits_news: false,
-                    },
-                );
+                state.aps.insert(ap, ApLink::new(session, outgoing));
                 Some((ap, session))
             }
             Err(refusal) => {

@@ -66,6 +66,16 @@ pub(super) struct ApLink {
 }
 
 impl ApLink {
+    pub(super) fn new(session: u64, outgoing: Outgoing<ApReply>) -> Self {
+        Self {
+            session,
+            outgoing,
+            no_hurry: BTreeSet::new(),
+            awaited: 0,
+            awaits_news: false,
+        }
+    }
+
     /// Notes whether the replies to a request are in a hurry.
     pub(super) fn note_hurry(&mut self, request: &ApRequest) {
         use ap_request::Body;
@@ -369,7 +379,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Waker};
 
-    use dosmos_proto::wire::{ApRequest, Publish, Report, ap_request};
+    use dosmos_proto::wire::{ApRequest, ObjectAccess, Publish, Report, WriteDone, ap_request};
     use tokio_stream::StreamExt;
 
     use super::super::outgoing::{REPLIES, SlowLines, line};
@@ -392,13 +402,7 @@ mod tests {
     #[tokio::test]
     async fn news_that_somebody_waits_for_leave_at_once() {
         let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
-        let mut link = ApLink {
-            session: 1,
-            outgoing,
-            no_hurry: BTreeSet::new(),
-            awaited: 0,
-            awaits_news: false,
-        };
+        let mut link = ApLink::new(1, outgoing);
         let mut cx = Context::from_waker(Waker::noop());
         let mut is_taken = || pin!(taken.next()).poll(&mut cx).is_ready();
         link.send(news()).unwrap();
@@ -417,5 +421,39 @@ mod tests {
         link.note_hurry(&request(ap_request::Body::Publish(Publish {})));
         link.send(news()).unwrap();
         assert!(!is_taken());
+    }
+
+    #[test]
+    fn replies_that_a_program_waits_for_are_counted() {
+        let (outgoing, _taken) = line(REPLIES, &SlowLines::default());
+        let mut link = ApLink::new(1, outgoing);
+        let asks = |id: u64, no_hurry: bool| ApRequest {
+            id,
+            no_hurry,
+            body: Some(ap_request::Body::Access(ObjectAccess::default())),
+            ..ApRequest::default()
+        };
+        let done = |id: u64| ApReply {
+            id,
+            body: Some(ap_reply::Body::Write(WriteDone::default())),
+            ..ApReply::default()
+        };
+        link.note_hurry(&asks(1, false));
+        link.note_hurry(&asks(2, true));
+        link.note_hurry(&asks(3, true));
+        assert_eq!(link.awaited, 1, "two are posted");
+        link.send(news()).unwrap();
+        link.send(done(2)).unwrap();
+        assert_eq!(link.awaited, 1);
+        link.send(done(1)).unwrap();
+        assert_eq!(link.awaited, 0);
+        let hurry = Report {
+            hurry: true,
+            ..Report::default()
+        };
+        link.note_hurry(&request(ap_request::Body::Report(hurry)));
+        assert_eq!(link.awaited, 1, "now it waits for what it posted");
+        link.send(done(3)).unwrap();
+        assert_eq!(link.awaited, 0);
     }
 }
