@@ -63,8 +63,11 @@ pub(super) const REPLIES: Bounds = Bounds {
     ..BOUNDS
 };
 
-/// A message that is in no hurry waits so long for others.
-const COMPANY: Duration = Duration::from_micros(500);
+/// News of copies wait so long for other messages.
+pub(super) const NEWS: Duration = Duration::from_micros(500);
+
+/// Replies that nobody waits for: to send one by itself takes its receiver from its work. What synchronises takes them along.
+pub(super) const POSTED: Duration = Duration::from_millis(20);
 
 /// Why a link is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -229,16 +232,16 @@ pub(super) fn line<M>(bounds: Bounds, slow_lines: &SlowLines) -> (Outgoing<M>, T
 impl<M: Message> Outgoing<M> {
     /// One more message; an error if so much waits that the link has to be given up.
     pub(super) fn send(&self, message: M) -> Result<(), Stuck> {
-        self.push(message, true)
+        self.push(message, None)
     }
 
-    /// As [`send`](Self::send), but the message may wait a moment for others: every message that is taken alone wakes a
+    /// As [`send`](Self::send), but the message may wait for others for so long: every message that is taken alone wakes a
     /// process.
-    pub(super) fn send_soon(&self, message: M) -> Result<(), Stuck> {
-        self.push(message, false)
+    pub(super) fn send_within(&self, time: Duration, message: M) -> Result<(), Stuck> {
+        self.push(message, Some(time))
     }
 
-    fn push(&self, message: M, hurry: bool) -> Result<(), Stuck> {
+    fn push(&self, message: M, within: Option<Duration>) -> Result<(), Stuck> {
         let bytes = message.encoded_len();
         let mut inner = self.0.lock();
         if inner.given_up.is_some() {
@@ -246,10 +249,12 @@ impl<M: Message> Outgoing<M> {
         }
         inner.bytes += bytes;
         inner.queue.push_back((message, bytes));
-        match hurry {
-            true => inner.hurry(),
-            false if inner.company.is_none() => inner.company = Some(Instant::now() + COMPANY),
-            false => {}
+        match within {
+            None => inner.hurry(),
+            Some(time) => {
+                let until = Instant::now() + time;
+                inner.company = Some(inner.company.map_or(until, |earlier| earlier.min(until)));
+            }
         }
         self.0.judge(&mut inner);
         inner.wake();
@@ -439,7 +444,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_in_no_hurry_waits_for_others_but_not_for_long() {
         let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
-        outgoing.send_soon(small()).unwrap();
+        outgoing.send_within(NEWS, small()).unwrap();
         let mut next = std::pin::pin!(taken.next());
         let waker = Waker::noop();
         let mut cx = Context::from_waker(waker);
@@ -449,16 +454,20 @@ mod tests {
         let mut next = std::pin::pin!(taken.next());
         assert!(next.as_mut().poll(&mut cx).is_ready());
 
-        outgoing.send_soon(small()).unwrap();
+        outgoing.send_within(NEWS, small()).unwrap();
         let mut next = std::pin::pin!(taken.next());
         assert!(next.as_mut().poll(&mut cx).is_pending());
         outgoing.hurry();
         assert!(next.as_mut().poll(&mut cx).is_ready());
 
-        outgoing.send_soon(small()).unwrap();
-        outgoing.send_soon(small()).unwrap();
-        taken.next().await.unwrap().unwrap();
-        taken.next().await.unwrap().unwrap();
+        // The one that is in less of a hurry goes with the other.
+        let long = Duration::from_secs(3600);
+        outgoing.send_within(long, small()).unwrap();
+        outgoing.send_within(NEWS, small()).unwrap();
+        outgoing.send_within(long, small()).unwrap();
+        for _ in 0..3 {
+            taken.next().await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
 
-use super::outgoing::{Outgoing, SlowLines, Stuck};
+use super::outgoing::{NEWS, Outgoing, POSTED, SlowLines, Stuck};
 use crate::core::Core;
 use crate::core::messages::{Body, Input, Output};
 use crate::recorder::Recorder;
@@ -111,10 +111,10 @@ impl ApLink {
         match &reply.body {
             // News of copies are due with the reply to whatever synchronises, unless the program reads nothing else.
             Some(Body::Invalidate(_) | Body::Update(_)) if !self.awaits_news => {
-                self.outgoing.send_soon(reply)
+                self.outgoing.send_within(NEWS, reply)
             }
-            Some(Body::Confirm(_)) => self.outgoing.send_soon(reply),
-            Some(Body::Write(_)) if expected => self.outgoing.send_soon(reply),
+            Some(Body::Confirm(_)) => self.outgoing.send_within(NEWS, reply),
+            Some(Body::Write(_)) if expected => self.outgoing.send_within(POSTED, reply),
             _ => self.outgoing.send(reply),
         }
     }
