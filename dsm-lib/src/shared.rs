@@ -493,7 +493,7 @@ fn orders(reply: &ApReply) -> bool {
     }
 }
 
-/// A write of not more than so many bytes is not worth a message of its own, if another follows soon.
+/// A write of at most this many bytes is not worth a message of its own, if another follows soon.
 const SMALL: usize = 64 << 10;
 
 /// The content that a write outside a section brings.

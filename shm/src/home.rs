@@ -16,7 +16,7 @@ use crate::segment::{Name, Pool, Segment};
 /// Contents of a process in shared memory, own ones and others'. The system bounds the mappings of a process, usually to 65,530.
 const MOST_CONTENTS: usize = 8 << 10;
 
-/// A part of a content is handed on as one if it is at least one in so many of it: who needs it keeps the memory of all.
+/// A part of a content is handed on as one unless it is smaller than this fraction of it: who needs it keeps the memory of all.
 pub(crate) const SMALLEST_PART: usize = 16;
 
 /// Own contents at a time that are made before it is known where they go: about as many as wait to be taken by another process.
