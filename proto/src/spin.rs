@@ -26,7 +26,9 @@ pub const ENV_SPIN: &str = "DOSMOS_SPIN";
 const SHARED: Duration = Duration::from_micros(5);
 /// The same for who is [waited for](Spinner::waited_for): whoever begins to wait needs it for so long.
 const SHARED_WAITED_FOR: Duration = Duration::from_micros(30);
-/// Then nobody waits awake for this time, twice as long if that happens again, and at most for the second: who gives the
+/// If it takes less, nobody has: to ask the system takes a part of this, to run another process more.
+const SWITCHED: Duration = Duration::from_micros(2);
+/// If somebody else has used it, nobody waits awake for this time, twice as long if that happens again, and at most for the second: who gives the
 /// processor away on a busy machine gets it back late.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
 
@@ -64,8 +66,9 @@ impl Processor {
         is_allowed() && now() >= self.not_before.load(Ordering::Relaxed)
     }
 
-    /// Looks for events once; false if it is better to sleep, since somebody else needs the processor.
-    async fn look(&self) -> bool {
+    /// Looks for events once; for how long (nanoseconds) the processor was away. None if it is better to sleep, since somebody else
+    /// needs it.
+    async fn look(&self) -> Option<u64> {
         let before = now();
         std::thread::yield_now();
         let after = now();
@@ -74,13 +77,14 @@ impl Processor {
         if after - before > self.shared.as_nanos() as u64 {
             self.pause.store(2 * pause, Ordering::Relaxed);
             self.not_before.store(after + pause, Ordering::Relaxed);
-            return false;
+            return None;
         }
         // Nobody else was there: a little more trust with each look.
         self.pause.store(pause - pause / 8, Ordering::Relaxed);
         // The runtime has nothing else to do: it asks the system for events, without waiting.
         tokio::task::yield_now().await;
-        true
+        let away = after - before;
+        Some(if away > SWITCHED.as_nanos() as u64 { away } else { 0 })
     }
 }
 
@@ -104,7 +108,7 @@ pub async fn awake<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = polled {
                 return output;
             }
-            if !USUALLY.look().await {
+            if USUALLY.look().await.is_none() {
                 break;
             }
         }
@@ -176,13 +180,17 @@ impl Spinner {
             let mut before = now();
             while before < self.until() {
                 let processor = self.processor();
-                if !processor.is_free() || !processor.look().await {
+                if !processor.is_free() {
                     break;
                 }
+                let Some(away) = processor.look().await else {
+                    break;
+                };
                 let (next, after) = (self.last.load(Ordering::Relaxed), now());
                 // Otherwise an event was taken care of meanwhile.
                 if next == last {
-                    self.waited.fetch_add(after - before, Ordering::Relaxed);
+                    let waited = (after - before).saturating_sub(away);
+                    self.waited.fetch_add(waited, Ordering::Relaxed);
                 }
                 (last, before) = (next, after);
             }
