@@ -84,7 +84,11 @@ impl Processor {
         // The runtime has nothing else to do: it asks the system for events, without waiting.
         tokio::task::yield_now().await;
         let away = after - before;
-        Some(if away > SWITCHED.as_nanos() as u64 { away } else { 0 })
+        Some(if away > SWITCHED.as_nanos() as u64 {
+            away
+        } else {
+            0
+        })
     }
 }
 
