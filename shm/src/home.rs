@@ -52,6 +52,15 @@ struct Entry {
     offset: u64,
 }
 
+/// A content that has another name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Linked {
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+    /// Bytes that are kept for it: of the content that it is a part of.
+    pub(crate) keeps: usize,
+}
+
 static HOME: Mutex<Weak<Home>> = Mutex::new(Weak::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -136,11 +145,10 @@ impl Home {
         }
     }
 
-    /// Gives the file that has this very content, or one that this is a part of, another name; where it begins there, if there
-    /// is one.
-    pub(crate) fn link(&self, content: &[u8], path: &Path) -> Option<u64> {
+    /// Gives the file that has this very content, or one that this is a part of, another name, if there is one.
+    pub(crate) fn link(&self, content: &[u8], path: &Path) -> Option<Linked> {
         // Whoever calls this has the content, so the file keeps its name.
-        let (from, offset) = {
+        let (from, linked) = {
             let files = lock(&self.files);
             let (start, entry) = files.range(..=place(content)).next_back()?;
             let before = place(content) - start;
@@ -148,9 +156,13 @@ impl Home {
             {
                 return None;
             }
-            (entry.path.clone(), entry.offset + before as u64)
+            let linked = Linked {
+                offset: entry.offset + before as u64,
+                keeps: entry.length,
+            };
+            (entry.path.clone(), linked)
         };
-        std::fs::hard_link(from, path).ok().map(|()| offset)
+        std::fs::hard_link(from, path).ok().map(|()| linked)
     }
 
     fn new_path(&self) -> PathBuf {

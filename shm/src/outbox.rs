@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::directory::{find, is_abandoned, sweep};
-use crate::home::{Counted, Home};
+use crate::home::{Counted, Home, Linked};
 use crate::ring;
 
 /// Contents that wait to be taken by the other end, and the most of their bytes, but for a single larger one.
@@ -34,7 +34,7 @@ pub struct Outbox {
     home: Arc<Home>,
     _taker: Counted,
     next: u64,
-    /// What was not known to be taken when last looked at, in its order: number and length.
+    /// What was not known to be taken when last looked at, in its order: number, and bytes that are kept for it.
     waiting: VecDeque<(u64, usize)>,
     waiting_bytes: usize,
     /// None before it is needed.
@@ -86,17 +86,17 @@ impl Outbox {
         }
         let number = self.next;
         let path = self.path_of(number);
-        let offset = match self.home.link(content, &path) {
-            Some(offset) => offset,
+        let Linked { offset, keeps } = match self.home.link(content, &path) {
+            Some(linked) => linked,
             None => {
                 let copy = self.home.content_of(content)?;
-                let offset = self.home.link(&copy, &path);
-                offset.ok_or(io::ErrorKind::NotFound)?
+                let linked = self.home.link(&copy, &path);
+                linked.ok_or(io::ErrorKind::NotFound)?
             }
         };
         self.next += 1;
-        self.waiting.push_back((number, content.len()));
-        self.waiting_bytes += content.len();
+        self.waiting.push_back((number, keeps));
+        self.waiting_bytes += keeps;
         Ok(Sent::File { number, offset })
     }
 

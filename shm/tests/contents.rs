@@ -119,6 +119,21 @@ fn a_part_of_a_content_is_handed_on_without_a_copy() {
 }
 
 #[test]
+fn parts_that_wait_count_as_what_they_keep() {
+    let [(mut first, at_first), (mut second, at_second)] = [(); 2].map(|()| connection());
+    let length = 40 << 20;
+    let number = first.put(&content(3, length)).unwrap();
+    let whole = at_first.take(number, length, false).unwrap();
+    let part = whole.slice(..3 << 20);
+    let waiting = [(); 2].map(|()| second.put(&part).unwrap());
+    // Both keep the whole, and that is more than may wait.
+    let full = second.put(&part).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    assert!(at_second.take(waiting[0], part.len(), true).unwrap() == part);
+    second.put(&part).unwrap();
+}
+
+#[test]
 fn a_file_is_filled_anew_when_nobody_has_its_content_and_not_before() {
     let (mut outbox, inbox) = connection();
     // No other test has contents of this length.
