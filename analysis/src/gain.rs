@@ -76,7 +76,7 @@ impl Analysis {
             match gain {
                 // What it is about may come later than what is replayed.
                 Some(gain) if gain.gain < least && !whole => {}
-                Some(gain) if gain.gain < least && is_in_the_cluster_file(&finding) => {
+                Some(gain) if gain.gain < least && needs_a_gain(&finding) => {
                     self.dismissed.push(Dismissed {
                         kind: finding.kind,
                         target: finding.target(),
@@ -106,9 +106,13 @@ fn shown(gain: f64) -> f64 {
     gain.clamp(0.0, 1.0)
 }
 
-/// Whether the advice is exactly what was replayed.
-fn is_in_the_cluster_file(finding: &Finding) -> bool {
-    matches!(finding.cure, Some(Cure::Move { .. } | Cure::Policy(..)))
+/// Whether following the advice is worth nothing unless the run is faster for it: a change of the cluster file, which is exactly
+/// what was replayed; and the search for what keeps some processes from processors now and then, which hardly concerns the program.
+fn needs_a_gain(finding: &Finding) -> bool {
+    matches!(
+        finding.cure,
+        Some(Cure::Move { .. } | Cure::Policy(..) | Cure::Unhindered { .. })
+    )
 }
 
 #[cfg(test)]
@@ -211,6 +215,7 @@ mod tests {
         let costs = Costs {
             end_ns: 125_000.0,
             end_ns_per_byte: 0.0,
+            between: 1.0,
             serve_ns: 0.0,
             near_ns: 0.0,
             far_ns: 0.0,
@@ -313,6 +318,18 @@ mod tests {
         let all = [ApId(0), ApId(1)].into();
         assert_eq!(stands(Some(Cure::Balance(all))), [7]);
         assert_eq!(stands(None), [7]);
+    }
+
+    #[test]
+    fn a_process_that_is_slow_for_a_moment_only_is_no_finding() {
+        let slow = Cure::Unhindered {
+            slow: [ApId(0)].into(),
+            others: [ApId(1)].into(),
+        };
+        let analysis = analysed(Kind::SlowProcess, Some(slow));
+        assert!(analysis.findings.is_empty());
+        assert_eq!(analysis.dismissed[0].kind, Kind::SlowProcess);
+        assert!(analysis.dismissed[0].gain < 0.02);
     }
 
     #[test]

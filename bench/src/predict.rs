@@ -6,6 +6,9 @@
 //! | `processors` | all processors of the machine | one |
 //! | `groups` | one group | two, with link processes between |
 //! | `together` | two groups | one |
+//! | `four`, `eight` | two processes | four, and eight |
+//! | `half` | four processes | two |
+//! | `size` | the program | on more data, [`SIZES`] saying how much work and content that is |
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
 //!
 //! Other owners and policies are those of `dosmos-bench cures`. Runs alternate, and so does their order. The error is
@@ -21,7 +24,7 @@ use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
 use dosmos_client::{Run, Target};
 use dosmos_model::inputs::NetworkRecord;
-use dosmos_replay::{Calibrated, Change, Costs};
+use dosmos_replay::{Calibrated, Change, Costs, Scale};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -52,6 +55,22 @@ const PROGRAMS: [&str; 13] = [
 
 const PROCESSES: usize = 4;
 
+/// More data: arguments that replace those of a program, what all processes compute together then over what they computed,
+/// and the bytes of an access likewise. Rows are divided among processes, and borders are columns long; FFT computes
+/// n log n of its square of points, LU the third power of its rows, in as many blocks.
+const SIZES: [(&str, &str, f64, f64); 10] = [
+    ("sor", "--rows 4000", 2.0, 1.0),
+    ("is", "--keys 2097152", 2.0, 1.0),
+    ("barnes", "--bodies 32768", 2.14, 2.0),
+    ("sphere", "--rows 768", 2.0, 1.0),
+    ("water", "--molecules 1000", 4.0, 2.0),
+    ("spmv", "--rows 26000", 2.0, 2.0),
+    ("fft", "--side 2048", 4.4, 4.0),
+    ("lu", "--n 2048 --block 128", 8.0, 4.0),
+    ("radix", "--keys 2097152", 2.0, 2.0),
+    ("edge", "--rows 2048", 2.0, 1.0),
+];
+
 /// What is different between the run that is recorded and the one that is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -60,10 +79,23 @@ enum Case {
     Groups,
     Together,
     Tcp,
+    Four,
+    Eight,
+    Half,
+    Size,
 }
 
 impl Case {
-    const ALL: [Self; 4] = [Self::Processors, Self::Groups, Self::Together, Self::Tcp];
+    const ALL: [Self; 8] = [
+        Self::Processors,
+        Self::Groups,
+        Self::Together,
+        Self::Tcp,
+        Self::Four,
+        Self::Eight,
+        Self::Half,
+        Self::Size,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -71,6 +103,10 @@ impl Case {
             Self::Groups => "groups",
             Self::Together => "together",
             Self::Tcp => "tcp",
+            Self::Four => "four",
+            Self::Eight => "eight",
+            Self::Half => "half",
+            Self::Size => "size",
         }
     }
 
@@ -78,7 +114,10 @@ impl Case {
     fn clusters(self) -> [String; 2] {
         let one = || one_group(PROCESSES, true);
         match self {
-            Self::Processors => [one(), one()],
+            Self::Processors | Self::Size => [one(), one()],
+            Self::Four => [one_group(2, true), one()],
+            Self::Eight => [one_group(2, true), one_group(8, true)],
+            Self::Half => [one(), one_group(2, true)],
             Self::Groups => [one(), two_groups()],
             Self::Together => [two_groups(), one()],
             Self::Tcp => [one(), one().replace("listen = \"unix\"\n", "")],
@@ -88,6 +127,36 @@ impl Case {
     /// The processors that the run after may use; none: all.
     fn processors(self) -> Option<usize> {
         (self == Self::Processors).then_some(1)
+    }
+
+    /// The program with its arguments before and after; none if the case is not one of this program.
+    fn programs(self, program: &str) -> Option<[String; 2]> {
+        let after = match self {
+            Self::Size => with_arguments(program, more(program)?.1),
+            _ => program.to_owned(),
+        };
+        Some([program.to_owned(), after])
+    }
+
+    /// Another number of processes, or more data.
+    fn scale(self, program: &str) -> Option<Scale> {
+        let processes = |count| {
+            Some(Scale {
+                processes: Some(count),
+                ..Scale::default()
+            })
+        };
+        match self {
+            Self::Four => processes(4),
+            Self::Eight => processes(8),
+            Self::Half => processes(2),
+            Self::Size => more(program).map(|(_, _, work, content)| Scale {
+                work: *work,
+                content: *content,
+                ..Scale::default()
+            }),
+            Self::Processors | Self::Groups | Self::Together | Self::Tcp => None,
+        }
     }
 
     fn change(self) -> anyhow::Result<Change> {
@@ -101,6 +170,26 @@ impl Case {
         }
         Ok(change)
     }
+}
+
+/// How a program runs on more data.
+fn more(program: &str) -> Option<&'static (&'static str, &'static str, f64, f64)> {
+    let name = program.split_whitespace().next()?;
+    SIZES.iter().find(|(known, ..)| *known == name)
+}
+
+/// A program with other values of some of its arguments.
+fn with_arguments(program: &str, others: &str) -> String {
+    let mut words: Vec<&str> = program.split_whitespace().collect();
+    let others: Vec<&str> = others.split_whitespace().collect();
+    for other in others.chunks(2) {
+        let known = words.iter().position(|w| Some(w) == other.first());
+        match (known.and_then(|at| words.get_mut(at + 1)), other) {
+            (Some(value), [_, new]) => *value = new,
+            (_, other) => words.extend(other),
+        }
+    }
+    words.join(" ")
 }
 
 fn parsed(cluster: &str) -> anyhow::Result<Cluster> {
@@ -150,6 +239,9 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for program in &programs {
         for case in Case::ALL {
+            let Some(programs) = case.programs(program) else {
+                continue;
+            };
             output::note(&format!("{program}: {}", case.name()));
             let mut row = Row {
                 program: program.clone(),
@@ -161,7 +253,7 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
                 failed: None,
             };
             for round in 0..args.runs {
-                if let Err(e) = row.measure(&records, round % 2 == 1).await {
+                if let Err(e) = row.measure(&records, &programs, round % 2 == 1).await {
                     output::note(&format!("{program}: {}: {e:#}", case.name()));
                     row.failed = Some(format!("{e:#}"));
                 }
@@ -185,27 +277,38 @@ fn quick(unix: bool) -> NetworkArgs {
 
 impl Row {
     /// One round: a run before, what it predicts, and a run after; the other way round if `backwards`.
-    async fn measure(&mut self, records: &Records, backwards: bool) -> anyhow::Result<()> {
+    async fn measure(
+        &mut self,
+        records: &Records,
+        [program, other]: &[String; 2],
+        backwards: bool,
+    ) -> anyhow::Result<()> {
         let [before, after] = self.case.clusters();
         let ran_after = match backwards {
-            true => Some(ran(&after, &self.program, self.case.processors()).await?),
+            true => Some(ran(&after, other, self.case.processors()).await?),
             false => None,
         };
-        let run = ran(&before, &self.program, None).await?;
+        let run = ran(&before, program, None).await?;
         let after = match ran_after {
             Some(run) => run,
-            None => ran(&after, &self.program, self.case.processors()).await?,
+            None => ran(&after, other, self.case.processors()).await?,
         };
-        let here = Costs::of(&records.unix);
+        let here = &records.unix;
         let there = match self.case {
-            Case::Tcp => Costs::of(&records.tcp),
+            Case::Tcp => &records.tcp,
             _ => here,
         };
         let measured = after.script()?.measured().0 as f64 / 1e3;
         let script = run.script()?;
         let before = script.measured().0 as f64 / 1e3;
-        let replay = Calibrated::new(script, &here).context("the replay has no end")?;
-        let predicted = replay.expected(&self.case.change()?, &here, &there);
+        let mut replay =
+            Calibrated::new(script, &Costs::of(here)).context("the replay has no end")?;
+        if let Some(scale) = self.case.scale(program) {
+            let scaled = replay.scaled(&scale);
+            replay = scaled
+                .context("no law says what another number of processes would do in this cluster")?;
+        }
+        let predicted = replay.expected(&self.case.change()?, here, there);
         let predicted = predicted
             .context("the replay after the change has no end")?
             .0 as f64
@@ -344,15 +447,40 @@ mod tests {
             let expected = match case {
                 Case::Groups => [1, 2],
                 Case::Together => [2, 1],
-                Case::Processors | Case::Tcp => [1, 1],
+                _ => [1, 1],
             };
             assert_eq!(groups, expected, "{case:?}");
-            for cluster in [&before, &after] {
-                assert_eq!(cluster.topology.application_processes().len(), PROCESSES);
-            }
+            let processes = [before, after].map(|c| c.topology.application_processes().len());
+            let expected = match case {
+                Case::Four => [2, 4],
+                Case::Eight => [2, 8],
+                Case::Half => [4, 2],
+                _ => [PROCESSES, PROCESSES],
+            };
+            assert_eq!(processes, expected, "{case:?}");
         }
         let [unix, tcp] = Case::Tcp.clusters();
         assert!(unix.contains("unix") && !tcp.contains("unix"));
+    }
+
+    #[test]
+    fn more_data_is_other_arguments_of_the_same_program() {
+        let [before, after] = Case::Size.programs(PROGRAMS[0]).unwrap();
+        assert_eq!(before, PROGRAMS[0]);
+        assert_eq!(after, PROGRAMS[0].replace("--rows 2000", "--rows 4000"));
+        assert_eq!(
+            with_arguments("lu --n 4", "--n 8 --block 2"),
+            "lu --n 8 --block 2"
+        );
+        assert!(Case::Size.programs("random --operations 4000").is_none());
+        for (name, arguments, ..) in SIZES {
+            let program = PROGRAMS.iter().find(|p| p.starts_with(name)).unwrap();
+            let mut examples = dosmos_examples::catalog().iter();
+            let example = examples.find(|app| app.name == name).unwrap();
+            let words = with_arguments(program, arguments);
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            example.check(&words[1..]).unwrap();
+        }
     }
 
     #[test]

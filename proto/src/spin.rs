@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 pub const LIMIT: Duration = Duration::from_micros(100);
 
 /// Nor one that is waited for for longer than this: who shares its processor needs nothing else meanwhile.
-const WAITED_FOR_LIMIT: Duration = Duration::from_micros(300);
+pub const WAITED_FOR_LIMIT: Duration = Duration::from_micros(300);
 
 /// Environment variable that makes every process sleep at once, if it is `off`. If it is `on`, a process may wait awake also on
 /// the only processor that it has, since those that it waits for have others.

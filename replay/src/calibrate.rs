@@ -8,13 +8,15 @@
 //! less. How far the replay was off before the ways were adjusted is kept, and so is what would be gained with the ways as
 //! they were: the gain lies between the two.
 
+use dosmos_model::inputs::NetworkRecord;
 use dosmos_proto::Nanos;
 use dosmos_trace::record::Origin;
 use serde::Serialize;
 
 use crate::change::Change;
-use crate::costs::{Costs, IN_A_RUN};
+use crate::costs::Costs;
 use crate::engine::Outcome;
+use crate::scale::Scale;
 use crate::script::Script;
 use crate::thread::Thread;
 
@@ -128,25 +130,23 @@ impl Calibrated {
         })
     }
 
+    /// The same run of another number of processes or on more data, by [laws](Scale); none where they do not say what happens.
+    pub fn scaled(&self, scale: &Scale) -> Option<Self> {
+        Some(Self {
+            script: self.script.scaled(scale)?,
+            ..self.clone()
+        })
+    }
+
     /// The expected length of the run after `change`, where messages cost what `there` says instead of what `here` says.
-    pub fn expected(&self, change: &Change, here: &Costs, there: &Costs) -> Option<Nanos> {
-        // What another transport takes more it takes in the program too; being woken takes as long.
-        let end_ns = self.costs.end_ns + (there.end_ns - here.end_ns) / IN_A_RUN;
-        let fitted = Costs {
-            end_ns: end_ns.max(0.0),
-            end_ns_per_byte: (self.costs.end_ns_per_byte + there.end_ns_per_byte
-                - here.end_ns_per_byte)
-                .max(0.0),
-            serve_ns: self.costs.serve_ns,
-            near_ns: (self.costs.near_ns + there.near_ns - here.near_ns).max(0.0),
-            far_ns: (self.costs.far_ns + there.far_ns - here.far_ns).max(0.0),
-            way_ns_per_byte: self.costs.way_ns_per_byte,
-            link_ns: (self.costs.link_ns + there.link_ns - here.link_ns).max(0.0),
-            woken_ns: self.costs.woken_ns,
-            wake_ns: self.costs.wake_ns,
-            processors: self.costs.processors,
-        };
-        let outcome = self.script.replay(&fitted, change);
+    pub fn expected(
+        &self,
+        change: &Change,
+        here: &NetworkRecord,
+        there: &NetworkRecord,
+    ) -> Option<Nanos> {
+        let costs = self.costs.with_transport(here, there);
+        let outcome = self.script.replay(&costs, change);
         let length = outcome.length.0 as f64 * self.script.measured / self.fit;
         outcome.is_whole().then_some(Nanos(length as u64))
     }
@@ -184,21 +184,24 @@ fn slept(script: &Script, outcome: &Outcome, processors: usize) -> f64 {
 /// Costs with which the replay is as long as the run, and that length: by the hop to and from the own memory process;
 /// where the replay is too long without one, by the other ways; and where it is too long without any, by less software.
 fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
-    let is_short = |length: f64| length <= script.measured * (1.0 + NEAR);
-    let hop = costs.near_ns + costs.wake_ns;
+    let is_too_long = |costs: &Costs| {
+        let length = replayed(script, costs)?.length.0 as f64;
+        Some(length > script.measured * (1.0 + NEAR))
+    };
     let by_hop = |hop: f64| with_hop(&costs, hop);
-    let found = bisected(script, hop, [(2.0 * hop).max(50_000.0), LONGEST_NS], by_hop)?;
-    if is_short(found.1) {
-        return Some(found);
+    let without_hop = by_hop(0.0);
+    if !is_too_long(&without_hop)? {
+        let hop = costs.near_ns + costs.wake_ns;
+        return bisected(script, hop, [(2.0 * hop).max(50_000.0), LONGEST_NS], by_hop);
     }
-    let without = by_hop(0.0);
-    let found = bisected(script, 1.0, [1.0, 1.0], |share| without.with_ways(share))?;
-    if is_short(found.1) {
-        return Some(found);
+    let without_ways = without_hop.with_ways(0.0);
+    if !is_too_long(&without_ways)? {
+        return bisected(script, 1.0, [1.0, 1.0], |share| {
+            without_hop.with_ways(share)
+        });
     }
-    let without = without.with_ways(0.0);
     bisected(script, 1.0, [1.0, 1.0], |share| {
-        without.with_software(share)
+        without_ways.with_software(share)
     })
 }
 

@@ -11,6 +11,9 @@ pub struct Costs {
     pub end_ns: f64,
     /// The same for each byte of content.
     pub end_ns_per_byte: f64,
+    /// Processor time of one end of a message between memory processes, over that of one between an application process and
+    /// its memory process.
+    pub between: f64,
     /// Processor time of a memory process to serve an operation, beside the messages.
     pub serve_ns: f64,
     /// On the way between an application process and its memory process, nobody's processor taken: wake-ups, wire.
@@ -33,10 +36,15 @@ pub struct Costs {
 /// What software takes in a running program, where other processes have had the processor and its caches in between, over
 /// what it takes in a tight loop, as microbenchmarks measure it. Only where the memory processes of the run did not tell how
 /// much processor time they took (docs/models.md#costs).
-pub(crate) const IN_A_RUN: f64 = 2.0;
+const IN_A_RUN: f64 = 2.0;
 
 /// What a memory process takes to serve an operation, over one end of a message.
 const SERVE: f64 = 0.75;
+
+/// What an end of a message between memory processes takes, over that of one between an application process and its memory
+/// process, which often are on one processor: two thirds of processor time more were needed for each in runs of pathologies
+/// and of their cures (docs/models.md#costs).
+const BETWEEN: f64 = 2.0;
 
 /// What a process takes more if a message wakes it, over one end of a message.
 const WOKEN: f64 = 1.9;
@@ -47,19 +55,33 @@ const CONTENT_BYTES: f64 = 65_536.0;
 /// What waking takes where a processor sleeps too (`dosmos_proto::spin`).
 const WAKE_NS: f64 = 30_000.0;
 
+/// One end of a message: of small messages it is the message that counts, of large ones the content.
+fn end_us(record: &NetworkRecord) -> f64 {
+    let first = record.network.segments.first();
+    first.map_or(4.0, |s| s.total_us[0])
+}
+
+fn end_us_per_byte(record: &NetworkRecord) -> f64 {
+    let last = record.network.segments.last();
+    last.map_or(0.0, |s| s.total_us[1])
+}
+
+/// On the way between two memory processes, nobody's processor taken.
+fn way_us(record: &NetworkRecord) -> f64 {
+    record.network.interface_us * 2.0 + record.network.switch_us
+}
+
 impl Costs {
     /// Those of a machine, as `dosmos-bench network` measured it.
     pub fn of(record: &NetworkRecord) -> Self {
-        // Of small messages it is the message that counts, of large ones the content.
-        let segments = &record.network.segments;
-        let end_us = segments.first().map_or(4.0, |s| s.total_us[0]);
-        let per_byte = segments.last().map_or(0.0, |s| s.total_us[1]);
-        let way = record.network.interface_us * 2.0 + record.network.switch_us;
+        let (end_us, per_byte) = (end_us(record), end_us_per_byte(record));
+        let way = way_us(record);
         let near = (record.hop.read_us[0] - 4.0 * end_us) / 2.0;
         let end_ns = 1e3 * end_us * IN_A_RUN;
         Self {
             end_ns,
             end_ns_per_byte: 1e3 * per_byte,
+            between: BETWEEN,
             serve_ns: end_ns * SERVE,
             near_ns: 1e3 * near.max(0.0),
             far_ns: 1e3 * way,
@@ -71,9 +93,32 @@ impl Costs {
         }
     }
 
+    /// These costs of a run over one transport, `here`, as they are over another, `there`: what messages take more by
+    /// microbenchmark they take more in the run. Between an application process and its memory process that is a quarter of
+    /// what a read takes more, which has four ends of messages.
+    pub(crate) fn with_transport(&self, here: &NetworkRecord, there: &NetworkRecord) -> Self {
+        let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
+        let end_ns = (self.end_ns + more(|r| r.hop.read_us[0]) / 4.0).max(1.0);
+        let between_ns = self.between * self.end_ns + more(end_us);
+        let way_ns = more(way_us);
+        Self {
+            end_ns,
+            between: between_ns.max(0.0) / end_ns,
+            end_ns_per_byte: (self.end_ns_per_byte + more(end_us_per_byte)).max(0.0),
+            far_ns: (self.far_ns + way_ns).max(0.0),
+            link_ns: (self.link_ns + way_ns).max(0.0),
+            ..*self
+        }
+    }
+
     /// Processor time of one end of a message with that much content.
     pub(crate) fn end(&self, bytes: u32) -> Time {
         self.end_ns + self.end_ns_per_byte * f64::from(bytes)
+    }
+
+    /// The same of a message between memory processes.
+    pub(crate) fn end_between(&self, bytes: u32) -> Time {
+        self.between * self.end_ns + self.end_ns_per_byte * f64::from(bytes)
     }
 
     /// The same costs with software that takes `share` of the time.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dosmos_proto::{MpId, Nanos, ObjectId};
+use dosmos_proto::{MpId, Nanos, ObjectId, spin};
 use dosmos_trace::record::{Op, PerOrigin};
 use rustc_hash::FxHashSet;
 
@@ -20,8 +20,11 @@ use crate::polls::Versions;
 use crate::script::{Mean, Script};
 use crate::thread::{Step, Thinking};
 
-/// A process waits awake for so long for the next message.
-const STAYS_AWAKE_NS: Time = dosmos_proto::spin::LIMIT.as_nanos() as Time;
+/// A process waits awake for about so long for the next message.
+const AWAKE_NS: Time = spin::LIMIT.as_nanos() as Time;
+
+/// The same for a memory process whose application processes all wait for it.
+const WAITED_FOR_AWAKE_NS: Time = spin::WAITED_FOR_LIMIT.as_nanos() as Time;
 
 /// Reads that are made once more, as nothing has changed, in all.
 const MOST_READS: usize = 1_000_000;
@@ -285,12 +288,9 @@ impl<'a> Engine<'a> {
                 if let Some(at) = self.wakes(process) {
                     return self.at(at, event);
                 }
-                let woken = match self.sleeps(process) {
-                    true => self.costs.woken_ns,
-                    false => 0.0,
-                };
+                let woken = self.asleep(process) * self.costs.woken_ns;
                 let last = usize::from(m.at) + 1 == m.way.len();
-                let end = self.costs.end(m.bytes);
+                let end = self.end(m.what, m.bytes);
                 let needs = match (last, m.what) {
                     // What is passed on is neither served nor made anew: both ends take as much as one.
                     (false, _) => end,
@@ -342,17 +342,39 @@ impl<'a> Engine<'a> {
         self.at(self.now + takes, Event::Reaches(message));
     }
 
-    /// Whether a process has to be woken for a message.
-    fn sleeps(&self, process: Process) -> bool {
-        self.host.idle(process) > STAYS_AWAKE_NS
+    /// How likely a process has to be woken for a message, 0 to 1. When it sleeps is not the same each time, and a process
+    /// that sleeps makes others wait for longer, which then sleep too: a threshold would make the length of a replay jump.
+    fn asleep(&self, process: Process) -> f64 {
+        let awake = match self.is_waited_for(process) {
+            true => WAITED_FOR_AWAKE_NS,
+            false => AWAKE_NS,
+        };
+        (self.host.idle(process) / awake - 0.5).clamp(0.0, 1.0)
+    }
+
+    /// Whether all application processes of a memory process wait for it.
+    fn is_waited_for(&self, process: Process) -> bool {
+        let Some(mp) = (process as usize).checked_sub(self.runners.len()) else {
+            return false;
+        };
+        let mut its = (0u32..).zip(&self.runners);
+        let mut any = false;
+        its.all(|(ap, runner)| {
+            let is_its = self.places.home(ap).index() == mp;
+            any |= is_its;
+            !is_its || runner.under_way > 0
+        }) && any
     }
 
     /// When a process that a message reaches now will be awake, if that takes until then.
     fn wakes(&mut self, process: Process) -> Option<Time> {
-        let sleeps = self.sleeps(process) && self.host.has_idle_processor();
+        let asleep = match self.host.has_idle_processor() {
+            true => self.asleep(process),
+            false => 0.0,
+        };
         let awake_at = &mut self.awake_at[process as usize];
-        if sleeps && *awake_at < self.now {
-            *awake_at = self.now + self.costs.wake_ns;
+        if asleep > 0.0 && *awake_at < self.now {
+            *awake_at = self.now + asleep * self.costs.wake_ns;
         }
         (*awake_at > self.now).then_some(*awake_at)
     }
@@ -366,8 +388,16 @@ impl<'a> Engine<'a> {
             bytes,
             what,
         });
-        let needs = self.costs.end(bytes);
+        let needs = self.end(what, bytes);
         self.host.give(from, needs, Job::Sent(message));
+    }
+
+    /// Processor time of one end of a message.
+    fn end(&self, what: Arrived, bytes: u32) -> Time {
+        match what {
+            Arrived::Request(_) | Arrived::Reply(_) => self.costs.end(bytes),
+            _ => self.costs.end_between(bytes),
+        }
     }
 
     fn thinking(&self, ap: u32) -> Thinking {

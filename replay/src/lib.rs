@@ -17,6 +17,7 @@
 //! | `change` | what is to be different: [`Change`] |
 //! | `places` | who owns what, who is where, and the way between two processes |
 //! | `balance` | work that is divided evenly |
+//! | `scale` | another number of processes, more data: [`Scale`] |
 //! | `host` | processes that share processors |
 //! | `locks`, `copies`, `barriers` | the state that operations find |
 //! | `engine`, `operations` | the events, and what each operation does |
@@ -40,6 +41,7 @@ pub mod neighbours;
 mod operations;
 mod places;
 mod polls;
+mod scale;
 mod script;
 mod think;
 mod thread;
@@ -48,4 +50,5 @@ pub use calibrate::{Calibrated, Gain};
 pub use change::Change;
 pub use costs::Costs;
 pub use engine::Outcome;
+pub use scale::Scale;
 pub use script::{Script, ScriptBuilder};

@@ -67,7 +67,7 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
         text += &in_words(number, judged);
     }
     if !answer.dismissed.is_empty() {
-        text += "\nnot advised, because the run is not faster with it in a replay:\n";
+        text += "\nnot reported, because a replay of the run gains too little with the cure:\n";
         for d in answer.dismissed {
             text += &format!("  {} of {}: saves {}\n", d.kind, d.target, percent(d.gain));
         }
