@@ -42,8 +42,7 @@ const IN_A_RUN: f64 = 2.0;
 const SERVE: f64 = 0.75;
 
 /// What an end of a message between memory processes takes, over that of one between an application process and its memory
-/// process, which often are on one processor: two thirds of processor time more were needed for each in runs of pathologies
-/// and of their cures (docs/models.md#costs).
+/// process, which often are on one processor. Chosen with runs of pathologies and their cures (docs/models.md#costs).
 const BETWEEN: f64 = 2.0;
 
 /// What a process takes more if a message wakes it, over one end of a message.
