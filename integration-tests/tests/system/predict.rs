@@ -166,3 +166,35 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
         assert!(said.contains(word), "{what}: {said}");
     }
 }
+
+#[test]
+fn another_number_of_processes_is_replayed_where_each_has_a_memory_process_of_one_group() {
+    let mut one_group =
+        "name = \"flat\"\n[[group]]\nname = \"all\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
+    for i in 0..2 {
+        one_group += &format!(
+            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
+        );
+    }
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let replay = |cluster: &str, what: &str| {
+        lab.cluster(cluster);
+        lab.must_up(&[
+            "sor",
+            "--rows",
+            "32",
+            "--columns",
+            "32",
+            "--iterations",
+            "20",
+        ]);
+        let args = ["model", "predict", "--run-dir", "run", "--format", "json"];
+        json(&lab, &[&args[..], &["--what-if", what]].concat())["replay"].clone()
+    };
+    let four = replay(&one_group, "procs=4");
+    assert!(us(&four["expected_us"]) > 0.0, "{four}");
+    assert_eq!(us(&four["part"]), 1.0, "{four}");
+    // In which group the others would be is not known.
+    let nested = replay(NESTED, "procs=8");
+    assert!(nested.is_null(), "{nested}");
+}

@@ -1,9 +1,9 @@
-//! What a replay says of a change: of places and processors, which is all that it knows.
+//! What a replay says of a change: of places, processors and the number of processes, which is all that it knows.
 
 use dosmos_client::Run;
 use dosmos_model::dvsm::Technology;
 use dosmos_model::inputs::{Change, NetworkRecord};
-use dosmos_replay::{Calibrated, Costs};
+use dosmos_replay::{Calibrated, Costs, Scale};
 use dosmos_trace::query::Catalog;
 use serde::Serialize;
 
@@ -20,7 +20,8 @@ pub(super) struct Replayed {
 }
 
 impl Replayed {
-    /// None if the change is one of technology or of the number of processes, or the replay does not come to an end.
+    /// None if the change is one of technology, or of the number of processes where its [laws](Scale) do not apply, or the replay
+    /// does not come to an end.
     pub(super) async fn of(
         run: &Run,
         network: &NetworkRecord,
@@ -32,6 +33,15 @@ impl Replayed {
         };
         let script = run.script().await?;
         let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
+        let replay = match asked.processes {
+            Some(processes) => replay.and_then(|r| {
+                r.scaled(&Scale {
+                    processes: Some(processes as usize),
+                    ..Scale::default()
+                })
+            }),
+            None => replay,
+        };
         let Some((replay, gain)) = replay.and_then(|r| r.gain(&change).map(|gain| (r, gain)))
         else {
             return Ok(None);
@@ -64,7 +74,8 @@ impl Replayed {
 }
 
 fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
-    if asked.technology != Technology::default() || asked.processes.is_some() {
+    let both = asked.processes.is_some() && asked.placement.is_some();
+    if asked.technology != Technology::default() || both {
         return None;
     }
     let mut change = dosmos_replay::Change {
