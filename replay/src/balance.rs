@@ -19,7 +19,7 @@ pub(crate) struct Balance {
 }
 
 /// What each of these processes does between operations, by process and phase, as `time` counts it.
-fn sums(
+pub(crate) fn sums(
     script: &Script,
     aps: &BTreeSet<ApId>,
     time: impl Fn(&Thinking) -> Time,

@@ -354,16 +354,9 @@ impl<'a> Engine<'a> {
 
     /// Whether all application processes of a memory process wait for it.
     fn is_waited_for(&self, process: Process) -> bool {
-        let Some(mp) = (process as usize).checked_sub(self.runners.len()) else {
-            return false;
-        };
-        let mut its = (0u32..).zip(&self.runners);
-        let mut any = false;
-        its.all(|(ap, runner)| {
-            let is_its = self.places.home(ap).index() == mp;
-            any |= is_its;
-            !is_its || runner.under_way > 0
-        }) && any
+        let its = self.places.its(process);
+        let waits = |ap: &u32| self.runners[*ap as usize].under_way > 0;
+        !its.is_empty() && its.iter().all(waits)
     }
 
     /// When a process that a message reaches now will be awake, if that takes until then.

@@ -48,6 +48,8 @@ pub(crate) struct Places<'a> {
     change: &'a Change,
     variables: FxHashMap<VarId, &'a Variable>,
     homes: Vec<MpId>,
+    /// The application processes of each memory process.
+    its: Vec<Vec<u32>>,
     /// The number here of each memory process of the run; none: the same.
     numbers: Option<Vec<MpId>>,
 }
@@ -66,7 +68,13 @@ impl<'a> Places<'a> {
                 let home = there.map_or(ap.memory_process, |ap| ap.memory_process);
                 change.homes.get(&ApId(i)).copied().unwrap_or(home)
             })
-            .collect();
+            .collect::<Vec<MpId>>();
+        let mut its = vec![Vec::new(); topology.memory_processes().len()];
+        for (ap, home) in (0u32..).zip(&homes) {
+            if let Some(its) = its.get_mut(home.index()) {
+                its.push(ap);
+            }
+        }
         let numbers = change.topology.as_ref().map(|there| {
             let all = recorded.memory_processes().iter();
             all.map(|mp| there.find_mp(&mp.name).unwrap_or_default())
@@ -78,6 +86,7 @@ impl<'a> Places<'a> {
             change,
             variables: variables.iter().map(|v| (v.id(), v)).collect(),
             homes,
+            its,
             numbers,
         }
     }
@@ -100,6 +109,13 @@ impl<'a> Places<'a> {
     /// The memory process of an application process.
     pub(crate) fn home(&self, ap: u32) -> MpId {
         self.homes.get(ap as usize).copied().unwrap_or(MpId(0))
+    }
+
+    /// The application processes of a memory process; none of another process.
+    pub(crate) fn its(&self, process: Process) -> &[u32] {
+        let mp = (process as usize).checked_sub(self.homes.len());
+        let its = mp.and_then(|mp| self.its.get(mp));
+        its.map_or(&[], Vec::as_slice)
     }
 
     /// The owner of an object for a process of `home`: of its own for an object that is split.

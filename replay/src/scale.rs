@@ -13,16 +13,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::topology::{ApplicationProcess, MemoryProcess};
-use dosmos_proto::{GroupId, MpId, ObjectId, Topology, TopologyBuilder, VarId, Variable};
+use dosmos_proto::{ApId, GroupId, MpId, ObjectId, Topology, TopologyBuilder, VarId, Variable};
 use dosmos_trace::record::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::balance::sums;
 use crate::ids::Time;
-use crate::script::Script;
+use crate::script::{MOST_STEPS, Script};
 use crate::thread::{Step, Thinking, Thread};
 
 /// A process that computes more than this part of a phase does it alone.
 const NEARLY_ALL: f64 = 0.8;
+
+/// Operations that a run of more processes has at most.
+const MOST_SCALED: usize = 4 * MOST_STEPS;
 
 /// How a run differs from the recorded one in size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,18 +73,17 @@ struct Places {
 
 impl Script {
     /// The run with `scale`; none if the places of its processes leave open where those of another number are: several groups, or
-    /// memory processes without one application process each.
+    /// memory processes without one application process each; or if it would have too many operations.
     pub(crate) fn scaled(&self, scale: &Scale) -> Option<Self> {
-        let mut script = self.clone();
-        let ratio = |count: usize| self.threads.len() as f64 / count.max(1) as f64;
-        let ratio = scale.processes.map_or(1.0, ratio);
-        let phases = self.phases();
         let recorded = self.threads.len();
         let processes = scale.processes.unwrap_or(recorded);
-        let like = |process: usize| like(process, recorded, processes);
-        if let Some(processes) = scale.processes {
+        let mut script = self.clone();
+        if scale.processes.is_some() {
             script.with_processes(processes)?;
         }
+        let ratio = recorded as f64 / processes as f64;
+        let phases = self.phases();
+        let like = |process: usize| like(process, recorded, processes);
         for (process, thread) in script.threads.iter_mut().enumerate() {
             // Of those that do what one process did, one does what that did alone.
             let is_first = process == 0 || like(process - 1) != like(process);
@@ -101,22 +104,15 @@ impl Script {
 
     /// Who does the work of each phase.
     fn phases(&self) -> BTreeMap<u32, Work> {
-        let mut phases: BTreeMap<u32, FxHashMap<usize, Time>> = BTreeMap::new();
-        for (ap, thread) in self.threads.iter().enumerate() {
-            let tail = (thread.last_phase(), thread.tail);
-            let steps = thread.steps.iter().map(|s| (s.phase, s.thinking));
-            for (phase, thinking) in steps.chain([tail]) {
-                let of_phase = phases.entry(phase).or_default();
-                *of_phase.entry(ap).or_default() += thinking.computing;
-            }
-        }
+        let all = (0u32..).take(self.threads.len()).map(ApId).collect();
+        let phases = sums(self, &all, |t| t.computing);
         // Without barriers it is one phase.
         let last = phases.keys().next_back().copied().filter(|last| *last > 0);
-        let work = |phase: u32, by: &FxHashMap<usize, Time>| {
+        let work = |phase: u32, by: &BTreeMap<u32, Time>| {
             let sum: Time = by.values().sum();
             let alone = by.iter().find(|(_, own)| **own > NEARLY_ALL * sum);
             match alone.filter(|_| self.threads.len() > 1) {
-                Some((ap, _)) => Work::Alone(*ap),
+                Some((ap, _)) => Work::Alone(*ap as usize),
                 None if last.is_some() && (phase == 0 || Some(phase) == last) => Work::OfEach,
                 None => Work::Divided,
             }
@@ -125,6 +121,14 @@ impl Script {
     }
 
     fn with_processes(&mut self, processes: usize) -> Option<()> {
+        let like = |i: usize| like(i, self.threads.len(), processes);
+        let mut steps = 0;
+        for i in 0..processes {
+            steps += 1 + self.threads.get(like(i))?.steps.len();
+            if steps > MOST_SCALED {
+                return None;
+            }
+        }
         let topology = with_processes(&self.catalog.topology, processes)?;
         let steps = || self.threads.iter().flat_map(|t| &t.steps);
         let numbers = steps().map(|s| s.object.var.0);

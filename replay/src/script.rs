@@ -14,7 +14,7 @@ use crate::think;
 use crate::thread::{Step, Thinking, Thread};
 
 /// Operations that a script holds at most, so that a replay takes a fraction of a second.
-const MOST_STEPS: usize = 300_000;
+pub(crate) const MOST_STEPS: usize = 300_000;
 
 /// Reads from copies in the process that follow one another so closely are taken to be asked for together, where they
 /// have to be asked for: a variable is read as a whole.

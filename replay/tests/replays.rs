@@ -609,6 +609,8 @@ fn of_another_number_of_processes_each_does_what_one_at_its_place_did() {
         fitted.scaled(&scale).is_some()
     };
     assert!(topology(3) && !topology(0));
+    // Nobody waits for the answer, or has the memory.
+    assert!(!topology(4_000_000_000) && !topology(usize::MAX));
 }
 
 /// Process 1 writes eight elements one by one.
