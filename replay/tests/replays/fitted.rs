@@ -1,0 +1,170 @@
+//! Costs that fit a run, and what they say of others: another transport, another number of processes.
+
+use dosmos_model::inputs::NetworkRecord;
+use dosmos_proto::{ObjectId, VarId};
+use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale};
+use dosmos_trace::record::Op;
+
+use crate::runs::{MS, Run, US, costs, owned_by};
+
+#[test]
+fn costs_are_fitted_to_the_run_and_the_gain_says_how_far_they_matter() {
+    let mut run = Run::of(2);
+    for _ in 0..100 {
+        run.does(1, MS, Op::Read, 0, MS);
+    }
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let (plain, fit) = fitted.errors();
+    assert!(plain < -0.4 && fit.abs() < 0.01, "{plain} {fit}");
+    let gain = fitted.gain(&owned_by(1)).expect("a gain");
+    // The millisecond that a read took at its memory process was the way to the owner and back.
+    assert!((gain.gain - 0.5).abs() < 0.01, "{gain:?}");
+    assert!(gain.least < 0.01 && gain.most == gain.gain, "{gain:?}");
+    let none = fitted.gain(&Change::default()).expect("a gain");
+    assert_eq!((none.gain, none.least, none.most), (0.0, 0.0, 0.0));
+}
+
+#[test]
+fn software_takes_what_memory_processes_say_that_it_took() {
+    let mut run = Run::of(1);
+    for _ in 0..100 {
+        run.does(0, 10 * US, Op::Read, 0, 100 * US);
+    }
+    // Each read has two ends at the memory process, which was never idle for long.
+    run.serving = Some(100 * 2 * 3 * US);
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let end = fitted.costs().end_ns;
+    assert!((end - 3e3).abs() < 30.0, "{end}");
+    // What is not told of all is not known.
+    run.serving = None;
+    let unknown = Calibrated::new(run.script(), &costs()).expect("a replay");
+    assert_eq!(unknown.costs().end_ns, 1e3);
+}
+
+/// Processes that take a lock in turn; each turn takes so long.
+fn in_turn(processes: u32, turn: u64) -> Run {
+    let mut run = Run::of(processes);
+    let mut version = 0;
+    for round in 0..20 {
+        for ap in 0..processes {
+            // It asks when it is done, and waits for all others.
+            let waits = if round == 0 {
+                u64::from(ap + 1)
+            } else {
+                u64::from(processes)
+            };
+            run.does(ap, 0, Op::Acquire, 0, waits * turn - turn / 4)
+                .version = version;
+            version += 1;
+            run.does(ap, 0, Op::Release, 0, turn / 4).version = version;
+        }
+    }
+    run
+}
+
+#[test]
+fn costs_are_as_near_to_the_run_as_any_where_none_fit() {
+    // The longer a turn takes, the more of them sleep meanwhile and have to be woken, which takes longer: the length jumps.
+    let slow = Costs {
+        woken_ns: 10e3,
+        wake_ns: 30e3,
+        ..costs()
+    };
+    for turn in [30, 40, 50, 60] {
+        let run = in_turn(16, turn * US);
+        let fitted = Calibrated::new(run.script(), &slow).expect("a replay");
+        let (_, fit) = fitted.errors();
+        assert!(fit.abs() < 0.02, "a turn of {turn} us: off by {fit}");
+    }
+}
+
+#[test]
+fn another_transport_is_as_much_dearer_as_microbenchmarks_say() {
+    let mut run = Run::of(2);
+    for _ in 0..100 {
+        run.does(1, MS, Op::Read, 0, 8 * US);
+    }
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let here = NetworkRecord::typical();
+    let length = |end_us: f64, read_us: f64| {
+        let mut there = here.clone();
+        there.network.segments[0].total_us[0] += end_us;
+        there.hop.read_us[0] += read_us;
+        let there = fitted.expected(&Change::default(), &here, &there);
+        there.expect("an end").0 as f64 / 100.0 / US as f64
+    };
+    let same = length(0.0, 0.0);
+    assert!((same - 1008.0).abs() < 5.0, "{same}");
+    // Each read has four ends of messages between memory processes, and as many of the hop.
+    let far = length(3.0, 0.0) - same;
+    assert!((far - 4.0 * 3.0).abs() < 0.5, "{far}");
+    let near = length(0.0, 8.0) - same;
+    assert!((near - 8.0).abs() < 0.5, "{near}");
+}
+
+#[test]
+fn of_another_number_of_processes_each_does_what_one_at_its_place_did() {
+    // Each reads its own object and that of the other, and both write one that process 0 owns.
+    let mut run = Run::of(2);
+    run.barrier(0);
+    for round in 1..=10 {
+        for ap in 0..2 {
+            run.does(ap, 2 * MS, Op::Read, ap, 10 * US).object.index = 1 + ap;
+            run.does(ap, 2 * MS, Op::Read, 1 - ap, 10 * US).object.index = 2 - ap;
+            run.does(ap, 0, Op::Write, 0, 10 * US);
+        }
+        run.barrier(round);
+    }
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let of = |processes: Option<usize>, work: f64| {
+        let scale = Scale {
+            processes,
+            work,
+            ..Scale::default()
+        };
+        let scaled = fitted.scaled(&scale).expect("a run");
+        let outcome = scaled.script().replay(&costs(), &Change::default());
+        assert!(outcome.is_whole(), "{outcome:?}");
+        outcome
+    };
+    let near = |outcome: &Outcome, ms: u64| {
+        let off = outcome.length.0.abs_diff(ms * MS);
+        assert!(off < MS, "{outcome:?}");
+    };
+    let two = of(None, 1.0);
+    near(&two, 40);
+    near(&of(None, 2.0), 80);
+    let four = of(Some(4), 1.0);
+    near(&four, 20);
+    assert_eq!(four.ended.len(), 4);
+    near(&of(Some(1), 1.0), 80);
+    // Two messages there and back for each operation and each remote one, and for barriers.
+    assert!(four.messages > 2 * two.messages - 40, "{four:?} {two:?}");
+    // What one computes alone is not divided.
+    run.does(0, 30 * MS, Op::Read, 0, 10 * US);
+    for (ap, waits) in [(0, 0), (1, 30 * MS)] {
+        let record = run.does(ap, 0, Op::Barrier, 0, waits + 20 * US);
+        record.object = ObjectId::new(VarId(100), 11);
+    }
+    run.barrier(12);
+    let alone = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let scale = Scale {
+        processes: Some(4),
+        ..Scale::default()
+    };
+    let alone = alone.scaled(&scale).expect("a run");
+    near(
+        &alone.script().replay(&costs(), &Change::default()),
+        20 + 30,
+    );
+    let topology = |processes| {
+        let scale = Scale {
+            processes: Some(processes),
+            ..Scale::default()
+        };
+        fitted.scaled(&scale).is_some()
+    };
+    assert!(topology(3) && !topology(0));
+    // Nobody waits for the answer, or has the memory.
+    assert!(!topology(4_000_000_000) && !topology(usize::MAX));
+}
