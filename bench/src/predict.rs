@@ -55,21 +55,40 @@ const PROGRAMS: [&str; 13] = [
 
 const PROCESSES: usize = 4;
 
-/// More data: arguments that replace those of a program, what all processes compute together then over what they computed,
-/// and the bytes of an access likewise. Rows are divided among processes, and borders are columns long; FFT computes
-/// n log n of its square of points, LU the third power of its rows, in as many blocks.
-const SIZES: [(&str, &str, f64, f64); 10] = [
-    ("sor", "--rows 4000", 2.0, 1.0),
-    ("is", "--keys 2097152", 2.0, 1.0),
-    ("barnes", "--bodies 32768", 2.14, 2.0),
-    ("sphere", "--rows 768", 2.0, 1.0),
-    ("water", "--molecules 1000", 4.0, 2.0),
-    ("spmv", "--rows 26000", 2.0, 2.0),
-    ("fft", "--side 2048", 4.4, 4.0),
-    ("lu", "--n 2048 --block 128", 8.0, 4.0),
-    ("radix", "--keys 2097152", 2.0, 2.0),
-    ("edge", "--rows 2048", 2.0, 1.0),
+/// A program on more data.
+struct More {
+    program: &'static str,
+    /// These take the place of its own ones of the same names.
+    arguments: &'static str,
+    scale: Scale,
+}
+
+/// Rows are divided among processes, and borders are columns long; FFT computes n log n of its square of points, LU the
+/// third power of its rows, in as many blocks.
+const SIZES: [More; 10] = [
+    more("sor", "--rows 4000", 2.0, 1.0),
+    more("is", "--keys 2097152", 2.0, 1.0),
+    more("barnes", "--bodies 32768", 2.14, 2.0),
+    more("sphere", "--rows 768", 2.0, 1.0),
+    more("water", "--molecules 1000", 4.0, 2.0),
+    more("spmv", "--rows 26000", 2.0, 2.0),
+    more("fft", "--side 2048", 4.4, 4.0),
+    more("lu", "--n 2048 --block 128", 8.0, 4.0),
+    more("radix", "--keys 2097152", 2.0, 2.0),
+    more("edge", "--rows 2048", 2.0, 1.0),
 ];
+
+const fn more(program: &'static str, arguments: &'static str, work: f64, content: f64) -> More {
+    More {
+        program,
+        arguments,
+        scale: Scale {
+            processes: None,
+            work,
+            content,
+        },
+    }
+}
 
 /// What is different between the run that is recorded and the one that is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -132,7 +151,7 @@ impl Case {
     /// The program with its arguments before and after; none if the case is not one of this program.
     fn programs(self, program: &str) -> Option<[String; 2]> {
         let after = match self {
-            Self::Size => with_arguments(program, more(program)?.1),
+            Self::Size => with_arguments(program, on_more(program)?.arguments),
             _ => program.to_owned(),
         };
         Some([program.to_owned(), after])
@@ -150,11 +169,7 @@ impl Case {
             Self::Four => processes(4),
             Self::Eight => processes(8),
             Self::Half => processes(2),
-            Self::Size => more(program).map(|(_, _, work, content)| Scale {
-                work: *work,
-                content: *content,
-                ..Scale::default()
-            }),
+            Self::Size => on_more(program).map(|more| more.scale),
             Self::Processors | Self::Groups | Self::Together | Self::Tcp => None,
         }
     }
@@ -173,9 +188,9 @@ impl Case {
 }
 
 /// How a program runs on more data.
-fn more(program: &str) -> Option<&'static (&'static str, &'static str, f64, f64)> {
+fn on_more(program: &str) -> Option<&'static More> {
     let name = program.split_whitespace().next()?;
-    SIZES.iter().find(|(known, ..)| *known == name)
+    SIZES.iter().find(|more| more.program == name)
 }
 
 /// A program with other values of some of its arguments.
@@ -473,11 +488,12 @@ mod tests {
             "lu --n 8 --block 2"
         );
         assert!(Case::Size.programs("random --operations 4000").is_none());
-        for (name, arguments, ..) in SIZES {
+        for more in SIZES {
+            let name = more.program;
             let program = PROGRAMS.iter().find(|p| p.starts_with(name)).unwrap();
             let mut examples = dosmos_examples::catalog().iter();
             let example = examples.find(|app| app.name == name).unwrap();
-            let words = with_arguments(program, arguments);
+            let words = with_arguments(program, more.arguments);
             let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
             example.check(&words[1..]).unwrap();
         }

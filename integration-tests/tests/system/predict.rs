@@ -1,7 +1,18 @@
 //! From a real run to models and back: what `model inputs` writes the models read, and what they say adds up.
 
-use dosmos_integration_tests::{Lab, NESTED};
+use dosmos_integration_tests::{Lab, NESTED, in_groups};
 use serde_json::Value;
+
+/// A small program with many barriers.
+const SOR: [&str; 7] = [
+    "sor",
+    "--rows",
+    "32",
+    "--columns",
+    "32",
+    "--iterations",
+    "20",
+];
 
 fn json(lab: &Lab, args: &[&str]) -> Value {
     let output = lab.dosmos(args);
@@ -18,15 +29,7 @@ fn us(value: &Value) -> f64 {
 fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     lab.cluster(NESTED);
-    lab.must_up(&[
-        "sor",
-        "--rows",
-        "32",
-        "--columns",
-        "32",
-        "--iterations",
-        "20",
-    ]);
+    lab.must_up(&SOR);
 
     // What messages cost, as a file: the typical machine's. `bench/tests/network.rs` measures.
     let typical = json(&lab, &["model", "inputs", "--run-dir", "run"]);
@@ -169,29 +172,14 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
 
 #[test]
 fn another_number_of_processes_is_replayed_where_each_has_a_memory_process_of_one_group() {
-    let mut one_group =
-        "name = \"flat\"\n[[group]]\nname = \"all\"\n[[emp]]\nname = \"emp0\"\n".to_owned();
-    for i in 0..2 {
-        one_group += &format!(
-            "[[mp]]\nname = \"mp{i}\"\ngroup = \"all\"\nemp = \"emp0\"\n[[ap]]\nname = \"ap{i}\"\nmp = \"mp{i}\"\n"
-        );
-    }
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     let replay = |cluster: &str, what: &str| {
         lab.cluster(cluster);
-        lab.must_up(&[
-            "sor",
-            "--rows",
-            "32",
-            "--columns",
-            "32",
-            "--iterations",
-            "20",
-        ]);
+        lab.must_up(&SOR);
         let args = ["model", "predict", "--run-dir", "run", "--format", "json"];
         json(&lab, &[&args[..], &["--what-if", what]].concat())["replay"].clone()
     };
-    let four = replay(&one_group, "procs=4");
+    let four = replay(&in_groups(1, 2), "procs=4");
     assert!(us(&four["expected_us"]) > 0.0, "{four}");
     assert_eq!(us(&four["part"]), 1.0, "{four}");
     // In which group the others would be is not known.
