@@ -176,10 +176,7 @@ fn table(
     if let Some(replayed) = replayed {
         text += &replayed.line();
     } else if let (Some(gain), Some(expected)) = (prediction.gain, prediction.expected_us) {
-        let (percent, verb) = match gain < 0.0 {
-            true => (-100.0 * gain, "costs"),
-            false => (100.0 * gain, "saves"),
-        };
+        let (percent, verb) = replayed::in_words(gain);
         let expected = time(expected);
         let expected = expected.shown();
         text += &format!(

@@ -58,9 +58,13 @@ impl Replayed {
 
     /// The same as a sentence.
     pub(super) fn line(&self) -> String {
-        let [gain, least, most] = [self.gain, self.least, self.most].map(|g| 100.0 * g);
+        let (gain, verb) = in_words(self.gain);
+        let of = |bound: f64| if self.gain < 0.0 { -bound } else { bound };
+        let mut bounds = [self.least, self.most].map(|bound| 100.0 * of(bound));
+        bounds.sort_by(f64::total_cmp);
+        let [least, most] = bounds;
         let mut text = format!(
-            "by a replay of the run the change saves {gain:.1} % ({least:.1} to {most:.1} %): expect {:.3} ms\n",
+            "by a replay of the run the change {verb} {gain:.1} % ({least:.1} to {most:.1} %): expect {:.3} ms\n",
             self.expected_us / 1e3
         );
         if self.part < 1.0 {
@@ -70,6 +74,14 @@ impl Replayed {
             );
         }
         text
+    }
+}
+
+/// What a change gains: as percent, and whether it saves or costs that.
+pub(super) fn in_words(gain: f64) -> (f64, &'static str) {
+    match gain < 0.0 {
+        true => (-100.0 * gain, "costs"),
+        false => (100.0 * gain, "saves"),
     }
 }
 
@@ -98,4 +110,28 @@ fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
         }
     }
     Some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_not_a_negative_gain() {
+        let line = |gain, least, most| {
+            let replayed = Replayed {
+                gain,
+                least,
+                most,
+                expected_us: 1500.0,
+                part: 1.0,
+            };
+            replayed.line()
+        };
+        assert_eq!(
+            line(-0.457, -0.717, -0.457),
+            "by a replay of the run the change costs 45.7 % (45.7 to 71.7 %): expect 1.500 ms\n"
+        );
+        assert!(line(0.1, -0.05, 0.1).contains("saves 10.0 % (-5.0 to 10.0 %)"));
+    }
 }
