@@ -155,7 +155,11 @@ impl Calibrated {
 /// Costs with so much software that memory processes take about as much processor time as they say that they took.
 fn as_served(script: &Script, costs: &Costs) -> Option<Costs> {
     let Some(serving) = script.serving else {
-        return Some(*costs);
+        // Those of the machine are of messages between memory processes, which no others exceed.
+        return Some(Costs {
+            between: 1.0,
+            ..*costs
+        });
     };
     let mut served = costs.with_software(IN_A_RUN_NS / costs.end_ns.max(1.0));
     // Who has to be woken how often depends on how long everything takes; but two ways to divide the time are as good as one

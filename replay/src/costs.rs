@@ -7,7 +7,7 @@ use crate::ids::Time;
 /// Costs of messages, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Costs {
-    /// Processor time of one end of a message.
+    /// Processor time of one end of a message between an application process and its memory process.
     pub end_ns: f64,
     /// The same for each byte of content.
     pub end_ns_per_byte: f64,

@@ -39,6 +39,14 @@ fn software_takes_what_memory_processes_say_that_it_took() {
     run.serving = None;
     let unknown = Calibrated::new(run.script(), &costs()).expect("a replay");
     assert_eq!(unknown.costs().end_ns, 1e3);
+    // What was measured was messages between memory processes: then none takes more than that.
+    let dear = Costs {
+        between: 3.0,
+        ..costs()
+    };
+    let unknown = Calibrated::new(run.script(), &dear).expect("a replay");
+    let costs = unknown.costs();
+    assert_eq!((costs.end_ns, costs.between), (1e3, 1.0));
 }
 
 /// Processes that take a lock in turn; each turn takes so long.
