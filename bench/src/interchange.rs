@@ -11,9 +11,10 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use dosmos_cli::args::{ExportFormat, Format};
-use dosmos_cli::export::exporter;
+use dosmos_cli::export::{Sink, exporter};
 use dosmos_cli::output::{self, Table};
 use dosmos_interchange::jsonl::{self, BadLines};
+use dosmos_interchange::otf2;
 use dosmos_trace::query::Filter;
 use dosmos_trace::store::StoreSource;
 use serde_json::json;
@@ -38,12 +39,15 @@ struct Figures {
 enum Way {
     Export(ExportFormat),
     Import,
+    /// The import of the OTF2 archive.
+    ImportOtf2,
 }
 
 impl Way {
     fn name(self) -> String {
         match self {
             Self::Import => "import jsonl".to_owned(),
+            Self::ImportOtf2 => "import otf2".to_owned(),
             Self::Export(format) => format!("export {}", file_name(format)),
         }
     }
@@ -64,14 +68,24 @@ pub(crate) fn run(args: &InterchangeArgs) -> anyhow::Result<()> {
     let formats = ExportFormat::value_variants().iter();
     let built_in = formats.filter(|f| **f != ExportFormat::Parquet || cfg!(feature = "parquet"));
     let exports = built_in.map(|f| Way::Export(*f));
-    let ways: Vec<Way> = exports.chain([Way::Import]).collect();
+    let ways: Vec<Way> = exports.chain([Way::Import, Way::ImportOtf2]).collect();
     let mut measured = vec![Vec::new(); ways.len()];
     for run in 1..=args.runs {
         output::note(&format!("run {run} of {}", args.runs));
         for (way, figures) in ways.iter().zip(&mut measured) {
             figures.push(match way {
                 Way::Export(format) => export(&store, *format, place.path(), args.records)?,
-                Way::Import => import(place.path(), args.records)?,
+                Way::Import => import(args.records, &place.path().join("imported"), |to| {
+                    let from = place.path().join(file_name(ExportFormat::Jsonl));
+                    let input = BufReader::with_capacity(1 << 16, File::open(from)?);
+                    let go_on = |_| ControlFlow::Continue(());
+                    Ok(jsonl::import(input, to, BadLines::Refuse, go_on)?.records)
+                })?,
+                Way::ImportOtf2 => import(args.records, &place.path().join("imported"), |to| {
+                    let from = place.path().join(file_name(ExportFormat::Otf2));
+                    let go_on = |_| ControlFlow::Continue(());
+                    Ok(otf2::import(&from, to, go_on)?.records)
+                })?,
             });
         }
     }
@@ -96,7 +110,15 @@ fn export(
     };
     let mut meter = Meter::default();
     let exported = meter.measure(|| {
-        let mut to = exporter(format, Box::new(File::create(&path)?))?;
+        let sink = match format.is_directory() {
+            true => {
+                let _ = std::fs::remove_dir_all(&path); // Of the run before, if any.
+                std::fs::create_dir(&path)?;
+                Sink::Directory(path.clone())
+            }
+            false => Sink::File(Box::new(File::create(&path)?)),
+        };
+        let mut to = exporter(format, sink)?;
         let exported =
             dosmos_interchange::export(store, &all, &mut *to, |_| ControlFlow::Continue(()))?;
         anyhow::Ok(exported)
@@ -109,26 +131,24 @@ fn export(
     Ok(Figures {
         seconds: meter.elapsed.as_secs_f64(),
         cpu_seconds: meter.cpu.as_secs_f64(),
-        bytes: path.metadata()?.len(),
+        bytes: match path.is_dir() {
+            true => size_of(&path)?,
+            false => path.metadata()?.len(),
+        },
     })
 }
 
-fn import(place: &Path, records: u64) -> anyhow::Result<Figures> {
-    let from = place.join(file_name(ExportFormat::Jsonl));
-    let to = place.join("imported");
+/// Measures an import to `to`, which says how many records it made.
+fn import(
+    records: u64,
+    to: &Path,
+    import: impl FnOnce(&Path) -> anyhow::Result<u64>,
+) -> anyhow::Result<Figures> {
     let mut meter = Meter::default();
-    let imported = meter.measure(|| {
-        let input = BufReader::with_capacity(1 << 16, File::open(&from)?);
-        let go_on = |_| ControlFlow::Continue(());
-        anyhow::Ok(jsonl::import(input, &to, BadLines::Refuse, go_on)?)
-    })?;
-    ensure!(
-        imported.records == records,
-        "{} records were imported",
-        imported.records
-    );
-    let bytes = size_of(&to)?;
-    std::fs::remove_dir_all(&to)?;
+    let imported = meter.measure(|| import(to))?;
+    ensure!(imported == records, "{imported} records were imported");
+    let bytes = size_of(to)?;
+    std::fs::remove_dir_all(to)?;
     Ok(Figures {
         seconds: meter.elapsed.as_secs_f64(),
         cpu_seconds: meter.cpu.as_secs_f64(),

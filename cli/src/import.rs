@@ -1,16 +1,54 @@
-//! `dosmos import`: a store made of a JSONL file.
+//! `dosmos import`: a store made of a JSONL file, or of an OTF2 archive.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dosmos_interchange::jsonl::{self, BadLines};
+use dosmos_interchange::otf2;
 
 use crate::args::ImportArgs;
+use crate::output;
 use crate::progress::Work;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
+    let extension = args.file.extension();
+    match args.file.is_dir() || extension.is_some_and(|e| e == "otf2") {
+        true => archive(args),
+        false => lines(args),
+    }
+}
+
+/// Reads an OTF2 archive.
+fn archive(args: &ImportArgs) -> anyhow::Result<()> {
+    if args.skip_bad {
+        bail!(
+            "--skip-bad is for the lines of JSONL; an OTF2 archive is read as a whole or not at all"
+        );
+    }
+    let mut work = Work::start();
+    let imported = otf2::import(&args.file, &args.store, |at| {
+        work.at(|| {
+            format!(
+                "{} records of {} of {} events",
+                at.records, at.events, at.of
+            )
+        })
+    });
+    // Errors name the file themselves.
+    let imported = imported?;
+    let n = imported.records;
+    let store = args.store.display();
+    work.done(&format!("{n} records to {store}: {}", work.rate(n)));
+    for note in imported.notes {
+        output::note(&note);
+    }
+    Ok(())
+}
+
+/// Reads JSONL.
+fn lines(args: &ImportArgs) -> anyhow::Result<()> {
     let (input, size): (Box<dyn BufRead>, Option<u64>) = if args.file == Path::new("-") {
         (Box::new(io::stdin().lock()), None)
     } else {

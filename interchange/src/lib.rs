@@ -2,6 +2,7 @@
 //!
 //! * [`jsonl`]: the project's own exchange format, one JSON object a line, written and read.
 //! * [`csv`]: one row per record, for spreadsheets and data frames.
+//! * [`otf2`]: the archives of Score-P, Vampir and Scalasca, written and read.
 //! * [`perfetto`]: timelines for a viewer.
 //! * [`escape`]: names in all of these, and on a terminal.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
@@ -13,7 +14,9 @@ pub mod csv;
 pub mod escape;
 mod export;
 pub mod jsonl;
+mod lanes;
 mod names;
+pub mod otf2;
 pub mod perfetto;
 
 pub use export::{Export, ExportError, Exported, Progress, Run, export};

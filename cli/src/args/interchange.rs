@@ -15,8 +15,17 @@ pub enum ExportFormat {
     Csv,
     /// Timelines for <https://ui.perfetto.dev>
     Perfetto,
+    /// An archive of Score-P's Open Trace Format 2 (a directory), for Vampir and Scalasca; `dosmos import` reads it back
+    Otf2,
     /// Apache Parquet, for data frames and SQL (needs a build with --features parquet)
     Parquet,
+}
+
+impl ExportFormat {
+    /// Whether it is several files, in a directory.
+    pub fn is_directory(self) -> bool {
+        self == Self::Otf2
+    }
 }
 
 #[derive(Debug, Args)]
@@ -30,7 +39,7 @@ pub(crate) struct ExportArgs {
     /// Format to write
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
-    /// File to write; - is standard output
+    /// File to write (of otf2: directory to create); - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -42,12 +51,12 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// JSONL file to read; - is standard input
+    /// JSONL file to read, - is standard input; or an OTF2 archive: its file, or the directory with it
     pub(crate) file: PathBuf,
     /// Directory of the trace store to create; must not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) store: PathBuf,
-    /// Skip invalid lines instead of stopping at the first; they are counted as dropped records
+    /// Skip invalid lines of JSONL instead of stopping at the first; they are counted as dropped records
     #[arg(long)]
     pub(crate) skip_bad: bool,
 }

@@ -33,14 +33,14 @@ const NO_RECORDS: [&str; 8] = [
 const RECORD: &[u8] = br#"{"type":"record","#;
 
 /// What is wrong, before it is known where.
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     Line(BadLine),
     Store(StoreError),
     Io(io::Error),
 }
 
 impl Trouble {
-    pub(super) fn at(self, line: u64) -> ImportError {
+    pub(crate) fn at(self, line: u64) -> ImportError {
         match self {
             Self::Line(why) => ImportError::Line { line, why },
             Self::Store(e) => ImportError::Store(e),
@@ -87,7 +87,7 @@ pub(super) struct Skipped {
 }
 
 /// A store in the making.
-pub(super) struct Importer {
+pub(crate) struct Importer {
     /// Declared before the directory, so that it is closed before that is removed.
     writer: Option<StoreWriter>,
     workshop: TempDir,
@@ -95,11 +95,28 @@ pub(super) struct Importer {
     run: Option<store::Imported>,
     commit: Commit,
     /// Records taken.
-    pub(super) records: u64,
+    pub(crate) records: u64,
     skipped: Skipped,
 }
 
 impl Importer {
+    /// A store that is made beside `dir`, its place.
+    pub(crate) fn beside(dir: &Path) -> Result<Self, ImportError> {
+        if dir.exists() && !std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+        {
+            return Err(ImportError::Exists(dir.to_owned()));
+        }
+        let parent = match dir.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        std::fs::create_dir_all(parent)?;
+        let workshop = tempfile::Builder::new()
+            .prefix(".dosmos-import-")
+            .tempdir_in(parent)?;
+        Ok(Self::new(workshop))
+    }
+
     pub(super) fn new(workshop: TempDir) -> Self {
         Self {
             writer: None,
@@ -130,7 +147,7 @@ impl Importer {
     }
 
     /// Takes a line; one that is refused changes nothing that is written.
-    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Trouble> {
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Trouble> {
         if line.is_empty() {
             return Ok(());
         }
@@ -194,7 +211,8 @@ impl Importer {
         Ok(())
     }
 
-    fn record(&mut self, line: &line::Record<'_>) -> Result<(), Trouble> {
+    /// Takes a record.
+    pub(crate) fn record(&mut self, line: &line::Record<'_>) -> Result<(), Trouble> {
         let Some(run) = &self.run else {
             return Err("the first line is to be of type run".into());
         };
@@ -276,7 +294,7 @@ impl Importer {
     }
 
     /// Closes the store and puts it where it belongs.
-    pub(super) fn finish(mut self, dir: &Path) -> Result<(), Trouble> {
+    pub(crate) fn finish(mut self, dir: &Path) -> Result<(), Trouble> {
         let Some(mut run) = self.run.take() else {
             return Err("there is no line of type run: this is not a trace".into());
         };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A name: borrowed from the line where it has no escapes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl<'a> From<Cow<'a, str>> for Text<'a> {
     fn from(text: Cow<'a, str>) -> Self {
@@ -27,7 +27,7 @@ impl<'a> From<&'a str> for Text<'a> {
 /// A line to be written.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Line<'a> {
+pub(crate) enum Line<'a> {
     Run(Run<'a>),
     Group(Group<'a>),
     Mp(Mp<'a>),
@@ -41,173 +41,173 @@ pub(super) enum Line<'a> {
 
 /// What kind of line it is.
 #[derive(Debug, Deserialize)]
-pub(super) struct Tag<'a> {
+pub(crate) struct Tag<'a> {
     #[serde(rename = "type", borrow)]
-    pub(super) kind: Text<'a>,
+    pub(crate) kind: Text<'a>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Run<'a> {
+pub(crate) struct Run<'a> {
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
+    pub(crate) name: Text<'a>,
     /// RFC 3339; absent: the Unix epoch.
-    pub(super) start: Option<Text<'a>>,
-    pub(super) end_ns: Option<u64>,
+    pub(crate) start: Option<Text<'a>>,
+    pub(crate) end_ns: Option<u64>,
     /// The owners' records are there too.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) owner_records: bool,
+    pub(crate) owner_records: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Group<'a> {
+pub(crate) struct Group<'a> {
     #[serde(borrow)]
-    pub(super) path: Text<'a>,
+    pub(crate) path: Text<'a>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Mp<'a> {
+pub(crate) struct Mp<'a> {
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
-    pub(super) group: Text<'a>,
+    pub(crate) name: Text<'a>,
+    pub(crate) group: Text<'a>,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) link: bool,
+    pub(crate) link: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) clock: Option<Clock<'a>>,
+    pub(crate) clock: Option<Clock<'a>>,
 }
 
 /// How the times of a memory process's records were corrected.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Clock<'a> {
+pub(crate) struct Clock<'a> {
     /// The event manager to whose clock.
     #[serde(borrow)]
-    pub(super) event_manager: Option<Text<'a>>,
+    pub(crate) event_manager: Option<Text<'a>>,
     /// Added to its clock at last.
     #[serde(default)]
-    pub(super) offset_ns: i64,
+    pub(crate) offset_ns: i64,
     /// Growth of that, per second.
     #[serde(default)]
-    pub(super) drift_ppb: i64,
+    pub(crate) drift_ppb: i64,
     /// The most that a time is off; null: nothing is known of its clock.
-    pub(super) error_ns: Option<u64>,
+    pub(crate) error_ns: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ap<'a> {
+pub(crate) struct Ap<'a> {
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
-    pub(super) mp: Text<'a>,
-    pub(super) group: Option<Text<'a>>,
+    pub(crate) name: Text<'a>,
+    pub(crate) mp: Text<'a>,
+    pub(crate) group: Option<Text<'a>>,
 }
 
 /// One owner, or one per object.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Owner<'a> {
+pub(crate) enum Owner<'a> {
     One(#[serde(borrow)] Text<'a>),
     Each(Vec<Text<'a>>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Variable<'a> {
+pub(crate) struct Variable<'a> {
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
-    pub(super) objects: Option<u32>,
-    pub(super) owner: Owner<'a>,
-    pub(super) group: Option<Text<'a>>,
+    pub(crate) name: Text<'a>,
+    pub(crate) objects: Option<u32>,
+    pub(crate) owner: Owner<'a>,
+    pub(crate) group: Option<Text<'a>>,
     /// Of the whole variable.
-    pub(super) bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     #[serde(default)]
-    pub(super) policy: CopyPolicy,
+    pub(crate) policy: CopyPolicy,
     #[serde(default, skip_serializing_if = "is_queue")]
-    pub(super) lock: LockKind,
+    pub(crate) lock: LockKind,
     #[serde(default)]
-    pub(super) cache: Cache,
+    pub(crate) cache: Cache,
     #[serde(default, skip_serializing_if = "is_none")]
-    pub(super) replicas: u32,
+    pub(crate) replicas: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) layout: Option<Layout>,
+    pub(crate) layout: Option<Layout>,
 }
 
 /// Shape and split of a variable, which `objects` and `bytes` tell only in part.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Layout {
-    pub(super) element: ElementType,
-    pub(super) rows: u64,
-    pub(super) columns: u64,
-    pub(super) row_parts: u32,
-    pub(super) column_parts: u32,
+pub(crate) struct Layout {
+    pub(crate) element: ElementType,
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    pub(crate) row_parts: u32,
+    pub(crate) column_parts: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Barrier<'a> {
+pub(crate) struct Barrier<'a> {
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
-    pub(super) group: Option<Text<'a>>,
+    pub(crate) name: Text<'a>,
+    pub(crate) group: Option<Text<'a>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record<'a> {
-    pub(super) t_ns: u64,
+pub(crate) struct Record<'a> {
+    pub(crate) t_ns: u64,
     #[serde(default)]
-    pub(super) dur_ns: u64,
+    pub(crate) dur_ns: u64,
     #[serde(default)]
-    pub(super) wait_ns: u64,
+    pub(crate) wait_ns: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) service_ns: u64,
-    pub(super) op: Op,
+    pub(crate) service_ns: u64,
+    pub(crate) op: Op,
     #[serde(borrow)]
-    pub(super) var: Option<Text<'a>>,
-    pub(super) object: Option<u32>,
+    pub(crate) var: Option<Text<'a>>,
+    pub(crate) object: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) barrier: Option<Text<'a>>,
+    pub(crate) barrier: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) barrier_group: Option<Text<'a>>,
-    pub(super) ap: Text<'a>,
-    pub(super) mp: Option<Text<'a>>,
-    pub(super) owner: Option<Text<'a>>,
-    pub(super) origin: Option<Origin>,
+    pub(crate) barrier_group: Option<Text<'a>>,
+    pub(crate) ap: Text<'a>,
+    pub(crate) mp: Option<Text<'a>>,
+    pub(crate) owner: Option<Text<'a>>,
+    pub(crate) origin: Option<Origin>,
     #[serde(default)]
-    pub(super) optimized: bool,
+    pub(crate) optimized: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) in_process: bool,
+    pub(crate) in_process: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) atomic: bool,
+    pub(crate) atomic: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) first: bool,
+    pub(crate) first: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) own_clock: bool,
+    pub(crate) own_clock: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) ahead: bool,
+    pub(crate) ahead: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub(super) count: u32,
+    pub(crate) count: u32,
     #[serde(default)]
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     #[serde(default)]
-    pub(super) version: u64,
+    pub(crate) version: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) range: Option<(u32, u32)>,
+    pub(crate) range: Option<(u32, u32)>,
     #[serde(default, skip_serializing_if = "is_requester")]
-    pub(super) side: Side,
+    pub(crate) side: Side,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) sampled: bool,
+    pub(crate) sampled: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) failed: bool,
+    pub(crate) failed: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) waiting: bool,
+    pub(crate) waiting: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) pending: bool,
+    pub(crate) pending: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct HandOver<'a> {
+pub(crate) struct HandOver<'a> {
     #[serde(borrow)]
-    pub(super) var: Text<'a>,
+    pub(crate) var: Text<'a>,
     #[serde(default)]
-    pub(super) object: u32,
-    pub(super) mp: Text<'a>,
+    pub(crate) object: u32,
+    pub(crate) mp: Text<'a>,
     #[serde(default)]
-    pub(super) dropped: bool,
+    pub(crate) dropped: bool,
 }
 
 // Signatures as serde wants them.

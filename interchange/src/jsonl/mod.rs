@@ -10,9 +10,12 @@ mod error;
 #[allow(clippy::unwrap_used)] // a test may
 mod fuzz_tests;
 mod importer;
-mod line;
+pub(crate) mod line;
 mod read;
 mod write;
+
+pub(crate) use importer::{Importer, Trouble};
+pub(crate) use write::rfc3339;
 
 pub use error::{BadLine, ImportError};
 pub use read::{BadLines, Imported, Importing, import};

@@ -59,18 +59,7 @@ pub fn import(
     bad_lines: BadLines,
     mut progress: impl FnMut(Importing) -> ControlFlow<()>,
 ) -> Result<Imported, ImportError> {
-    if dir.exists() && !std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none()) {
-        return Err(ImportError::Exists(dir.to_owned()));
-    }
-    let parent = match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(parent)?;
-    let workshop = tempfile::Builder::new()
-        .prefix(".dosmos-import-")
-        .tempdir_in(parent)?;
-    let mut importer = Importer::new(workshop);
+    let mut importer = Importer::beside(dir)?;
     let mut at = Importing::default();
     let mut line = Vec::new();
     loop {

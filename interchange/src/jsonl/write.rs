@@ -22,6 +22,11 @@ impl<W: Write> Jsonl<W> {
         Self { out }
     }
 
+    /// What has been written.
+    pub(crate) fn into_inner(self) -> W {
+        self.out
+    }
+
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
         serde_json::to_writer(&mut self.out, line)?;
         self.out.write_all(b"\n")
@@ -170,7 +175,8 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
     }
 }
 
-fn rfc3339(at: Nanos) -> String {
+/// An instant as RFC 3339 has it.
+pub(crate) fn rfc3339(at: Nanos) -> String {
     let (seconds, nanos) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
     // Every such number of seconds is a date: the year 2554 at most.
     let time = DateTime::<Utc>::from_timestamp(seconds as i64, nanos as u32).unwrap_or_default();

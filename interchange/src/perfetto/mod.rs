@@ -9,7 +9,6 @@
 //! Guarantees: every operation, wait and section is there; slices of one timeline nest or are apart. The records of
 //! all stores come together, in the order of their starts.
 
-mod lanes;
 mod packets;
 mod rates;
 pub mod schema;

@@ -7,12 +7,12 @@ use dosmos_proto::{ApId, MpId, ObjectId};
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Record, Side};
 
-use super::lanes::Lanes;
 use super::packets::{Category, Details, MARKS, Packets};
 use super::rates::{COUNTERS, Rates};
 use super::schema::{
     CounterDescriptor, EventType, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
+use crate::lanes::Lanes;
 use crate::{Names, Run};
 
 /// Timelines below a process are in the order of their ranks.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 /// The timelines of one kind of slice of one process.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     /// Timelines by the end of their last slice, in nanoseconds.
     by_end: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Lanes {
     /// The timeline that is free from `begin` on and was occupied last; none if all are occupied.
-    pub(super) fn take(&mut self, begin: u64, end: u64) -> Option<u64> {
+    pub(crate) fn take(&mut self, begin: u64, end: u64) -> Option<u64> {
         let entry = self.by_end.range_mut(..=begin).next_back()?;
         let lane = entry.1.pop()?;
         let freed = *entry.0;
@@ -24,7 +24,7 @@ impl Lanes {
     }
 
     /// Notes a timeline's last slice.
-    pub(super) fn occupy(&mut self, lane: u64, end: u64) {
+    pub(crate) fn occupy(&mut self, lane: u64, end: u64) {
         self.by_end.entry(end).or_default().push(lane);
     }
 }
