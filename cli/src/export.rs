@@ -167,7 +167,7 @@ impl Target {
             }
             Self::Directory(dir) => {
                 std::fs::rename(dir.path(), path).with_context(cannot)?;
-                // It is no longer to be removed.
+                // It stays: it has its name.
                 let _ = dir.keep();
             }
         }

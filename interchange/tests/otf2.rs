@@ -30,12 +30,9 @@ fn told(text: &str) -> (Vec<String>, Vec<String>) {
         .lines()
         .map(str::to_owned)
         .partition(|line| line.starts_with(r#"{"type":"record""#));
-    // What owners did for others is derived from it.
-    records.retain(|line| {
-        !line.contains(r#""side":"owner""#)
-            || line.contains(r#""waiting":true"#)
-            || line.contains(r#""pending":true"#)
-    });
+    // What owners say is derived from it, but for who waits at the end.
+    records
+        .retain(|line| !line.contains(r#""side":"owner""#) || line.contains(r#""pending":true"#));
     records.sort();
     let kept = |line: &String| {
         let left_out = [r#"{"type":"hand_over""#, r#"{"type":"run""#];
@@ -209,4 +206,58 @@ fn what_is_no_archive_is_said() {
     }
     let error = read(&place.join("nothing.otf2"), &place.join("store")).unwrap_err();
     assert!(error.to_string().contains("nothing.otf2"), "{error}");
+}
+
+#[test]
+fn one_sided_operations_of_other_programs_are_accesses() {
+    let scratch = dosmos_testseeds::scratch();
+    let place = scratch.path();
+    let store = store_of(SAMPLE, &place.join("first"));
+    write(&[store], &place.join("archive"));
+    // Without its property nothing says whose archive it is.
+    let anchor = place.join("archive/traces.otf2");
+    let mut bytes = std::fs::read(&anchor).unwrap();
+    let property = b"DOSMOS::ABOUT";
+    let at = bytes.windows(property.len()).position(|w| w == property);
+    bytes[at.unwrap()] = b'X';
+    std::fs::write(&anchor, bytes).unwrap();
+    let imported = read(&anchor, &place.join("second")).unwrap();
+    let second = StoreSource::open(&place.join("second")).unwrap();
+    let text = jsonl_of(&[second], &all());
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let r: serde_json::Value = serde_json::from_str(line).unwrap();
+        if r["type"] == "record" {
+            let of = if r["op"] == "barrier" {
+                &r["barrier"]
+            } else {
+                &r["var"]
+            };
+            let word = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
+            found.push((
+                r["t_ns"].as_u64().unwrap(),
+                word(&r["op"]),
+                word(of),
+                word(&r["ap"]),
+                r["dur_ns"].as_u64().unwrap(),
+            ));
+        }
+    }
+    found.sort();
+    // A cached read travels nowhere, and an acquire that was not granted is no lock.
+    let expected = [
+        (1_000, "read", "x", "ap0", 80_000),
+        (2_000, "read", "x", "ap1", 90_000),
+        (100_000, "acquire", "y", "ap2", 30_000),
+        (140_000, "write", "y", "ap2", 10_000),
+        (160_000, "release", "y", "ap2", 0),
+        (170_000, "barrier", "barrier phase", "ap0", 10_000),
+        (170_500, "barrier", "barrier phase", "ap1", 9_500),
+    ];
+    let expected: Vec<_> = expected
+        .map(|(t, op, of, ap, length)| (t, op.to_owned(), of.to_owned(), ap.to_owned(), length))
+        .into();
+    assert_eq!(found, expected);
+    assert_eq!(imported.records, expected.len() as u64);
+    assert_eq!(imported.notes, Vec::<String>::new());
 }

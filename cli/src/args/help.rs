@@ -113,6 +113,7 @@ Examples:
   dosmos export --format perfetto -o run.pftrace
   dosmos export --format csv --var grid --accesses -o grid.csv
   dosmos export --format jsonl -o - | gzip > run.jsonl.gz
+  dosmos export --format otf2 -o archive && vampir archive/traces.otf2
 
 A run that is still being recorded cannot be exported. Exit status: 0, or 2 if the file cannot be written.";
 
@@ -137,9 +138,10 @@ The run appears in the archive when it is complete. Exit status: 0, or 2 if it c
 pub(crate) const IMPORT: &str = "\
 Example:
   dosmos import run.jsonl --store imported
+  dosmos import scorep-run/traces.otf2 --store imported
   dosmos check --store imported
 
-Exit status: 0, or 2 if a line is invalid (no store is created then).";
+Exit status: 0, or 2 if a line is invalid or an archive damaged (no store is created then).";
 
 pub(crate) const MODEL: &str = "\
 Examples:

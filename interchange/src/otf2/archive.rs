@@ -73,7 +73,6 @@ pub(super) struct Defined {
 pub(super) struct Archive {
     /// The anchor file.
     pub(super) path: PathBuf,
-    pub(super) creator: String,
     pub(super) description: String,
     properties: HashMap<String, String>,
     pub(super) clock: Clock,
@@ -110,7 +109,7 @@ impl Archive {
             return Err(what("an archive compressed by zlib"));
         }
         let (_locations, definitions) = (take.whole_u64()?, take.whole_u64()?);
-        let (_machine, creator, description) = (take.text()?, take.text()?, take.text()?);
+        let (_machine, _creator, description) = (take.text()?, take.text()?, take.text()?);
         let mut properties = HashMap::new();
         if format > 1 {
             for _ in 0..take.whole_u32()? {
@@ -119,7 +118,6 @@ impl Archive {
         }
         let mut archive = Self {
             path,
-            creator,
             description,
             properties,
             clock: Clock {
@@ -132,6 +130,10 @@ impl Archive {
             chunk_of_definitions,
         };
         archive.define(definitions)?;
+        if archive.property(ids::ABOUT).is_some() {
+            // Times count from the start of the run, which need not be when something happened first.
+            archive.clock.offset = 0;
+        }
         Ok(archive)
     }
 
@@ -139,7 +141,7 @@ impl Archive {
         self.properties.get(name).map(String::as_str)
     }
 
-    /// Reads the definitions, of which there should be so and so many.
+    /// Reads the definitions and compares their number with what the anchor file says.
     fn define(&mut self, expected: u64) -> Result<(), Otf2Error> {
         let path = self.path.with_extension("def");
         let mut records = Records::open(&path, self.chunk_of_definitions)?;

@@ -44,7 +44,7 @@ pub enum Otf2Error {
     },
     /// Nothing in it is access to shared memory.
     #[error(
-        "{path} has no one-sided operations (RmaGet, RmaPut, RmaAtomic, locks of windows), and only such are accesses to shared memory{others}"
+        "{path} has no one-sided operations (RmaGet, RmaPut, RmaAtomic, locks of windows), and only those access shared memory{others}"
     )]
     NothingShared {
         /// The archive.

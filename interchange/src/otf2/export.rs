@@ -325,10 +325,10 @@ impl Otf2 {
                 let number = self.operations;
                 self.event(lane, begin, |b| match (r.op, r.flags.atomic) {
                     (Op::Read, _) => b.record(event::RMA_GET, |b| {
-                        transfer(b, window, target, r.bytes, number)
+                        transfer(b, window, target, r.bytes, number);
                     }),
                     (_, false) => b.record(event::RMA_PUT, |b| {
-                        transfer(b, window, target, r.bytes, number)
+                        transfer(b, window, target, r.bytes, number);
                     }),
                     (_, true) => b.record(event::RMA_ATOMIC, |b| {
                         b.u32(window);
@@ -373,7 +373,7 @@ impl Otf2 {
             Op::Barrier => {
                 let window = self.window(run, r);
                 self.event(lane, begin, |b| {
-                    b.record(event::RMA_COLLECTIVE_BEGIN, |_| {})
+                    b.record(event::RMA_COLLECTIVE_BEGIN, |_| {});
                 })?;
                 self.event(lane, end, |b| {
                     b.record(event::RMA_COLLECTIVE_END, |b| {

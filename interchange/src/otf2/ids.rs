@@ -2,109 +2,108 @@
 
 /// First byte of records that files are made of.
 pub(super) mod frame {
-    pub(in super::super) const END_OF_CHUNK: u8 = 0;
-    pub(in super::super) const END_OF_BUFFER: u8 = 1;
-    pub(in super::super) const END_OF_FILE: u8 = 2;
-    pub(in super::super) const CHUNK_HEADER: u8 = 3;
-    pub(in super::super) const TIMESTAMP: u8 = 5;
-    pub(in super::super) const ATTRIBUTES: u8 = 6;
+    pub(crate) const END_OF_CHUNK: u8 = 0;
+    pub(crate) const END_OF_BUFFER: u8 = 1;
+    pub(crate) const END_OF_FILE: u8 = 2;
+    pub(crate) const CHUNK_HEADER: u8 = 3;
+    pub(crate) const TIMESTAMP: u8 = 5;
+    pub(crate) const ATTRIBUTES: u8 = 6;
     /// Second byte of a chunk: how its numbers are stored.
-    pub(in super::super) const LITTLE_ENDIAN: u8 = 0x42;
-    pub(in super::super) const BIG_ENDIAN: u8 = 0x23;
+    pub(crate) const LITTLE_ENDIAN: u8 = 0x42;
+    pub(crate) const BIG_ENDIAN: u8 = 0x23;
 }
 
 /// Definitions of a whole archive.
 pub(super) mod definition {
-    pub(in super::super) const CLOCK: u8 = 5;
-    pub(in super::super) const PARADIGM: u8 = 6;
-    pub(in super::super) const STRING: u8 = 10;
-    pub(in super::super) const ATTRIBUTE: u8 = 11;
-    pub(in super::super) const TREE_NODE: u8 = 12;
-    pub(in super::super) const LOCATION_GROUP: u8 = 13;
-    pub(in super::super) const LOCATION: u8 = 14;
-    pub(in super::super) const REGION: u8 = 15;
-    pub(in super::super) const GROUP: u8 = 18;
-    pub(in super::super) const COMM: u8 = 22;
-    pub(in super::super) const RMA_WIN: u8 = 24;
+    pub(crate) const CLOCK: u8 = 5;
+    pub(crate) const PARADIGM: u8 = 6;
+    pub(crate) const STRING: u8 = 10;
+    pub(crate) const ATTRIBUTE: u8 = 11;
+    pub(crate) const TREE_NODE: u8 = 12;
+    pub(crate) const LOCATION_GROUP: u8 = 13;
+    pub(crate) const LOCATION: u8 = 14;
+    pub(crate) const REGION: u8 = 15;
+    pub(crate) const GROUP: u8 = 18;
+    pub(crate) const COMM: u8 = 22;
+    pub(crate) const RMA_WIN: u8 = 24;
 }
 
 /// Definitions of one location.
 pub(super) mod local {
-    pub(in super::super) const MAPPING_TABLE: u8 = 5;
-    pub(in super::super) const CLOCK_OFFSET: u8 = 6;
+    pub(crate) const MAPPING_TABLE: u8 = 5;
+    pub(crate) const CLOCK_OFFSET: u8 = 6;
 }
 
 /// What a mapping table maps.
 pub(super) mod mapping {
-    pub(in super::super) const STRING: u8 = 0;
-    pub(in super::super) const ATTRIBUTE: u8 = 1;
-    pub(in super::super) const LOCATION: u8 = 2;
-    pub(in super::super) const REGION: u8 = 3;
-    pub(in super::super) const COMM: u8 = 6;
-    pub(in super::super) const RMA_WIN: u8 = 8;
+    pub(crate) const STRING: u8 = 0;
+    pub(crate) const ATTRIBUTE: u8 = 1;
+    pub(crate) const LOCATION: u8 = 2;
+    pub(crate) const REGION: u8 = 3;
+    pub(crate) const COMM: u8 = 6;
+    pub(crate) const RMA_WIN: u8 = 8;
 }
 
 /// Events.
 pub(super) mod event {
-    pub(in super::super) const ENTER: u8 = 12;
-    pub(in super::super) const LEAVE: u8 = 13;
-    pub(in super::super) const MPI_SEND: u8 = 14;
-    pub(in super::super) const MPI_ISEND: u8 = 15;
-    pub(in super::super) const MPI_COLLECTIVE_BEGIN: u8 = 22;
-    pub(in super::super) const MPI_COLLECTIVE_END: u8 = 23;
-    pub(in super::super) const RMA_COLLECTIVE_BEGIN: u8 = 37;
-    pub(in super::super) const RMA_COLLECTIVE_END: u8 = 38;
-    pub(in super::super) const RMA_REQUEST_LOCK: u8 = 40;
-    pub(in super::super) const RMA_ACQUIRE_LOCK: u8 = 41;
-    pub(in super::super) const RMA_TRY_LOCK: u8 = 42;
-    pub(in super::super) const RMA_RELEASE_LOCK: u8 = 43;
-    pub(in super::super) const RMA_PUT: u8 = 46;
-    pub(in super::super) const RMA_GET: u8 = 47;
-    pub(in super::super) const RMA_ATOMIC: u8 = 48;
-    pub(in super::super) const RMA_COMPLETE_BLOCKING: u8 = 49;
-    pub(in super::super) const RMA_COMPLETE_NON_BLOCKING: u8 = 50;
+    pub(crate) const ENTER: u8 = 12;
+    pub(crate) const LEAVE: u8 = 13;
+    pub(crate) const MPI_SEND: u8 = 14;
+    pub(crate) const MPI_ISEND: u8 = 15;
+    pub(crate) const MPI_COLLECTIVE_BEGIN: u8 = 22;
+    pub(crate) const MPI_COLLECTIVE_END: u8 = 23;
+    pub(crate) const RMA_COLLECTIVE_BEGIN: u8 = 37;
+    pub(crate) const RMA_COLLECTIVE_END: u8 = 38;
+    pub(crate) const RMA_REQUEST_LOCK: u8 = 40;
+    pub(crate) const RMA_ACQUIRE_LOCK: u8 = 41;
+    pub(crate) const RMA_TRY_LOCK: u8 = 42;
+    pub(crate) const RMA_RELEASE_LOCK: u8 = 43;
+    pub(crate) const RMA_PUT: u8 = 46;
+    pub(crate) const RMA_GET: u8 = 47;
+    pub(crate) const RMA_ATOMIC: u8 = 48;
+    pub(crate) const RMA_COMPLETE_BLOCKING: u8 = 49;
+    pub(crate) const RMA_COMPLETE_NON_BLOCKING: u8 = 50;
     /// Events that are one compressed number, without a length before it: entering and leaving a region, four of MPI's
     /// requests, forking and three of tasks in OpenMP.
-    pub(in super::super) const ONE_NUMBER: [u8; 10] =
-        [ENTER, LEAVE, 16, 17, 20, 21, 24, 28, 29, 30];
+    pub(crate) const ONE_NUMBER: [u8; 10] = [ENTER, LEAVE, 16, 17, 20, 21, 24, 28, 29, 30];
 }
 
 /// Types of attributes.
 pub(super) mod kind {
-    pub(in super::super) const UINT8: u8 = 1;
-    pub(in super::super) const UINT16: u8 = 2;
-    pub(in super::super) const UINT32: u8 = 3;
-    pub(in super::super) const UINT64: u8 = 4;
-    pub(in super::super) const INT8: u8 = 5;
-    pub(in super::super) const INT16: u8 = 6;
-    pub(in super::super) const INT32: u8 = 7;
-    pub(in super::super) const INT64: u8 = 8;
-    pub(in super::super) const FLOAT: u8 = 9;
-    pub(in super::super) const DOUBLE: u8 = 10;
-    pub(in super::super) const STRING: u8 = 11;
-    pub(in super::super) const LOCATION: u8 = 13;
+    pub(crate) const UINT8: u8 = 1;
+    pub(crate) const UINT16: u8 = 2;
+    pub(crate) const UINT32: u8 = 3;
+    pub(crate) const UINT64: u8 = 4;
+    pub(crate) const INT8: u8 = 5;
+    pub(crate) const INT16: u8 = 6;
+    pub(crate) const INT32: u8 = 7;
+    pub(crate) const INT64: u8 = 8;
+    pub(crate) const FLOAT: u8 = 9;
+    pub(crate) const DOUBLE: u8 = 10;
+    pub(crate) const STRING: u8 = 11;
+    pub(crate) const LOCATION: u8 = 13;
 }
 
 /// What regions are for.
 pub(super) mod role {
-    pub(in super::super) const CRITICAL: u8 = 12;
-    pub(in super::super) const ATOMIC: u8 = 14;
-    pub(in super::super) const BARRIER: u8 = 15;
-    pub(in super::super) const RMA: u8 = 29;
+    pub(crate) const CRITICAL: u8 = 12;
+    pub(crate) const ATOMIC: u8 = 14;
+    pub(crate) const BARRIER: u8 = 15;
+    pub(crate) const RMA: u8 = 29;
 }
 
 /// Kinds of groups.
 pub(super) mod group {
-    pub(in super::super) const LOCATIONS: u8 = 1;
-    pub(in super::super) const COMM_LOCATIONS: u8 = 4;
-    pub(in super::super) const COMM_GROUP: u8 = 5;
-    pub(in super::super) const COMM_SELF: u8 = 6;
+    pub(crate) const LOCATIONS: u8 = 1;
+    pub(crate) const COMM_LOCATIONS: u8 = 4;
+    pub(crate) const COMM_GROUP: u8 = 5;
+    pub(crate) const COMM_SELF: u8 = 6;
     /// A flag: members of a communicator's group are locations, not ranks.
-    pub(in super::super) const GLOBAL_MEMBERS: u32 = 1;
+    pub(crate) const GLOBAL_MEMBERS: u32 = 1;
     /// What came before the kind and the paradigm, until OTF2 1.2: the numbers of MPI's communicators.
-    pub(in super::super) const OLD_MPI_GROUP: u8 = 4;
-    pub(in super::super) const OLD_MPI_SELF: u8 = 5;
-    pub(in super::super) const OLD_MPI_LOCATIONS: u8 = 6;
+    pub(crate) const OLD_MPI_GROUP: u8 = 4;
+    pub(crate) const OLD_MPI_SELF: u8 = 5;
+    pub(crate) const OLD_MPI_LOCATIONS: u8 = 6;
 }
 
 /// The paradigm of what is written here: one-sided access to shared memory, as in OpenSHMEM.

@@ -113,12 +113,16 @@ pub fn import(
         if importer.records == 0 {
             return Err(Otf2Error::NothingShared {
                 path: archive.path.clone(),
-                others: rma.others(),
+                others: match rma.others().join("; ") {
+                    none if none.is_empty() => none,
+                    others => format!("; {others}"),
+                },
             });
         }
-        let notes = rma.notes(&archive.creator);
+        let lacking = rma.lacking();
+        let notes = [lacking.clone(), rma.others()].concat();
         let lacking = Completeness {
-            notes: notes.clone(),
+            notes: lacking,
             ..Completeness::default()
         };
         put_line(&mut importer, &Line::Completeness(lacking)).map_err(wrong)?;

@@ -87,17 +87,19 @@ impl<'a> Own<'a> {
         use Attribute as A;
         let defined = self.defined;
         let region = defined.region(open.region).unwrap_or_default();
-        if region.starts_with("serve ") {
-            self.served += 1;
-            return Ok(None);
-        }
-        let (op, of) = region.split_once(' ').unwrap_or((region, ""));
-        let op = op_of(op)
-            .ok_or_else(|| format!("region {region:?} is no operation on shared memory"))?;
         let value = |attribute: A| {
             let found = open.attributes.iter().find(|(a, _)| *a == attribute);
             found.map(|(_, value)| *value)
         };
+        // What an owner says is derived from what processes did, but for who still waited at the end.
+        if value(A::Requester).is_some() && value(A::Pending).is_none() {
+            self.served += 1;
+            return Ok(None);
+        }
+        let (op, of) = region.split_once(' ').unwrap_or((region, ""));
+        let op = op_of(op).ok_or_else(|| {
+            format!("region {region:?} does not name an operation on shared memory")
+        })?;
         let number = |attribute: A| value(attribute).unwrap_or(0);
         let small = |attribute: A| -> Result<u32, BadLine> {
             let value = number(attribute);

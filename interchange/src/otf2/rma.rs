@@ -388,21 +388,9 @@ impl<'a> Rma<'a> {
         true
     }
 
-    /// What an archive has instead of one-sided operations.
-    pub(super) fn others(&self) -> String {
-        match self.messages {
-            0 => String::new(),
-            n => format!("; it has {n} messages (MpiSend)"),
-        }
-    }
-
-    /// What was left out, and what is not known.
-    pub(super) fn notes(&self, creator: &str) -> Vec<String> {
-        let mut notes = vec![format!(
-            "imported from OTF2 ({}): versions of objects are not known",
-            plain(creator)
-        )];
-        for (count, what) in [
+    /// Accesses that were left out, or are not known as they were.
+    pub(super) fn lacking(&self) -> Vec<String> {
+        counted(&[
             (
                 self.shared_locks,
                 "shared locks were left out: sections are exclusive here",
@@ -412,14 +400,6 @@ impl<'a> Rma<'a> {
                 "releases of locks that were shared, or taken before the recording, were left out",
             ),
             (
-                self.collective_operations,
-                "collective operations that are no barriers were left out",
-            ),
-            (
-                self.messages,
-                "messages were left out: they are no access to shared memory",
-            ),
-            (
                 self.unknown_targets,
                 "operations on all ranks, or on such as the window does not have, were left out",
             ),
@@ -427,13 +407,26 @@ impl<'a> Rma<'a> {
                 self.unfinished,
                 "operations have no completion, and count as if they took no time",
             ),
-        ] {
-            if count > 0 {
-                notes.push(format!("{count} {what}"));
-            }
-        }
-        notes
+        ])
     }
+
+    /// What was left out because it does not access shared memory.
+    pub(super) fn others(&self) -> Vec<String> {
+        counted(&[
+            (self.messages, "messages, which do not access shared memory"),
+            (
+                self.collective_operations,
+                "collective operations that are not barriers",
+            ),
+        ])
+    }
+}
+
+/// Those of which there are any.
+fn counted(all: &[(u64, &str)]) -> Vec<String> {
+    let some = all.iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{count} {what}"))
+        .collect()
 }
 
 /// A name that is one: without control characters, and not too long.
