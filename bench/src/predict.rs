@@ -139,7 +139,7 @@ impl Case {
             Self::Half => [one(), one_group(2, true)],
             Self::Groups => [one(), two_groups()],
             Self::Together => [two_groups(), one()],
-            Self::Tcp => [one(), one().replace("listen = \"unix\"\n", "")],
+            Self::Tcp => [one(), over_tcp(&one())],
         }
     }
 
@@ -205,6 +205,11 @@ fn with_arguments(program: &str, others: &str) -> String {
         }
     }
     words.join(" ")
+}
+
+/// A cluster of Unix sockets over TCP.
+fn over_tcp(cluster: &str) -> String {
+    cluster.replace("listen = \"unix\"", "listen = \"127.0.0.1:0\"")
 }
 
 fn parsed(cluster: &str) -> anyhow::Result<Cluster> {

@@ -61,7 +61,8 @@ impl AddressBook {
         text.trim().parse().ok()
     }
 
-    /// Tells the others that `name` listens at `address`; does nothing without a run directory.
+    /// Tells the others that `name` listens at `address`, or at which fixed address they reach it; does nothing without a run
+    /// directory.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -69,6 +70,7 @@ impl AddressBook {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
+        let address = self.fixed.get(name).unwrap_or(address);
         std::fs::create_dir_all(directory)?;
         let temporary = directory.join(format!(".{name}.{}", std::process::id()));
         std::fs::write(&temporary, format!("{address}\n"))?;
@@ -104,6 +106,7 @@ impl AddressBook {
         let Some(directory) = &self.directory else {
             return;
         };
+        let address = self.fixed.get(name).unwrap_or(address);
         let path = directory.join(name);
         let published = std::fs::read_to_string(&path);
         if published.is_ok_and(|text| text.trim() == address.to_string()) {

@@ -130,7 +130,7 @@ mp = "mp0"
 async fn hop_run(args: &NetworkArgs) -> anyhow::Result<Vec<Line>> {
     let listen = match args.unix {
         true => "[defaults]\nlisten = \"unix\"\n[recording]",
-        false => "[recording]",
+        false => "[defaults]\nlisten = \"127.0.0.1:0\"\n[recording]",
     };
     let cluster = CLUSTER.replacen("[recording]", listen, 1);
     let ops = args.messages.to_string();

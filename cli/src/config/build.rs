@@ -31,6 +31,7 @@ struct Builder {
     mps: BTreeMap<String, MpId>,
     processes: HashSet<String>,
     listen: HashMap<String, Listen>,
+    advertise: HashMap<String, Address>,
     default_listen: Option<String>,
     metrics: Metrics,
     /// Addresses that other machines can reach are allowed: without encryption, or with.
@@ -74,6 +75,7 @@ pub(super) fn build(
         launch,
         topology,
         listen: b.listen,
+        advertise: b.advertise,
         metrics: b.metrics,
         stores,
         recording,
@@ -169,6 +171,7 @@ impl Builder {
         }
         for emp in emps {
             self.process(&emp.name, emp.listen);
+            self.advertised(&emp.name, emp.advertise.as_deref());
             self.metrics_of(&emp.name, emp.metrics.as_deref());
             if let Some(store) = emp.store {
                 if let Some((other, _)) = stores.iter().find(|(_, s)| **s == store) {
@@ -196,6 +199,7 @@ impl Builder {
         }
         for mp in mps {
             self.process(&mp.name, mp.listen);
+            self.advertised(&mp.name, mp.advertise.as_deref());
             self.metrics_of(&mp.name, mp.metrics.as_deref());
             let what = format!("memory process {}", mp.name);
             let group = self.group_called(&what, &mp.group);
@@ -223,6 +227,7 @@ impl Builder {
         let mut linked = HashSet::new();
         for lp in links {
             self.process(&lp.name, lp.listen);
+            self.advertised(&lp.name, lp.advertise.as_deref());
             self.metrics_of(&lp.name, lp.metrics.as_deref());
             let what = format!("link process {}", lp.name);
             let group = self.group_called(&what, &lp.group);
@@ -337,6 +342,20 @@ impl Builder {
             )));
         }
         self.listen.insert(name.to_owned(), listen);
+    }
+
+    /// Notes at which address others reach a process, if that is another one than where it listens.
+    fn advertised(&mut self, name: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        match text.parse::<Address>() {
+            Ok(Address::Tcp(at)) if at.ends_with(":0") => self.error(format!(
+                "process {name} advertises {at}: nobody can know which port that is; name the port that others reach it at"
+            )),
+            Ok(address) => {
+                self.advertise.insert(name.to_owned(), address);
+            }
+            Err(e) => self.error(format!("process {name}: advertise: {e}")),
+        }
     }
 
     /// Notes where a process serves its metrics, if the file says.

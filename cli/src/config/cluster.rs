@@ -20,6 +20,8 @@ pub struct Cluster {
     pub topology: Topology,
     /// Where each memory, link and event manager process listens, by name.
     pub listen: HashMap<String, Listen>,
+    /// Where others reach those of them that are behind something that forwards: a router, a container's port, a proxy.
+    pub advertise: HashMap<String, Address>,
     /// Where they serve metrics for Prometheus.
     pub metrics: Metrics,
     /// Directories of the trace stores that the file names, by event manager.
@@ -87,15 +89,15 @@ pub enum Listen {
 impl Cluster {
     /// The addresses that are known before anything runs, and those in `run_dir`.
     pub fn address_book(&self, run_dir: Option<&Path>) -> AddressBook {
-        let fixed = self
-            .listen
-            .iter()
-            .filter_map(|(name, listen)| match listen {
-                Listen::At(Address::Tcp(text)) if text.ends_with(":0") => None,
-                Listen::At(address) => Some((name.clone(), address.clone())),
-                Listen::UnixInRunDir | Listen::OnThisMachine => None,
-            });
-        AddressBook::new(fixed.collect(), run_dir)
+        let fixed = self.listen.iter();
+        let fixed = fixed.filter_map(|(name, listen)| match listen {
+            Listen::At(Address::Tcp(text)) if text.ends_with(":0") => None,
+            Listen::At(address) => Some((name.clone(), address.clone())),
+            Listen::UnixInRunDir | Listen::OnThisMachine => None,
+        });
+        let advertised = self.advertise.iter();
+        let advertised = advertised.map(|(name, address)| (name.clone(), address.clone()));
+        AddressBook::new(fixed.chain(advertised).collect(), run_dir)
     }
 
     /// The address a process binds.

@@ -98,6 +98,7 @@ pub(super) struct Group {
 pub(super) struct Emp {
     pub(super) name: String,
     pub(super) listen: Option<String>,
+    pub(super) advertise: Option<String>,
     pub(super) metrics: Option<String>,
     pub(super) store: Option<PathBuf>,
 }
@@ -109,6 +110,7 @@ pub(super) struct Lp {
     pub(super) group: String,
     pub(super) emp: Option<String>,
     pub(super) listen: Option<String>,
+    pub(super) advertise: Option<String>,
     pub(super) metrics: Option<String>,
 }
 
@@ -119,6 +121,7 @@ pub(super) struct Mp {
     pub(super) group: String,
     pub(super) emp: String,
     pub(super) listen: Option<String>,
+    pub(super) advertise: Option<String>,
     pub(super) metrics: Option<String>,
 }
 
@@ -218,6 +221,7 @@ impl Emp {
         Self {
             name: name.to_owned(),
             listen: None,
+            advertise: None,
             metrics: None,
             store: None,
         }
@@ -231,6 +235,7 @@ impl Lp {
             group: group.to_owned(),
             emp: Some(emp.to_owned()),
             listen: None,
+            advertise: None,
             metrics: None,
         }
     }
@@ -243,6 +248,7 @@ impl Mp {
             group: group.to_owned(),
             emp: emp.to_owned(),
             listen: None,
+            advertise: None,
             metrics: None,
         }
     }

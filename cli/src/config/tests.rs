@@ -1,10 +1,11 @@
 //! Each thing that can be wrong with a cluster file, and what is said of it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use dosmos_memproc::ALL_VARIABLES;
 use dosmos_proto::transport::Address;
-use dosmos_proto::{CopyPolicy, Placement};
+use dosmos_proto::{AddressBook, CopyPolicy, Placement};
 
 use super::*;
 
@@ -243,6 +244,31 @@ fn something_is_needed_of_everything() {
 }
 
 #[test]
+fn others_reach_a_process_where_it_advertises() {
+    let behind = GOOD.replacen(
+        "listen = \"unix\"",
+        "listen = \"unix\"\nadvertise = \"gate.example:7000\"",
+        1,
+    );
+    let cluster = Cluster::parse(&behind).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let at: Address = "gate.example:7000".parse().unwrap();
+    let book = cluster.address_book(Some(dir.path()));
+    assert_eq!(book.resolve("mp1"), Some(at.clone()));
+    assert_eq!(
+        cluster.bind_address("mp1", dir.path()),
+        Address::Unix(dir.path().join("mp1.sock"))
+    );
+    // Also for those who know the run directory only.
+    book.publish("mp1", &Address::Unix(dir.path().join("mp1.sock")))
+        .unwrap();
+    let other = AddressBook::new(HashMap::new(), Some(dir.path()));
+    assert_eq!(other.resolve("mp1"), Some(at));
+    book.withdraw("mp1", &Address::Unix(dir.path().join("mp1.sock")));
+    assert_eq!(other.resolve("mp1"), None);
+}
+
+#[test]
 fn links_addresses_and_recording_are_checked() {
     let lp = "[[lp]]\nname = \"l1\"\ngroup = \"ocean\"\n";
     let e = with(&(lp.to_owned() + &lp.replace("l1", "l2")));
@@ -259,6 +285,16 @@ fn links_addresses_and_recording_are_checked() {
     );
     let exposed = GOOD.replacen("listen = \"unix\"", "listen = \"0.0.0.0:7000\"", 1);
     assert!(exposed != GOOD && e.contains("dosmos cert init") && e.contains("--insecure"));
+    let e = replacing("listen = \"unix\"", "advertise = \"gate.example:0\"");
+    assert!(
+        e.contains("process mp1 advertises gate.example:0") && e.contains("name the port"),
+        "{e}"
+    );
+    let e = replacing("listen = \"unix\"", "advertise = \"gate\"");
+    assert!(
+        e.contains("process mp1: advertise: \"gate\" is not an address"),
+        "{e}"
+    );
     let tls =
         "[tls]\nca = \"tls/ca.pem\"\ncertificate = \"{name}.pem\"\nkey = \"/etc/{name}.key\"\n";
     let secured = Cluster::parse(&(exposed.clone() + tls)).unwrap();
