@@ -21,7 +21,7 @@ use dosmos_trace::query::table::SortKey;
 pub(crate) use cert::{AuthorityArgs, CertCommand, InitArgs, IssueArgs, RotateArgs};
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
-pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
+pub(crate) use findings::{CheckArgs, CheckFormat, DiffArgs, VerifyArgs};
 pub(crate) use hosts::{Hosts, PrintFor};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     /// Write an HTML page about a run: verdict, findings, advice, charts; or a summary as Markdown or JSON
     #[command(after_help = help::REPORT)]
     Report(ReportArgs),
-    /// Convert a trace for other tools: JSONL, CSV, Perfetto or Parquet
+    /// Convert a trace for other tools: JSONL, CSV, Perfetto, OTLP or Parquet
     #[command(after_help = help::EXPORT)]
     Export(ExportArgs),
     /// Create a trace store from a JSONL file (format: docs/guide/interchange.md)

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use dosmos_interchange::csv::Csv;
 use dosmos_interchange::jsonl::Jsonl;
+use dosmos_interchange::otlp::Otlp;
 use dosmos_interchange::perfetto::Perfetto;
 use dosmos_interchange::{Export, Exported, Run};
 use dosmos_trace::store::StoreSource;
@@ -67,6 +68,7 @@ pub fn exporter<'a>(
         ExportFormat::Jsonl => Box::new(Jsonl::new(out)),
         ExportFormat::Csv => Box::new(Csv::new(out)),
         ExportFormat::Perfetto => Box::new(Perfetto::new(out)),
+        ExportFormat::Otlp => Box::new(Otlp::new(out)),
         ExportFormat::Parquet => parquet(out)?,
     })
 }

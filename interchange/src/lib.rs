@@ -3,6 +3,7 @@
 //! * [`jsonl`]: the project's own exchange format, one JSON object a line, written and read.
 //! * [`csv`]: one row per record, for spreadsheets and data frames.
 //! * [`perfetto`]: timelines for a viewer.
+//! * [`otlp`]: locks and barriers as spans.
 //! * [`escape`]: names in all of these, and on a terminal.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
 //!
@@ -14,6 +15,7 @@ pub mod escape;
 mod export;
 pub mod jsonl;
 mod names;
+pub mod otlp;
 pub mod perfetto;
 
 pub use export::{Export, ExportError, Exported, Progress, Run, export};

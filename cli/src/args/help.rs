@@ -77,6 +77,7 @@ Examples:
   dosmos check
   dosmos check --run-dir dosmos-run/latest --fail-on deadlock,bottleneck:10%
   dosmos check --format json > before.json
+  dosmos check --format otlp > findings.otlp.jsonl
   dosmos check --baseline before.json
   dosmos check --apply 1 -o cured.toml
 
@@ -111,6 +112,7 @@ The page is one file without scripts, fonts or links to other hosts. Exit status
 pub(crate) const EXPORT: &str = "\
 Examples:
   dosmos export --format perfetto -o run.pftrace
+  dosmos export --format otlp -o run.otlp.jsonl
   dosmos export --format csv --var grid --accesses -o grid.csv
   dosmos export --format jsonl -o - | gzip > run.jsonl.gz
 

@@ -15,6 +15,8 @@ pub enum ExportFormat {
     Csv,
     /// Timelines for <https://ui.perfetto.dev>
     Perfetto,
+    /// Locks, sections and barriers as spans for OpenTelemetry, one JSON request per line
+    Otlp,
     /// Apache Parquet, for data frames and SQL (needs a build with --features parquet)
     Parquet,
 }
