@@ -6,6 +6,7 @@ mod findings;
 mod help;
 mod hosts;
 mod interchange;
+mod metrics;
 mod model;
 mod runs;
 mod sql;
@@ -25,6 +26,7 @@ pub(crate) use findings::{CheckArgs, CheckFormat, DiffArgs, VerifyArgs};
 pub(crate) use hosts::{Hosts, PrintFor};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
+pub(crate) use metrics::{MetricsCommand, PrometheusArgs, TargetsArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use runs::RunsArgs;
 pub use sql::{ArchiveArgs, Division, SqlArgs};
@@ -83,6 +85,12 @@ pub(crate) enum Command {
     /// Write the records of a run as Parquet files, divided for data frames and data bases
     #[command(after_help = help::ARCHIVE)]
     Archive(ArchiveArgs),
+    /// Write what Prometheus and Grafana need to watch a run: a configuration, targets, a dashboard
+    #[command(after_help = help::METRICS)]
+    Metrics {
+        #[command(subcommand)]
+        command: MetricsCommand,
+    },
     /// Predict run times with performance models: contention, DSM phases, memory hierarchies
     #[command(after_help = help::MODEL)]
     Model {

@@ -87,7 +87,7 @@ fn parquet<'a>(_: impl Write + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
 }
 
 /// Where the file goes: beside its name until it is whole, then there.
-enum Target {
+pub(crate) enum Target {
     Stdout,
     /// Something that is not a file, such as a pipe, is written at once.
     Direct(File),
@@ -95,7 +95,7 @@ enum Target {
 }
 
 impl Target {
-    fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
@@ -119,7 +119,7 @@ impl Target {
         Ok(Self::Beside(beside.with_context(cannot)?))
     }
 
-    fn writer(&self) -> anyhow::Result<Box<dyn Write + Send>> {
+    pub(crate) fn writer(&self) -> anyhow::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Self::Stdout => Box::new(output::stdout()),
             Self::Direct(file) => Box::new(file.try_clone()?),
@@ -127,7 +127,7 @@ impl Target {
         })
     }
 
-    fn keep(self, path: &Path) -> anyhow::Result<()> {
+    pub(crate) fn keep(self, path: &Path) -> anyhow::Result<()> {
         if let Self::Beside(file) = self {
             file.persist(path)
                 .with_context(|| format!("cannot write {}", path.display()))?;

@@ -143,6 +143,34 @@ Example:
 
 Exit status: 0, or 2 if a line is invalid (no store is created then).";
 
+pub(crate) const METRICS: &str = "\
+Examples:
+  dosmos metrics prometheus > prometheus.yml
+  dosmos metrics grafana > dosmos.json
+
+What is measured: docs/guide/metrics.md.";
+
+pub(crate) const METRICS_PROMETHEUS: &str = "\
+Examples:
+  dosmos metrics prometheus > prometheus.yml
+  dosmos metrics prometheus --run-dir run --tls tls/observer > prometheus.yml
+  dosmos metrics prometheus --targets targets.json > prometheus.yml
+
+The program has to be running: processes serve metrics as long as they run. Exit status: 0, or 2 if none serves metrics.";
+
+pub(crate) const METRICS_TARGETS: &str = "\
+Examples:
+  dosmos metrics targets
+  dosmos metrics targets --run-dir run -o targets.json
+
+Prometheus reads the file again when it changes. Exit status: 0, or 2 if no process serves metrics.";
+
+pub(crate) const METRICS_GRAFANA: &str = "\
+Example:
+  dosmos metrics grafana > dosmos.json
+
+In Grafana: Dashboards, New, Import. Exit status: 0.";
+
 pub(crate) const MODEL: &str = "\
 Examples:
   echo '{\"P\": 32, \"W\": 1000, \"So\": 200, \"Sl\": 6}' | dosmos model lopc --input -
