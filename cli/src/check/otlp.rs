@@ -70,7 +70,8 @@ fn finding(answer: &Answer<'_>, judged: &Judged<'_>) -> LogRecord {
     }
 }
 
-/// What is known of a finding: the keys of the JSON answer, below `dosmos`.
+/// What is known of a finding: the keys of the JSON answer, below `dosmos`; of a long patch what is shown of it elsewhere, since
+/// backends limit the length of attributes.
 fn attributes(judged: &Judged<'_>) -> Vec<KeyValue> {
     let f: &Finding = judged.finding;
     let names = |names: &[String]| AnyValue::array(names.iter().cloned().map(AnyValue::Text));
@@ -109,7 +110,7 @@ fn attributes(judged: &Judged<'_>) -> Vec<KeyValue> {
         "dosmos.gain_from",
         from.map(|f| AnyValue::Text(f.to_owned())),
     );
-    add("dosmos.patch", f.patch.clone().map(AnyValue::Text));
+    add("dosmos.patch", f.patch_in_short().map(AnyValue::Text));
     let change = judged.change.map(|c| show::change(Some(c)).to_owned());
     add("dosmos.change", change.map(AnyValue::Text));
     let evidence = f.evidence.iter().filter_map(|(key, value)| {

@@ -26,8 +26,8 @@ use crate::{Export, Run};
 use schema::{KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span, TracesData};
 use spans::Spans;
 
-/// Spans per line.
-const BATCH: usize = 500;
+/// Spans per line: some 700 bytes each, and the collector's receiver cuts lines at 1 MiB unless told otherwise.
+const BATCH: usize = 300;
 
 /// Writes OTLP.
 #[derive(Debug)]

@@ -230,12 +230,14 @@ fn attributes(run: &Run, r: &Record, pending: bool) -> Vec<KeyValue> {
         KeyValue::text("dosmos.owner", run.names.mp(r.peer)),
         KeyValue::number("dosmos.version", r.version),
         KeyValue::number("dosmos.wait_ns", r.wait.0),
-        KeyValue::number("dosmos.service_ns", r.service.0),
-        KeyValue::number("dosmos.bytes", r.bytes),
     ]);
-    if r.count > 1 {
-        all.push(KeyValue::number("dosmos.count", r.count.into()));
-    }
+    let numbers = [
+        ("dosmos.service_ns", r.service.0, 0),
+        ("dosmos.bytes", r.bytes, 0),
+        ("dosmos.count", r.count.into(), 1),
+    ];
+    let telling = numbers.into_iter().filter(|(_, n, usual)| n > usual);
+    all.extend(telling.map(|(key, n, _)| KeyValue::number(key, n)));
     let flags = [
         ("dosmos.in_process", r.flags.in_process),
         ("dosmos.sampled", r.flags.sampled),
