@@ -206,6 +206,18 @@ fn a_link_goes_from_a_section_to_that_whose_release_handed_the_lock_over() {
 }
 
 #[test]
+fn operations_that_are_alike_have_identifiers_of_their_own() {
+    let twice = r#"{"type":"record","t_ns":7,"op":"acquire","var":"x","ap":"ap1","failed":true}"#;
+    let head: Vec<&str> = SAMPLE.lines().take(8).collect();
+    let text = format!("{}\n{twice}\n{twice}\n", head.join("\n"));
+    let dir = dosmos_testseeds::scratch();
+    let spans = spans(&exported(&[store_of(&text, &dir.path().join("store"))]));
+    let both = named(&spans, "acquire");
+    assert_eq!(both.len(), 2);
+    assert_ne!(both[0].id(), both[1].id());
+}
+
+#[test]
 fn hand_overs_between_the_stores_of_a_long_run_are_links_too() {
     let dir = dosmos_testseeds::scratch();
     let turns = 5_000;
