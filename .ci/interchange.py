@@ -1,5 +1,6 @@
 """Checks what dosmos exports with readers that are not its own. See .ci/interchange."""
 
+import base64
 import collections
 import csv
 import json
@@ -11,7 +12,10 @@ import tempfile
 import urllib.request
 
 import pyarrow.parquet
+from google.protobuf.json_format import ParseDict
 from google.protobuf.unknown_fields import UnknownFieldSet
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pf
 
@@ -180,9 +184,112 @@ def check_perfetto(path, rows, about):
     return len(slices[WAIT]), len(sections), hand_overs
 
 
+def message(line, kind):
+    """A line of OTLP as a message of the published schema, which must know all of it."""
+    def as_mapped(value):
+        """Identifiers are in hexadecimal digits here, where the mapping of protobuf has base64."""
+        if isinstance(value, list):
+            return [as_mapped(v) for v in value]
+        if not isinstance(value, dict):
+            return value
+        mapped = {k: as_mapped(v) for k, v in value.items()}
+        for name, digits in [("traceId", 32), ("spanId", 16), ("parentSpanId", 16)]:
+            if name in value:
+                assert len(value[name]) == digits and int(value[name], 16) > 0, value
+                mapped[name] = base64.b64encode(bytes.fromhex(value[name])).decode()
+        for name in ["startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "intValue"]:
+            assert isinstance(value.get(name, ""), str), f"{name} of {value}"
+        for name in ["kind", "code", "severityNumber"]:
+            assert isinstance(value.get(name, 0), int), f"{name} of {value}"
+        return mapped
+
+    return ParseDict(as_mapped(json.loads(line)), kind(), ignore_unknown_fields=False)
+
+
+def plain(attributes):
+    """Attributes as a dictionary."""
+    keys = [a.key for a in attributes]
+    assert len(set(keys)) == len(keys), f"an attribute twice: {keys}"
+    return {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in attributes}
+
+
+def check_otlp(path, rows, about):
+    spans = []
+    for line in open(path):
+        for of in message(line, ExportTraceServiceRequest).resource_spans:
+            resource = plain(of.resource.attributes)
+            check("namespace", resource["service.namespace"], about["run"]["name"])
+            for scope in of.scope_spans:
+                spans += [(resource["service.name"], s, plain(s.attributes)) for s in scope.spans]
+    ids = {(s.trace_id, s.span_id) for _, s, _ in spans}
+    check("identifiers of spans", len(ids), len(spans))
+    whole = spans.pop()
+    check("the last span", (whole[0], whole[1].name), ("dosmos", "run"))
+    start = whole[1].start_time_unix_nano
+    lacking = about["completeness"]
+    check("records made", (whole[2]["dosmos.records"], whole[2]["dosmos.records_dropped"]),
+          (lacking["recorded"], lacking["dropped"]))
+    check("reasons", bool(whole[1].events), bool(lacking["dropped"] or lacking["missing"] or lacking["notes"]
+                                                 or lacking["corrupt_chunks"] or lacking["sampling"] < 1))
+    operations = [s for s in spans if "dosmos.op" in s[2]]
+    asked = [r for r in rows if r["op"] in ("acquire", "release", "barrier")
+             and (r["pending"] or r["side"] == "requester" and not r["waiting"])]
+    drawn = collections.Counter((ap, a["dosmos.op"], a["dosmos.wait_ns"], a.get("dosmos.variable")) for ap, _, a in operations)
+    told = collections.Counter((r["ap"], r["op"], r["wait_ns"], r["variable"]) for r in asked)
+    check("operations", drawn, told)
+    failed = sum(s.status.code == s.status.STATUS_CODE_ERROR for _, s, _ in spans)
+    check("failed operations", failed, sum(r["failed"] for r in asked))
+    openings = {s.trace_id for _, s, a in operations if a["dosmos.op"] == "barrier"}
+    barriers = [r for r in asked if r["op"] == "barrier"]
+    check("openings of barriers", len(openings), len({(r["barrier"], r["object"], r["version"]) for r in barriers}))
+
+    sections, hand_overs = sections_of(rows)
+    held = [s for s in spans if "dosmos.op" not in s[2]]
+    check("sections", collections.Counter((ap, a["dosmos.variable"], a["dosmos.object"]) for ap, _, a in held),
+          collections.Counter(s[:3] for s in sections))
+    closed = collections.Counter((s[0], s[3], s[4]) for s in sections if s[4] is not None)
+    times = collections.Counter((ap, s.start_time_unix_nano - start, s.end_time_unix_nano - start) for ap, s, _ in held)
+    assert not closed - times, f"sections not where they were: {closed - times}"
+    check("hand-overs", sum(len(s.links) for _, s, _ in held), hand_overs)
+    for _, span, _ in spans:
+        assert all((l.trace_id, l.span_id) in ids for l in span.links), f"a link to nowhere: {span}"
+        assert not span.parent_span_id or (span.trace_id, span.parent_span_id) in ids, f"no parent: {span}"
+    return len(spans), len(barriers)
+
+
+def check_findings(title, stores):
+    """Findings as log records say the same as those in JSON."""
+    def ask(form):
+        named = [a for s in stores for a in ("--store", s)]
+        done = subprocess.run([sys.argv[1], "check", "--format", form, *map(str, named)], capture_output=True, text=True)
+        assert done.stdout, f"dosmos check --format {form}: {done.stderr}"
+        return done.stdout
+
+    answer = json.loads(ask("json"))
+    line, = ask("otlp").splitlines()
+    of, = message(line, ExportLogsServiceRequest).resource_logs
+    logs = [(r, plain(r.attributes)) for scope in of.scope_logs for r in scope.log_records]
+    by_kind = lambda kind: [l for l in logs if l[0].event_name == f"dosmos.{kind}"]
+    (verdict, _), = by_kind("verdict")
+    check("verdict", verdict.body.string_value, answer["verdict"])
+    found = by_kind("finding")
+    check("findings", [(a["dosmos.kind"], a.get("dosmos.variable"), a.get("dosmos.predicted_gain")) for _, a in found],
+          [(f["kind"], f["variable"], f["predicted_gain"]) for f in answer["findings"]])
+    for (record, told), f in zip(found, answer["findings"]):
+        assert record.body.string_value.startswith(f["kind"]), record
+        level = 2 if f["kind"] == "data-race" or f["severity"] >= 0.2 else int(f["severity"] >= 0.05)
+        check("severity", record.severity_number, [9, 13, 17][level])
+        check("evidence", {k for k in told if k.startswith("dosmos.evidence.")},
+              {f"dosmos.evidence.{k}" for k, v in f["evidence"].items() if v is not None})
+    check("withheld", len(by_kind("withheld")), len(answer["withheld"]))
+    check("reasons", len(by_kind("incomplete")),
+          len(answer["incomplete"]) + len(answer["races"]["undecided"]) + (not answer["races"]["looked"]))
+    print(f"{title}: {len(found)} findings as log records")
+
+
 def check_exports(title, stores, work, *more):
     files = {}
-    for kind in ["jsonl", "csv", "parquet", "perfetto"]:
+    for kind in ["jsonl", "csv", "parquet", "perfetto", "otlp"]:
         files[kind] = work / f"{title}.{kind}"
         named = [a for s in stores for a in ("--store", s)]
         dosmos("export", *named, "--format", kind, "-o", files[kind], *more)
@@ -205,7 +312,10 @@ def check_exports(title, stores, work, *more):
         check(f"sums of {name}", s, sums)
         check(f"kinds of rows of {name}", k, kinds)
     waits, sections, hand_overs = check_perfetto(files["perfetto"], rows, about)
-    print(f"{title}: {count} records; {waits} waits, {sections} sections, {hand_overs} hand-overs: all there")
+    spans, barriers = check_otlp(files["otlp"], rows, about)
+    print(f"{title}: {count} records; {waits} waits, {sections} sections, {hand_overs} hand-overs: all there; "
+          f"{spans} spans, {barriers} of barriers")
+    check_findings(title, stores)
     return rows, about
 
 

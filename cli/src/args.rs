@@ -6,6 +6,7 @@ mod findings;
 mod help;
 mod hosts;
 mod interchange;
+mod metrics;
 mod model;
 mod runs;
 mod sql;
@@ -21,10 +22,11 @@ use dosmos_trace::query::table::SortKey;
 pub(crate) use cert::{AuthorityArgs, CertCommand, InitArgs, IssueArgs, RotateArgs};
 pub(crate) use common::SelectArgs;
 pub use common::{Format, SourceArgs};
-pub(crate) use findings::{CheckArgs, DiffArgs, VerifyArgs};
+pub(crate) use findings::{CheckArgs, CheckFormat, DiffArgs, VerifyArgs};
 pub(crate) use hosts::{Hosts, PrintFor};
 pub use interchange::ExportFormat;
 pub(crate) use interchange::{ExportArgs, ImportArgs};
+pub(crate) use metrics::{MetricsCommand, PrometheusArgs, TargetsArgs};
 pub(crate) use model::{DocumentArgs, InputsArgs, InputsFor, ModelCommand, PredictArgs, RunArgs};
 pub(crate) use runs::RunsArgs;
 pub use sql::{ArchiveArgs, Division, SqlArgs};
@@ -71,7 +73,7 @@ pub(crate) enum Command {
     /// Write an HTML page about a run: verdict, findings, advice, charts; or a summary as Markdown or JSON
     #[command(after_help = help::REPORT)]
     Report(ReportArgs),
-    /// Convert a trace for other tools: JSONL, CSV, Perfetto or Parquet
+    /// Convert a trace for other tools: JSONL, CSV, Perfetto, OTLP or Parquet
     #[command(after_help = help::EXPORT)]
     Export(ExportArgs),
     /// Create a trace store from a JSONL file (format: docs/guide/interchange.md)
@@ -83,6 +85,12 @@ pub(crate) enum Command {
     /// Write the records of a run as Parquet files, divided for data frames and data bases
     #[command(after_help = help::ARCHIVE)]
     Archive(ArchiveArgs),
+    /// Write what Prometheus and Grafana need to watch a run: a configuration, targets, a dashboard
+    #[command(after_help = help::METRICS)]
+    Metrics {
+        #[command(subcommand)]
+        command: MetricsCommand,
+    },
     /// Predict run times with performance models: contention, DSM phases, memory hierarchies
     #[command(after_help = help::MODEL)]
     Model {

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use dosmos_interchange::csv::Csv;
 use dosmos_interchange::jsonl::Jsonl;
 use dosmos_interchange::otf2::Otf2;
+use dosmos_interchange::otlp::Otlp;
 use dosmos_interchange::perfetto::Perfetto;
 use dosmos_interchange::{Export, Exported, Run};
 use dosmos_trace::store::StoreSource;
@@ -20,7 +21,10 @@ use crate::progress::Work;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let stores = dosmos_client::stores(&args.store, args.run_dir.as_deref())?;
-    let file = Target::open(&args.output, args.format)?;
+    let file = match args.format.is_directory() {
+        true => Target::directory(&args.output),
+        false => Target::open(&args.output),
+    }?;
     let mut work = Work::start();
     let exported = match write(&stores, args, &file, &mut work) {
         // Whoever reads has enough (`| head`).
@@ -77,6 +81,7 @@ pub fn exporter<'a>(format: ExportFormat, sink: Sink<'a>) -> anyhow::Result<Box<
         ExportFormat::Jsonl => Box::new(Jsonl::new(out)),
         ExportFormat::Csv => Box::new(Csv::new(out)),
         ExportFormat::Perfetto => Box::new(Perfetto::new(out)),
+        ExportFormat::Otlp => Box::new(Otlp::new(out)),
         ExportFormat::Parquet => parquet(out)?,
         ExportFormat::Otf2 => bail!("an OTF2 archive is a directory; name one"),
     })
@@ -96,7 +101,7 @@ fn parquet<'a>(_: impl Write + 'a) -> anyhow::Result<Box<dyn Export + 'a>> {
 }
 
 /// Where the file goes: beside its name until it is whole, then there.
-enum Target {
+pub(crate) enum Target {
     Stdout,
     /// Something that is not a file, such as a pipe, is written at once.
     Direct(File),
@@ -106,10 +111,7 @@ enum Target {
 }
 
 impl Target {
-    fn open(path: &Path, format: ExportFormat) -> anyhow::Result<Self> {
-        if format.is_directory() {
-            return Self::directory(path);
-        }
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
@@ -149,16 +151,23 @@ impl Target {
         })?))
     }
 
-    fn sink(&self) -> anyhow::Result<Sink<'static>> {
-        Ok(Sink::File(match self {
+    pub(crate) fn writer(&self) -> anyhow::Result<Box<dyn Write + Send>> {
+        Ok(match self {
             Self::Stdout => Box::new(output::stdout()),
             Self::Direct(file) => Box::new(file.try_clone()?),
             Self::Beside(file) => Box::new(file.as_file().try_clone()?),
-            Self::Directory(dir) => return Ok(Sink::Directory(dir.path().to_owned())),
-        }))
+            Self::Directory(dir) => bail!("{} is a directory", dir.path().display()),
+        })
     }
 
-    fn keep(self, path: &Path) -> anyhow::Result<()> {
+    fn sink(&self) -> anyhow::Result<Sink<'static>> {
+        match self {
+            Self::Directory(dir) => Ok(Sink::Directory(dir.path().to_owned())),
+            file => file.writer().map(Sink::File),
+        }
+    }
+
+    pub(crate) fn keep(self, path: &Path) -> anyhow::Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         match self {
             Self::Stdout | Self::Direct(_) => {}

@@ -9,7 +9,7 @@
 //! * `query`, `top`, `runs`: asking running event managers and stores.
 //! * `cert`: the private authority of a cluster.
 //! * `complete`, `man`: completions of the shell, manual pages.
-//! * `export`, `import`: traces to and from other tools.
+//! * `export`, `import`: traces to and from other tools. `metrics`: for Prometheus and Grafana.
 //! * `sql`: what the program with SQL adds; this one hands over to it.
 //! * `output`: the only place that prints.
 //!
@@ -33,6 +33,7 @@ pub mod launch;
 mod lock;
 mod logs;
 mod man;
+mod metrics;
 pub mod model;
 pub mod network;
 pub mod node;
@@ -115,6 +116,7 @@ fn carry_out(command: Command, sql: Option<&dyn Sql>) -> anyhow::Result<ExitCode
             Some(sql) => sql.archive(&args),
             None => sql::elsewhere(),
         },
+        Command::Metrics { command } => metrics::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Model { command } => model::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Store { command } => store::run(&command),
         Command::Cert { command } => cert::run(command).map(|()| ExitCode::SUCCESS),

@@ -19,7 +19,7 @@ pub struct Launch {
 
 impl Launch {
     /// What stands in the store directories `stores` of one run.
-    pub(crate) fn beside(stores: &[PathBuf]) -> Self {
+    pub fn beside(stores: &[PathBuf]) -> Self {
         let mut launch = Self::default();
         for store in stores {
             launch.add(store);

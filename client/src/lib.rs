@@ -39,7 +39,7 @@ pub use error::Error;
 pub use evidence::evidence;
 pub use fused::Fused;
 pub use launch::Launch;
-pub use open::{RUNS, Run, Target, stores};
+pub use open::{RUNS, Run, Target, run_dir, store_dirs, stores};
 pub use recent::Part;
 pub use remote::RemoteSource;
 pub use runs::{RunEntry, RunFigures, runs};

@@ -210,7 +210,10 @@ pub fn stores(named: &[PathBuf], run_dir: Option<&Path>) -> Result<Vec<StoreSour
 }
 
 /// The store directories of a run.
-pub(crate) fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
+///
+/// # Errors
+/// If it is not the directory of a run, or has none.
+pub fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
     let stores = run.join("store");
     let entries = std::fs::read_dir(&stores).map_err(|source| Error::NotARun {
         path: run.to_owned(),
@@ -222,6 +225,17 @@ pub(crate) fn store_dirs(run: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     dirs.sort();
     Ok(dirs)
+}
+
+/// The directory that is named, otherwise that of the latest run.
+///
+/// # Errors
+/// If there is no latest run.
+pub fn run_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
+    match named {
+        Some(dir) => Ok(dir.to_owned()),
+        None => latest(),
+    }
 }
 
 fn latest() -> Result<PathBuf, Error> {

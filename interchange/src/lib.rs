@@ -4,6 +4,7 @@
 //! * [`csv`]: one row per record, for spreadsheets and data frames.
 //! * [`otf2`]: the archives of Score-P, Vampir and Scalasca, written and read.
 //! * [`perfetto`]: timelines for a viewer.
+//! * [`otlp`]: locks and barriers as spans.
 //! * [`escape`]: names in all of these, and on a terminal.
 //! * [`export()`]: goes through stores, one chunk in memory at a time, and feeds an [`Export`].
 //!
@@ -17,6 +18,7 @@ pub mod jsonl;
 mod lanes;
 mod names;
 pub mod otf2;
+pub mod otlp;
 pub mod perfetto;
 
 pub use export::{Export, ExportError, Exported, Progress, Run, export};

@@ -2,10 +2,23 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::common::{Format, SourceArgs};
 use crate::check::FailOn;
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Aligned columns, and each finding in words
+    Table,
+    /// A JSON document
+    Json,
+    /// Comma-separated values with a header line
+    Csv,
+    /// Log records for OpenTelemetry, as one JSON request
+    Otlp,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -42,7 +55,7 @@ pub(crate) struct CheckArgs {
     pub(crate) output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
+    pub(crate) format: CheckFormat,
 }
 
 #[derive(Debug, Args)]

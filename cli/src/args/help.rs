@@ -77,6 +77,7 @@ Examples:
   dosmos check
   dosmos check --run-dir dosmos-run/latest --fail-on deadlock,bottleneck:10%
   dosmos check --format json > before.json
+  dosmos check --format otlp > findings.otlp.jsonl
   dosmos check --baseline before.json
   dosmos check --apply 1 -o cured.toml
 
@@ -111,6 +112,7 @@ The page is one file without scripts, fonts or links to other hosts. Exit status
 pub(crate) const EXPORT: &str = "\
 Examples:
   dosmos export --format perfetto -o run.pftrace
+  dosmos export --format otlp -o run.otlp.jsonl
   dosmos export --format csv --var grid --accesses -o grid.csv
   dosmos export --format jsonl -o - | gzip > run.jsonl.gz
   dosmos export --format otf2 -o archive && vampir archive/traces.otf2
@@ -142,6 +144,34 @@ Example:
   dosmos check --store imported
 
 Exit status: 0, or 2 if a line is invalid or an archive damaged (no store is created then).";
+
+pub(crate) const METRICS: &str = "\
+Examples:
+  dosmos metrics prometheus > prometheus.yml
+  dosmos metrics grafana > dosmos.json
+
+What is measured: docs/guide/metrics.md.";
+
+pub(crate) const METRICS_PROMETHEUS: &str = "\
+Examples:
+  dosmos metrics prometheus > prometheus.yml
+  dosmos metrics prometheus --run-dir run --tls tls/observer > prometheus.yml
+  dosmos metrics prometheus --targets targets.json > prometheus.yml
+
+The program has to be running: processes serve metrics as long as they run. Exit status: 0, or 2 if none serves metrics.";
+
+pub(crate) const METRICS_TARGETS: &str = "\
+Examples:
+  dosmos metrics targets
+  dosmos metrics targets --run-dir run -o targets.json
+
+Prometheus reads the file again when it changes. Exit status: 0, or 2 if no process serves metrics.";
+
+pub(crate) const METRICS_GRAFANA: &str = "\
+Example:
+  dosmos metrics grafana > dosmos.json
+
+In Grafana: Dashboards, New, Import. Exit status: 0.";
 
 pub(crate) const MODEL: &str = "\
 Examples:

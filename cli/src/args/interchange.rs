@@ -17,6 +17,8 @@ pub enum ExportFormat {
     Perfetto,
     /// An archive of Score-P's Open Trace Format 2 (a directory), for Vampir and Scalasca; `dosmos import` reads it back
     Otf2,
+    /// Locks, sections and barriers as spans for OpenTelemetry, one JSON request per line
+    Otlp,
     /// Apache Parquet, for data frames and SQL (needs a build with --features parquet)
     Parquet,
 }

@@ -7,12 +7,14 @@
 //! `--fail-on` and `--baseline` ask for, and 0 if not. The JSON answer is [`dosmos_analysis::Analysis`], each finding with one more
 //! key, `change`: `"new"`, `"worse"` or `"known"` against the baseline, null without one; and with the keys `run` (how the run was started
 //! and how it ended) and `incomplete` (why not everything could be looked at). Documented in
-//! `docs/guide/findings.md`.
+//! `docs/guide/findings.md`. As OTLP each finding is a log record, and each reason why not everything could be looked at too
+//! (`docs/guide/interchange.md`).
 
 mod answer;
 mod apply;
 mod baseline;
 mod fail_on;
+mod otlp;
 mod show;
 
 use std::process::ExitCode;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use dosmos_client::{Analysed, Run, network_here, read_thresholds, time_range};
 
-use crate::args::{CheckArgs, Format};
+use crate::args::{CheckArgs, CheckFormat, Format};
 use crate::output;
 
 use answer::{Answer, Judged};
@@ -88,9 +90,13 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         races: &analysis.races,
     };
     match args.format {
-        Format::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
-        Format::Csv => output::text(&show::table(&answer).render(Format::Csv)),
-        Format::Table => output::text(&show::report(&answer, &launch)),
+        CheckFormat::Json => output::text(&(serde_json::to_string_pretty(&answer)? + "\n")),
+        CheckFormat::Csv => output::text(&show::table(&answer).render(Format::Csv)),
+        CheckFormat::Table => output::text(&show::report(&answer, &launch)),
+        CheckFormat::Otlp => {
+            let catalog = run.source().catalog().await?;
+            output::text(&(serde_json::to_string(&otlp::logs(&answer, &catalog))? + "\n"));
+        }
     }
     let fails = |judged: &Judged<'_>| {
         judged.change != Some(Change::Known) && fail_on::any(&args.fail_on, judged.finding)

@@ -108,13 +108,18 @@ fn path(answer: &Answer<'_>) -> String {
     text
 }
 
-fn in_words(number: u64, judged: &Judged<'_>) -> String {
-    let f = judged.finding;
+/// A finding in a line: what it is, of what, and what it costs.
+pub(super) fn headline(f: &Finding) -> String {
     let costs = match f.kind {
         Kind::DataRace => "what the program computes may be wrong".to_owned(),
         _ => format!("{:.3} s of process time", f.lost_ns as f64 / 1e9),
     };
-    let mut text = format!("\n{number}. {} of {}: {costs}\n", f.kind, f.target());
+    format!("{} of {}: {costs}", f.kind, f.target())
+}
+
+fn in_words(number: u64, judged: &Judged<'_>) -> String {
+    let f = judged.finding;
+    let mut text = format!("\n{number}. {}\n", headline(f));
     text += &format!("  advice    {}\n", f.advice);
     let gained = f.predicted_gain.map(percent);
     match (gained, f.gain_from) {
@@ -156,7 +161,7 @@ fn gain(finding: &Finding) -> Option<Cell> {
     })
 }
 
-fn change(change: Option<Change>) -> &'static str {
+pub(super) fn change(change: Option<Change>) -> &'static str {
     match change {
         Some(Change::New) => "new",
         Some(Change::Worse) => "worse",
