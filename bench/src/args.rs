@@ -166,6 +166,9 @@ pub(crate) struct PredictArgs {
     /// Run these programs with these arguments, e.g. "sor --iterations 300" [default: the applications]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<String>,
+    /// Only these cases; may be repeated
+    #[arg(long = "case", value_enum)]
+    pub(crate) cases: Vec<crate::predict::Case>,
     /// Number of rounds: each a run before and a run after
     #[arg(long, default_value_t = 3)]
     pub(crate) runs: usize,

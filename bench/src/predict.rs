@@ -10,13 +10,16 @@
 //! | `half` | four processes | two |
 //! | `size` | the program | on more data, [`SIZES`] saying how much work and content that is |
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
+//! | `slow` | Unix sockets | every link [250 µs](DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
 //!
 //! Other owners and policies are those of `dosmos-bench cures`. Runs alternate, and so does their order. The error is
 //! predicted / measured − 1, in each round. What a replay cannot say (it does not come to an end, as records are missing) is an error of
 //! that row, and listed.
 //!
-//! Schema of the JSON: `machine`, `runs`, `unix` and `tcp` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
+//! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
 //! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `rows`, `median`, `within_10`, `within_25` (of the absolute errors).
+
+use std::time::Duration;
 
 use anyhow::Context;
 use dosmos_cli::args::Format;
@@ -32,7 +35,7 @@ use serde_json::json;
 
 use crate::args::{NetworkArgs, PredictArgs};
 use crate::machine::machine;
-use crate::network;
+use crate::network::{self, Behind};
 use crate::run::{one_group, run_prepared};
 use crate::statistics::spread;
 
@@ -54,6 +57,9 @@ const PROGRAMS: [&str; 13] = [
 ];
 
 const PROCESSES: usize = 4;
+
+/// By how much a slowed link is longer, in each direction.
+const DELAY: Duration = Duration::from_micros(250);
 
 /// A program on more data.
 struct More {
@@ -91,13 +97,14 @@ const fn more(program: &'static str, arguments: &'static str, work: f64, content
 }
 
 /// What is different between the run that is recorded and the one that is predicted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum Case {
+pub(crate) enum Case {
     Processors,
     Groups,
     Together,
     Tcp,
+    Slow,
     Four,
     Eight,
     Half,
@@ -105,11 +112,12 @@ enum Case {
 }
 
 impl Case {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Processors,
         Self::Groups,
         Self::Together,
         Self::Tcp,
+        Self::Slow,
         Self::Four,
         Self::Eight,
         Self::Half,
@@ -122,6 +130,7 @@ impl Case {
             Self::Groups => "groups",
             Self::Together => "together",
             Self::Tcp => "tcp",
+            Self::Slow => "slow",
             Self::Four => "four",
             Self::Eight => "eight",
             Self::Half => "half",
@@ -133,7 +142,7 @@ impl Case {
     fn clusters(self) -> [String; 2] {
         let one = || one_group(PROCESSES, true);
         match self {
-            Self::Processors | Self::Size => [one(), one()],
+            Self::Processors | Self::Size | Self::Slow => [one(), one()],
             Self::Four => [one_group(2, true), one()],
             Self::Eight => [one_group(2, true), one_group(8, true)],
             Self::Half => [one(), one_group(2, true)],
@@ -170,7 +179,7 @@ impl Case {
             Self::Eight => processes(8),
             Self::Half => processes(2),
             Self::Size => on_more(program).map(|more| more.scale),
-            Self::Processors | Self::Groups | Self::Together | Self::Tcp => None,
+            Self::Processors | Self::Groups | Self::Together | Self::Tcp | Self::Slow => None,
         }
     }
 
@@ -240,17 +249,23 @@ struct Row {
     failed: Option<String>,
 }
 
-/// What messages cost over both kinds of sockets.
+/// What messages cost over each kind of link.
 struct Records {
     unix: NetworkRecord,
     tcp: NetworkRecord,
+    slow: NetworkRecord,
 }
 
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     anyhow::ensure!(args.runs > 0, "--runs must be at least 1");
     let records = Records {
-        unix: network::measure(&quick(true)).await?.0,
-        tcp: network::measure(&quick(false)).await?.0,
+        unix: network::measure(&quick(true), None).await?.0,
+        tcp: network::measure(&quick(false), None).await?.0,
+        slow: network::measure(&quick(true), Some(DELAY)).await?.0,
+    };
+    let cases = match args.cases.is_empty() {
+        true => Case::ALL.to_vec(),
+        false => args.cases.clone(),
     };
     let programs = match args.programs.is_empty() {
         true => PROGRAMS.map(str::to_owned).to_vec(),
@@ -258,7 +273,7 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     };
     let mut rows = Vec::new();
     for program in &programs {
-        for case in Case::ALL {
+        for &case in &cases {
             let Some(programs) = case.programs(program) else {
                 continue;
             };
@@ -303,7 +318,14 @@ impl Row {
         [program, other]: &[String; 2],
         backwards: bool,
     ) -> anyhow::Result<()> {
-        let [before, after] = self.case.clusters();
+        let [before, mut after] = self.case.clusters();
+        let slow = match self.case {
+            Case::Slow => Some(Behind::links(DELAY, PROCESSES)?),
+            _ => None,
+        };
+        if let Some(slow) = &slow {
+            after = slow.cluster(&after);
+        }
         let ran_after = match backwards {
             true => Some(ran(&after, other, self.case.processors()).await?),
             false => None,
@@ -316,6 +338,7 @@ impl Row {
         let here = &records.unix;
         let there = match self.case {
             Case::Tcp => &records.tcp,
+            Case::Slow => &records.slow,
             _ => here,
         };
         let measured = after.script()?.measured().0 as f64 / 1e3;
@@ -405,7 +428,7 @@ impl Summary {
 fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<()> {
     let all = Summary::of(rows.iter());
     if args.format == Format::Json {
-        let all = json!({ "machine": machine(), "runs": args.runs, "unix": records.unix, "tcp": records.tcp,
+        let all = json!({ "machine": machine(), "runs": args.runs, "unix": records.unix, "tcp": records.tcp, "slow": records.slow,
             "rows": rows, "summary": all });
         output::text(&(serde_json::to_string_pretty(&all)? + "\n"));
         return Ok(());
@@ -457,6 +480,10 @@ fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use dosmos_proto::transport::Address;
+
     use super::*;
 
     #[test]
@@ -520,5 +547,39 @@ mod tests {
         assert_eq!((all.rounds, all.failed, all.median), (3, 1, 0.2));
         assert!((all.within_10 - 1.0 / 3.0).abs() < 1e-9);
         assert!((all.within_25 - 2.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_case_is_of_the_sockets_that_it_names() {
+        for case in Case::ALL {
+            let [before, after] = case.clusters();
+            for (text, tcp) in [(before, false), (after, case == Case::Tcp)] {
+                let cluster = parsed(&text).unwrap();
+                for mp in cluster.topology.memory_processes() {
+                    let at = cluster.bind_address(&mp.name, Path::new("/run"));
+                    // Link processes that the file does not name are where all are by default.
+                    assert_eq!(
+                        matches!(at, Address::Tcp(_)),
+                        tcp,
+                        "{case:?}: {} at {at}",
+                        mp.name
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_behind_a_slow_link_is_reached_through_it_only() {
+        let slow = Behind::links(DELAY, PROCESSES).unwrap();
+        let cluster = parsed(&slow.cluster(&one_group(PROCESSES, true))).unwrap();
+        let book = cluster.address_book(None);
+        for mp in cluster.topology.memory_processes() {
+            assert!(
+                matches!(book.resolve(&mp.name), Some(Address::Tcp(_))),
+                "{}",
+                mp.name
+            );
+        }
     }
 }

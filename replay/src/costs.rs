@@ -93,15 +93,19 @@ impl Costs {
     }
 
     /// These costs of a run over one transport, `here`, as they are over another, `there`: what messages take more by
-    /// microbenchmark they take more in the run. Between an application process and its memory process that is a quarter of
-    /// what a read takes more, which has four ends of messages.
+    /// microbenchmark they take more in the run. Between an application process and its memory process a read has four ends of
+    /// messages: what it takes more is of these, but not more than an end takes more software elsewhere; the rest is on its two ways.
     pub(crate) fn with_transport(&self, here: &NetworkRecord, there: &NetworkRecord) -> Self {
         let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
-        let end_ns = (self.end_ns + more(|r| r.hop.read_us[0]) / 4.0).max(1.0);
+        let read_ns = more(|r| r.hop.read_us[0]);
+        let end_more_ns = (read_ns / 4.0).min(more(end_us).max(0.0));
+        let near_more_ns = ((read_ns - 4.0 * end_more_ns) / 2.0).max(0.0);
+        let end_ns = (self.end_ns + end_more_ns).max(1.0);
         let between_ns = self.between * self.end_ns + more(end_us);
         let way_ns = more(way_us);
         Self {
             end_ns,
+            near_ns: self.near_ns + near_more_ns,
             between: between_ns.max(0.0) / end_ns,
             end_ns_per_byte: (self.end_ns_per_byte + more(end_us_per_byte)).max(0.0),
             far_ns: (self.far_ns + way_ns).max(0.0),

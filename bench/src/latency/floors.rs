@@ -32,7 +32,7 @@ pub(super) async fn measure(unix: bool, ops: u64) -> anyhow::Result<Vec<Line>> {
         true => Address::Unix(scratch.path().join("stream.sock")),
         false => Address::Tcp("127.0.0.1:0".to_owned()),
     };
-    let mut link = Link::open(&address).await?;
+    let mut link = Link::open(&address, None).await?;
     let messages = u32::try_from(ops).unwrap_or(u32::MAX);
     link.measure(ECHOED, messages.min(200)).await?;
     let times = link.measure(ECHOED, messages).await?.times;

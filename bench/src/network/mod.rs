@@ -5,7 +5,10 @@
 //! and beside it `transport`, `messages`, `runs` and `samples` (per size: `bytes` and median, least and
 //! greatest of `one_way_us`, `software_us`, `system_us`).
 
+mod behind;
 mod peer;
+
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dosmos_cli::args::Format;
@@ -13,6 +16,7 @@ use dosmos_cli::output::{self, Table};
 use dosmos_model::inputs::{Hop, MessageSample, NetworkRecord, network_of};
 use dosmos_proto::Nanos;
 use dosmos_proto::transport::Address;
+use dosmos_testkit::SlowLink;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,6 +24,7 @@ use crate::args::NetworkArgs;
 use crate::machine::machine;
 use crate::run::{json_lines, run_on};
 use crate::statistics::spread;
+pub(crate) use behind::Behind;
 pub(crate) use peer::Link;
 
 /// Sizes of messages, in bytes.
@@ -36,7 +41,7 @@ pub(crate) async fn run(args: NetworkArgs) -> anyhow::Result<()> {
     if args.runs == 0 || args.messages == 0 {
         bail!("--runs and --messages must be at least 1");
     }
-    let (record, sizes) = measure(&args).await?;
+    let (record, sizes) = measure(&args, None).await?;
     let document = document(&args, &record, &sizes)?;
     let text = serde_json::to_string_pretty(&document)? + "\n";
     if let Some(path) = &args.output {
@@ -49,18 +54,19 @@ pub(crate) async fn run(args: NetworkArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The network record, and the samples of each size by run.
+/// The network record, and the samples of each size by run; of links that are longer by `delay`, if one is given.
 pub(super) async fn measure(
     args: &NetworkArgs,
+    delay: Option<Duration>,
 ) -> anyhow::Result<(NetworkRecord, Vec<Vec<MessageSample>>)> {
     let mut sizes: Vec<Vec<MessageSample>> = vec![Vec::new(); SIZES.len()];
     let mut hops: Vec<Vec<Line>> = Vec::new();
     for i in 0..args.runs {
         output::note(&format!("run {} of {}", i + 1, args.runs));
-        for (all, sample) in sizes.iter_mut().zip(one_run(args).await?) {
+        for (all, sample) in sizes.iter_mut().zip(one_run(args, delay).await?) {
             all.push(sample);
         }
-        hops.push(hop_run(args).await?);
+        hops.push(hop_run(args, delay).await?);
     }
     let medians: Vec<MessageSample> = sizes.iter().map(|s| median_of(s)).collect();
     let record = NetworkRecord {
@@ -76,13 +82,23 @@ pub(super) async fn measure(
 }
 
 /// Messages of each size between two processes.
-async fn one_run(args: &NetworkArgs) -> anyhow::Result<Vec<MessageSample>> {
+async fn one_run(
+    args: &NetworkArgs,
+    delay: Option<Duration>,
+) -> anyhow::Result<Vec<MessageSample>> {
     let scratch = tempfile::tempdir()?;
+    let socket = scratch.path().join("echo.sock");
+    let slow = delay
+        .map(|delay| SlowLink::to(&socket, delay))
+        .transpose()?;
     let address = match args.unix {
-        true => Address::Unix(scratch.path().join("echo.sock")),
+        true => Address::Unix(socket),
         false => Address::Tcp("127.0.0.1:0".to_owned()),
     };
-    let mut link = Link::open(&address).await?;
+    let through = slow
+        .as_ref()
+        .map(|link| Address::Tcp(link.address().to_string()));
+    let mut link = Link::open(&address, through.as_ref()).await?;
     let mut samples = Vec::new();
     for bytes in SIZES {
         link.measure(bytes, WARM_UP.min(args.messages)).await?;
@@ -127,12 +143,16 @@ mp = "mp0"
 "#;
 
 /// Reads and writes of each size by an application process of a cluster of its own.
-async fn hop_run(args: &NetworkArgs) -> anyhow::Result<Vec<Line>> {
+async fn hop_run(args: &NetworkArgs, delay: Option<Duration>) -> anyhow::Result<Vec<Line>> {
     let listen = match args.unix {
         true => "[defaults]\nlisten = \"unix\"\n[recording]",
         false => "[defaults]\nlisten = \"127.0.0.1:0\"\n[recording]",
     };
-    let cluster = CLUSTER.replacen("[recording]", listen, 1);
+    let mut cluster = CLUSTER.replacen("[recording]", listen, 1);
+    let slow = delay.map(|delay| Behind::links(delay, 1)).transpose()?;
+    if let Some(slow) = &slow {
+        cluster = slow.cluster(&cluster);
+    }
     let ops = args.messages.to_string();
     let mut lines = Vec::new();
     for elements in ELEMENTS {

@@ -125,7 +125,8 @@ pub(crate) struct Measured {
 }
 
 impl Link {
-    pub(crate) async fn open(address: &Address) -> anyhow::Result<Self> {
+    /// To another process that listens at `address`, `through` something before it, if that is given.
+    pub(crate) async fn open(address: &Address, through: Option<&Address>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
         let token = Token::generate()?;
         let mut process = tokio::process::Command::new(program)
@@ -143,8 +144,9 @@ impl Link {
             .trim()
             .parse()
             .with_context(|| format!("the other end said {line:?}"))?;
+        let address = through.unwrap_or(&address);
         let channel =
-            transport::connect(&address, Some(&token), std::time::Duration::from_secs(5)).await?;
+            transport::connect(address, Some(&token), std::time::Duration::from_secs(5)).await?;
         let mut client = MemoryClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);

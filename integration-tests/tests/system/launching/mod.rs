@@ -1,5 +1,6 @@
 //! Launching: who may use a run directory, what becomes of processes that end or are stopped, and that nothing stays behind.
 
+mod advertised;
 mod bound;
 mod ending;
 mod event_managers;

@@ -1,0 +1,64 @@
+//! Processes that others reach through something that forwards: where they advertise, not where they listen.
+
+use std::time::Duration;
+
+use dosmos_integration_tests::{Lab, in_groups};
+use dosmos_testkit::SlowLink;
+
+#[test]
+fn processes_behind_something_that_forwards_are_reached_where_they_advertise() {
+    let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
+    let mut file = in_groups(1, 2);
+    let mut links = Vec::new();
+    for (table, name) in [("mp", "mp0"), ("mp", "mp1"), ("emp", "emp0")] {
+        let socket = lab.path().join(format!("{name}.inside"));
+        let link = SlowLink::to(&socket, Duration::from_micros(50)).unwrap();
+        let line = format!("[[{table}]]\nname = \"{name}\"\n");
+        assert!(file.contains(&line), "{file}");
+        let behind = format!(
+            "{line}listen = \"unix:{}\"\nadvertise = \"{}\"\n",
+            socket.display(),
+            link.address()
+        );
+        file = file.replacen(&line, &behind, 1);
+        links.push((name, link));
+    }
+    std::fs::write(lab.path().join("cluster.toml"), file).unwrap();
+    let program = lab.binary().to_str().unwrap();
+    let up = [
+        "up",
+        "-c",
+        "cluster.toml",
+        "--run-dir",
+        "run",
+        "--",
+        program,
+    ];
+    let app = [
+        "app",
+        "sor",
+        "--rows",
+        "20",
+        "--columns",
+        "12",
+        "--iterations",
+        "5",
+    ];
+    let output = lab.dosmos(&[&up[..], &app[..]].concat());
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("equal to a sequential run bit for bit"),
+        "{said}"
+    );
+    for (name, link) in links {
+        assert!(
+            link.bytes() > 0,
+            "nothing went through what is before {name}"
+        );
+    }
+}
