@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dosmos_cli::args::Format;
+use serde::Serialize;
 
 /// Measure dosmos on this machine: the benchmarks behind every published figure
 #[derive(Debug, Parser)]
@@ -160,6 +161,21 @@ pub(crate) struct NetworkArgs {
     pub(crate) answer: Option<String>,
 }
 
+/// What is different between the run that is recorded and the one that is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Case {
+    Processors,
+    Groups,
+    Together,
+    Tcp,
+    Slow,
+    Four,
+    Eight,
+    Half,
+    Size,
+}
+
 /// `dosmos-bench predict`.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
@@ -168,7 +184,7 @@ pub(crate) struct PredictArgs {
     pub(crate) programs: Vec<String>,
     /// Only these cases; may be repeated
     #[arg(long = "case", value_enum)]
-    pub(crate) cases: Vec<crate::predict::Case>,
+    pub(crate) cases: Vec<Case>,
     /// Number of rounds: each a run before and a run after
     #[arg(long, default_value_t = 3)]
     pub(crate) runs: usize,

@@ -33,7 +33,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{NetworkArgs, PredictArgs};
+use crate::args::{Case, NetworkArgs, PredictArgs};
 use crate::machine::machine;
 use crate::network::{self, Behind};
 use crate::run::{one_group, run_prepared};
@@ -94,21 +94,6 @@ const fn more(program: &'static str, arguments: &'static str, work: f64, content
             content,
         },
     }
-}
-
-/// What is different between the run that is recorded and the one that is predicted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Case {
-    Processors,
-    Groups,
-    Together,
-    Tcp,
-    Slow,
-    Four,
-    Eight,
-    Half,
-    Size,
 }
 
 impl Case {
