@@ -190,6 +190,54 @@ def three_hosts():
         lab.run_is_whole("all", {name: 2 for name in names})
 
 
+def slow_links():
+    """Three hosts whose processes are behind links that take 2 ms: they advertise where the others reach them. A fourth looks."""
+    need_namespaces()
+    names, delay_ms = ["h1", "h2", "h3"], 2
+    with Lab() as lab:
+        net = Net(lab, [*names, "desk"])
+        text = TLS.split("[launch]")[0]
+        port, processes = 7800, []
+
+        def process(kind, name, host, *lines):
+            """A process that listens on its host alone, and something before it that others reach."""
+            nonlocal text, port
+            port += 1
+            inside, outside = f"127.0.0.1:{port}", f"{net.address[host]}:{port}"
+            text += f'[[{kind}]]\nname = "{name}"\nlisten = "{inside}"\nadvertise = "{outside}"\n' + "".join(f"{l}\n" for l in lines)
+            processes.append((name, host, inside, outside))
+
+        for number, host in enumerate(names):
+            text += f'[[group]]\nname = "{host}"\n'
+            process("emp", f"emp{number}", host)
+        for number, host in enumerate(names):
+            process("mp", f"mp{number}", host, f'group = "{host}"', f'emp = "emp{number}"')
+        for number, host in enumerate(names):
+            process("lp", f"lp{number}", host, f'group = "{host}"')
+        for number, host in enumerate(names):
+            text += f'[[ap]]\nname = "ap{number}"\nmp = "mp{number}"\n'
+        lab.write("cluster.toml", text)
+        lab.dosmos("cert", "init", "--cluster", "cluster.toml")
+        node = [DOSMOS, "node", "-c", "cluster.toml", "--run-dir", "run", "--name"]
+        slow = pathlib.Path(__file__).parent / "launchers.d/slow.py"
+        for name, host, inside, outside in processes:
+            lab.start([*net.at(host), sys.executable, slow.resolve(), outside, inside, str(delay_ms)], f"{name}.link.log")
+            lab.start([*net.at(host), *node, name], f"{name}.log")
+        programs = [lab.start([*net.at(host), *node, f"ap{number}", "--", *SOR], f"ap{number}.log") for number, host in enumerate(names)]
+        emps = [a for n, _, _, outside in processes if n.startswith("emp") for a in ("--emp", outside)]
+        token = {"DOSMOS_TOKEN": wait_for("the token", lambda: (lab.dir / "run/token").exists() and (lab.dir / "run/token").read_text().strip())}
+        for number, program in enumerate(programs):
+            check(f"exit status of ap{number}: {lab.said(f'ap{number}.log')}", program.wait(120), 0)
+        contains("the program", lab.said("ap0.log"), VERIFIED)
+        check("what is published", (lab.dir / "run/addr/mp0").read_text().strip(), f"{net.address['h1']}:{7804}")
+        seen = lab.query("events", *emps, "--limit", "100000", "--tls", "tls/observer", at=net.at("desk"), env=token)
+        check("missing", seen["completeness"]["missing"], [])
+        # From the memory process over two link processes to the owner, and back: six times through a link.
+        inter = [e["duration_ns"] for e in seen["events"] if e["origin"] == "inter" and e["op"] == "read" and not e["optimized"]]
+        if not inter or min(inter) < 6e6 * delay_ms:
+            raise Failed(f"reads in other groups took {sorted(inter)[:3]} ns, which is less than the links take")
+
+
 def by_ssh():
     """dosmos up --hosts: two hosts reached by sshd, each with keys of its own; a program that fails; an interrupt."""
     need_namespaces()
@@ -294,7 +342,7 @@ def by_name():
         contains("unknown", said, "its processes: emp0, mp0, mp1, ap0, ap1")
 
 
-TESTS = [by_name, ranks_by_hand, mpirun, under_slurm, three_hosts, by_ssh, printed, guide.followed]
+TESTS = [by_name, ranks_by_hand, mpirun, under_slurm, three_hosts, slow_links, by_ssh, printed, guide.followed]
 
 
 def main():
