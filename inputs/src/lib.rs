@@ -15,6 +15,7 @@ mod core;
 mod frames;
 mod jsonl;
 mod messages;
+mod otf2;
 mod samples;
 mod seal;
 mod stores;
@@ -36,7 +37,7 @@ pub struct Entry {
 }
 
 /// All kinds.
-pub const ALL: [Entry; 10] = [
+pub const ALL: [Entry; 11] = [
     entry("messages", messages::take, messages::seeds),
     entry("frames", frames::take, frames::seeds),
     entry("calls", calls::take, calls::seeds),
@@ -47,6 +48,7 @@ pub const ALL: [Entry; 10] = [
     entry("store_files", stores::take_file, stores::file_seeds),
     entry("cluster_files", cluster_files::take, cluster_files::seeds),
     entry("jsonl", jsonl::take, jsonl::seeds),
+    entry("otf2", otf2::take, otf2::seeds),
 ];
 
 const fn entry(name: &'static str, take: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Entry {

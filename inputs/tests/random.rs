@@ -168,6 +168,11 @@ fn traces_in_lines_are_imported_or_refused() {
 }
 
 #[test]
+fn archives_are_imported_or_refused() {
+    check("otf2", 300);
+}
+
+#[test]
 fn every_kind_has_a_fuzz_target() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/fuzz_targets");
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);

@@ -95,6 +95,8 @@ impl Costs {
     /// These costs of a run over one transport, `here`, as they are over another, `there`: what messages take more by
     /// microbenchmark they take more in the run. Between an application process and its memory process a read has four ends of
     /// messages: what it takes more is of these, but not more than an end takes more software elsewhere; the rest is on its two ways.
+    /// What a byte takes more is half of what it takes more in a read, which has two ends with content: contents go other ways than
+    /// other messages where processes share files.
     pub(crate) fn with_transport(&self, here: &NetworkRecord, there: &NetworkRecord) -> Self {
         let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
         let read_ns = more(|r| r.hop.read_us[0]);
@@ -103,11 +105,12 @@ impl Costs {
         let end_ns = (self.end_ns + end_more_ns).max(1.0);
         let between_ns = self.between * self.end_ns + more(end_us);
         let way_ns = more(way_us);
+        let byte_ns = more(|r| r.hop.read_us[1]) / 2.0;
         Self {
             end_ns,
             near_ns: self.near_ns + near_more_ns,
             between: between_ns.max(0.0) / end_ns,
-            end_ns_per_byte: (self.end_ns_per_byte + more(end_us_per_byte)).max(0.0),
+            end_ns_per_byte: (self.end_ns_per_byte + byte_ns).max(0.0),
             far_ns: (self.far_ns + way_ns).max(0.0),
             link_ns: (self.link_ns + way_ns).max(0.0),
             ..*self
@@ -156,5 +159,46 @@ impl Costs {
             way_ns_per_byte: self.way_ns_per_byte * share,
             ..*self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_link_is_longer_on_the_way_and_takes_no_processor() {
+        let here = NetworkRecord::typical();
+        let mut there = here.clone();
+        there.hop.read_us[0] += 500.0;
+        there.network.switch_us += 250.0;
+        let before = Costs::of(&here);
+        let after = before.with_transport(&here, &there);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
+        assert!(near(after.near_ns, before.near_ns + 250_000.0), "{after:?}");
+        assert!(near(after.far_ns, before.far_ns + 250_000.0), "{after:?}");
+        assert!(near(after.end_ns, before.end_ns), "{after:?}");
+        assert!(
+            near(after.end_ns_per_byte, before.end_ns_per_byte),
+            "{after:?}"
+        );
+    }
+
+    #[test]
+    fn dearer_messages_take_processor_and_contents_what_reads_of_them_take() {
+        let here = NetworkRecord::typical();
+        let mut there = here.clone();
+        there.hop.read_us = [here.hop.read_us[0] + 8.0, here.hop.read_us[1] + 0.0004];
+        there.network.segments[0].total_us[0] += 3.0;
+        let before = Costs::of(&here);
+        let after = before.with_transport(&here, &there);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
+        // A read has four ends, and two with its content.
+        assert!(near(after.end_ns, before.end_ns + 2_000.0), "{after:?}");
+        assert!(near(after.near_ns, before.near_ns), "{after:?}");
+        assert!(
+            near(after.end_ns_per_byte, before.end_ns_per_byte + 0.2),
+            "{after:?}"
+        );
     }
 }

@@ -24,7 +24,7 @@ pub enum Otf2Error {
     NoArchive(PathBuf),
     /// An archive that is stored in a way that is not read here.
     #[error(
-        "{path}: {what} is not read here; copy the archive with otf2-print's companion tools, or write it to files"
+        "{path}: {what} is not read here; have it recorded to plain files, without compression (in Score-P these are the defaults)"
     )]
     Unsupported {
         /// The file.

@@ -148,8 +148,13 @@ impl Events {
         let length = i128::from(to.0) - i128::from(from.0);
         let since = i128::from(tick) - i128::from(from.0);
         let growth = i128::from(to.1) - i128::from(from.1);
-        let added = i128::from(from.1) + growth * since / length.max(1);
-        u64::try_from(i128::from(tick) + added).unwrap_or(0)
+        // Clocks that are wrong by centuries are not worth more than an estimate.
+        let grown = match growth.checked_mul(since) {
+            Some(product) => product / length.max(1),
+            None => (growth as f64 * (since as f64 / length as f64)) as i128,
+        };
+        let corrected = i128::from(from.1).saturating_add(grown);
+        u64::try_from(corrected.saturating_add(i128::from(tick))).unwrap_or(0)
     }
 
     /// The next event; none at the end.
