@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may
 
+use std::io::IoSlice;
 use std::time::Duration;
 
 use dosmos_authority::testing::Certificates;
@@ -75,6 +76,104 @@ async fn members_of_a_cluster_talk() {
         let text: Vec<u8> = (0..length).map(|i| (i / 3) as u8).collect();
         echoes(&mut socket, &text).await;
     }
+}
+
+/// Both ends of a connection, dialled and accepted.
+async fn pair() -> (SecureSocket, SecureSocket) {
+    let certificates = Certificates::new("demo");
+    let mp0 = certificates.of(Role::Memory, "mp0");
+    let ap0 = certificates.of(Role::Application, "ap0");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepted = async {
+        let (socket, _) = listener.accept().await.unwrap();
+        let (mut socket, _) = SecureSocket::accept(socket, &mp0);
+        socket.write_all(b"hello").await.unwrap();
+        socket.flush().await.unwrap();
+        socket
+    };
+    let (dialled, accepted) = tokio::join!(dial(address, &ap0, Some("mp0")), accepted);
+    let mut dialled = dialled.unwrap();
+    assert_eq!(said(&mut dialled, 5).await, b"hello");
+    (dialled, accepted)
+}
+
+#[tokio::test]
+async fn what_the_socket_has_no_room_for_waits_and_arrives_whole_before_the_farewell() {
+    let (mut dialled, mut accepted) = pair().await;
+    let sent: Vec<u8> = (0..20_000_000_u32).map(|i| (i / 7) as u8).collect();
+    let expected = sent.clone();
+    let mut writing = tokio::spawn(async move {
+        dialled.write_all(&sent).await.unwrap();
+        dialled.shutdown().await.unwrap();
+        dialled
+    });
+    let waits = timeout(Duration::from_millis(200), &mut writing).await;
+    assert!(waits.is_err(), "nobody has read it");
+    let mut read = Vec::new();
+    let reading = timeout(DEADLINE, accepted.read_to_end(&mut read));
+    reading.await.unwrap().unwrap();
+    assert!(read == expected);
+    // The other direction is still open.
+    let mut dialled = writing.await.unwrap();
+    accepted.write_all(b"got it").await.unwrap();
+    accepted.flush().await.unwrap();
+    assert_eq!(said(&mut dialled, 6).await, b"got it");
+}
+
+#[tokio::test]
+async fn pieces_that_are_written_together_are_read_together() {
+    let (mut dialled, mut accepted) = pair().await;
+    let pieces = [&b"a frame's head"[..], b"", b" and its content"];
+    let slices = pieces.map(IoSlice::new);
+    let written = dialled.write_vectored(&slices).await;
+    let whole = pieces.concat();
+    assert_eq!(written.unwrap(), whole.len());
+    dialled.flush().await.unwrap();
+    let mut read = [0; 1000];
+    let n = timeout(DEADLINE, accepted.read(&mut read));
+    let n = n.await.unwrap().unwrap();
+    assert_eq!(read[..n], whole);
+}
+
+#[tokio::test]
+async fn what_is_read_in_smaller_parts_than_it_was_written_in_is_complete() {
+    let (mut dialled, mut accepted) = pair().await;
+    for record in [&b"one"[..], b"two", b"three"] {
+        dialled.write_all(record).await.unwrap();
+        dialled.flush().await.unwrap();
+    }
+    // Nobody tells of what was read from the socket already.
+    for byte in b"onetwothree" {
+        assert_eq!(said(&mut accepted, 1).await, [*byte]);
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_goes_without_farewell_ends_the_connection() {
+    let (dialled, mut accepted) = pair().await;
+    drop(dialled);
+    for _ in 0..2 {
+        let mut byte = [0];
+        let read = timeout(DEADLINE, accepted.read(&mut byte));
+        assert_eq!(read.await.unwrap().unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_of_the_other_end_is_not_taken() {
+    use std::io::Write;
+    let (dialled, mut accepted) = pair().await;
+    let below = dialled.descriptor().unwrap().try_clone_to_owned();
+    let mut below = std::net::TcpStream::from(below.unwrap());
+    // The head of a record of 32 bytes, and 32 bytes that nobody encrypted.
+    below.write_all(&[0x17, 3, 3, 0, 32]).unwrap();
+    below.write_all(&[7; 32]).unwrap();
+    let mut byte = [0];
+    let read = timeout(DEADLINE, accepted.read(&mut byte));
+    let refused = read.await.unwrap().unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::InvalidData);
+    drop(dialled);
 }
 
 #[tokio::test]
