@@ -33,7 +33,7 @@ impl SlowLink {
     /// In front of `target`, which need not be there yet.
     ///
     /// # Errors
-    /// If there is no port.
+    /// If no port is free.
     pub fn to(target: &Path, delay: Duration) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;

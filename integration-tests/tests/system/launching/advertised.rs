@@ -23,19 +23,8 @@ fn processes_behind_something_that_forwards_are_reached_where_they_advertise() {
         file = file.replacen(&line, &behind, 1);
         links.push((name, link));
     }
-    std::fs::write(lab.path().join("cluster.toml"), file).unwrap();
-    let program = lab.binary().to_str().unwrap();
-    let up = [
-        "up",
-        "-c",
-        "cluster.toml",
-        "--run-dir",
-        "run",
-        "--",
-        program,
-    ];
-    let app = [
-        "app",
+    lab.cluster(&file);
+    let said = lab.must_up(&[
         "sor",
         "--rows",
         "20",
@@ -43,14 +32,7 @@ fn processes_behind_something_that_forwards_are_reached_where_they_advertise() {
         "12",
         "--iterations",
         "5",
-    ];
-    let output = lab.dosmos(&[&up[..], &app[..]].concat());
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(output.status.success(), "{said}");
+    ]);
     assert!(
         said.contains("equal to a sequential run bit for bit"),
         "{said}"
