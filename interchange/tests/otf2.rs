@@ -244,7 +244,7 @@ fn one_sided_operations_of_other_programs_are_accesses() {
         }
     }
     found.sort();
-    // A cached read travels nowhere, and an acquire that was not granted is no lock.
+    // A cached read travels nowhere, and an acquire that was not granted holds no lock.
     let expected = [
         (1_000, "read", "x", "ap0", 80_000),
         (2_000, "read", "x", "ap1", 90_000),

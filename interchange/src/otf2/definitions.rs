@@ -63,7 +63,7 @@ pub(super) const ATTRIBUTES: [(Attribute, &str, u8, &str); 24] = {
             A::Version,
             "version",
             UINT64,
-            "releases of the object so far",
+            "number of releases of the object",
         ),
         (A::Count, "count", UINT32, "accesses that this stands for"),
         (A::Wait, "wait_ns", UINT64, "nanoseconds of waiting"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::jsonl::{BadLine, ImportError};
 
-/// Why there is no import. No store is left behind.
+/// Why an archive was not imported. No store is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Otf2Error {
@@ -17,7 +17,7 @@ pub enum Otf2Error {
         /// What the system says.
         source: io::Error,
     },
-    /// There is no archive.
+    /// The path does not name an archive.
     #[error(
         "{0} is not an OTF2 archive; name its file ….otf2, or the directory with one such file"
     )]

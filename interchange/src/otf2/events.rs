@@ -67,13 +67,28 @@ pub(super) struct Event {
     pub(super) attributes: Vec<(u32, u64)>,
 }
 
+/// Numbers of a location to those of the archive; others are the same in both.
+#[derive(Debug, Default)]
+struct Maps(HashMap<(u8, u64), u64>);
+
+impl Maps {
+    fn number(&self, what: u8, number: u64) -> u64 {
+        self.0.get(&(what, number)).copied().unwrap_or(number)
+    }
+
+    fn reference(&self, what: u8, number: u32) -> u32 {
+        let its = self.number(what, number.into());
+        u32::try_from(its).unwrap_or(number)
+    }
+}
+
 /// Reads the events of a location.
 #[derive(Debug)]
 pub(super) struct Events {
     records: Records,
     clock: Clock,
     tick: u64,
-    maps: HashMap<(u8, u64), u64>,
+    maps: Maps,
     /// Ticks, and what is to be added to the clock then.
     offsets: Vec<(u64, i64)>,
 }
@@ -84,7 +99,7 @@ impl Events {
             records: archive.events_of(location)?,
             clock: archive.clock,
             tick: 0,
-            maps: HashMap::new(),
+            maps: Maps::default(),
             offsets: Vec::new(),
         };
         if let Some(records) = archive.definitions_of(location)? {
@@ -123,15 +138,9 @@ impl Events {
                 return Err(take.bad("a mapping has fewer entries than it says"));
             }
             let from = if dense { i } else { take.u64()? };
-            self.maps.insert((what, from), take.u64()?);
+            self.maps.0.insert((what, from), take.u64()?);
         }
         Ok(())
-    }
-
-    /// A reference as the archive has it.
-    fn mapped(&self, what: u8, number: u32) -> u32 {
-        let its = self.maps.get(&(what, number.into())).copied();
-        its.and_then(|n| u32::try_from(n).ok()).unwrap_or(number)
     }
 
     /// A tick on the clock of the archive: what is to be added grows evenly between the measurements of it.
@@ -168,7 +177,7 @@ impl Events {
                 _ => {
                     let what = self.what(id)?;
                     for (number, _) in &mut attributes {
-                        *number = self.mapped(mapping::ATTRIBUTE, *number);
+                        *number = self.maps.reference(mapping::ATTRIBUTE, *number);
                     }
                     return Ok(Some(Event {
                         time: self.clock.nanos(self.corrected(self.tick)),
@@ -212,7 +221,7 @@ impl Events {
                             kind::LOCATION => mapping::LOCATION,
                             _ => continue,
                         };
-                        maps.get(&(what, number)).copied().unwrap_or(number)
+                        maps.number(what, number)
                     }
                 };
                 list.push((attribute, value));
@@ -222,84 +231,42 @@ impl Events {
     }
 
     fn what(&mut self, id: u8) -> Result<What, Otf2Error> {
+        let maps = &self.maps;
         if event::ONE_NUMBER.contains(&id) {
             let number = self.records.take.u64()?;
-            let region = |number: u64| {
-                let number = u32::try_from(number).unwrap_or(u32::MAX);
-                self.mapped(mapping::REGION, number)
-            };
+            let region = maps.reference(mapping::REGION, u32::try_from(number).unwrap_or(u32::MAX));
             return Ok(match id {
-                event::ENTER => What::Enter(region(number)),
-                event::LEAVE => What::Leave(region(number)),
+                event::ENTER => What::Enter(region),
+                event::LEAVE => What::Leave(region),
                 _ => What::Other,
             });
         }
-        let what = self.records.within(|take, _| what_of(id, take))?;
-        let window = |w| self.mapped(mapping::RMA_WIN, w);
-        Ok(match what {
-            What::CollectiveOfComm { op, communicator } => What::CollectiveOfComm {
-                op,
-                communicator: self.mapped(mapping::COMM, communicator),
-            },
-            What::CollectiveOfWindow { op, window: w } => What::CollectiveOfWindow {
-                op,
-                window: window(w),
-            },
-            What::Lock {
-                what,
-                window: w,
-                target,
-                lock,
-                exclusive,
-            } => What::Lock {
-                what,
-                window: window(w),
-                target,
-                lock,
-                exclusive,
-            },
-            What::Transfer {
-                write,
-                atomic,
-                window: w,
-                target,
-                bytes,
-                number,
-            } => What::Transfer {
-                write,
-                atomic,
-                window: window(w),
-                target,
-                bytes,
-                number,
-            },
-            What::Complete { window: w, number } => What::Complete {
-                window: window(w),
-                number,
-            },
-            other => other,
-        })
+        self.records.within(|take, _| what_of(id, take, maps))
     }
 }
 
-/// What a record with a length says, in the numbers of its location.
-fn what_of(id: u8, take: &mut Take) -> Result<What, Otf2Error> {
+/// What a record with a length says, in the numbers of the archive.
+fn what_of(id: u8, take: &mut Take, maps: &Maps) -> Result<What, Otf2Error> {
+    let window = |take: &mut Take| {
+        let number = take.u32();
+        number.map(|number| maps.reference(mapping::RMA_WIN, number))
+    };
     Ok(match id {
         event::MPI_COLLECTIVE_BEGIN | event::RMA_COLLECTIVE_BEGIN => What::CollectiveBegin,
         event::MPI_COLLECTIVE_END => What::CollectiveOfComm {
             op: take.byte()?,
-            communicator: take.u32()?,
+            communicator: maps.reference(mapping::COMM, take.u32()?),
         },
         event::RMA_COLLECTIVE_END => {
             let (op, _level) = (take.byte()?, take.u32()?);
-            let window = take.u32()?;
+            let window = window(take)?;
             What::CollectiveOfWindow { op, window }
         }
         event::RMA_REQUEST_LOCK
         | event::RMA_ACQUIRE_LOCK
         | event::RMA_TRY_LOCK
         | event::RMA_RELEASE_LOCK => {
-            let (window, target, lock) = (take.u32()?, take.u32()?, take.u64()?);
+            let (window, target, lock) = (window(take)?, take.u32()?, take.u64()?);
             let what = match id {
                 event::RMA_REQUEST_LOCK => Locking::Request,
                 event::RMA_RELEASE_LOCK => Locking::Release,
@@ -317,13 +284,13 @@ fn what_of(id: u8, take: &mut Take) -> Result<What, Otf2Error> {
         event::RMA_PUT | event::RMA_GET => What::Transfer {
             write: id == event::RMA_PUT,
             atomic: false,
-            window: take.u32()?,
+            window: window(take)?,
             target: take.u32()?,
             bytes: take.u64()?,
             number: take.u64()?,
         },
         event::RMA_ATOMIC => {
-            let (window, target, _kind) = (take.u32()?, take.u32()?, take.byte()?);
+            let (window, target, _kind) = (window(take)?, take.u32()?, take.byte()?);
             let (sent, received) = (take.u64()?, take.u64()?);
             What::Transfer {
                 write: true,
@@ -335,7 +302,7 @@ fn what_of(id: u8, take: &mut Take) -> Result<What, Otf2Error> {
             }
         }
         event::RMA_COMPLETE_BLOCKING | event::RMA_COMPLETE_NON_BLOCKING => What::Complete {
-            window: take.u32()?,
+            window: window(take)?,
             number: take.u64()?,
         },
         event::MPI_SEND | event::MPI_ISEND => What::Message,
@@ -363,7 +330,7 @@ mod tests {
                 unix: 0,
             },
             tick: 0,
-            maps: HashMap::new(),
+            maps: Maps::default(),
             offsets: offsets.to_vec(),
         };
         events.corrected(tick)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dosmos_proto::{ApId, MpId, VarId};
 use dosmos_trace::query::Completeness;
-use dosmos_trace::record::{Op, Origin, Record, Side};
+use dosmos_trace::record::{Op, Record, Side};
 
 use super::chunks::{Chunks, OF_DEFINITIONS, OF_EVENTS};
 use super::definitions::{Attribute, Definitions};
@@ -162,24 +162,10 @@ impl Otf2 {
                     .map(|g| format!(" of {g}"))
                     .unwrap_or_default();
                 let title = format!("barrier {name}{of}");
-                let members: Vec<u64> = (0u64..)
-                    .zip(run.catalog.topology.application_processes())
-                    .filter(|(_, ap)| {
-                        let mp = run.catalog.topology.mp(ap.memory_process);
-                        let path = mp.map(|mp| run.names.group(mp.group));
-                        let within = |path: &str, group: &str| {
-                            path == group
-                                || path
-                                    .strip_prefix(group)
-                                    .is_some_and(|rest| rest.starts_with('/'))
-                        };
-                        match (&group, path) {
-                            (Some(group), Some(path)) => within(&path, group),
-                            _ => group.is_none(),
-                        }
-                    })
-                    .map(|(rank, _)| rank)
-                    .collect();
+                // Ranks of application processes are their numbers.
+                let its = run.catalog.barriers.iter().find(|b| b.id == var);
+                let aps = run.catalog.topology.aps_in(its.and_then(|b| b.group));
+                let members: Vec<u64> = aps.map(|ap| u64::from(ap.0)).collect();
                 self.definitions
                     .window(&title, |d| d.communicator(&title, members.into_iter()))
             }
@@ -218,7 +204,7 @@ impl Otf2 {
         if end - begin != r.duration.0 {
             list.number(A::Duration, kind::UINT64, r.duration.0);
         }
-        let origin = self.definitions.string(word(r.origin));
+        let origin = self.definitions.string(r.origin.name());
         list.number(A::Origin, kind::STRING, origin.into());
         list.number(
             A::Owner,
@@ -539,15 +525,6 @@ fn transfer(b: &mut Bytes, window: u32, target: u32, bytes: u64, number: u64) {
     b.u32(target);
     b.u64(bytes);
     b.u64(number);
-}
-
-/// An origin as JSONL has it.
-fn word(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Local => "local",
-        Origin::Intra => "intra",
-        Origin::Inter => "inter",
-    }
 }
 
 /// The lines of the JSONL format but for the records. Owners' records cannot be read back: the times of what was handed over to

@@ -44,7 +44,7 @@ pub struct Imported {
 /// with the events.
 ///
 /// # Errors
-/// If there is no archive, it is damaged or nothing in it is access to shared memory, `dir` exists (and is not an empty directory), or the
+/// If there is no archive, it is damaged or nothing in it accesses shared memory, `dir` exists (and is not an empty directory), or the
 /// system says no.
 pub fn import(
     path: &Path,

@@ -164,14 +164,10 @@ impl<'a> Own<'a> {
 }
 
 fn op_of(word: &str) -> Option<Op> {
-    Op::ALL.into_iter().find(|op| op.to_string() == word)
+    Op::ALL.into_iter().find(|op| op.name() == word)
 }
 
 fn origin_of(word: &str) -> Result<Origin, BadLine> {
-    match word {
-        "local" => Ok(Origin::Local),
-        "intra" => Ok(Origin::Intra),
-        "inter" => Ok(Origin::Inter),
-        other => Err(format!("origin {other:?} is none of local, intra, inter").into()),
-    }
+    let found = Origin::ALL.into_iter().find(|origin| origin.name() == word);
+    Ok(found.ok_or_else(|| format!("origin {word:?} is none of local, intra, inter"))?)
 }

@@ -7,7 +7,6 @@
 //! * A process is an application process with a memory process of its own; the nodes of the system tree are groups.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
 
 use dosmos_proto::names::MAX_NAME_BYTES;
 use dosmos_proto::{Cache, CopyPolicy, LockKind, Nanos};
@@ -68,14 +67,12 @@ impl<'a> Rma<'a> {
     pub(super) fn new(archive: &'a Archive) -> Self {
         let defined = &archive.defined;
         let mut taken = HashSet::new();
-        let with_events = |process: u32| {
-            let of_it = |l: &&super::archive::Location| l.process == process && l.events > 0;
-            defined.locations.values().any(|l| of_it(&l))
-        };
+        let busy = defined.locations.values().filter(|l| l.events > 0);
+        let busy: HashSet<u32> = busy.map(|l| l.process).collect();
         let processes: BTreeMap<u32, Names> = defined
             .processes
             .iter()
-            .filter(|(number, p)| p.kind == ids::PROCESS || with_events(**number))
+            .filter(|(number, p)| p.kind == ids::PROCESS || busy.contains(number))
             .map(|(&number, _)| {
                 let ap = unique(
                     defined.process(number),
@@ -225,17 +222,14 @@ impl<'a> Rma<'a> {
                 Ok(())
             }
             What::CollectiveOfComm { op, communicator } => {
-                let name = self.defined.communicator(communicator).unwrap_or_default();
-                let name = unique(
-                    name,
-                    &format!("communicator {communicator}"),
-                    &mut HashSet::new(),
-                );
+                let name = self.defined.communicator(communicator).map(plain);
+                let name = name.filter(|name| !name.is_empty());
+                let name = name.unwrap_or_else(|| format!("communicator {communicator}"));
                 self.collective(location, op, &name, now, &mut put)
             }
             What::CollectiveOfWindow { op, window } => {
-                let name = self.windows.get(&window).map_or("", |w| &w.name);
-                let name = unique(name, &format!("window {window}"), &mut HashSet::new());
+                let name = self.windows.get(&window).map(|w| w.name.clone());
+                let name = name.unwrap_or_else(|| format!("window {window}"));
                 self.collective(location, op, &name, now, &mut put)
             }
             What::Message => {
@@ -450,25 +444,11 @@ fn unique(name: &str, otherwise: &str, taken: &mut HashSet<String>) -> String {
         empty if empty.is_empty() => otherwise.to_owned(),
         name => name,
     };
-    first_free(&name, taken, |n| format!("{name} #{n}"))
-}
-
-fn first_free<T: Clone + Eq + Hash>(
-    first: &T,
-    taken: &mut HashSet<T>,
-    other: impl Fn(u64) -> T,
-) -> T {
-    if taken.insert(first.clone()) {
-        return first.clone();
-    }
-    let mut n = 2;
-    loop {
-        let next = other(n);
-        if taken.insert(next.clone()) {
-            return next;
-        }
-        n += 1;
-    }
+    let others = (2u64..).map(|n| format!("{name} #{n}"));
+    let mut all = std::iter::once(name.clone()).chain(others);
+    let free = all.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(free.clone());
+    free
 }
 
 /// The path of the group that a node of the system tree is.

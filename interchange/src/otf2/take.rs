@@ -196,7 +196,11 @@ impl Take {
         self.big_endian = match self.byte()? {
             frame::LITTLE_ENDIAN => false,
             frame::BIG_ENDIAN => true,
-            other => return Err(self.bad(format!("{other:#x} is no order of bytes"))),
+            other => {
+                return Err(self.bad(format!(
+                    "{other:#x} is neither order of bytes (0x42 little endian, 0x23 big endian)"
+                )));
+            }
         };
         Ok(())
     }
