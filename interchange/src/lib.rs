@@ -20,6 +20,7 @@ mod names;
 pub mod otf2;
 pub mod otlp;
 pub mod perfetto;
+mod sections;
 
 pub use export::{Export, ExportError, Exported, Progress, Run, export};
 pub use names::Names;

@@ -1,7 +1,5 @@
 //! From records to spans, and links between them.
 
-use std::collections::HashMap;
-
 use dosmos_proto::{ApId, Nanos, ObjectId};
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Record, Side};
@@ -11,34 +9,23 @@ use super::schema::{
     KeyValue, Link, Span, SpanEvent, SpanId, SpanKind, Status, StatusCode, TraceId, UnixNano,
 };
 use crate::Run;
+use crate::sections::{Released, Section, Sections, is_of_section};
 
-/// A section that has not ended yet.
+/// What a section is known by.
 #[derive(Clone, Copy, Debug)]
-struct Section {
-    begin: Nanos,
-    /// Releases of the object before it.
-    version: u64,
+struct Marks {
     trace: TraceId,
     /// The acquire that began it.
     acquire: SpanId,
     id: SpanId,
 }
 
-/// The last release of an object.
-#[derive(Clone, Copy, Debug)]
-struct Released {
-    by: ApId,
-    at: Nanos,
-    /// The section that ended; the release itself if that is not known.
-    of: (TraceId, SpanId),
-}
-
 /// Makes spans.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     ids: Ids,
-    sections: HashMap<(ApId, ObjectId), Section>,
-    released: HashMap<ObjectId, Released>,
+    /// Releases are known by the section that ended; by themselves if that is not known.
+    sections: Sections<Marks, (TraceId, SpanId)>,
     /// When the last of all ended.
     last: Nanos,
 }
@@ -70,22 +57,26 @@ impl Spans {
             _ => self.ids.trace(id),
         };
         let mut parent = None;
-        // Of several sections in one record nobody knows when each was held.
-        let of_section = r.op != Op::Barrier && !r.is_of_past_sections();
-        if r.is_access() && of_section {
-            let ended = self.sections.remove(&(r.ap, r.object));
+        if is_of_section(r) {
+            let ended = self.sections.ended_by(r);
             if let Some(section) = &ended {
-                // Acquired again without a release: that one is lost.
                 let lost = r.op == Op::Acquire;
-                out(self.section(run, (r.ap, r.object), section, r.start, lost));
+                out(self.section(run, section, r.start, lost));
             }
             if let (Op::Release, Some(section)) = (r.op, &ended) {
-                trace = section.trace;
-                parent = Some(section.id);
+                trace = section.mark.trace;
+                parent = Some(section.mark.id);
             }
             match r.op {
-                Op::Acquire => self.begins(r, trace, id),
-                _ => self.ends(r, (trace, parent.unwrap_or(id))),
+                Op::Acquire => {
+                    let marks = Marks {
+                        trace,
+                        acquire: id,
+                        id: self.ids.section(id),
+                    };
+                    self.sections.begins(r, marks);
+                }
+                _ => self.sections.released(r, (trace, parent.unwrap_or(id))),
             }
         }
         out(Span {
@@ -106,53 +97,23 @@ impl Spans {
         });
     }
 
-    /// An acquire was granted.
-    fn begins(&mut self, r: &Record, trace: TraceId, acquire: SpanId) {
-        let section = Section {
-            begin: r.end(),
-            version: r.version,
-            trace,
-            acquire,
-            id: self.ids.section(acquire),
-        };
-        self.sections.insert((r.ap, r.object), section);
-    }
-
-    /// A release was asked for.
-    fn ends(&mut self, r: &Record, of: (TraceId, SpanId)) {
-        let released = Released {
-            by: r.ap,
-            at: r.start,
-            of,
-        };
-        self.released.insert(r.object, released);
-    }
-
-    fn section(
-        &self,
-        run: &Run,
-        (ap, object): (ApId, ObjectId),
-        section: &Section,
-        end: Nanos,
-        open: bool,
-    ) -> Span {
-        let mut attributes = of_object(run, object);
+    fn section(&self, run: &Run, section: &Section<Marks>, end: Nanos, open: bool) -> Span {
+        let mut attributes = of_object(run, section.object);
         attributes.push(KeyValue::number("dosmos.version", section.version));
         if open {
             attributes.push(KeyValue::holds("dosmos.open"));
         }
-        let before = self.released.get(&object);
-        let handed_over = before.filter(|last| last.by != ap && last.at <= section.begin);
-        let link = |last: &Released| Link {
-            trace_id: last.of.0,
-            span_id: last.of.1,
+        let handed_over = self.sections.handed_over_by(section);
+        let link = |last: &Released<(TraceId, SpanId)>| Link {
+            trace_id: last.mark.0,
+            span_id: last.mark.1,
             attributes: vec![KeyValue::text("dosmos.released_by", run.names.ap(last.by))],
         };
         Span {
-            trace_id: section.trace,
-            span_id: section.id,
-            parent_span_id: Some(section.acquire),
-            name: format!("section {}", run.names.variable(object.var)),
+            trace_id: section.mark.trace,
+            span_id: section.mark.id,
+            parent_span_id: Some(section.mark.acquire),
+            name: format!("section {}", run.names.variable(section.object.var)),
             kind: SpanKind::Internal,
             start: UnixNano(section.begin),
             end: UnixNano(end.max(section.begin)),
@@ -165,12 +126,9 @@ impl Spans {
 
     /// The sections that nobody has left at the end.
     pub(super) fn open(&mut self, run: &Run) -> Vec<(ApId, Span)> {
-        let mut open: Vec<_> = self.sections.drain().collect();
-        open.sort_by_key(|((ap, object), section)| (section.begin, *ap, *object));
-        let last = self.last;
-        let span = |(key, section): &((ApId, ObjectId), Section)| {
-            (key.0, self.section(run, *key, section, last, true))
-        };
+        let open = self.sections.take_open();
+        let span =
+            |section: &Section<Marks>| (section.ap, self.section(run, section, self.last, true));
         open.iter().map(span).collect()
     }
 

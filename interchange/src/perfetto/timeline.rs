@@ -13,6 +13,7 @@ use super::schema::{
     CounterDescriptor, EventType, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
 use crate::lanes::Lanes;
+use crate::sections::{Section, Sections, is_of_section};
 use crate::{Names, Run};
 
 /// Timelines below a process are in the order of their ranks.
@@ -39,31 +40,14 @@ enum Name {
     Section(ObjectId),
 }
 
-/// A section that has not ended yet.
-#[derive(Clone, Copy, Debug)]
-struct Section {
-    /// When it began, nanoseconds of the run.
-    begin: u64,
-    version: u64,
-}
-
-/// The last release of an object.
-#[derive(Clone, Copy, Debug)]
-struct Released {
-    by: ApId,
-    at: u64,
-    /// The arrow that begins there.
-    flow: u64,
-}
-
 /// Writes slices.
 #[derive(Debug)]
 pub(super) struct Timeline<W> {
     out: Packets<W, Name>,
     processes: HashMap<Process, u64>,
     lanes: HashMap<(Process, &'static str), Lanes>,
-    sections: HashMap<(ApId, ObjectId), Section>,
-    released: HashMap<ObjectId, Released>,
+    /// Releases are known by the arrows that begin there.
+    sections: Sections<(), u64>,
     rates: Rates,
     flows: u64,
     /// End of the last slice, nanoseconds of the run.
@@ -76,8 +60,7 @@ impl<W: Write> Timeline<W> {
             out: Packets::new(out),
             processes: HashMap::new(),
             lanes: HashMap::new(),
-            sections: HashMap::new(),
-            released: HashMap::new(),
+            sections: Sections::default(),
             rates: Rates::new(0),
             flows: 0,
             last: 0,
@@ -112,13 +95,8 @@ impl<W: Write> Timeline<W> {
             false => (begin, end),
         };
         self.access(run, r, lane, pending, released)?;
-        // Of several sections in one record nobody knows when each was held.
-        if r.is_access() && r.op == Op::Acquire && !r.is_of_past_sections() {
-            let section = Section {
-                begin: run.since_start(r.end()),
-                version: r.version,
-            };
-            self.sections.insert((r.ap, r.object), section);
+        if r.op == Op::Acquire && is_of_section(r) {
+            self.sections.begins(r, ());
         }
         Ok(())
     }
@@ -171,45 +149,32 @@ impl<W: Write> Timeline<W> {
 
     /// If the record ends a section of its process, draws that. Of a release: the arrow that begins there.
     fn section_ends(&mut self, run: &Run, r: &Record, at: u64) -> io::Result<Option<u64>> {
-        let of_section = matches!(r.op, Op::Acquire | Op::Release) && !r.is_of_past_sections();
-        if !r.is_access() || !of_section {
+        if !is_of_section(r) {
             return Ok(None);
         }
-        if let Some(section) = self.sections.remove(&(r.ap, r.object)) {
-            // Acquired again without a release: that one is lost.
+        if let Some(section) = self.sections.ended_by(r) {
             let lost = r.op == Op::Acquire;
-            self.section(run, (r.ap, r.object), section, at, lost)?;
+            self.section(run, section, at, lost)?;
         }
         if r.op == Op::Acquire {
             return Ok(None);
         }
         self.flows += 1;
         let flow = self.flows;
-        self.released
-            .insert(r.object, Released { by: r.ap, at, flow });
+        self.sections.released(r, flow);
         Ok(Some(flow))
     }
 
-    fn section(
-        &mut self,
-        run: &Run,
-        (ap, object): (ApId, ObjectId),
-        section: Section,
-        end: u64,
-        open: bool,
-    ) -> io::Result<()> {
-        let (begin, end) = (section.begin, end.max(section.begin));
-        let track = self.lane(run, Process::Ap(ap), "sections", (begin, end))?;
-        let key = Name::Section(object);
+    fn section(&mut self, run: &Run, section: Section<()>, end: u64, open: bool) -> io::Result<()> {
+        let begin = run.since_start(section.begin);
+        let end = end.max(begin);
+        let track = self.lane(run, Process::Ap(section.ap), "sections", (begin, end))?;
+        let key = Name::Section(section.object);
         let name = self.out.name(key, || say(&run.names, key));
         let mut details = Details::default();
         details.number("version", section.version);
         details.flag("open", open);
-        details.ends = self
-            .released
-            .get(&object)
-            .filter(|last| last.by != ap && last.at <= begin)
-            .map(|last| last.flow);
+        details.ends = self.sections.handed_over_by(&section).map(|last| last.mark);
         self.out
             .slice_begins(begin, track, Category::Section, name, details)?;
         self.out.slice_ends(end, track)
@@ -295,12 +260,9 @@ impl<W: Write> Timeline<W> {
 
     /// Ends what is open, and adds counters and what is missing.
     pub(super) fn end(&mut self, run: &Run, lacking: &Completeness) -> io::Result<()> {
-        let mut open: Vec<_> = self.sections.drain().collect();
         // Drawn in the order of their begins: their ends are the same.
-        open.sort_by_key(|((ap, object), section)| (section.begin, *ap, *object));
-        let last = self.last;
-        for (key, section) in open {
-            self.section(run, key, section, last, true)?;
+        for section in self.sections.take_open() {
+            self.section(run, section, self.last, true)?;
         }
         self.counters()?;
         self.completeness(lacking)?;
