@@ -3,6 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use dosmos_proto::{ApId, MpId};
+
+/// A process that has timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Process {
+    Ap(ApId),
+    Mp(MpId),
+}
+
 /// The timelines of one kind of slice of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {

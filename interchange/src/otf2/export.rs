@@ -14,7 +14,7 @@ use super::definitions::{Attribute, Definitions};
 use super::ids::{self, event, frame, kind};
 use super::put::Bytes;
 use crate::jsonl::Jsonl;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Process};
 use crate::{Export, Run};
 
 /// The format of the anchor file, and of traces.
@@ -22,13 +22,6 @@ const ANCHOR: u8 = 3;
 const TRACES: u8 = 2;
 /// The version of the library that writes the same.
 const LIBRARY: [u8; 3] = [3, 0, 0];
-
-/// A process that has timelines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Process {
-    Ap(ApId),
-    Mp(MpId),
-}
 
 /// A timeline in the making.
 #[derive(Debug)]

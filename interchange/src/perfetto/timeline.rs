@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use dosmos_proto::{ApId, MpId, ObjectId};
+use dosmos_proto::ObjectId;
 use dosmos_trace::query::Completeness;
 use dosmos_trace::record::{Op, Record, Side};
 
@@ -12,7 +12,7 @@ use super::rates::{COUNTERS, Rates};
 use super::schema::{
     CounterDescriptor, EventType, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Process};
 use crate::sections::{Section, Sections, is_of_section};
 use crate::{Names, Run};
 
@@ -22,13 +22,6 @@ const BY_RANK: i32 = 3;
 const FIRST_AP: u32 = 1;
 /// memory processes from here.
 const FIRST_MP: u32 = 1 << 24;
-
-/// A process that has timelines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Process {
-    Ap(ApId),
-    Mp(MpId),
-}
 
 /// What tells names of slices apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
