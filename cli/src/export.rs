@@ -38,6 +38,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     for line in exported.lacking.reasons() {
         output::note(&format!("incomplete: {line}"));
     }
+    for line in &exported.clocks {
+        output::note(line);
+    }
     if n == 0 {
         output::note("warning: no record matches the selection");
     }

@@ -116,6 +116,8 @@ mod tests {
     use dosmos_trace::query::Catalog;
     use dosmos_trace::record::{Flags, Origin};
 
+    use dosmos_trace::relation::Relations;
+
     use super::*;
     use crate::Names;
 
@@ -135,6 +137,7 @@ mod tests {
             start: Nanos(0),
             end: Nanos(9),
             owner_records: true,
+            relations: Relations::default(),
         };
         let record = Record {
             start: Nanos(1),

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 
-use dosmos_proto::{ApId, Nanos, ObjectId};
+use dosmos_proto::{ApId, EmpId, Nanos, ObjectId};
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::{Catalog, Completeness, Filter, TimeRange};
 use dosmos_trace::record::{Op, Record};
-use dosmos_trace::store::{Event, Item, StoreError, StoreSource, records_in_order};
+use dosmos_trace::relation::Relations;
+use dosmos_trace::store::{Event, Item, StoreError, StoreSource};
 
 use crate::Names;
 
@@ -28,6 +29,9 @@ pub struct Run {
     pub end: Nanos,
     /// Whether the owners' records are there too.
     pub owner_records: bool,
+    /// How the clocks of its event managers relate, if records are written in the order of their starts: then all times are by
+    /// the clock of the first, as far as that is known.
+    pub relations: Relations,
 }
 
 /// How far an export is.
@@ -46,6 +50,8 @@ pub struct Exported {
     pub records: u64,
     /// What the stores lack, as far as they have been read.
     pub lacking: Completeness,
+    /// What a reader must know of times, if they were related: one line each.
+    pub clocks: Vec<String>,
 }
 
 /// Something that writes a trace to a file, piece by piece.
@@ -145,8 +151,71 @@ impl Run {
             start: imported.as_ref().map_or(extent.from, |i| i.start),
             end: imported.as_ref().and_then(|i| i.end).unwrap_or(extent.to),
             owner_records: imported.is_none_or(|i| i.owner_records),
+            relations: Relations::default(),
             catalog,
         })
+    }
+
+    /// The same with all times by the clock of the first event manager, as far as the records say how clocks relate.
+    fn on_one_clock(mut self, stores: &[StoreSource]) -> Self {
+        let complete = self.lacking(stores).is_complete();
+        self.relations = Relations::of(stores, &self.catalog, complete);
+        let own = |store: &StoreSource| {
+            let (extent, manager) = (store.describe().extent?, store.identity().emp);
+            let moved = |at| self.relations.time(manager, at);
+            Some((moved(extent.from), moved(extent.to)))
+        };
+        let extents: Vec<_> = match self.relations.clocks.is_empty() {
+            true => Vec::new(),
+            false => stores.iter().filter_map(own).collect(),
+        };
+        if let Some(start) = extents.iter().map(|(start, _)| *start).min() {
+            self.start = start;
+        }
+        if let Some(end) = extents.iter().map(|(_, end)| *end).max() {
+            self.end = end;
+        }
+        self
+    }
+
+    /// What a reader must know of times, a line each.
+    pub fn about_clocks(&self) -> Vec<String> {
+        let topology = &self.catalog.topology;
+        let name = |m: EmpId| topology.emp_name(m);
+        let Some(first) = self.relations.first() else {
+            return Vec::new();
+        };
+        let first = name(first);
+        let mut lines = Vec::new();
+        for clock in &self.relations.clocks {
+            let its = name(clock.manager);
+            lines.push(match clock.moved_ns {
+                Some(0) if clock.grows_ppb == 0 => format!(
+                    "the clocks of {its} and {first} agree within {}",
+                    clock.error
+                ),
+                Some(ns) => {
+                    let sign = if ns < 0 { "-" } else { "+" };
+                    let (by, grows) = (Nanos(ns.unsigned_abs()), clock.grows_ppb as f64 / 1e3);
+                    format!(
+                        "times of {its} were moved by {sign}{by} ({grows:+.1} ppm) to the clock of {first}, within {}",
+                        clock.error
+                    )
+                }
+                None => format!(
+                    "nothing recorded relates the clock of {its} to that of {first}: times of the one and the other cannot be \
+                     compared"
+                ),
+            });
+        }
+        for (a, b) in &self.relations.contradictions {
+            lines.push(format!(
+                "what is recorded by {} and {} contradicts itself, whatever their clocks are",
+                name(*a),
+                name(*b)
+            ));
+        }
+        lines
     }
 
     /// An instant as nanoseconds since the start of the run.
@@ -204,62 +273,57 @@ pub fn export(
     to: &mut dyn Export,
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Exported, ExportError> {
-    let run = Run::of(stores)?;
+    let in_order = to.in_order_of_start();
+    let mut run = Run::of(stores)?;
+    if in_order {
+        run = run.on_one_clock(stores);
+    }
     let pending = Pending::of(stores, filter)?;
     to.begin(&run)?;
     let mut at = Progress {
         records: 0,
         of: run.catalog.records,
     };
-    let in_order = to.in_order_of_start();
-    let mut put = |item: Item<'_>| -> Result<(), ExportError> {
-        match item {
-            Item::Record(record) => {
-                at.records += 1;
-                to.record(&run, record, pending.is(record))?;
-            }
-            Item::Event(Event::HandOver(hand_over)) => to.hand_over(&run, hand_over)?,
-            Item::Event(_) => {}
-        }
+    let mut put = |record: &Record, stored: &Record, to: &mut dyn Export| {
+        at.records += 1;
+        to.record(&run, record, pending.is(stored))?;
         match at.records.is_multiple_of(PROGRESS_EVERY) && progress(at).is_break() {
             true => Err(ExportError::Stopped),
             false => Ok(()),
         }
     };
+    let mut outcome = Ok(());
     if in_order {
-        scan_in_order(stores, filter, |record| put(Item::Record(record)))?;
+        (run.relations).in_order(stores, filter, |record, stored| {
+            outcome = put(record, stored, to);
+            flow(&outcome)
+        });
     } else {
         for store in stores {
-            let mut outcome = Ok(());
             store.scan(filter, |item| {
-                outcome = put(item);
+                outcome = match item {
+                    Item::Record(record) => put(record, record, to),
+                    Item::Event(Event::HandOver(hand_over)) => {
+                        to.hand_over(&run, hand_over).map_err(ExportError::from)
+                    }
+                    Item::Event(_) => Ok(()),
+                };
                 flow(&outcome)
             })?;
-            outcome?;
+            if outcome.is_err() {
+                break;
+            }
         }
     }
+    outcome?;
     let lacking = run.lacking(stores);
     to.end(&run, &lacking)?;
     let _ = progress(at);
     Ok(Exported {
         records: at.records,
         lacking,
+        clocks: run.about_clocks(),
     })
-}
-
-/// Hands out the records that `filter` matches of all stores, in the order of their starts.
-fn scan_in_order(
-    stores: &[StoreSource],
-    filter: &Filter,
-    mut put: impl FnMut(&Record) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    let views: Vec<_> = stores.iter().map(StoreSource::view).collect();
-    let mut outcome = Ok(());
-    records_in_order(&views, filter, |records| {
-        outcome = records.iter().try_for_each(&mut put);
-        flow(&outcome)
-    });
-    outcome
 }
 
 /// To break off at an error.

@@ -4,34 +4,75 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use dosmos_proto::ObjectId;
+use dosmos_proto::{EmpId, Nanos, ObjectId};
 use dosmos_trace::meta::OpCounts;
 use dosmos_trace::query::{Catalog, Completeness, Filter, MetaQuery};
+use dosmos_trace::relation::Relations;
 use dosmos_trace::store::{Item, StoreSource};
 use dosmos_trace::{Op, Origin, Record, Side};
 use dosmos_verify::{Options, State, Verifier};
 
+use crate::network::Pid;
 use crate::plan::Kind;
 use crate::world::World;
 
 /// What the stores of a run hold.
 struct Stored {
+    stores: Vec<StoreSource>,
     records: Vec<Record>,
     catalog: Catalog,
     completeness: Completeness,
 }
 
 impl World {
-    /// What does not hold, if something does not.
-    pub(crate) fn judge(&self) -> Result<(), String> {
+    /// How many clocks of event managers that were far apart the records relate; or what does not hold.
+    pub(crate) fn judge(&self) -> Result<u32, String> {
         let stored = self.read_stores()?;
         self.accounts_fit(&stored)?;
         self.counts_fit(&stored)?;
-        self.verify(stored)
+        let related = self.clocks_fit(&stored)?;
+        self.verify(stored)?;
+        Ok(related)
+    }
+
+    /// What the records say of the clocks of event managers that were started once is true, within its error.
+    fn clocks_fit(&self, stored: &Stored) -> Result<u32, String> {
+        let complete = stored.completeness.is_complete();
+        let relations = Relations::of(&stored.stores, &stored.catalog, complete);
+        if let Some((a, b)) = relations.contradictions.first() {
+            return Err(format!("the records of {a} and {b} contradict each other"));
+        }
+        let clock = |m: EmpId| {
+            self.processes
+                .get(&Pid::Emp(m.index()))
+                .filter(|p| p.start == 1)?
+                .clock
+        };
+        let Some(first) = relations.first().and_then(clock) else {
+            return Ok(0);
+        };
+        let mut related = 0;
+        for said in relations.clocks.iter().filter(|c| c.moved_ns.is_some()) {
+            let Some(its) = clock(said.manager) else {
+                continue;
+            };
+            let mut apart = Nanos::ZERO;
+            for t in [self.now / 10, self.now / 2, self.now / 10 * 9] {
+                let (here, there) = (first.says(t), its.says(t));
+                let off = relations.time(said.manager, there).0.abs_diff(here.0);
+                if off > said.error.0 {
+                    return Err(format!("{said:?} is off by {}", Nanos(off)));
+                }
+                apart = apart.max(Nanos(here.0.abs_diff(there.0)));
+            }
+            related += u32::from(said.error.0 < apart.0 / 10);
+        }
+        Ok(related)
     }
 
     fn read_stores(&self) -> Result<Stored, String> {
         let mut records: Vec<Record> = Vec::new();
+        let mut stores = Vec::new();
         let mut completeness = Completeness::default();
         let mut catalog = Catalog {
             topology: (*self.plan.topology).clone(),
@@ -63,12 +104,14 @@ impl World {
                     catalog.barriers.push(b);
                 }
             }
+            stores.push(source);
         }
         if completeness.damaged > 0 || completeness.corrupt_chunks > 0 {
             return Err(format!("a store is damaged: {completeness:?}"));
         }
         records.sort_by_key(|r| r.start);
         Ok(Stored {
+            stores,
             records,
             catalog,
             completeness,

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub operations: u64,
     /// And that were refused or failed.
     pub refusals: u64,
+    /// Clocks of event managers that were far apart and that the records relate, to a tenth of that or better.
+    pub related: u32,
 }
 
 /// What does not hold.
@@ -110,12 +112,13 @@ fn attempt(seed: u64, kind: Kind, told: usize) -> Result<Outcome, Failure> {
     let ended = ended.and_then(|()| world.judge());
     let history = common.history();
     match ended {
-        Ok(()) => Ok(Outcome {
+        Ok(related) => Ok(Outcome {
             hash: world.trail.hash(),
             events: world.trail.events(),
             time: world.now,
             operations: history.operations(),
             refusals: history.refusals(),
+            related,
         }),
         Err(what) => Err(Failure {
             seed,

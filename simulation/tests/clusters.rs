@@ -27,6 +27,13 @@ fn runs_without_faults_keep_the_contract_with_every_lock_kind_and_copies_everywh
     assert!(all.iter().all(|o| o.refusals == 0 && o.operations > 0));
 }
 
+/// What the records say of them is compared with what they are in each run.
+#[test]
+fn clocks_of_event_managers_are_related_by_what_is_recorded() {
+    let related: u32 = seeds(20, Kind::Healthy).iter().map(|o| o.related).sum();
+    assert!(related > 5, "{related} clocks");
+}
+
 #[test]
 fn whatever_goes_wrong_the_contract_is_kept_and_no_record_is_missing_unsaid() {
     let all = seeds(60, Kind::Faulty);

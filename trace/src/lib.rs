@@ -5,6 +5,7 @@
 //! * [`query`]: the questions a visualization process asks, their answers, and [`query::TraceSource`],
 //!   answered alike by live event managers and by store directories.
 //! * [`clock`]: how times were corrected, and how far they may be off.
+//! * [`relation`]: the clocks of event managers, related by what the records of remote accesses and barriers say.
 //! * [`run`]: the identity of a run.
 //! * [`pattern`]: patterns of names.
 //! * [`selection`]: which accesses are recorded.
@@ -20,6 +21,7 @@ pub mod meta;
 pub mod pattern;
 pub mod query;
 pub mod record;
+pub mod relation;
 pub mod run;
 pub mod selection;
 mod spread;

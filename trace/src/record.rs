@@ -268,6 +268,17 @@ impl Record {
         self.start + self.duration
     }
 
+    /// The same with its beginning and end by another clock.
+    #[must_use]
+    pub fn moved(&self, time: impl Fn(Nanos) -> Nanos) -> Self {
+        let start = time(self.start);
+        Self {
+            start,
+            duration: time(self.end()) - start,
+            ..*self
+        }
+    }
+
     /// How many accesses it stands for.
     pub fn accesses(&self) -> u64 {
         u64::from(self.count.max(1))

@@ -258,7 +258,7 @@ impl<W: Write> Timeline<W> {
             self.section(run, section, self.last, true)?;
         }
         self.counters()?;
-        self.completeness(lacking)?;
+        self.completeness(run, lacking)?;
         self.out.flush()
     }
 
@@ -288,8 +288,9 @@ impl<W: Write> Timeline<W> {
         Ok(())
     }
 
-    /// A timeline over the whole run: how complete it is, and why not.
-    fn completeness(&mut self, lacking: &Completeness) -> io::Result<()> {
+    /// A timeline over the whole run: how complete it is, and why not; and how far times of different event managers can be
+    /// compared.
+    fn completeness(&mut self, run: &Run, lacking: &Completeness) -> io::Result<()> {
         let track = self.out.track(TrackDescriptor {
             name: Some("completeness".to_owned()),
             ..TrackDescriptor::default()
@@ -315,6 +316,9 @@ impl<W: Write> Timeline<W> {
             EventType::Instant,
             Some(format!("{recorded} records were made")),
         )?;
+        for line in run.about_clocks() {
+            mark(0, EventType::Instant, Some(line))?;
+        }
         let reasons = lacking.reasons();
         for reason in &reasons {
             mark(

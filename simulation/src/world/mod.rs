@@ -99,7 +99,7 @@ pub(crate) struct Process {
     pub(crate) stopped: bool,
     /// What happened to it while it was stopped.
     held: Vec<Event>,
-    clock: Option<Clock>,
+    pub(crate) clock: Option<Clock>,
 }
 
 /// What each memory process made, start by start, and what of it was dropped.

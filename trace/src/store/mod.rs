@@ -68,5 +68,6 @@ pub use simulated::SimulatedDisk;
 pub use snapshot::Snapshot;
 pub use source::StoreSource;
 pub use upkeep::{Compacted, Verified, compact};
-pub use view::{StoreView, Usage, records_in_order};
+pub(crate) use view::records_in_order;
+pub use view::{StoreView, Usage};
 pub use writer::StoreWriter;

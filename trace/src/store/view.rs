@@ -43,26 +43,28 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// Like [`StoreView::records_in_order`], of several stores together. Records with the same start come in any order.
-pub fn records_in_order(
-    views: &[&StoreView],
+/// Like [`StoreView::records_in_order`], of several stores together, each with what moves its times, which keeps their order: moved
+/// records, with how they are stored. Records with the same start come in any order.
+pub(crate) fn records_in_order(
+    views: &[(&StoreView, impl Fn(Nanos) -> Nanos)],
     filter: &Filter,
-    mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+    mut each: impl FnMut(Vec<(Record, Record)>) -> ControlFlow<()>,
 ) {
-    let of_view = |view| {
-        StoreView::candidates(view, filter)
-            .into_iter()
-            .map(move |c| (view, c))
-    };
-    let mut chunks: Vec<_> = views.iter().copied().flat_map(of_view).collect();
-    chunks.sort_by_key(|(_, chunk)| chunk.summary.starts.from);
-    let mut waiting: Vec<Record> = Vec::new();
-    for (i, (view, chunk)) in chunks.iter().enumerate() {
-        view.each_match(chunk, filter, |record| waiting.push(*record));
-        waiting.sort_by_key(|r| r.start);
+    let mut chunks = Vec::new();
+    for (view, moved) in views {
+        let its = view.candidates(filter).into_iter();
+        chunks.extend(its.map(|chunk| (moved(chunk.summary.starts.from), view, moved, chunk)));
+    }
+    chunks.sort_by_key(|(from, ..)| *from);
+    let mut waiting: Vec<(Record, Record)> = Vec::new();
+    for (i, (_, view, moved, chunk)) in chunks.iter().enumerate() {
+        view.each_match(chunk, filter, |record| {
+            waiting.push((record.moved(moved), *record));
+        });
+        waiting.sort_by_key(|(r, _)| r.start);
         // Nothing of a later chunk comes before these.
         let ready = match chunks.get(i + 1) {
-            Some((_, next)) => waiting.partition_point(|r| r.start < next.summary.starts.from),
+            Some((next, ..)) => waiting.partition_point(|(r, _)| r.start < *next),
             None => waiting.len(),
         };
         let later = waiting.split_off(ready);
@@ -320,9 +322,11 @@ impl StoreView {
     pub fn records_in_order(
         &self,
         filter: &Filter,
-        each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
     ) -> Completeness {
-        records_in_order(&[self], filter, each);
+        records_in_order(&[(self, |at| at)], filter, |records| {
+            each(records.into_iter().map(|(record, _)| record).collect())
+        });
         self.completeness()
     }
 
