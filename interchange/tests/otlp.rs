@@ -11,6 +11,7 @@ use common::generate::{contended, traces};
 use common::{SAMPLE, all, import, records, run, store_of};
 use dosmos_interchange::jsonl::BadLines;
 use dosmos_interchange::otlp::Otlp;
+use dosmos_proto::Nanos;
 use dosmos_trace::record::{Op, Record, Side};
 use dosmos_trace::store::StoreSource;
 use proptest::prelude::*;
@@ -221,7 +222,7 @@ fn operations_that_are_alike_have_identifiers_of_their_own() {
 fn hand_overs_between_the_stores_of_a_long_run_are_links_too() {
     let dir = dosmos_testseeds::scratch();
     let turns = 5_000;
-    let stores = contended(dir.path(), turns);
+    let stores = contended(dir.path(), turns, Nanos::ZERO, false);
     let bytes = exported(&stores);
     assert_eq!(bytes, exported(&stores), "two exports are the same bytes");
     let spans = spans(&bytes);

@@ -11,6 +11,7 @@ use common::{SAMPLE, all, import, run, store_of};
 use dosmos_interchange::jsonl::BadLines;
 use dosmos_interchange::perfetto::Perfetto;
 use dosmos_interchange::perfetto::schema::{AnnotationValue, EventType, Trace, TrackDescriptor};
+use dosmos_proto::Nanos;
 use dosmos_trace::record::{Op, Record, Side};
 use dosmos_trace::store::StoreSource;
 use proptest::prelude::*;
@@ -205,7 +206,7 @@ fn arrows_go_between_the_stores_of_a_long_run_too() {
     let dir = dosmos_testseeds::scratch();
     let turns = 70_000;
     let mut bytes = Vec::new();
-    let stores = contended(dir.path(), turns);
+    let stores = contended(dir.path(), turns, Nanos::ZERO, false);
     run(&stores, &all(), &mut Perfetto::new(&mut bytes));
     let view = view(&bytes);
     assert_eq!(view.of(SECTION).len() as u64, turns);
@@ -218,6 +219,58 @@ fn arrows_go_between_the_stores_of_a_long_run_too() {
         turns - 1,
         "each section follows one of the other process"
     );
+}
+
+#[test]
+fn hosts_whose_clocks_differ_are_on_one_timeline() {
+    let dir = dosmos_testseeds::scratch();
+    let turns = 2_000;
+    let drawn = |name: &str, ahead: Nanos, told: bool| {
+        let mut bytes = Vec::new();
+        let stores = contended(&dir.path().join(name), turns, ahead, told);
+        let exported = run(&stores, &all(), &mut Perfetto::new(&mut bytes));
+        let view = view(&bytes);
+        for line in &exported.clocks {
+            assert!(view.instants.contains(line), "{line} is not in the file");
+        }
+        (view, exported.clocks.join("; "))
+    };
+    let ahead = Nanos::from_millis(90_000);
+    let (view, said) = drawn("ahead", ahead, true);
+    assert_eq!(
+        said,
+        "times of emp1 were moved by -90.00 s (+0.0 ppm) to the clock of emp0, within 207 ns"
+    );
+    // What was served is within what was asked for, to 207 ns.
+    let remote = |what: u64, name: &str| {
+        let its = view.of(what).into_iter();
+        let mut its: Vec<_> = its.filter(|s| view.process(s).starts_with(name)).collect();
+        its.sort_by_key(|s| s.begin);
+        its.retain(|s| s.name.starts_with("acquire"));
+        its
+    };
+    let (asked, served) = (remote(ACCESS, "ap1"), remote(SERVED, "mp0"));
+    assert_eq!((asked.len(), served.len()), (1_000, 1_000));
+    for (asked, served) in asked.iter().zip(served) {
+        assert!(asked.begin <= served.begin + 207, "{asked:?} {served:?}");
+        assert!(served.end <= asked.end + 207, "{asked:?} {served:?}");
+    }
+    let mut sections = view.of(SECTION);
+    sections.sort_by_key(|s| s.begin);
+    let whose = sections.iter().map(|s| view.process(s));
+    let whose: Vec<bool> = whose.map(|p| p.starts_with("ap1")).collect();
+    assert!(whose.windows(2).all(|two| two[0] != two[1]));
+
+    let (_, said) = drawn("same", Nanos::ZERO, true);
+    assert_eq!(said, "the clocks of emp1 and emp0 agree within 207 ns");
+    // An owner's record may be missing: nothing tells which request one is of.
+    let (view, said) = drawn("incomplete", ahead, false);
+    assert!(
+        said.starts_with("nothing recorded relates the clock of emp1 to that of emp0"),
+        "{said}"
+    );
+    let last = view.of(SECTION).iter().map(|s| s.begin).max();
+    assert!(last > Some(ahead.0), "times were moved all the same");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use dosmos_proto::{
     ApId, Cache, CopyPolicy, ElementType, EmpId, GroupId, Layout, LockKind, MpId, Nanos, ObjectId,
     Placement, VarId, Variable, VariableSpec,
 };
+use dosmos_trace::clock::Correction;
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
@@ -313,8 +314,9 @@ impl Trace {
 }
 
 /// What two event managers stored of a lock that goes to and fro between a process of each, `turns` times: one record
-/// for each acquire and release, every other section of the same process.
-pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
+/// for each acquire and release, every other section of the same process; and one of the owner of each remote acquire, if
+/// everything is `told`. The clock of the second event manager is `ahead`.
+pub(crate) fn contended(dir: &Path, turns: u64, ahead: Nanos, told: bool) -> Vec<StoreSource> {
     let two = |name: &str| [format!("{name}0"), format!("{name}1")];
     let topology = TopologyBuilder {
         name: "contended".to_owned(),
@@ -353,7 +355,10 @@ pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
         service: Nanos(0),
         op,
         side: Side::Requester,
-        origin: Origin::Inter,
+        origin: match turn % 2 {
+            0 => Origin::Local,
+            _ => Origin::Inter,
+        },
         flags: Flags::default(),
         object: ObjectId::new(VarId(0), 0),
         ap: ApId((turn % 2) as u32),
@@ -373,14 +378,48 @@ pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
         };
         let dir = dir.join(&identity.event_manager);
         let (mut writer, _) = StoreWriter::open(&dir, &identity).unwrap();
-        let own = (u64::from(emp)..turns).step_by(2);
-        let records = own.flat_map(|turn| {
-            [
-                step(turn, Op::Acquire, (0, 300)),
-                step(turn, Op::Release, (700, 100)),
-            ]
+        let shift = |at: Nanos| match emp {
+            0 => at,
+            _ => at + ahead,
+        };
+        let records = (0..turns).flat_map(|turn| {
+            let served = Record {
+                side: Side::Owner,
+                ..step(turn, Op::Acquire, (100, 100))
+            };
+            match turn % 2 == u64::from(emp) {
+                true => vec![
+                    step(turn, Op::Acquire, (0, 300)),
+                    step(turn, Op::Release, (700, 100)),
+                ],
+                false if emp == 0 && told => vec![served],
+                false => Vec::new(),
+            }
         });
-        let records: Vec<_> = records.collect();
+        let records: Vec<_> = records.map(|r| r.moved(shift)).collect();
+        let (mp, incarnation) = (MpId(emp), 1);
+        let correction = Correction {
+            error: Nanos(50),
+            ..Correction::default()
+        };
+        let mut events = vec![
+            (
+                0,
+                Event::Clock {
+                    mp,
+                    incarnation,
+                    correction,
+                },
+            ),
+            (
+                0,
+                Event::Report {
+                    mp,
+                    incarnation,
+                    ended: told,
+                },
+            ),
+        ];
         for (records, sequence) in records.chunks(4_000).zip(1..) {
             let mark = BatchMark {
                 mp: MpId(emp),
@@ -391,7 +430,7 @@ pub(crate) fn contended(dir: &Path, turns: u64) -> Vec<StoreSource> {
             let commit = Commit {
                 marks: vec![mark],
                 records: records.to_vec(),
-                events: Vec::new(),
+                events: std::mem::take(&mut events),
             };
             writer.commit(&commit).unwrap();
         }
