@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Interchange(InterchangeArgs),
     /// Measure `dosmos top` on a large running system: redraws per second, time per redraw, network traffic
     Top(TopArgs),
+    /// Measure what a large system takes: memory per object, copy, chunk and connection, and answers of many event managers
+    Scale(ScaleArgs),
     /// Measure precision and recall of `dosmos check` on generated traces with known pathologies
     Findings(FindingsArgs),
     /// Measure what the cures that `dosmos check` proposes gain, beside what it predicts: runs with and without each in turn
@@ -387,6 +389,34 @@ pub(crate) struct InterchangeArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArgs {
+    /// Objects, copies and meta-objects whose memory is measured
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) objects: u32,
+    /// Memory processes that report to one event manager
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) processes: u32,
+    /// Chunks of a store that is opened
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) chunks: u32,
+    /// Numbers of event managers that are asked together
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 16, 64, 100])]
+    pub(crate) managers: Vec<u32>,
+    /// Variables of each event manager
+    #[arg(long, default_value_t = 100)]
+    pub(crate) variables: u32,
+    /// Times that each question is asked
+    #[arg(long, default_value_t = 21)]
+    pub(crate) rounds: usize,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Measure only the memory of one thing, in this process
+    #[arg(long, hide = true)]
+    pub(crate) part: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,11 +2,9 @@
 //! process of its own with a real store; the memory processes are streams of this process, which send batches of the size that real
 //! ones send, and have no more of them under way than real ones hold. A record counts when it is on disk.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use dosmos_cli::args::Format;
 use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
@@ -21,12 +19,12 @@ use serde_json::json;
 
 use crate::args::IngestArgs;
 use crate::machine::machine;
+use crate::manager::Manager;
 use crate::run::one_group;
 use crate::statistics::spread;
-use crate::store::usage::{cpu_time, disk_bytes, peak_of};
+use crate::store::usage::{cpu_time, disk_bytes};
 use crate::stream::Stream;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// Records of a batch, as of a real memory process that is busy.
 const BATCH: usize = 8192;
 /// Batches under way of one memory process: about as many as fit into what it holds of records at most.
@@ -93,80 +91,6 @@ async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
         peak: used.peak as f64 / f64::from(1 << 20),
         bytes_per_record: disk_bytes(&store)? as f64 / records,
     })
-}
-
-struct Used {
-    processor: Duration,
-    /// Bytes.
-    peak: u64,
-}
-
-/// The event manager; it ends with its standard input.
-struct Manager(Child);
-
-impl Manager {
-    fn start(cluster: &Path, run_dir: &Path) -> anyhow::Result<Self> {
-        let log = std::fs::File::create(run_dir.join("emp0.log"))?;
-        let child = Command::new(std::env::current_exe()?)
-            .args(["node", "--stdin-is-parent", "--name", "emp0", "--cluster"])
-            .arg(cluster)
-            .arg("--run-dir")
-            .arg(run_dir)
-            .stdin(Stdio::piped())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn();
-        Ok(Self(child.context("cannot start the event manager")?))
-    }
-
-    async fn address(&mut self, book: &AddressBook) -> anyhow::Result<Address> {
-        let until = Instant::now() + TIMEOUT;
-        while Instant::now() < until {
-            if let Some(status) = self.0.try_wait()? {
-                bail!("the event manager ended: {status}");
-            }
-            if let Some(address) = book.resolve("emp0") {
-                return Ok(address);
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        bail!("the event manager did not come up in {TIMEOUT:?}")
-    }
-
-    /// What it has used since its start.
-    fn usage(&self) -> anyhow::Result<Used> {
-        let proc = Path::new("/proc").join(self.0.id().to_string());
-        let stat = std::fs::read_to_string(proc.join("stat"))?;
-        // Behind the name, which may contain anything; user and system time are fields 14 and 15, counted from 1.
-        let behind = stat.rsplit_once(')').context("no name in stat")?.1;
-        let fields: Vec<&str> = behind.split_whitespace().collect();
-        let field = |i: usize| -> anyhow::Result<u64> {
-            let text = fields.get(i).context("too few fields in stat")?;
-            Ok(text.parse()?)
-        };
-        let ticks: u64 = field(11)? + field(12)?;
-        let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?
-            .context("the system does not tell its ticks")?;
-        Ok(Used {
-            processor: Duration::from_secs_f64(ticks as f64 / a_second as f64),
-            peak: peak_of(&proc)?,
-        })
-    }
-
-    /// Ends it; what it was given is in its store then.
-    fn stop(&mut self) -> anyhow::Result<()> {
-        drop(self.0.stdin.take());
-        let status = self.0.wait()?;
-        ensure!(status.success(), "the event manager ended with {status}");
-        Ok(())
-    }
-}
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
-    }
 }
 
 /// One memory process.

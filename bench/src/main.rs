@@ -9,6 +9,7 @@
 mod applications;
 mod args;
 mod breakdown;
+mod core_pair;
 mod cost;
 mod cures;
 mod findings;
@@ -18,7 +19,9 @@ mod interchange;
 mod intrusion;
 mod kernels;
 mod latency;
+mod load;
 mod machine;
+mod manager;
 mod models;
 mod network;
 mod paper;
@@ -27,6 +30,7 @@ mod predict;
 mod query;
 mod replicas;
 mod run;
+mod scale;
 mod statistics;
 mod store;
 mod stream;
@@ -80,6 +84,7 @@ fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Query(args) => runtime.block_on(query::run(&args)),
         Command::Interchange(args) => interchange::run(&args),
         Command::Models(args) => models::run(&args),
+        Command::Scale(args) => runtime.block_on(scale::run(args)),
         Command::Top(args) => runtime.block_on(top::run(args)),
     }
 }

@@ -32,6 +32,10 @@ mod source;
 mod tables;
 mod worker;
 
+/// Columns come and go by the megabyte: that of the system gives their pages back and asks for them again.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 pub use archive::{Archived, archive};
 pub use commands::WithSql;
 pub use database::{Answer, Database, Settings};

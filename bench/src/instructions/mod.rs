@@ -5,7 +5,6 @@
 //! Each path runs twice in a process of its own under callgrind, the second time with twice as many operations: the
 //! difference is what the operations take, without what is around them.
 
-mod core;
 mod paths;
 
 use std::collections::BTreeMap;

@@ -11,8 +11,11 @@ use dosmos_trace::query::Completeness;
 use dosmos_trace::record::Record;
 use dosmos_verify::{Options, State, Verifier};
 
-use super::core::Pair;
+use crate::core_pair::Pair;
 use crate::verify;
+
+/// Objects of the first memory process, where there are many.
+const OBJECTS: u32 = 10_000;
 
 /// One of them.
 pub(super) struct PathOf {
@@ -42,10 +45,10 @@ pub(super) const PATHS: [PathOf; 11] = [
         Pair::new(1)?.repeat(n, Pair::section)
     }),
     path("core-lose-process-of-1", 20, |n| {
-        Pair::with_many_objects(0)?.repeat(n, Pair::lose)
+        Pair::with_objects(0, OBJECTS, 0)?.repeat(n, Pair::lose)
     }),
     path("core-lose-process-of-64", 20, |n| {
-        Pair::with_many_objects(63)?.repeat(n, Pair::lose)
+        Pair::with_objects(0, OBJECTS, 63)?.repeat(n, Pair::lose)
     }),
     path("record-encode", 40, encode),
     path("record-meta-object", 40, meta_objects),

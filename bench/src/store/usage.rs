@@ -56,11 +56,20 @@ pub(crate) fn peak() -> anyhow::Result<u64> {
 
 /// The same of the process that this directory of the system is about.
 pub(crate) fn peak_of(process: &Path) -> anyhow::Result<u64> {
+    memory_of(process, "VmHWM:")
+}
+
+/// Memory of the process that this directory of the system is about that is resident now, in bytes.
+pub(crate) fn resident_of(process: &Path) -> anyhow::Result<u64> {
+    memory_of(process, "VmRSS:")
+}
+
+fn memory_of(process: &Path, what: &str) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(process.join("status"))?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|l| l.strip_prefix(what));
     let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
     let kib: u64 = kib
-        .context("the system does not tell the peak of memory")?
+        .context("the system does not tell how much memory is in use")?
         .trim()
         .parse()?;
     Ok(kib << 10)

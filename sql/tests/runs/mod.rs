@@ -159,6 +159,8 @@ impl RunDir {
     /// Starts its event managers, with SQL; they answer when this returns.
     pub(crate) fn serve(&self, program: &Path) -> Vec<EventManager> {
         let book = AddressBook::new(Default::default(), Some(&self.dir));
+        // Those of an earlier time say nothing of when these are up.
+        let _ = std::fs::remove_dir_all(self.dir.join("addr"));
         let start = |name: &String| {
             let child = Command::new(program)
                 .args(["node", "--name", name, "--cluster"])

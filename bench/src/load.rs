@@ -29,24 +29,24 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How much of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    pub(super) managers: u32,
-    pub(super) variables: u32,
+pub(crate) struct Size {
+    pub(crate) managers: u32,
+    pub(crate) variables: u32,
     /// Records per second, all together.
-    pub(super) rate: u32,
+    pub(crate) rate: u32,
 }
 
 /// What runs until this is dropped.
-pub(super) struct Load {
-    pub(super) book: AddressBook,
-    pub(super) topology: Topology,
+pub(crate) struct Load {
+    pub(crate) book: AddressBook,
+    pub(crate) topology: Topology,
     over: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<anyhow::Result<()>>>,
 }
 
 impl Load {
     /// Starts it; returns when every variable is known to its event manager.
-    pub(super) fn start(dir: &Path, size: Size) -> anyhow::Result<Self> {
+    pub(crate) fn start(dir: &Path, size: Size) -> anyhow::Result<Self> {
         let topology = topology(size.managers)?;
         let book = AddressBook::new(HashMap::new(), Some(dir));
         let over = Arc::new(AtomicBool::new(false));
@@ -79,7 +79,7 @@ impl Load {
     }
 
     /// Ends it; an error of any part is told.
-    pub(super) fn stop(self) -> anyhow::Result<()> {
+    pub(crate) fn stop(self) -> anyhow::Result<()> {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads {
             match thread.join() {

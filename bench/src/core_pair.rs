@@ -20,11 +20,8 @@ use crate::verify::topology;
 
 const FIRST: MpId = MpId(0);
 const SECOND: MpId = MpId(1);
-/// Objects of the first memory process, where there are many.
-const OBJECTS: u32 = 10_000;
-
 /// Two memory processes, and objects of the first.
-pub(super) struct Pair {
+pub(crate) struct Pair {
     cores: Vec<Core>,
     under_way: VecDeque<(MpId, MpId, Message)>,
     out: Vec<Output>,
@@ -38,12 +35,13 @@ pub(super) struct Pair {
 
 impl Pair {
     /// The application process at memory process `mp` works.
-    pub(super) fn new(mp: u32) -> anyhow::Result<Self> {
+    pub(crate) fn new(mp: u32) -> anyhow::Result<Self> {
         Self::made(mp, topology(2), 1)
     }
 
-    /// The second memory process has `others` application processes more, and the first many objects, all read once.
-    pub(super) fn with_many_objects(others: u32) -> anyhow::Result<Self> {
+    /// The second memory process has `others` application processes more, and the first so many objects, all read once by the
+    /// application process at memory process `mp`.
+    pub(crate) fn with_objects(mp: u32, objects: u32, others: u32) -> anyhow::Result<Self> {
         let mut topology = topology(2);
         for n in 0..others {
             topology.application_processes.push(ApplicationProcess {
@@ -51,8 +49,8 @@ impl Pair {
                 memory_process: SECOND,
             });
         }
-        let mut pair = Self::made(0, topology, OBJECTS)?;
-        for index in 0..OBJECTS {
+        let mut pair = Self::made(mp, topology, objects)?;
+        for index in 0..objects {
             pair.object.index = index;
             pair.read()?;
         }
@@ -99,7 +97,7 @@ impl Pair {
         Ok(pair)
     }
 
-    pub(super) fn repeat(
+    pub(crate) fn repeat(
         mut self,
         operations: u64,
         operation: impl Fn(&mut Self) -> anyhow::Result<()>,
@@ -108,14 +106,14 @@ impl Pair {
     }
 
     /// The first memory process loses the second, and has it back.
-    pub(super) fn lose(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn lose(&mut self) -> anyhow::Result<()> {
         self.feed(FIRST, Input::PeerDown(SECOND));
         self.feed(FIRST, Input::PeerUp(SECOND));
         self.under_way.clear();
         Ok(())
     }
 
-    pub(super) fn read(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn read(&mut self) -> anyhow::Result<()> {
         let kind = AccessKind::Read {
             range: ElementRange::ALL,
             epoch: None,
@@ -127,7 +125,7 @@ impl Pair {
         }
     }
 
-    pub(super) fn write(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self) -> anyhow::Result<()> {
         let kind = AccessKind::Write {
             write: WriteData {
                 first: 0,
@@ -145,7 +143,7 @@ impl Pair {
     }
 
     /// Acquire and release.
-    pub(super) fn section(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn section(&mut self) -> anyhow::Result<()> {
         let granted = self.access(AccessKind::Acquire { want_value: true })?;
         let Reply::Granted { epoch, .. } = granted else {
             bail!("not granted: {granted:?}");

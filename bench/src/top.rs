@@ -1,8 +1,6 @@
 //! `dosmos-bench top`: the terminal on a large running system. A user holds a key down; measured are the
 //! redraws, the time of one, and the bytes that event managers send to the terminal.
 
-mod load;
-
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,8 +14,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::args::TopArgs;
+use crate::load::{Load, Size};
 use crate::machine::machine;
-use load::{Load, Size};
 
 /// A key so often: fast typing, or a key held down.
 const KEYS: Duration = Duration::from_millis(50);
