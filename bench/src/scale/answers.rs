@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use dosmos_cli::output;
 use dosmos_client::{Fused, RemoteSource};
-use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, TableQuery, TraceSource};
+use dosmos_trace::query::table::TableQuery;
+use dosmos_trace::query::{Filter, HistogramQuery, HistoryQuery, TraceSource};
 use serde::Serialize;
 
 use crate::args::ScaleArgs;
 use crate::load::{Load, Size};
 use crate::statistics::spread;
+use crate::store::usage::thread_time;
 
 /// Records per second of each event manager.
 const RATE: u32 = 200;
@@ -29,6 +31,8 @@ pub(super) struct Answer {
     pub(super) least_ms: f64,
     pub(super) median_ms: f64,
     pub(super) most_ms: f64,
+    /// Median of the processor time of who asks: of its thread, not of the event managers' in this process.
+    pub(super) asker_ms: f64,
     /// Bytes of one answer, of all event managers together.
     pub(super) received: u64,
 }
@@ -68,15 +72,16 @@ async fn measured(
     question: &'static str,
     rounds: usize,
 ) -> anyhow::Result<Answer> {
-    let mut times = Vec::new();
+    let (mut times, mut own) = (Vec::new(), Vec::new());
     let mut received = 0;
     for round in 0..=rounds {
         let before = source.received_bytes();
-        let begin = Instant::now();
+        let (begin, used) = (Instant::now(), thread_time());
         ask(source, question).await?;
         // The first one connects.
         if round > 0 {
             times.push(begin.elapsed().as_secs_f64() * 1e3);
+            own.push((thread_time() - used).as_secs_f64() * 1e3);
             received = source.received_bytes() - before;
         }
     }
@@ -87,6 +92,7 @@ async fn measured(
         least_ms,
         median_ms,
         most_ms,
+        asker_ms: spread(own)[1],
         received,
     })
 }

@@ -39,7 +39,11 @@ pub(super) struct Size {
 pub(super) fn all(args: &ScaleArgs) -> anyhow::Result<Vec<Size>> {
     let objects = args.objects;
     let parts = [
-        ("objects", "object of 8 bytes at its owner, read once", objects),
+        (
+            "objects",
+            "object of 8 bytes at its owner, read once",
+            objects,
+        ),
         (
             "copies",
             "copy of such an object: at its owner and where it is kept, beside the object",
@@ -50,7 +54,11 @@ pub(super) fn all(args: &ScaleArgs) -> anyhow::Result<Vec<Size>> {
             "primary meta-object at an event manager",
             objects,
         ),
-        ("chunks", "chunk of an open store (8,192 records)", args.chunks),
+        (
+            "chunks",
+            "chunk of an open store (8,192 records)",
+            args.chunks,
+        ),
         (
             "connections",
             "memory process that reports to an event manager",

@@ -43,6 +43,7 @@ pub(crate) async fn run(args: ScaleArgs) -> anyhow::Result<()> {
         "question",
         "median (ms)",
         "spread",
+        "of it who asks (ms)",
         "received (bytes)",
     ]);
     for answer in &answers {
@@ -51,6 +52,7 @@ pub(crate) async fn run(args: ScaleArgs) -> anyhow::Result<()> {
             answer.question.to_owned(),
             format!("{:.2}", answer.median_ms),
             format!("{:.2}–{:.2}", answer.least_ms, answer.most_ms),
+            format!("{:.2}", answer.asker_ms),
             answer.received.to_string(),
         ]);
     }

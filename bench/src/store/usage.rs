@@ -27,7 +27,16 @@ impl Meter {
 
 /// Processor time of all threads since the start.
 pub(crate) fn cpu_time() -> Duration {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+    used(UsageWho::RUSAGE_SELF)
+}
+
+/// Processor time of this thread since its start.
+pub(crate) fn thread_time() -> Duration {
+    used(UsageWho::RUSAGE_THREAD)
+}
+
+fn used(by: UsageWho) -> Duration {
+    let Ok(usage) = getrusage(by) else {
         return Duration::ZERO;
     };
     let micros = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000 + t.tv_usec() as u64;
