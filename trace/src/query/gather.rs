@@ -121,8 +121,7 @@ pub fn gather(
     for likeness in LEVELS {
         let mut slices = most as u64;
         while slices > 0 {
-            let gathered = at_level(&points, range, slices, likeness);
-            if gathered.len() <= most {
+            if let Some(gathered) = at_level(&points, range, (slices, most), likeness) {
                 return gathered;
             }
             slices /= 2;
@@ -132,12 +131,13 @@ pub fn gather(
     Vec::new()
 }
 
+/// None: they would be more than `most`. That is found out early, since most levels are tried in vain.
 fn at_level(
     points: &[HistoryPoint],
     range: TimeRange,
-    slices: u64,
+    (slices, most): (u64, usize),
     likeness: fn(&HistoryPoint) -> Likeness,
-) -> Vec<HistoryPoint> {
+) -> Option<Vec<HistoryPoint>> {
     let length = u128::from(range.length().0.max(1));
     let mut place: HashMap<(u64, Likeness), usize> = HashMap::new();
     let mut gathered: Vec<HistoryPoint> = Vec::new();
@@ -149,10 +149,11 @@ fn at_level(
             .or_insert(gathered.len());
         match gathered.get_mut(at) {
             Some(first) => join(first, point),
+            None if at == most => return None,
             None => gathered.push(*point),
         }
     }
-    gathered
+    Some(gathered)
 }
 
 /// Adds `next`, which does not start before `first`, to `first`.
