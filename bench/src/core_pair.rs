@@ -39,7 +39,7 @@ impl Pair {
         Self::made(mp, topology(2), 1)
     }
 
-    /// The second memory process has `others` application processes more, and the first so many objects, all read once by the
+    /// The second memory process has `others` application processes more, and the first `objects` objects, all read once by the
     /// application process at memory process `mp`.
     pub(crate) fn with_objects(mp: u32, objects: u32, others: u32) -> anyhow::Result<Self> {
         let mut topology = topology(2);

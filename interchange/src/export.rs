@@ -178,7 +178,7 @@ impl Run {
         self
     }
 
-    /// What a reader must know of times, a line each.
+    /// What a reader must know of times, one line per event manager.
     pub fn about_clocks(&self) -> Vec<String> {
         let topology = &self.catalog.topology;
         let name = |m: EmpId| topology.emp_name(m);

@@ -95,7 +95,7 @@ fn in_a_process(part: &str, args: &ScaleArgs) -> anyhow::Result<f64> {
         String::from_utf8_lossy(&output.stderr)
     );
     let bytes = said.trim().parse();
-    bytes.with_context(|| format!("{part}: {said:?} is no number"))
+    bytes.with_context(|| format!("{part}: {said:?} is not a number"))
 }
 
 /// How much more memory is in use with one of them, in bytes, in this process (or of the event manager that it starts).
@@ -171,7 +171,7 @@ fn variable(objects: u32) -> anyhow::Result<Variable> {
     Ok(Variable::new(VarId(0), spec, vec![MpId(0)], GroupId(0))?)
 }
 
-/// A real event manager, before and after so many memory processes have told it of a record.
+/// A real event manager, before and after each memory process has told it of a record.
 async fn connections(processes: u32) -> anyhow::Result<f64> {
     let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
     let file = dir.path().join("cluster.toml");
