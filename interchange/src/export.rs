@@ -210,7 +210,7 @@ impl Run {
         }
         for (a, b) in &self.relations.contradictions {
             lines.push(format!(
-                "what is recorded by {} and {} contradicts itself, whatever their clocks are",
+                "the records of {} and {} cannot both be of clocks that run evenly: perhaps one was set during the run",
                 name(*a),
                 name(*b)
             ));

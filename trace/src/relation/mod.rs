@@ -6,7 +6,7 @@
 //! ahead of the other. Clocks drift evenly: so a [line](line) within all bounds relates them.
 //!
 //! Guarantees: what is said of a clock is within its error, as long as records are what happened and no clock drifts by more
-//! than 500 ppm. Clocks that may be the same, by the bounds, are left as they are: a machine has one. A clock that nothing
+//! than 500 ppm or is set during the run (also while its event manager is away). Clocks that may be the same, by the bounds, are left as they are: a machine has one. A clock that nothing
 //! relates is said to be so. Memory grows neither with the records nor with the skew.
 
 mod evidence;
