@@ -157,9 +157,13 @@ impl Run {
     }
 
     /// The same with all times by the clock of the first event manager, as far as the records say how clocks relate.
-    fn on_one_clock(mut self, stores: &[StoreSource]) -> Self {
+    fn on_one_clock(
+        mut self,
+        stores: &[StoreSource],
+        go_on: impl FnMut() -> ControlFlow<()>,
+    ) -> Self {
         let complete = self.lacking(stores).is_complete();
-        self.relations = Relations::of(stores, &self.catalog, complete);
+        self.relations = Relations::of(stores, &self.catalog, complete, go_on);
         let own = |store: &StoreSource| {
             let (extent, manager) = (store.describe().extent?, store.identity().emp);
             let moved = |at| self.relations.time(manager, at);
@@ -275,15 +279,22 @@ pub fn export(
 ) -> Result<Exported, ExportError> {
     let in_order = to.in_order_of_start();
     let mut run = Run::of(stores)?;
-    if in_order {
-        run = run.on_one_clock(stores);
-    }
-    let pending = Pending::of(stores, filter)?;
-    to.begin(&run)?;
     let mut at = Progress {
         records: 0,
         of: run.catalog.records,
     };
+    if in_order {
+        let mut flow = ControlFlow::Continue(());
+        run = run.on_one_clock(stores, || {
+            flow = progress(at);
+            flow
+        });
+        if flow.is_break() {
+            return Err(ExportError::Stopped);
+        }
+    }
+    let pending = Pending::of(stores, filter)?;
+    to.begin(&run)?;
     let mut put = |record: &Record, stored: &Record, to: &mut dyn Export| {
         at.records += 1;
         to.record(&run, record, pending.is(stored))?;

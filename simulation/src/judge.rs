@@ -38,13 +38,14 @@ impl World {
     /// What the records say of the clocks of event managers is true, within its error, if each of them was started once: a later
     /// start may have a clock that was set meanwhile.
     fn clocks_fit(&self, stored: &Stored) -> Result<u32, String> {
-        let complete = stored.completeness.is_complete();
-        let relations = Relations::of(&stored.stores, &stored.catalog, complete);
-        let managers = 0..self.plan.topology.event_managers().len();
+        let mut managers = 0..self.plan.topology.event_managers().len();
         let start = |m: usize| self.processes.get(&Pid::Emp(m)).map_or(0, |p| p.start);
-        if !managers.into_iter().all(|m| start(m) == 1) {
+        if !managers.all(|m| start(m) == 1) {
             return Ok(0);
         }
+        let complete = stored.completeness.is_complete();
+        let go_on = || ControlFlow::Continue(());
+        let relations = Relations::of(&stored.stores, &stored.catalog, complete, go_on);
         if let Some((a, b)) = relations.contradictions.first() {
             return Err(format!("the records of {a} and {b} contradict each other"));
         }

@@ -151,6 +151,7 @@ impl<'a> Evidence<'a> {
             self.waits += 1;
             if self.waits > MOST_WAITING {
                 self.complete = false;
+                self.waiting = HashMap::new();
             }
             return;
         }

@@ -6,8 +6,8 @@
 //! ahead of the other. Clocks drift evenly: so a [line](line) within all bounds relates them.
 //!
 //! Guarantees: what is said of a clock is within its error, as long as records are what happened and no clock drifts by more
-//! than 500 ppm or is set during the run (also while its event manager is away). Clocks that may be the same, by the bounds, are left as they are: a machine has one. A clock that nothing
-//! relates is said to be so. Memory grows neither with the records nor with the skew.
+//! than 500 ppm or is set during the run (also while its event manager is away). Clocks that may be the same, by the bounds,
+//! are left as they are: a machine has one. A clock that nothing relates is said to be so. Memory grows neither with the records nor with the skew.
 
 mod evidence;
 mod line;
@@ -22,6 +22,9 @@ use crate::record::{Op, Record};
 use crate::store::{StoreSource, records_in_order};
 use evidence::Evidence;
 use line::Line;
+
+/// Records between two questions whether to go on.
+const ASK_EVERY: u64 = 1 << 16;
 
 /// From the time of one clock to that of another: each time since `origin` is stretched and moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,8 +84,14 @@ pub struct Relations {
 }
 
 impl Relations {
-    /// What the records of `stores`, which are of the run of `catalog`, say.
-    pub fn of(stores: &[StoreSource], catalog: &Catalog, complete: bool) -> Self {
+    /// What the records of `stores`, which are of the run of `catalog`, say. `go_on` is asked now and then; if it breaks off, what was
+    /// read so far counts.
+    pub fn of(
+        stores: &[StoreSource],
+        catalog: &Catalog,
+        complete: bool,
+        mut go_on: impl FnMut() -> ControlFlow<()>,
+    ) -> Self {
         let mut begins: BTreeMap<EmpId, Nanos> = BTreeMap::new();
         let mut length = Nanos::ZERO;
         for store in stores {
@@ -123,9 +132,14 @@ impl Relations {
             maps: begins.keys().map(|&m| (m, starts(m))).collect(),
             ..Self::default()
         };
+        let mut taken = 0_u64;
         roughly.in_order(stores, &filter, |_, stored| {
             evidence.take(stored);
-            ControlFlow::Continue(())
+            taken += 1;
+            match taken.is_multiple_of(ASK_EVERY) {
+                true => go_on(),
+                false => ControlFlow::Continue(()),
+            }
         });
         Self::from_lines(&evidence.bounds(), &begins, origin)
     }
@@ -214,7 +228,9 @@ impl Relations {
                 (store.view(), move |at| self.time(manager, at))
             })
             .collect();
-        records_in_order(&views, filter, |records| {
+        let make = |stored: &Record, time: &_| (stored.moved(time), *stored);
+        let start = |(moved, _): &(Record, Record)| moved.start;
+        records_in_order(&views, filter, (make, start), |records| {
             records
                 .iter()
                 .try_for_each(|(moved, stored)| each(moved, stored))

@@ -43,12 +43,13 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// Like [`StoreView::records_in_order`], of several stores together, each with what moves its times, which keeps their order: moved
-/// records, with how they are stored. Records with the same start come in any order.
-pub(crate) fn records_in_order(
-    views: &[(&StoreView, impl Fn(Nanos) -> Nanos)],
+/// Like [`StoreView::records_in_order`], of several stores together, each with what moves its times, which keeps their order.
+/// `make` makes of a record and that what is handed out, and `start` tells where it is then. What has one start comes in any order.
+pub(crate) fn records_in_order<M: Fn(Nanos) -> Nanos, T>(
+    views: &[(&StoreView, M)],
     filter: &Filter,
-    mut each: impl FnMut(Vec<(Record, Record)>) -> ControlFlow<()>,
+    (make, start): (impl Fn(&Record, &M) -> T, impl Fn(&T) -> Nanos),
+    mut each: impl FnMut(Vec<T>) -> ControlFlow<()>,
 ) {
     let mut chunks = Vec::new();
     for (view, moved) in views {
@@ -56,15 +57,13 @@ pub(crate) fn records_in_order(
         chunks.extend(its.map(|chunk| (moved(chunk.summary.starts.from), view, moved, chunk)));
     }
     chunks.sort_by_key(|(from, ..)| *from);
-    let mut waiting: Vec<(Record, Record)> = Vec::new();
+    let mut waiting: Vec<T> = Vec::new();
     for (i, (_, view, moved, chunk)) in chunks.iter().enumerate() {
-        view.each_match(chunk, filter, |record| {
-            waiting.push((record.moved(moved), *record));
-        });
-        waiting.sort_by_key(|(r, _)| r.start);
+        view.each_match(chunk, filter, |record| waiting.push(make(record, moved)));
+        waiting.sort_by_key(&start);
         // Nothing of a later chunk comes before these.
         let ready = match chunks.get(i + 1) {
-            Some((next, ..)) => waiting.partition_point(|(r, _)| r.start < *next),
+            Some((next, ..)) => waiting.partition_point(|r| start(r) < *next),
             None => waiting.len(),
         };
         let later = waiting.split_off(ready);
@@ -322,11 +321,10 @@ impl StoreView {
     pub fn records_in_order(
         &self,
         filter: &Filter,
-        mut each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
+        each: impl FnMut(Vec<Record>) -> ControlFlow<()>,
     ) -> Completeness {
-        records_in_order(&[(self, |at| at)], filter, |records| {
-            each(records.into_iter().map(|(record, _)| record).collect())
-        });
+        let as_it_is = (|record: &Record, _: &_| *record, |r: &Record| r.start);
+        records_in_order(&[(self, |at| at)], filter, as_it_is, each);
         self.completeness()
     }
 
