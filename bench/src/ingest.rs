@@ -6,21 +6,19 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use dosmos_cli::args::Format;
-use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
 use dosmos_proto::transport::Address;
 use dosmos_proto::wire::{self, ingest_reply};
 use dosmos_proto::{
-    AddressBook, ApId, ElementType, GroupId, Layout, MpId, Nanos, ObjectId, Token, Topology, VarId,
-    Variable, VariableSpec,
+    ApId, ElementType, GroupId, Layout, MpId, Nanos, ObjectId, Token, Topology, VarId, Variable,
+    VariableSpec,
 };
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 use serde_json::json;
 
 use crate::args::IngestArgs;
 use crate::machine::machine;
-use crate::manager::Manager;
-use crate::run::one_group;
+use crate::manager::OfOneGroup;
 use crate::statistics::spread;
 use crate::store::usage::{cpu_time, disk_bytes};
 use crate::stream::Stream;
@@ -60,30 +58,22 @@ pub(crate) async fn run(args: IngestArgs) -> anyhow::Result<()> {
 }
 
 async fn one(processes: u32, batches: u64) -> anyhow::Result<Measured> {
-    let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
-    let file = dir.path().join("cluster.toml");
-    let text = one_group(processes as usize, true);
-    std::fs::write(&file, &text)?;
-    let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
-    let book = AddressBook::new(Default::default(), Some(dir.path()));
-    let token = book.require_token()?;
-    let mut manager = Manager::start(&file, dir.path())?;
-    let address = manager.address(&book).await?;
+    let mut to = OfOneGroup::start(processes).await?;
     let (began, before) = (Instant::now(), cpu_time());
     let mut senders = tokio::task::JoinSet::new();
     for me in 0..processes {
         let sender = Sender::new(me, processes, batches)?;
-        senders.spawn(sender.run(cluster.topology.clone(), address.clone(), token.clone()));
+        senders.spawn(sender.run(to.topology.clone(), to.address.clone(), to.token.clone()));
     }
     while let Some(sent) = senders.join_next().await {
         sent??;
     }
     let elapsed = began.elapsed().as_secs_f64();
     let sent_with = (cpu_time() - before).as_secs_f64();
-    let used = manager.usage()?;
-    manager.stop()?;
+    let used = to.manager.usage()?;
+    to.manager.stop()?;
     let records = (u64::from(processes) * batches * BATCH as u64) as f64;
-    let store = dir.path().join("store").join("emp0");
+    let store = to.dir.path().join("store").join("emp0");
     Ok(Measured {
         by_time: records / elapsed / 1e6,
         by_processor: records / used.processor.as_secs_f64() / 1e6,

@@ -5,9 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dosmos_proto::AddressBook;
+use dosmos_cli::config::Cluster;
 use dosmos_proto::transport::Address;
+use dosmos_proto::{AddressBook, Token, Topology};
+use tempfile::TempDir;
 
+use crate::run::one_group;
 use crate::store::usage::peak_of;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,9 +25,39 @@ pub(crate) struct Used {
 /// The event manager; it ends with its standard input.
 pub(crate) struct Manager(Child);
 
+/// An event manager to which the memory processes of one group report, in a directory of its own.
+pub(crate) struct OfOneGroup {
+    pub(crate) manager: Manager,
+    pub(crate) topology: Topology,
+    pub(crate) address: Address,
+    pub(crate) token: Token,
+    pub(crate) dir: TempDir,
+}
+
+impl OfOneGroup {
+    /// Starts one for that many memory processes.
+    pub(crate) async fn start(processes: u32) -> anyhow::Result<Self> {
+        let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
+        let file = dir.path().join("cluster.toml");
+        let text = one_group(processes as usize, true);
+        std::fs::write(&file, &text)?;
+        let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
+        let book = AddressBook::new(Default::default(), Some(dir.path()));
+        let token = book.require_token()?;
+        let mut manager = Manager::start(&file, dir.path())?;
+        Ok(Self {
+            address: manager.address(&book).await?,
+            topology: cluster.topology,
+            manager,
+            token,
+            dir,
+        })
+    }
+}
+
 impl Manager {
     /// Starts event manager `emp0` of this cluster file.
-    pub(crate) fn start(cluster: &Path, run_dir: &Path) -> anyhow::Result<Self> {
+    fn start(cluster: &Path, run_dir: &Path) -> anyhow::Result<Self> {
         let log = std::fs::File::create(run_dir.join("emp0.log"))?;
         let child = Command::new(std::env::current_exe()?)
             .args(["node", "--stdin-is-parent", "--name", "emp0", "--cluster"])
@@ -39,7 +72,7 @@ impl Manager {
     }
 
     /// Where it answers.
-    pub(crate) async fn address(&mut self, book: &AddressBook) -> anyhow::Result<Address> {
+    async fn address(&mut self, book: &AddressBook) -> anyhow::Result<Address> {
         let until = Instant::now() + TIMEOUT;
         while Instant::now() < until {
             if let Some(status) = self.0.try_wait()? {

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use dosmos_cli::config::Cluster;
 use dosmos_cli::output;
 use dosmos_proto::wire::ingest_reply;
 use dosmos_proto::{
-    AddressBook, ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, VarId, Variable,
+    ApId, ElementType, EmpId, GroupId, Layout, MpId, Nanos, ObjectId, VarId, Variable,
     VariableSpec, wire,
 };
 use dosmos_trace::meta::MetaState;
@@ -19,8 +18,7 @@ use serde::Serialize;
 
 use crate::args::ScaleArgs;
 use crate::core_pair::Pair;
-use crate::manager::Manager;
-use crate::run::one_group;
+use crate::manager::OfOneGroup;
 use crate::store::usage::resident_of;
 use crate::stream::Stream;
 use crate::{query, verify};
@@ -173,21 +171,13 @@ fn variable(objects: u32) -> anyhow::Result<Variable> {
 
 /// A real event manager, before and after each memory process has told it of a record.
 async fn connections(processes: u32) -> anyhow::Result<f64> {
-    let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
-    let file = dir.path().join("cluster.toml");
-    let text = one_group(processes as usize, true);
-    std::fs::write(&file, &text)?;
-    let cluster = Cluster::parse(&text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
-    let book = AddressBook::new(Default::default(), Some(dir.path()));
-    let token = book.require_token()?;
-    let mut manager = Manager::start(&file, dir.path())?;
-    let address = manager.address(&book).await?;
-    let place = manager.place();
+    let mut to = OfOneGroup::start(processes).await?;
+    let place = to.manager.place();
     let before = resident_of(&place)?;
     let mut streams = Vec::new();
     for me in 0..processes {
-        let to = (&address, &token);
-        let mut stream = Stream::open(to, format!("mp{me}"), cluster.topology.clone()).await?;
+        let at = (&to.address, &to.token);
+        let mut stream = Stream::open(at, format!("mp{me}"), to.topology.clone()).await?;
         stream.send(wire::Batch {
             sequence: 1,
             records: Some(dosmos_trace::wire::encode(&[Record {
@@ -209,6 +199,6 @@ async fn connections(processes: u32) -> anyhow::Result<f64> {
     for stream in streams {
         stream.end(1).await?;
     }
-    manager.stop()?;
+    to.manager.stop()?;
     Ok(after as f64 - before as f64)
 }
