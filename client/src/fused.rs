@@ -229,6 +229,15 @@ impl TraceSource for Fused {
     /// Rankings of many sources cannot be paged one after another without an order of all of them; so
     /// this is the page of the merged table, without its figures.
     async fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        if !query.among.is_empty() {
+            // As a source of its own would, of everything.
+            let its = MetaQuery {
+                variables: query.among.clone(),
+                objects: Vec::new(),
+            };
+            let (catalog, metas) = (self.catalog().await?, self.meta_objects(&its).await?);
+            return dosmos_trace::query::table::rank(&catalog, &metas, query);
+        }
         let page = TableQuery {
             pattern: query.pattern.clone(),
             sort: query.sort,

@@ -2,7 +2,8 @@
 //! any of them for more than is needed to be sure.
 //!
 //! Every source is asked for the beginning of its own order. A variable whose figures are all at one
-//! source competes with its final key; of one that is split, the parts are fetched and added. As long as
+//! source competes with its final key; of one that is split, the parts are fetched and added: the keys, where
+//! they add up, and otherwise all figures. As long as
 //! a source may still hold back something that belongs on the page, it is asked for more (the threshold
 //! algorithm of Fagin, Lotem and Naor, 2003). With n rows wanted of `m` sources about
 //! `rows + 8·m` entries travel, not `rows · m`.
@@ -52,7 +53,8 @@ pub(crate) async fn merged(
                 failed: None,
             })
             .collect(),
-        split: BTreeMap::new(),
+        keys: BTreeMap::new(),
+        figures: BTreeMap::new(),
     };
     merge.run().await
 }
@@ -62,8 +64,10 @@ struct Merge<'a> {
     /// Rows from the beginning to the end of the page.
     wanted: usize,
     parts: Vec<Part>,
-    /// Added figures of the split variables that have come up.
-    split: BTreeMap<VarId, VariableFigures>,
+    /// Merged keys of the split variables that have come up.
+    keys: BTreeMap<VarId, f64>,
+    /// Added figures of those of them whose keys do not add up.
+    figures: BTreeMap<VarId, VariableFigures>,
 }
 
 /// A variable in the merged order.
@@ -104,6 +108,7 @@ impl Merge<'_> {
                 reverse: self.query.reverse,
                 skip: part.got.entries.len() as u32,
                 take,
+                among: Vec::new(),
             };
             async move { part.source.rank(&query).await }
         });
@@ -129,12 +134,61 @@ impl Merge<'_> {
     async fn add_up_split(&mut self) {
         let entries = self.parts.iter().flat_map(|p| &p.got.entries);
         let new: BTreeSet<VarId> = entries
-            .filter(|e| e.split && !self.split.contains_key(&e.variable))
+            .filter(|e| e.split && !self.keys.contains_key(&e.variable))
             .map(|e| e.variable)
             .collect();
         let new: Vec<VarId> = new.into_iter().collect();
+        if self.query.sort.adds_up() {
+            return self.add_up_keys(new).await;
+        }
         for row in self.describe(&new).await {
-            self.split.insert(row.variable.id(), row);
+            let id = row.variable.id();
+            self.keys.insert(id, self.key(&row));
+            self.figures.insert(id, row);
+        }
+    }
+
+    /// Fetches and adds the parts' keys of some variables.
+    async fn add_up_keys(&mut self, wanted: Vec<VarId>) {
+        if wanted.is_empty() {
+            return;
+        }
+        self.keys.extend(wanted.iter().map(|id| (*id, 0.0)));
+        let query = RankQuery {
+            pattern: self.query.pattern.clone(),
+            sort: self.query.sort,
+            reverse: self.query.reverse,
+            skip: 0,
+            take: wanted.len() as u32,
+            among: wanted,
+        };
+        let query = &query;
+        let asked = self.parts.iter().map(|part| async move {
+            match part.failed {
+                None => part.source.rank(query).await.map(|r| r.entries),
+                Some(_) => Ok(Vec::new()),
+            }
+        });
+        let answers = join_all(asked).await;
+        let wanted: BTreeSet<VarId> = query.among.iter().copied().collect();
+        for (part, answer) in self.parts.iter_mut().zip(answers) {
+            let answer = answer.and_then(|entries| {
+                match entries.iter().all(|e| wanted.contains(&e.variable)) {
+                    true => Ok(entries),
+                    false => Err(QueryError::Unavailable {
+                        source_name: part.name.clone(),
+                        why: "it ranked variables that it was not asked for; run the same version everywhere".into(),
+                    }),
+                }
+            });
+            match answer {
+                Err(error) => part.failed = Some(error),
+                Ok(entries) => {
+                    for entry in entries {
+                        *self.keys.entry(entry.variable).or_default() += entry.key;
+                    }
+                }
+            }
         }
     }
 
@@ -182,10 +236,7 @@ impl Merge<'_> {
         let mut all: Vec<Candidate<'_>> = entries
             .filter(|e| seen.insert(e.variable))
             .map(|e| Candidate {
-                key: self
-                    .split
-                    .get(&e.variable)
-                    .map_or(e.key, |row| self.key(row)),
+                key: self.keys.get(&e.variable).copied().unwrap_or(e.key),
                 name: &e.name,
                 id: e.variable,
             })
@@ -213,7 +264,8 @@ impl Merge<'_> {
         };
         // Parts of one variable may each be held back and be large only together.
         let together: f64 = self.parts.iter().filter_map(|p| p.got.next_split).sum();
-        let adds_up = self.query.sort.adds_up() && !self.query.reverse && together >= last.key;
+        let together =
+            self.query.sort.at_most_the_sum() && !self.query.reverse && together >= last.key;
         let behind = |p: &Part| {
             let at_most = p.got.entries.last();
             let alone = at_most.is_none_or(|e| {
@@ -224,7 +276,7 @@ impl Merge<'_> {
                 };
                 self.compare(held_back, *last) == Ordering::Less
             });
-            more(p) && (alone || adds_up && p.got.next_split.is_some())
+            more(p) && (alone || together && p.got.next_split.is_some())
         };
         let indexed = self.parts.iter().enumerate();
         indexed.filter(|(_, p)| behind(p)).map(|(i, _)| i).collect()
@@ -250,8 +302,10 @@ impl Merge<'_> {
             .take(self.query.limit as usize)
             .map(|c| c.id)
             .collect();
-        let known: Vec<VariableFigures> =
-            ids.iter().filter_map(|id| self.split.remove(id)).collect();
+        let known: Vec<VariableFigures> = ids
+            .iter()
+            .filter_map(|id| self.figures.remove(id))
+            .collect();
         let have: BTreeSet<VarId> = known.iter().map(|r| r.variable.id()).collect();
         let missing: Vec<VarId> = ids
             .iter()

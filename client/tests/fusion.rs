@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use dosmos_client::Fused;
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId, TopologyBuilder, VarId};
 use dosmos_testkit::Memory;
-use dosmos_trace::query::table::{NamePattern, SortKey, Table, TableQuery};
+use dosmos_trace::query::table::{NamePattern, RankQuery, Ranking, SortKey, Table, TableQuery};
 use dosmos_trace::query::{
     Catalog, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery, MetaObjects,
     MetaQuery, QueryError, Records, Status, TimeRange, TraceSource,
@@ -439,9 +439,96 @@ proptest! {
         let b = block_on(whole.table(&query)).unwrap();
         let names = |t: &Table| t.rows.iter().map(|r| r.variable.spec().name().to_owned()).collect::<Vec<_>>();
         prop_assert_eq!(names(&a), names(&b));
-        prop_assert_eq!(a.rows, b.rows);
+        prop_assert_eq!(&a.rows, &b.rows);
         prop_assert_eq!((a.known, a.matched), (b.known, b.matched));
+        // The places of some variables only.
+        let among = a.rows.iter().map(|r| r.variable.id()).collect();
+        let some = RankQuery { among, skip: 0, take: u32::MAX, ..query.rank() };
+        if !some.among.is_empty() {
+            let (a, b) = (block_on(parts.rank(&some)).unwrap(), block_on(whole.rank(&some)).unwrap());
+            prop_assert_eq!(a.entries.len(), some.among.len());
+            prop_assert_eq!((a.entries, a.known, a.matched), (b.entries, b.known, b.matched));
+        }
     }
+}
+
+/// Ranks whatever it knows, whichever variables it is asked for, as event managers did once.
+struct Old(Memory);
+
+#[async_trait]
+impl TraceSource for Old {
+    fn name(&self) -> String {
+        "old".into()
+    }
+    async fn catalog(&self) -> Result<Catalog, QueryError> {
+        self.0.catalog().await
+    }
+    async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {
+        self.0.meta_objects(query).await
+    }
+    async fn histogram(&self, query: &HistogramQuery) -> Result<Histogram, QueryError> {
+        self.0.histogram(query).await
+    }
+    async fn history(&self, query: &HistoryQuery) -> Result<History, QueryError> {
+        self.0.history(query).await
+    }
+    async fn records(&self, filter: &Filter, limit: u64) -> Result<Records, QueryError> {
+        self.0.records(filter, limit).await
+    }
+    async fn status(&self) -> Result<Status, QueryError> {
+        self.0.status().await
+    }
+    async fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
+        let all = RankQuery {
+            among: Vec::new(),
+            ..query.clone()
+        };
+        self.0.rank(&all).await
+    }
+}
+
+#[test]
+fn who_ranks_other_variables_than_those_it_is_asked_for_is_named() {
+    // What takes most by one of them takes least by the other.
+    let number = 40;
+    let part = |name: &str, ap: u32, duration: &dyn Fn(u32) -> u64| {
+        let variables = (0..number)
+            .map(|i| support::variable(VarId(i), &format!("v{i}"), (1, 1), 1, &[ap]))
+            .collect();
+        let catalog = Catalog {
+            event_managers: vec![name.into()],
+            variables,
+            ..support::catalog()
+        };
+        let access = |i: u32| Record {
+            start: Nanos(1_000 + u64::from(i)),
+            duration: Nanos(duration(i)),
+            wait: Nanos(0),
+            service: Nanos(1),
+            op: Op::Read,
+            side: Side::Requester,
+            origin: Origin::Local,
+            flags: Flags::default(),
+            object: ObjectId::new(VarId(i), 0),
+            ap: ApId(ap),
+            mp: MpId(ap),
+            peer: MpId(ap),
+            count: 1,
+            bytes: 8,
+            version: 0,
+            range: (0, 1),
+        };
+        Memory::new(catalog, (0..number).map(access).collect())
+    };
+    let ascending = part("emp0", 0, &|i| 1_000 + u64::from(i));
+    let descending = part("emp1", 2, &|i| 1_000 + u64::from(number - i));
+    let sources: Vec<Arc<dyn TraceSource>> = vec![Arc::new(Old(ascending)), Arc::new(descending)];
+    let query = TableQuery {
+        limit: 1,
+        ..TableQuery::default()
+    };
+    let table = block_on(Fused::new(sources).table(&query)).unwrap();
+    assert_eq!(table.completeness.missing, ["old"]);
 }
 
 #[test]

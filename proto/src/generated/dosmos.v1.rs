@@ -2190,6 +2190,9 @@ pub struct RankRequest {
     pub skip: u32,
     #[prost(uint32, tag = "6")]
     pub take: u32,
+    /// only these variables; none: all
+    #[prost(uint32, repeated, tag = "7")]
+    pub among: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ranking {

@@ -56,6 +56,7 @@ impl From<RankQuery> for wire::RankRequest {
             reverse: q.reverse,
             skip: q.skip,
             take: q.take,
+            among: q.among.into_iter().map(|v| v.0).collect(),
         }
     }
 }
@@ -73,6 +74,7 @@ impl From<wire::RankRequest> for RankQuery {
             reverse: q.reverse,
             skip: q.skip,
             take: q.take,
+            among: q.among.into_iter().map(VarId).collect(),
         }
     }
 }

@@ -11,7 +11,7 @@
 mod order;
 mod sums;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dosmos_proto::{EmpId, GroupId, Topology, VarId, Variable};
 
@@ -32,6 +32,8 @@ pub struct RankQuery {
     pub skip: u32,
     /// At most this many.
     pub take: u32,
+    /// Only these; none: all. [`Ranking::known`] and [`Ranking::matched`] count the others too.
+    pub among: Vec<VarId>,
 }
 
 /// A variable's place in an order.
@@ -88,6 +90,7 @@ impl TableQuery {
             reverse: self.reverse,
             skip: self.offset,
             take: self.limit,
+            among: Vec::new(),
         }
     }
 }
@@ -204,6 +207,7 @@ pub fn rank_over<'a>(
     let mut ranking = Ranking::default();
     let mut rows: Vec<(f64, &Variable, bool)> = Vec::new();
     let nothing = Sums::default();
+    let among: HashSet<VarId> = query.among.iter().copied().collect();
     for variable in variables {
         let counted = share.counts(variable);
         ranking.known += u64::from(counted);
@@ -214,6 +218,9 @@ pub fn rank_over<'a>(
             continue;
         }
         ranking.matched += u64::from(counted);
+        if !among.is_empty() && !among.contains(&variable.id()) {
+            continue;
+        }
         let its = sums.get(&variable.id());
         let ranked = match query.sort {
             SortKey::Time => its.is_some(),
@@ -302,7 +309,7 @@ pub fn rank(
 /// The figures of `wanted` in what a source answered.
 pub fn describe(catalog: &Catalog, metas: &MetaObjects, wanted: &[VarId]) -> VariableTable {
     let mut sums = sums_of(metas);
-    let wanted: std::collections::HashSet<VarId> = wanted.iter().copied().collect();
+    let wanted: HashSet<VarId> = wanted.iter().copied().collect();
     let its = catalog
         .variables
         .iter()

@@ -73,8 +73,13 @@ impl SortKey {
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
 
-    /// Whether the merged key of a split variable is a sum of the parts' keys (and not a ratio of sums).
+    /// Whether the merged key of a split variable is the sum of the parts' keys (and not a ratio of sums).
     pub fn adds_up(self) -> bool {
+        self.at_most_the_sum() && self != Self::Copies
+    }
+
+    /// Whether the merged key of a split variable is at most the sum of the parts' keys. Copies are the larger of two sums.
+    pub fn at_most_the_sum(self) -> bool {
         !matches!(
             self,
             Self::Name | Self::Objects | Self::Wait | Self::Hold | Self::Inter
