@@ -1,9 +1,9 @@
-//! A scan of `records` on its way to a worker: columns, conditions, limit. What it reads there is the worker's own store.
+//! A scan of `records` on its way to a worker: columns, conditions, limit, what it aggregates. What it reads there is the worker's own store.
 
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{exec_err, internal_datafusion_err, internal_err};
 use datafusion::error::{DataFusionError, Result};
@@ -20,40 +20,36 @@ use dosmos_proto::Nanos;
 use dosmos_trace::store::StoreView;
 use prost::Message;
 
+use crate::aggregate::{Aggregation, Function};
 use crate::columns::{Column, schema_of};
 use crate::exec::{RecordsExec, properties};
 use crate::names::Names;
 use crate::predicate::Predicate;
+use crate::scan::Scan;
 use crate::source::{Silent, Source};
 
 /// A scan that a worker carries out on its store, in as many partitions as all the others.
 pub(crate) struct WorkerScan {
-    columns: Vec<Column>,
-    predicate: Predicate,
+    scan: Arc<Scan>,
     limit: Option<usize>,
     zero: Nanos,
     partitions: usize,
-    schema: SchemaRef,
     properties: Arc<PlanProperties>,
 }
 
 impl WorkerScan {
     pub(crate) fn new(
-        columns: Vec<Column>,
-        predicate: Predicate,
+        scan: Arc<Scan>,
         limit: Option<usize>,
         zero: Nanos,
         partitions: usize,
     ) -> Self {
-        let schema = schema_of(&columns);
         Self {
-            columns,
-            predicate,
+            properties: properties(scan.schema(), partitions),
+            scan,
             limit,
             zero,
             partitions,
-            properties: properties(&schema, partitions),
-            schema,
         }
     }
 }
@@ -66,12 +62,7 @@ impl fmt::Debug for WorkerScan {
 
 impl DisplayAs for WorkerScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns: Vec<&str> = self.columns.iter().map(|c| c.name()).collect();
-        write!(f, "WorkerScan: columns=[{}]", columns.join(", "))?;
-        for condition in self.predicate.given() {
-            write!(f, ", {condition}")?;
-        }
-        Ok(())
+        write!(f, "WorkerScan: {}", self.scan)
     }
 }
 
@@ -81,7 +72,7 @@ impl ExecutionPlan for WorkerScan {
     }
 
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.scan.schema().clone()
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -96,7 +87,7 @@ impl ExecutionPlan for WorkerScan {
         &self,
         each: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        self.predicate.each_given(each)
+        self.scan.predicate().each_given(each)
     }
 
     fn replace_children(
@@ -132,6 +123,79 @@ struct Sent {
     zero: u64,
     #[prost(uint32, tag = "5")]
     partitions: u32,
+    #[prost(message, optional, tag = "6")]
+    aggregation: Option<SentAggregation>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SentAggregation {
+    #[prost(string, repeated, tag = "1")]
+    groups: Vec<String>,
+    #[prost(message, repeated, tag = "2")]
+    functions: Vec<SentFunction>,
+    #[prost(message, repeated, tag = "3")]
+    columns: Vec<SentColumn>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SentFunction {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, optional, tag = "2")]
+    column: Option<String>,
+}
+
+/// A column of the states.
+#[derive(Clone, PartialEq, Message)]
+struct SentColumn {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(bool, tag = "2")]
+    nullable: bool,
+}
+
+impl SentAggregation {
+    fn new(aggregation: &Aggregation) -> Self {
+        let function = |f: &Function| SentFunction {
+            name: f.name().to_owned(),
+            column: f.column().map(|column| column.name().to_owned()),
+        };
+        let column = |field: &FieldRef| SentColumn {
+            name: field.name().clone(),
+            nullable: field.is_nullable(),
+        };
+        let fields = aggregation.schema().fields().iter();
+        Self {
+            groups: names(aggregation.groups()),
+            functions: aggregation.functions().iter().map(function).collect(),
+            columns: fields.map(column).collect(),
+        }
+    }
+
+    fn read(self) -> Result<Aggregation> {
+        let function = |f: &SentFunction| {
+            let column = f.column.as_deref().map(named).transpose()?;
+            let unknown = || internal_datafusion_err!("no {}; is it another version?", f.name);
+            Function::named(&f.name, column).ok_or_else(unknown)
+        };
+        let groups = self.groups.iter().map(|name| named(name));
+        let columns = self.columns.into_iter().map(|c| (c.name, c.nullable));
+        let aggregation = Aggregation::new(
+            groups.collect::<Result<_>>()?,
+            self.functions.iter().map(function).collect::<Result<_>>()?,
+            columns,
+        );
+        aggregation.ok_or_else(|| internal_datafusion_err!("a scan cannot aggregate like that"))
+    }
+}
+
+fn names(columns: &[Column]) -> Vec<String> {
+    columns.iter().map(|c| c.name().to_owned()).collect()
+}
+
+fn named(name: &str) -> Result<Column> {
+    let unknown = || internal_datafusion_err!("no column {name}; is it another version?");
+    Column::named(name).ok_or_else(unknown)
 }
 
 /// Most partitions that a worker is asked for.
@@ -174,10 +238,7 @@ impl PhysicalExtensionCodec for Codec {
         };
         let malformed = |e| DataFusionError::External(Box::new(e));
         let sent = Sent::decode(bytes).map_err(malformed)?;
-        let columns = sent.columns.iter().map(|name| {
-            let unknown = || internal_datafusion_err!("no column {name}; is it another version?");
-            Column::named(name).ok_or_else(unknown)
-        });
+        let columns = sent.columns.iter().map(|name| named(name));
         let columns: Vec<Column> = columns.collect::<Result<_>>()?;
         let schema = schema_of(&Column::ALL);
         let conditions = sent.conditions.iter();
@@ -195,7 +256,11 @@ impl PhysicalExtensionCodec for Codec {
             limit,
             partitions,
         );
-        Ok(Arc::new(scan.with_partitions(partitions)))
+        let scan = scan.with_partitions(partitions);
+        Ok(Arc::new(match sent.aggregation {
+            Some(aggregation) => scan.aggregated(aggregation.read()?),
+            None => scan,
+        }))
     }
 
     fn try_encode(
@@ -207,14 +272,15 @@ impl PhysicalExtensionCodec for Codec {
         let Some(scan) = node.downcast_ref::<WorkerScan>() else {
             return exec_err!("{} cannot be sent to a worker", node.name());
         };
-        let conditions = scan.predicate.given().iter();
+        let conditions = scan.scan.predicate().given().iter();
         let conditions = conditions.map(|c| serialize_physical_expr(c, self));
         let sent = Sent {
-            columns: scan.columns.iter().map(|c| c.name().to_owned()).collect(),
+            columns: names(scan.scan.columns()),
             conditions: conditions.collect::<Result<_>>()?,
             limit: scan.limit.map(|limit| limit as u64),
             zero: scan.zero.0,
             partitions: scan.partitions as u32,
+            aggregation: scan.scan.aggregation().map(SentAggregation::new),
         };
         bytes.extend(sent.encode_to_vec());
         Ok(())

@@ -20,6 +20,7 @@ use crate::cluster::{Cluster, Failure, only_records};
 use crate::exec::Workers;
 use crate::names::Names;
 use crate::records::RecordsTable;
+use crate::rule::AggregateInScan;
 use crate::sheet::{Rows, Sheet};
 use crate::source::{Silent, Source};
 use crate::tables::{Findings, Objects, Phases, Processes, Runs, Variables};
@@ -31,7 +32,7 @@ const ACCESSES: &str = "CREATE VIEW accesses AS \
 /// How queries are carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Conditions are worked out on chunks; otherwise by the engine, on all rows.
+    /// Conditions and aggregates are worked out on chunks; otherwise by the engine, on all rows.
     pub pushdown: bool,
     /// How many processors a query may use.
     pub parallel: usize,
@@ -84,8 +85,8 @@ impl Database {
         };
         let state = SessionStateBuilder::new()
             .with_config(settings.session())
-            .with_default_features()
-            .build();
+            .with_default_features();
+        let state = settings.planner(state).build();
         let database = Self {
             context: SessionContext::new_with_state(state),
             settings,
@@ -180,7 +181,8 @@ impl Database {
         sql: &str,
     ) -> Result<Option<SendableRecordBatchStream>, Error> {
         while !cluster.members().is_empty() {
-            let context = cluster.session(self.settings.session()).build();
+            let context = cluster.session(self.settings.session());
+            let context = self.settings.planner(context).build();
             let context = SessionContext::new_with_state(context);
             let workers = Workers {
                 number: cluster.members().len(),
@@ -276,6 +278,13 @@ impl Settings {
         SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(self.parallel.max(1))
+    }
+
+    fn planner(&self, builder: SessionStateBuilder) -> SessionStateBuilder {
+        match self.pushdown {
+            true => builder.with_physical_optimizer_rule(Arc::new(AggregateInScan)),
+            false => builder,
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! Columns of a chunk as Arrow arrays, each decoded when it is first asked for.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray, TimestampNanosecondArray,
-    UInt16Array,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray,
+    TimestampNanosecondArray, UInt16Array,
 };
 use datafusion::arrow::compute::take;
 use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::row::{RowConverter, SortField};
 use dosmos_proto::{ApId, MpId, ObjectId};
 use dosmos_trace::chunk::{Chunk, ChunkError, Kind, Symbols};
 use dosmos_trace::record::Side;
@@ -30,6 +33,48 @@ pub(crate) enum Failure {
 impl From<ArrowError> for Failure {
     fn from(e: ArrowError) -> Self {
         Self::Engine(e.into())
+    }
+}
+
+/// The values of a part by what some columns tell of them: those that are alike in all are one class.
+pub(crate) struct Classes {
+    /// By value.
+    of: Vec<u32>,
+    /// A value of each class.
+    first: Vec<u32>,
+}
+
+impl Classes {
+    /// Those of equal keys, one key per value.
+    fn by<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> Self {
+        let mut classes = Self {
+            of: Vec::new(),
+            first: Vec::new(),
+        };
+        let mut known = HashMap::new();
+        for (value, key) in (0_u32..).zip(keys) {
+            let first = &mut classes.first;
+            let class = *known.entry(key).or_insert_with(|| {
+                first.push(value);
+                first.len() as u32 - 1
+            });
+            classes.of.push(class);
+        }
+        classes
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.first.len()
+    }
+
+    /// The class of a value.
+    pub(crate) fn of(&self, value: u16) -> u32 {
+        self.of[usize::from(value)]
+    }
+
+    /// A value of this class.
+    pub(crate) fn first(&self, class: u32) -> u32 {
+        self.first[class as usize]
     }
 }
 
@@ -125,6 +170,29 @@ impl<'a> Decoder<'a> {
                 ))
             }
             Part::Source | Part::Row => texts([self.names.event_manager()]),
+        })
+    }
+
+    /// The classes that these columns of a part make of its values.
+    pub(crate) fn classes(&self, part: Part, columns: &[Column]) -> Result<Classes, Failure> {
+        Ok(match part {
+            Part::Kind => {
+                let arrays = columns.iter().map(|c| self.values(*c));
+                let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
+                let fields = arrays.iter().map(|a| SortField::new(a.data_type().clone()));
+                let rows = RowConverter::new(fields.collect())?.convert_columns(&arrays)?;
+                Classes::by(rows.iter())
+            }
+            Part::Object => {
+                let objects = self.objects()?.values.iter();
+                match columns.contains(&Column::Object) {
+                    true => Classes::by(objects),
+                    // Names are variables'.
+                    false => Classes::by(objects.map(|o| o.var)),
+                }
+            }
+            Part::Process => Classes::by(self.aps()?.values.iter()),
+            Part::Source | Part::Row => Classes::by(std::iter::once(())),
         })
     }
 

@@ -26,6 +26,7 @@ use dosmos_trace::query::{Filter, TimeRange, TraceSource};
 use dosmos_trace::store::{StoreView, StoredChunk};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
+use crate::aggregate::{Aggregation, Together};
 use crate::codec::WorkerScan;
 use crate::columns::Column;
 use crate::decode::Failure;
@@ -152,6 +153,26 @@ impl RecordsExec {
         self
     }
 
+    /// The same scan, whose rows are states of groups of records.
+    pub(crate) fn aggregated(&self, aggregation: Aggregation) -> Self {
+        let scan = self.scan.aggregated(aggregation);
+        Self {
+            properties: properties(scan.schema(), self.partitions.len()),
+            scan: Arc::new(scan),
+            limit: self.limit,
+            partitions: self.partitions.clone(),
+            skipped: self.skipped,
+            silent: self.silent.clone(),
+            workers: self.workers,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// Whether it ends after some rows.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// The same scan, which workers can carry out instead, each on its store.
     pub(crate) fn of_workers(mut self, workers: Workers) -> Self {
         self.workers = Some(workers);
@@ -164,9 +185,7 @@ impl RecordsExec {
 
     /// What a worker is sent.
     pub(crate) fn for_worker(&self, zero: Nanos, partitions: usize) -> WorkerScan {
-        let columns = self.scan.columns().to_vec();
-        let predicate = self.scan.predicate().clone();
-        WorkerScan::new(columns, predicate, self.limit, zero, partitions)
+        WorkerScan::new(self.scan.clone(), self.limit, zero, partitions)
     }
 
     fn chunks(&self) -> usize {
@@ -236,16 +255,12 @@ impl fmt::Debug for RecordsExec {
 impl DisplayAs for RecordsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (chunks, skipped) = (self.chunks(), self.skipped);
-        let columns: Vec<&str> = self.scan.columns().iter().map(|c| c.name()).collect();
+        let partitions = self.partitions.len();
         write!(
             f,
-            "RecordsExec: partitions={}, chunks={chunks}, skipped={skipped}, columns=[{}]",
-            self.partitions.len(),
-            columns.join(", ")
+            "RecordsExec: partitions={partitions}, chunks={chunks}, skipped={skipped}, "
         )?;
-        for condition in self.scan.predicate().given() {
-            write!(f, ", {condition}")?;
-        }
+        write!(f, "{}", self.scan)?;
         self.limit
             .map_or(Ok(()), |limit| write!(f, ", limit={limit}"))
     }
@@ -307,7 +322,11 @@ impl ExecutionPlan for RecordsExec {
             }
             Piece::Nothing => stream::empty().boxed(),
         };
-        let batches = limited(batches, self.limit).inspect_ok(move |b| rows.add(b.num_rows()));
+        let batches = match self.scan.aggregation() {
+            Some(aggregation) => together(batches, aggregation)?,
+            None => limited(batches, self.limit),
+        };
+        let batches = batches.inspect_ok(move |b| rows.add(b.num_rows()));
         let schema = self.scan.schema().clone();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
@@ -327,6 +346,8 @@ impl ExecutionPlan for RecordsExec {
         };
         let records: Option<u64> = of.iter().map(Partition::records).sum();
         let mut statistics = Statistics::new_unknown(self.scan.schema());
+        // How many groups there are, nobody knows.
+        let records = records.filter(|_| self.scan.aggregation().is_none());
         if let Some(records) = records {
             let records = records as usize;
             let most = self.limit.map_or(records, |limit| limit.min(records));
@@ -433,6 +454,36 @@ impl Asking {
 
 fn external(e: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(e))
+}
+
+/// Groups that a partition keeps before it hands them on.
+const MOST_GROUPS: usize = 1 << 16;
+/// Chunks after which others get a turn.
+const TURN: usize = 8;
+
+/// The states of chunks, put together.
+fn together(
+    batches: stream::BoxStream<'static, Result<RecordBatch>>,
+    aggregation: &Aggregation,
+) -> Result<stream::BoxStream<'static, Result<RecordBatch>>> {
+    let together = Together::new(aggregation)?;
+    let states = stream::try_unfold(
+        (batches, together, 0),
+        |(mut batches, mut together, mut turn)| async move {
+            while together.groups() < MOST_GROUPS
+                && let Some(batch) = batches.try_next().await?
+            {
+                together.add(&batch)?;
+                turn += 1;
+                if turn % TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            let states = together.take()?;
+            Ok(states.map(|states| (states, (batches, together, turn))))
+        },
+    );
+    Ok(states.boxed())
 }
 
 /// At most `limit` rows; then nothing more is read.

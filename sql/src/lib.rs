@@ -11,6 +11,7 @@
 //! Invariant: an answer rests on every record that is there to be read, or says what it lacks; that conditions are worked out on
 //! chunks changes no answer.
 
+mod aggregate;
 mod archive;
 mod channels;
 mod cluster;
@@ -25,6 +26,7 @@ mod names;
 mod predicate;
 mod pushdown;
 mod records;
+mod rule;
 mod scan;
 mod sheet;
 mod show;

@@ -1,5 +1,8 @@
 //! From a chunk to the rows of a query: conditions first, on as few values as possible, then the columns asked for, of the rows
-//! that passed.
+//! that passed, or the states of groups of them.
+
+use std::fmt;
+use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray};
 use datafusion::arrow::buffer::BooleanBuffer;
@@ -8,6 +11,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use dosmos_trace::chunk::Chunk;
 
+use crate::aggregate::Aggregation;
 use crate::columns::{Column, Part, schema_of};
 use crate::decode::{Decoder, Failure};
 use crate::names::Names;
@@ -19,6 +23,27 @@ pub(crate) struct Scan {
     columns: Vec<Column>,
     schema: SchemaRef,
     predicate: Predicate,
+    aggregation: Option<Aggregation>,
+}
+
+impl fmt::Display for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |columns: &[Column]| -> String {
+            let names: Vec<&str> = columns.iter().map(|c| c.name()).collect();
+            names.join(", ")
+        };
+        write!(f, "columns=[{}]", names(&self.columns))?;
+        if let Some(aggregation) = &self.aggregation {
+            let functions = aggregation.functions().iter();
+            let functions: Vec<String> = functions.map(ToString::to_string).collect();
+            let groups = names(aggregation.groups());
+            write!(f, ", groups=[{groups}], states=[{}]", functions.join(", "))?;
+        }
+        let conditions = self.predicate.given().iter();
+        conditions
+            .into_iter()
+            .try_for_each(|condition| write!(f, ", {condition}"))
+    }
 }
 
 /// The rows that passed so far.
@@ -33,7 +58,21 @@ impl Scan {
             schema: schema_of(&columns),
             columns,
             predicate,
+            aggregation: None,
         }
+    }
+
+    /// The same scan, whose rows are states of groups of records.
+    pub(crate) fn aggregated(&self, aggregation: Aggregation) -> Self {
+        Self {
+            schema: aggregation.schema().clone(),
+            aggregation: Some(aggregation),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn aggregation(&self) -> Option<&Aggregation> {
+        self.aggregation.as_ref()
     }
 
     pub(crate) fn columns(&self) -> &[Column] {
@@ -48,7 +87,7 @@ impl Scan {
         &self.predicate
     }
 
-    /// The rows of a chunk that pass; none if none does.
+    /// The rows of a chunk that pass, or the states of their groups; none if none does.
     pub(crate) fn rows(
         &self,
         chunk: &Chunk<'_>,
@@ -80,7 +119,7 @@ impl Scan {
         }
         let mut arrays = Arrays {
             decoder: &decoder,
-            filter: filter.map(|f| FilterBuilder::new(&f).optimize().build()),
+            filter: filter.map(|f| Arc::new(FilterBuilder::new(&f).optimize().build())),
             known: Vec::new(),
         };
         match self.by_row(&mut arrays, rows)? {
@@ -147,13 +186,13 @@ impl Scan {
         rows: usize,
         passed: Option<&FilterPredicate>,
     ) -> Result<RecordBatch, Failure> {
-        let columns = self.columns.iter().map(|c| {
-            let array = arrays.get(*c)?;
-            Ok(match passed {
-                Some(passed) => passed.filter(&array)?,
-                None => array,
-            })
-        });
+        if let Some(aggregation) = &self.aggregation {
+            let (decoder, first) = (arrays.decoder, arrays.filter.clone());
+            let filters: Vec<&FilterPredicate> =
+                first.iter().map(AsRef::as_ref).chain(passed).collect();
+            return aggregation.of_chunk(decoder, &filters, |column| arrays.passed(column, passed));
+        }
+        let columns = self.columns.iter().map(|c| arrays.passed(*c, passed));
         let columns: Vec<ArrayRef> = columns.collect::<Result<_, Failure>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = self.schema.clone();
@@ -166,7 +205,7 @@ impl Scan {
 /// Columns of the rows that passed the conditions on values.
 struct Arrays<'a> {
     decoder: &'a Decoder<'a>,
-    filter: Option<FilterPredicate>,
+    filter: Option<Arc<FilterPredicate>>,
     known: Vec<(Column, ArrayRef)>,
 }
 
@@ -182,5 +221,18 @@ impl Arrays<'_> {
         };
         self.known.push((column, array.clone()));
         Ok(array)
+    }
+
+    /// Of the rows that passed the conditions on rows as well.
+    fn passed(
+        &mut self,
+        column: Column,
+        passed: Option<&FilterPredicate>,
+    ) -> Result<ArrayRef, Failure> {
+        let array = self.get(column)?;
+        Ok(match passed {
+            Some(passed) => passed.filter(&array)?,
+            None => array,
+        })
     }
 }

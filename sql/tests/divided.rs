@@ -19,11 +19,12 @@ use runs::{RunDir, rows};
 
 const RECORDS: u64 = 40_000;
 
-const QUESTIONS: [&str; 7] = [
+const QUESTIONS: [&str; 8] = [
     "SELECT count(*) FROM records",
     "SELECT count(*) FROM accesses WHERE op = 'acquire' AND wait_ns > 20000",
     "SELECT op, origin, count(*), sum(wait_ns), max(duration_ns) FROM accesses GROUP BY op, origin",
     "SELECT variable, ap, count(DISTINCT object), min(start), avg(bytes) FROM records WHERE at_s < 0.05 GROUP BY 1, 2",
+    "SELECT ap, side, avg(wait_ns), min(start_ns), count(*) FROM records GROUP BY 1, 2",
     "SELECT event_manager, count(*) FROM records GROUP BY 1 HAVING count(*) > 10",
     "SELECT start_ns, ap, variable, object FROM records ORDER BY start_ns, ap LIMIT 50",
     "SELECT a.ap, count(*) FROM records a JOIN (SELECT DISTINCT ap FROM records WHERE op = 'release') b ON a.ap = b.ap GROUP BY 1",

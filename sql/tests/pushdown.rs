@@ -124,6 +124,90 @@ async fn conditions_find_the_same_rows_on_chunks_as_on_rows() {
     assert!(found > 5, "{found} conditions found anything");
 }
 
+/// Some of these, in this order.
+fn some<'a>(random: &mut Random, of: &[&'a str]) -> Vec<&'a str> {
+    let one_in = random.below(4) + 1;
+    let chosen = of.iter().filter(|_| random.below(one_in) == 0);
+    chosen.copied().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn aggregates_of_chunks_are_those_of_rows() {
+    let seed = dosmos_testseeds::seed();
+    let mut random = Random::new(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::make(dir.path(), 2, RECORDS, seed);
+    let pushed = run.database(Settings::default()).await;
+    let plain = Settings {
+        pushdown: false,
+        ..Settings::default()
+    };
+    let plain = run.database(plain).await;
+    let mut found = 0;
+    for _ in 0..dosmos_testseeds::cases(40) {
+        let by = [
+            "op",
+            "origin",
+            "variable",
+            "object",
+            "barrier",
+            "ap",
+            "side",
+            "optimized",
+            "failed",
+            "event_manager",
+        ];
+        let groups = some(&mut random, &by).join(", ");
+        // Means are of whole numbers so small that their sums are exact in any order.
+        let what = [
+            "sum(wait_ns)",
+            "min(start_ns)",
+            "max(start_ns)",
+            "avg(wait_ns)",
+            "sum(start_ns)",
+            "max(bytes)",
+            "avg(duration_ns)",
+            "count(op)",
+            "min(version)",
+            "sum(count)",
+        ];
+        let mut what = some(&mut random, &what);
+        what.push("count(*)");
+        let what = what.join(", ");
+        let condition = match random.below(3) {
+            0 => "true".to_owned(),
+            _ => condition(&mut random, 1),
+        };
+        let sql = match groups.is_empty() {
+            true => format!("SELECT {what} FROM records WHERE {condition}"),
+            false => {
+                format!("SELECT {groups}, {what} FROM records WHERE {condition} GROUP BY {groups}")
+            }
+        };
+        let plan = rows(&pushed, &format!("EXPLAIN {sql}")).await.join("\n");
+        // The planner itself knows how many records there are, and that some conditions never hold.
+        let scans = plan.contains("RecordsExec");
+        assert!(!scans || plan.contains("states=["), "{sql}: {plan}");
+        let got = rows(&pushed, &sql).await;
+        assert_eq!(got, rows(&plain, &sql).await, "{sql}");
+        found += usize::from(got.len() > 1);
+    }
+    assert!(found > 5, "{found} queries found more than a group");
+    // What a chunk does not tell, or what is not put together like that, is the engine's.
+    for sql in [
+        "SELECT mp, count(*) FROM records GROUP BY mp",
+        "SELECT op, count(variable) FROM records GROUP BY op",
+        "SELECT op, count(DISTINCT ap), count(DISTINCT object) FROM records GROUP BY op",
+        "SELECT op, sum(wait_ns) FILTER (WHERE bytes > 8) FROM records GROUP BY op",
+        "SELECT op, ap, count(*) FROM records GROUP BY ROLLUP (op, ap)",
+        "SELECT op, stddev(wait_ns) FROM records GROUP BY op",
+        "SELECT op, sum(wait_ns) FROM (SELECT * FROM records LIMIT 1000) GROUP BY op",
+    ] {
+        let plan = rows(&pushed, &format!("EXPLAIN {sql}")).await.join("\n");
+        assert!(!plan.contains("states=["), "{sql}: {plan}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn chunks_are_skipped_by_time_operation_object_origin_and_process() {
     let dir = tempfile::tempdir().unwrap();
