@@ -284,7 +284,7 @@ fn missing(script: &Script, outcome: &Outcome) -> f64 {
     let blocking = |t: &Thread| {
         t.steps
             .iter()
-            .filter(|s| !s.in_process && s.ahead == 0)
+            .filter(|s| !s.in_process && !s.asked_ahead && s.ahead == 0)
             .count()
     };
     let most = script.threads.iter().map(blocking).max().unwrap_or(0);

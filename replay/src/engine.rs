@@ -88,6 +88,10 @@ pub(crate) struct Runner {
     thinking: bool,
     under_way: u32,
     ended: Option<Time>,
+    /// Objects of which it asked for something ahead that is under way.
+    asked: Vec<ObjectId>,
+    /// It has come to one of these, and waits.
+    joins: bool,
     /// What it waits for without reading it.
     waits_for: Option<ObjectId>,
     /// What it wrote outside sections and has not published.
@@ -355,7 +359,10 @@ impl<'a> Engine<'a> {
     /// Whether all application processes of a memory process wait for it.
     fn is_waited_for(&self, process: Process) -> bool {
         let its = self.places.its(process);
-        let waits = |ap: &u32| self.runners[*ap as usize].under_way > 0;
+        let waits = |ap: &u32| {
+            let runner = &self.runners[*ap as usize];
+            runner.under_way > 0 || runner.joins
+        };
         !its.is_empty() && its.iter().all(waits)
     }
 
@@ -407,7 +414,8 @@ impl<'a> Engine<'a> {
         let steps = &self.script.threads[ap as usize].steps;
         let runner = &mut self.runners[ap as usize];
         let ahead = steps.get(runner.next).map_or(0, |s| s.ahead);
-        if runner.thinking || runner.ended.is_some() || runner.under_way > ahead {
+        let waits = runner.joins || runner.under_way > ahead;
+        if runner.thinking || runner.ended.is_some() || waits {
             return;
         }
         runner.thinking = true;
@@ -420,7 +428,15 @@ impl<'a> Engine<'a> {
         let runner = &mut self.runners[ap as usize];
         runner.thinking = false;
         runner.waits_for = None;
-        let Some(step) = self.script.threads[ap as usize].steps.get(runner.next) else {
+        let next = self.script.threads[ap as usize].steps.get(runner.next);
+        runner.joins = match next {
+            Some(step) if step.op != Op::Barrier => runner.asked.contains(&step.object),
+            _ => !runner.asked.is_empty(),
+        };
+        if runner.joins {
+            return;
+        }
+        let Some(step) = next else {
             runner.ended = Some(self.now);
             return;
         };
@@ -436,7 +452,11 @@ impl<'a> Engine<'a> {
         if self.is_silent(ap, step) {
             return self.proceed(ap);
         }
-        self.runners[ap as usize].under_way += 1;
+        let runner = &mut self.runners[ap as usize];
+        match step.asked_ahead {
+            true => runner.asked.push(step.object),
+            false => runner.under_way += 1,
+        }
         let mut step = *step;
         if step.op == Op::Acquire && self.places.is_unlocked(step.object, ap) {
             step.op = Op::Read;
@@ -487,6 +507,15 @@ impl<'a> Engine<'a> {
     pub(crate) fn complete(&mut self, op: OpId) {
         let Running { ap, step, seen, .. } = self.ops.take(op);
         let runner = &mut self.runners[ap as usize];
+        if step.asked_ahead {
+            if let Some(at) = runner.asked.iter().position(|o| *o == step.object) {
+                runner.asked.swap_remove(at);
+            }
+            if runner.joins {
+                self.issue(ap);
+            }
+            return;
+        }
         runner.under_way -= 1;
         if seen < step.until {
             // It reads again. If nothing changes any more, because records are missing, it does not go on for ever.

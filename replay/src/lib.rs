@@ -27,6 +27,7 @@
 //! has changed), so a program that takes work from a queue makes as many operations as it did; accesses in the application process ([in-process
 //! records](dosmos_trace::record::Flags)) are part of its computing.
 
+mod asked;
 mod balance;
 mod barriers;
 mod calibrate;
@@ -34,6 +35,7 @@ mod change;
 mod copies;
 mod costs;
 mod engine;
+mod gaps;
 mod host;
 mod ids;
 mod locks;

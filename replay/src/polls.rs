@@ -40,7 +40,7 @@ pub(crate) fn find(threads: &mut [Thread]) {
 fn reads_of_wait(steps: &[Step], last: u64) -> usize {
     let first = &steps[0];
     let reads = steps.iter().take_while(|s| {
-        let blocking = s.op == Op::Read && s.ahead == 0 && !s.in_process;
+        let blocking = s.op == Op::Read && s.ahead == 0 && !s.in_process && !s.asked_ahead;
         blocking && s.object == first.object
     });
     let (mut changes, mut end) = (0, 0);

@@ -7,6 +7,8 @@ use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Op, Origin, PerOrigin, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::asked;
+use crate::gaps;
 use crate::ids::{Opening, Time};
 use crate::neighbours;
 use crate::polls;
@@ -15,10 +17,6 @@ use crate::thread::{Step, Thinking, Thread};
 
 /// Operations that a script holds at most, so that a replay takes a fraction of a second.
 pub(crate) const MOST_STEPS: usize = 300_000;
-
-/// Reads from copies in the process that follow one another so closely are taken to be asked for together, where they
-/// have to be asked for: a variable is read as a whole.
-const TOGETHER: Nanos = Nanos(20_000);
 
 /// A geometric mean: a few that took long count little.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,11 +61,6 @@ pub struct Script {
 #[derive(Debug, Default)]
 struct Reading {
     thread: Thread,
-    /// Ends of operations under way.
-    under_way: Vec<Nanos>,
-    /// Begin of the last operation, and latest end of those that are over.
-    last_begin: Nanos,
-    last_end: Nanos,
     passed: u32,
     /// Objects that it has acquired.
     sections: FxHashSet<ObjectId>,
@@ -154,9 +147,14 @@ impl ScriptBuilder {
                 continue;
             };
             let reading = self.reading.remove(&process.ap).unwrap_or_default();
-            let ends = process.end().min(until);
-            *thread = reading.ended(began(process), ends);
+            *thread = reading.thread;
             thread.begin = (began(process) - zero).0 as Time;
+        }
+        asked::find(&mut threads, times, until);
+        for process in &processes {
+            if let Some(thread) = threads.get_mut(process.ap.index()) {
+                gaps::measure(thread, began(process), process.end().min(until));
+            }
         }
         let length = (until - last_begin).0 as Time;
         let whole = (end - last_begin).0.max(1) as Time;
@@ -191,25 +189,16 @@ fn began(process: &PhaseTimes) -> Nanos {
 
 impl Reading {
     fn step(&mut self, record: &Record) {
-        let now = record.start;
-        for end in self.under_way.extract_if(.., |end| *end <= now) {
-            self.last_end = self.last_end.max(end);
-        }
-        let since = self.last_begin.max(self.last_end);
-        let before = self.thread.steps.last();
-        let together = before.filter(|b| b.in_process && record.flags.in_process);
-        let together = together.filter(|_| now - since < TOGETHER);
-        let ahead = together.map_or(self.under_way.len() as u32, |b| b.ahead + 1);
-        let first = self.thread.steps.is_empty();
         let goes_on = self.goes_on(record);
         let bytes = u32::try_from(record.bytes).unwrap_or(u32::MAX);
         self.thread.steps.push(Step {
-            thinking: Thinking {
-                // The first one's counts from the begin of the process, which is not known yet.
-                asleep: if first { now.0 } else { (now - since).0 } as Time,
-                ..Thinking::default()
-            },
-            ahead,
+            // These three are known when all records are.
+            thinking: Thinking::default(),
+            ahead: 0,
+            asked_ahead: false,
+            began: record.start,
+            took: record.duration.0 as Time,
+            remote: record.origin != Origin::Local,
             op: record.op,
             cached: record.flags.optimized,
             in_process: record.flags.in_process,
@@ -223,10 +212,6 @@ impl Reading {
             until: 0,
             phase: self.passed,
         });
-        if !record.flags.in_process {
-            self.under_way.push(record.end());
-        }
-        self.last_begin = now;
         match record.op {
             Op::Barrier => self.passed += 1,
             Op::Acquire => drop(self.sections.insert(record.object)),
@@ -268,19 +253,6 @@ impl Reading {
         if let Some(step) = steps.find(of_section) {
             step.stored = true;
         }
-    }
-
-    fn ended(mut self, began: Nanos, end: Nanos) -> Thread {
-        let last = self.under_way.iter().copied().max();
-        let last = last.unwrap_or_default().max(self.last_end);
-        match self.thread.steps.first_mut() {
-            Some(first) => {
-                first.thinking.asleep = (first.thinking.asleep - began.0 as Time).max(0.0);
-                self.thread.tail.asleep = (end - last).0 as Time;
-            }
-            None => self.thread.tail.asleep = (end - began).0 as Time,
-        }
-        self.thread
     }
 }
 

@@ -63,7 +63,8 @@ fn sleeps(spent: &Spent) -> bool {
 fn least(thread: &Thread) -> Time {
     // From the end of an operation, which was a message, to the begin of another one.
     let pairs = thread.steps.iter().zip(thread.steps.iter().skip(1));
-    let apart = pairs.filter(|(a, b)| b.ahead == 0 && !a.in_process && !b.in_process);
+    let apart =
+        pairs.filter(|(a, b)| b.ahead == 0 && !a.in_process && !a.asked_ahead && !b.in_process);
     let mut gaps: Vec<Time> = apart.map(|(_, b)| b.thinking.asleep).collect();
     let at = gaps.len() / 20;
     match gaps.is_empty() {

@@ -1,6 +1,6 @@
 //! What one process does: operations, and what lies between them.
 
-use dosmos_proto::{MpId, ObjectId};
+use dosmos_proto::{MpId, Nanos, ObjectId};
 use dosmos_trace::record::Op;
 
 use crate::ids::Time;
@@ -21,7 +21,15 @@ pub(crate) struct Thinking {
 pub(crate) struct Step {
     /// From the operation before (its begin or its end) to this one.
     pub(crate) thinking: Thinking,
-    /// Operations that may still be under way when it begins.
+    /// When it began.
+    pub(crate) began: Nanos,
+    /// How long it took.
+    pub(crate) took: Time,
+    /// Another memory process than its own had to serve it.
+    pub(crate) remote: bool,
+    /// The process goes on without waiting for it, until it comes to the object again, to a barrier or to its end.
+    pub(crate) asked_ahead: bool,
+    /// Operations that may still be under way when it begins, but those asked for ahead.
     pub(crate) ahead: u32,
     pub(crate) op: Op,
     /// A read that a copy served.

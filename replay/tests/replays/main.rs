@@ -31,6 +31,44 @@ fn a_read_takes_its_messages_and_computing_takes_what_was_measured() {
 }
 
 #[test]
+fn what_is_asked_for_ahead_is_waited_for_where_it_is_needed() {
+    // A process asks ten times for what it needs a millisecond later; where messages are fast, it has it long before.
+    let ahead = |told: bool| {
+        let mut run = Run::of(2);
+        for _ in 0..10 {
+            run.does(1, 0, Op::Read, 0, 100 * US);
+            run.now[1] += 900 * US;
+        }
+        run.does(0, 10 * MS, Op::Read, 0, 0);
+        let mut spent = dosmos_proto::Spent::default();
+        spent.add(Component::Busy, Nanos(10 * MS), 0);
+        let waited = if told { 10 * US } else { 1_000 * US };
+        spent.add(Component::Fault, Nanos(waited), 10);
+        run.spent[1].spent = spent;
+        run.script()
+    };
+    // Both ways of a request and of its reply: so many times a way.
+    let length = |script: &dosmos_replay::Script, way: f64| {
+        let costs = Costs {
+            near_ns: way / 2.0,
+            far_ns: way / 2.0,
+            ..costs()
+        };
+        let outcome = script.replay(&costs, &Change::default());
+        assert!(outcome.is_whole(), "{outcome:?}");
+        outcome.length.0 / US
+    };
+    let near = |us: u64, expected: u64| us.abs_diff(expected) < expected / 20;
+    // 200 and 1,200 µs there and back: only beyond the millisecond that it computes does it wait.
+    let (fast, slow) = (length(&ahead(true), 1e5), length(&ahead(true), 6e5));
+    assert!(near(fast, 10_000), "{fast}");
+    assert!(near(slow, 12_000), "{slow}");
+    let (fast, slow) = (length(&ahead(false), 1e5), length(&ahead(false), 6e5));
+    assert!(near(fast, 12_000), "{fast}");
+    assert!(near(slow, 22_000), "{slow}");
+}
+
+#[test]
 fn processes_share_processors() {
     let mut run = Run::of(2);
     for ap in 0..2 {

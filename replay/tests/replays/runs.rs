@@ -100,7 +100,13 @@ impl Run {
         *now = start.0 + takes;
         let spent = &mut self.spent[ap as usize];
         spent.spent.add(Component::Busy, Nanos(computing), 0);
-        spent.spent.add(Component::Fault, Nanos(takes), 1);
+        let waits = match op {
+            Op::Read | Op::Write if ap == owner => Component::Local,
+            Op::Read | Op::Write => Component::Fault,
+            Op::Acquire | Op::Release => Component::Lock,
+            Op::Barrier => Component::Barrier,
+        };
+        spent.spent.add(waits, Nanos(takes), 1);
         self.records.push(Record {
             start,
             duration: Nanos(takes),
