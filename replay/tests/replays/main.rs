@@ -47,7 +47,7 @@ fn what_is_asked_for_ahead_is_waited_for_where_it_is_needed() {
         run.spent[1].spent = spent;
         run.script()
     };
-    // Both ways of a request and of its reply: so many times a way.
+    // A request and its reply pass two ways each.
     let length = |script: &dosmos_replay::Script, way: f64| {
         let costs = Costs {
             near_ns: way / 2.0,
