@@ -137,6 +137,11 @@ impl Aggregation {
         &self.schema
     }
 
+    /// States of no group yet, one per function.
+    fn begin(&self) -> Vec<State> {
+        self.functions.iter().map(|f| State::new(*f)).collect()
+    }
+
     /// The states of the records of a chunk that passed both filters, `numbers` being the columns of those.
     pub(crate) fn of_chunk(
         &self,
@@ -144,8 +149,8 @@ impl Aggregation {
         filters: &[&FilterPredicate],
         mut numbers: impl FnMut(Column) -> std::result::Result<ArrayRef, Failure>,
     ) -> std::result::Result<RecordBatch, Failure> {
-        let grouping = Grouping::of(decoder, &self.groups)?;
-        let mut of: ArrayRef = Arc::new(UInt32Array::from(grouping.of.clone()));
+        let mut grouping = Grouping::of(decoder, &self.groups)?;
+        let mut of: ArrayRef = Arc::new(UInt32Array::from(std::mem::take(&mut grouping.of)));
         for filter in filters {
             of = filter.filter(&of)?;
         }
@@ -407,11 +412,7 @@ impl Together {
                 false => Some(RowConverter::new(fields)?),
             },
             known: HashMap::new(),
-            states: aggregation
-                .functions
-                .iter()
-                .map(|f| State::new(*f))
-                .collect(),
+            states: aggregation.begin(),
         })
     }
 
@@ -448,7 +449,7 @@ impl Together {
         Ok(())
     }
 
-    /// The states of all groups so far; none if there is no group. From then on, nothing is known.
+    /// The states of all groups so far, or none if there is no group; then begins anew.
     pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
         let known = std::mem::take(&mut self.known);
         if known.is_empty() {
@@ -464,8 +465,7 @@ impl Together {
             }
             None => Vec::new(),
         };
-        let empty = self.aggregation.functions.iter().map(|f| State::new(*f));
-        let states = std::mem::replace(&mut self.states, empty.collect());
+        let states = std::mem::replace(&mut self.states, self.aggregation.begin());
         arrays.extend(states.into_iter().flat_map(State::arrays));
         batch(&self.aggregation.schema, arrays, groups).map(Some)
     }

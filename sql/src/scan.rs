@@ -39,10 +39,8 @@ impl fmt::Display for Scan {
             let groups = names(aggregation.groups());
             write!(f, ", groups=[{groups}], states=[{}]", functions.join(", "))?;
         }
-        let conditions = self.predicate.given().iter();
-        conditions
-            .into_iter()
-            .try_for_each(|condition| write!(f, ", {condition}"))
+        let mut conditions = self.predicate.given().iter();
+        conditions.try_for_each(|condition| write!(f, ", {condition}"))
     }
 }
 

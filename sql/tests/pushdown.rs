@@ -4,7 +4,7 @@
 
 mod runs;
 
-use dosmos_sql::Settings;
+use dosmos_sql::{Database, Settings};
 use dosmos_testseeds::Random;
 use runs::{RunDir, rows};
 
@@ -91,18 +91,25 @@ fn condition(random: &mut Random, depth: u32) -> String {
     }
 }
 
+/// The run with what is worked out on chunks, and with everything worked out by the engine.
+async fn both(run: &RunDir) -> (Database, Database) {
+    let plain = Settings {
+        pushdown: false,
+        ..Settings::default()
+    };
+    (
+        run.database(Settings::default()).await,
+        run.database(plain).await,
+    )
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_find_the_same_rows_on_chunks_as_on_rows() {
     let seed = dosmos_testseeds::seed();
     let mut random = Random::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let run = RunDir::make(dir.path(), 2, RECORDS, seed);
-    let pushed = run.database(Settings::default()).await;
-    let plain = Settings {
-        pushdown: false,
-        ..Settings::default()
-    };
-    let plain = run.database(plain).await;
+    let (pushed, plain) = both(&run).await;
     let mut found = 0;
     for _ in 0..dosmos_testseeds::cases(40) {
         let depth = random.below(4) as u32;
@@ -137,12 +144,7 @@ async fn aggregates_of_chunks_are_those_of_rows() {
     let mut random = Random::new(seed);
     let dir = tempfile::tempdir().unwrap();
     let run = RunDir::make(dir.path(), 2, RECORDS, seed);
-    let pushed = run.database(Settings::default()).await;
-    let plain = Settings {
-        pushdown: false,
-        ..Settings::default()
-    };
-    let plain = run.database(plain).await;
+    let (pushed, plain) = both(&run).await;
     let mut found = 0;
     for _ in 0..dosmos_testseeds::cases(40) {
         let by = [
