@@ -184,8 +184,12 @@ impl Shared {
 
     pub(super) fn rank(&self, query: &RankQuery) -> Result<Ranking, QueryError> {
         let completeness = self.completeness();
+        let among: HashSet<VarId> = query.among.iter().copied().collect();
         let state = self.lock();
-        let sums = state.manager.metas().sums(None);
+        let sums = state
+            .manager
+            .metas()
+            .sums((!among.is_empty()).then_some(&among));
         let ranking = table::rank_over(
             state.manager.variables().values(),
             &sums,
