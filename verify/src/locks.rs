@@ -105,6 +105,16 @@ impl Locks {
         grant.version <= last.map_or(0, |s| s.release.version)
     }
 
+    /// Whether all that can have made what a grant starts from was seen, if publications of writes outside sections made
+    /// `published` versions. If one of its releases comes after all, something was taken in another order than it was done.
+    pub(crate) fn is_accounted_for(&mut self, slot: usize, grant: &Record, published: u64) -> bool {
+        let seen = grant.version <= self.objects[slot].releases + published;
+        if seen {
+            self.give_up(slot, grant);
+        }
+        seen
+    }
+
     /// What a grant starts from is not waited for any longer.
     pub(crate) fn give_up(&mut self, slot: usize, grant: &Record) {
         let given_up = &mut self.objects[slot].given_up;

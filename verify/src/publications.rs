@@ -65,6 +65,8 @@ struct Object {
     publications: Vec<Publication>,
     /// Versions that writes outside sections can have made.
     writes: u64,
+    /// Those that their publications made.
+    published: u64,
 }
 
 #[derive(Debug)]
@@ -100,6 +102,11 @@ impl Publications {
     /// Versions that writes outside sections can have made.
     pub(crate) fn writes(&self, slot: usize) -> u64 {
         self.objects[slot].writes
+    }
+
+    /// Versions that publications of writes outside sections made.
+    pub(crate) fn published(&self, slot: usize) -> u64 {
+        self.objects[slot].published
     }
 
     /// A write outside sections begins.
@@ -161,6 +168,7 @@ impl Publications {
                 // The version of the publication is at least one higher than that of the write.
                 false => record.version + 1,
             };
+            self.objects[slot].published += 1;
             self.publish(slot, (record, version, false), by, order);
         }
     }

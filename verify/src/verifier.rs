@@ -190,7 +190,11 @@ impl Verifier {
     /// Whether what must come before the end of an operation is there, or is waited for no longer.
     fn is_ready(&mut self, Step { slot, record }: &Step) -> bool {
         let there = match record.op {
-            Op::Acquire => self.locks.is_released(*slot, record),
+            Op::Acquire => {
+                let published = self.publications.published(*slot);
+                self.locks.is_released(*slot, record)
+                    || self.locks.is_accounted_for(*slot, record, published)
+            }
             Op::Barrier => self.barriers.have_arrived(record),
             _ => true,
         };
