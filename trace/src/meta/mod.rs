@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod counted_tests;
 #[cfg(test)]
+mod figures_tests;
+#[cfg(test)]
 mod interleaving_tests;
 mod objects;
 mod sketch;
