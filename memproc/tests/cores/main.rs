@@ -1,6 +1,7 @@
 //! Clusters of cores inside one test, message by message: one program, since each of its parts needs the same cluster.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod barriers;
 #[path = "../common/mod.rs"]
 mod common;
 mod delegation;

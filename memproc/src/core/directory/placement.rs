@@ -136,3 +136,35 @@ pub(super) fn share(variable: &Variable, mp: MpId) -> u64 {
         .map(|(i, _)| (objects - i).div_ceil(cycle))
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::{ElementType, Layout, VarId};
+
+    #[test]
+    fn shares_are_what_the_owners_of_the_objects_say() {
+        for objects in 1..12_u32 {
+            for owners in [
+                vec![0],
+                vec![0, 1],
+                vec![0, 1, 0],
+                vec![2, 1, 1, 0],
+                vec![1; 5],
+            ] {
+                if owners.len() > objects as usize {
+                    continue;
+                }
+                let layout = Layout::new(ElementType::U64, (1, 24), (1, objects)).unwrap();
+                let spec = VariableSpec::new("x", layout).unwrap();
+                let owners: Vec<MpId> = owners.into_iter().map(MpId).collect();
+                let variable = Variable::new(VarId(1), spec, owners, GroupId(0)).unwrap();
+                for mp in (0..4).map(MpId) {
+                    let count = layout.objects();
+                    let owned = (0..count).filter(|i| variable.owner(*i) == mp).count() as u64;
+                    assert_eq!(share(&variable, mp), owned, "{objects} {variable:?} {mp}");
+                }
+            }
+        }
+    }
+}
