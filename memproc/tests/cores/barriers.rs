@@ -13,7 +13,7 @@ fn scoped(scope: Scope) -> Request {
     }
 }
 
-fn passed(reply: Option<Reply>) -> bool {
+fn passed(reply: &Option<Reply>) -> bool {
     matches!(reply, Some(Reply::Passed { .. }))
 }
 
@@ -31,11 +31,11 @@ fn a_group_is_named_by_path_or_number_and_the_root_is_everybody() {
         .map(|(ap, scope)| c.ask(ap, scoped(scope)))
         .collect();
     c.run();
-    assert!(passed(c.reply(0, ids[0])) && passed(c.reply(1, ids[1])));
+    assert!(passed(&c.reply(0, ids[0])) && passed(&c.reply(1, ids[1])));
     // Each group by itself, whichever way it is named.
     for (ap, path) in [(0, "/a"), (1, "/b")] {
-        assert!(passed(c.call(ap, scoped(Scope::Group(GroupId(ap))))));
-        assert!(passed(c.call(ap, scoped(Scope::Path(path.into())))));
+        assert!(passed(&c.call(ap, scoped(Scope::Group(GroupId(ap))))));
+        assert!(passed(&c.call(ap, scoped(Scope::Path(path.into())))));
     }
     for nobody in [2, 3] {
         let text = c.refusal(0, scoped(Scope::Group(GroupId(nobody))));
@@ -48,7 +48,7 @@ fn barriers_have_numbers_that_no_variable_has() {
     let mut c = Cluster::new(&["/a"], 1, 1);
     let mut numbers = Vec::new();
     for name in ["", "a", "b", "c", "d", "e", "f", "g"] {
-        assert!(passed(c.call(0, barrier(name))));
+        assert!(passed(&c.call(0, barrier(name))));
     }
     for record in c.records().filter(|r| r.op == Op::Barrier) {
         numbers.push(record.object.var.0);
@@ -80,7 +80,7 @@ fn why_a_participant_is_gone_decides_when_it_is_back() {
     c.run();
     let ids = [c.ask(0, barrier("b")), c.ask(1, barrier("b"))];
     c.run();
-    assert!(passed(c.reply(0, ids[0])) && passed(c.reply(1, ids[1])));
+    assert!(passed(&c.reply(0, ids[0])) && passed(&c.reply(1, ids[1])));
 
     c.call(1, Request::Bye);
     c.run();
@@ -95,7 +95,7 @@ fn why_a_participant_is_gone_decides_when_it_is_back() {
     c.run();
     let ids = [c.ask(0, barrier("b")), c.ask(1, barrier("b"))];
     c.run();
-    assert!(passed(c.reply(0, ids[0])) && passed(c.reply(1, ids[1])));
+    assert!(passed(&c.reply(0, ids[0])) && passed(&c.reply(1, ids[1])));
 }
 
 /// Who gave up at an opening is missed at the next one, however soon that is.
@@ -116,7 +116,7 @@ fn what_was_given_up_before_an_opening_does_not_count_after_it() {
         // It comes again, and it opens.
         let ids = [c.ask(0, barrier("b")), c.ask(1, barrier("b"))];
         c.run();
-        assert!(passed(c.reply(0, ids[0])) && passed(c.reply(1, ids[1])));
+        assert!(passed(&c.reply(0, ids[0])) && passed(&c.reply(1, ids[1])));
         // Then it does not come.
         let id = c.ask_within(0, soon, barrier("b"));
         over(&mut c);
