@@ -260,7 +260,7 @@ fn declarations_beyond_the_bound_are_refused_and_each_counts_once() {
     assert_eq!(dictionary.check(&vec![one.clone(); fit + 1]), Err(Full));
     let mut variables = (0..).map(|id| variable(id, 60_000));
     for known in variables.by_ref().take(fit) {
-        assert_eq!(dictionary.check(&[known.clone()]), Ok(()));
+        assert_eq!(dictionary.check(std::slice::from_ref(&known)), Ok(()));
         dictionary.add(&known);
         dictionary.add(&known);
     }

@@ -8,7 +8,7 @@ use common::{
     Made, X, Y, acquire, all_at, catalog, in_order, read, release, replicated, section, verdict_of,
     write,
 };
-use dosmos_proto::{GroupId, LockKind, MpId, Variable};
+use dosmos_proto::{GroupId, LockKind, MpId, Nanos, Variable};
 use dosmos_trace::query::{Catalog, Completeness};
 use dosmos_verify::{Kind, Options, State, Verdict, Verifier};
 
@@ -366,4 +366,131 @@ fn too_many_different_accesses_between_two_barriers_are_said() {
     assert_eq!(question(&verdict), "data races on x");
     assert!(verdict.doubts[0].why.starts_with("too many"));
     assert_eq!(verdict.doubts[0].count, 1);
+}
+
+// ---- Accesses in application processes, and starts of one name.
+
+/// A section of `ap1` in itself, told of from 300 to 340, behind one by messages.
+fn own_section() -> Vec<Made> {
+    let mut run = section(0, X, 100, 0);
+    let told = |made: Made, version: u64| made.inside().took(0).version(version);
+    run.push(told(acquire(1, X, 300), 1).took(39));
+    run.push(told(release(1, X, 340), 2));
+    run
+}
+
+#[test]
+fn what_a_process_wrote_in_itself_before_its_section_was_not_in_it() {
+    let published = |at: u64| {
+        let mut run = own_section();
+        run.push(write(1, X, at).inside().took(0).version(1).range(0, 8));
+        run.extend(all_at(1, 400));
+        // Of version 2 at least if the section wrote it, of version 2 too if it was published by the barrier.
+        run.push(read(2, X, 500).version(1));
+        judge(run)
+    };
+    for at in [250, 300, 310] {
+        let verdict = published(at);
+        assert!(!verdict.doubts.is_empty(), "{at}: {verdict:#?}");
+        assert_eq!(kinds(&verdict), [], "{at}");
+    }
+}
+
+#[test]
+fn a_grant_older_than_what_was_written_in_a_process_is_only_doubted() {
+    let mut run = vec![write(0, X, 100).inside().version(3)];
+    run.extend(all_at(1, 200));
+    run.push(acquire(1, X, 300).version(3));
+    let verdict = judge(run.clone());
+    let doubted = |v: &Verdict| v.doubts.iter().any(|d| d.why.contains("their own clocks"));
+    assert!(doubted(&verdict), "{verdict:#?}");
+    assert_eq!(kinds(&verdict), []);
+    *run.last_mut().unwrap() = acquire(1, X, 300).version(4);
+    assert!(!doubted(&judge(run)));
+}
+
+#[test]
+fn a_process_that_does_not_see_its_own_section_missed_its_own_write() {
+    let mut run = section(0, X, 100, 0);
+    run.push(read(0, X, 200).version(0));
+    assert_eq!(kinds(&judge(run)), [Kind::OwnWriteMissed]);
+}
+
+#[test]
+fn the_next_process_of_a_name_saw_nothing_yet() {
+    let back = |first: bool| {
+        let mut run = section(0, X, 100, 0);
+        run.push(read(1, X, 200).version(1));
+        run.push(read(2, X, 205).version(1));
+        run.push(read(1, X, 210).version(0).set(|r| r.flags.first = first));
+        let verdict = judge(run);
+        kinds(&verdict).contains(&Kind::ReadBack)
+    };
+    assert!(back(false) && !back(true));
+    // Others of other names did.
+    let mut run = section(0, X, 100, 0);
+    run.push(read(2, X, 200).version(1));
+    run.push(read(1, X, 205).version(1).set(|r| r.flags.first = true));
+    run.push(read(2, X, 210).version(0));
+    assert!(kinds(&judge(run)).contains(&Kind::ReadBack));
+}
+
+/// Writes that leave with a release start with it, and may stand behind it in the records.
+#[test]
+fn what_starts_together_is_taken_writes_first() {
+    let mut run = vec![
+        acquire(0, X, 100),
+        release(0, X, 120).version(1),
+        write(0, X, 120).version(0).took(0),
+    ];
+    run.extend(all_at(1, 200));
+    run.push(read(1, X, 300).version(1));
+    consistent(run.clone());
+    run[6] = read(1, X, 300).version(0);
+    assert_eq!(kinds(&judge(run)), [Kind::LostWrite]);
+}
+
+#[test]
+fn what_was_looked_at_is_counted() {
+    let mut run = section(0, X, 100, 0);
+    run.extend(all_at(1, 200));
+    run.push(read(1, X, 300).version(1).count(5));
+    run.push(read(1, X, 301).version(1).count(5).at_owner());
+    let looked = judge(run).looked;
+    assert_eq!(
+        (
+            looked.records,
+            looked.accesses,
+            looked.reads,
+            looked.sections,
+            looked.barriers,
+            looked.objects
+        ),
+        (8, 11, 1, 1, 1, 1)
+    );
+    let names = [State::Consistent, State::Violated, State::Undecided].map(State::name);
+    assert_eq!(names, ["consistent", "violated", "undecided"]);
+}
+
+#[test]
+fn a_write_in_a_process_may_have_been_an_atomic_operation() {
+    let inside = write(0, X, 100).inside().range(0, 1);
+    let atomic = |ap| write(ap, X, 200).range(0, 1).atomic();
+    let verdict = judge([inside, atomic(1)]);
+    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
+    // A plain write of several elements is a conflict with either.
+    let verdict = judge([inside, write(1, X, 200).range(0, 2)]);
+    assert_eq!(question(&verdict), "data races on x");
+}
+
+#[test]
+fn of_two_races_the_one_that_is_certain_is_told() {
+    // Of the first four elements some, of the others all.
+    let some = |at| write(0, X, at).range(0, 4).set(|r| r.bytes = 24);
+    let all = |at| write(1, X, at).range(4, 8);
+    for (first, second) in [(100, 110), (110, 100)] {
+        let verdict = judge([some(first), all(second), read(2, X, 200).range(3, 6)]);
+        assert_eq!(kinds(&verdict), [Kind::DataRace]);
+        assert_eq!(verdict.doubts, []);
+    }
 }

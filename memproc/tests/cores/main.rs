@@ -10,5 +10,6 @@ mod held_copies;
 mod lost_messages;
 mod messages;
 mod publishing;
+mod recorded;
 mod recovery;
 mod replicas;
