@@ -8,7 +8,7 @@ use common::{
     Made, X, Y, acquire, all_at, catalog, in_order, read, release, replicated, section, verdict_of,
     write,
 };
-use dosmos_proto::{GroupId, LockKind, MpId, Nanos, Variable};
+use dosmos_proto::{GroupId, LockKind, MpId, Variable};
 use dosmos_trace::query::{Catalog, Completeness};
 use dosmos_verify::{Kind, Options, State, Verdict, Verifier};
 
