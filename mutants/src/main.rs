@@ -36,7 +36,7 @@ const PARTS: [Part; 4] = [
     Part {
         package: "dosmos-memproc",
         folder: "memproc/src/core",
-        others: &[],
+        others: &[CLUSTERS],
     },
     Part {
         package: "dosmos-emp",

@@ -16,7 +16,7 @@ use crate::tree::Program;
 /// Tests that are shorter are run together.
 const SHORT: Duration = Duration::from_millis(1_500);
 /// A test may take this much longer than before, and ten times as long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(20);
 /// A change must not take all memory of the machine.
 const MEMORY: &str = "--as=12884901888";
 
@@ -38,7 +38,7 @@ pub enum Verdict {
     Noticed(String),
     /// No test gets there.
     NotReached,
-    /// So many tests get there.
+    /// The number of tests that get there.
     Survived(usize),
 }
 
@@ -150,7 +150,7 @@ impl<'a> Tests<'a> {
         let fails = |program: &Program, tests: &[&Test]| -> Result<bool> {
             let names: Vec<&str> = tests.iter().map(|t| t.name.as_str()).collect();
             let took: Duration = tests.iter().map(|t| t.took).sum();
-            let mut command = command(program, &names, PATIENCE + 10 * took);
+            let mut command = command(program, &names, GRACE + 10 * took);
             let status = command.env(switch::CHOSEN, mutant.to_string()).status()?;
             Ok(!status.success())
         };

@@ -385,7 +385,7 @@ fn what_a_process_wrote_in_itself_before_its_section_was_not_in_it() {
         let mut run = own_section();
         run.push(write(1, X, at).inside().took(0).version(1).range(0, 8));
         run.extend(all_at(1, 400));
-        // Of version 2 at least if the section wrote it, of version 2 too if it was published by the barrier.
+        // At least version 2 if the section wrote it, and version 2 too if it was published by the barrier.
         run.push(read(2, X, 500).version(1));
         judge(run)
     };
