@@ -5,57 +5,20 @@
 mod common;
 
 use common::{
-    Made, X, Y, acquire, all_at, barrier, catalog, in_order, read, release, section, verdict_of,
-    write,
+    Made, X, Y, acquire, all_at, barrier, catalog, consistent, in_order, judge, judge_by,
+    judge_with, kinds, question, read, release, section, with_x, write,
 };
 use dosmos_proto::{GroupId, MpId, Nanos, Variable};
 use dosmos_trace::clock::ProcessClock;
-use dosmos_trace::query::{Catalog, Completeness};
+use dosmos_trace::query::Completeness;
 use dosmos_verify::{Kind, Options, State, Verdict, Verifier};
-
-fn judge(records: impl IntoIterator<Item = Made>) -> Verdict {
-    verdict_of(&in_order(records), &Completeness::default())
-}
-
-fn judge_with(catalog: Catalog, records: impl IntoIterator<Item = Made>) -> Verdict {
-    let mut verifier = Verifier::new(catalog, Options::default());
-    in_order(records).iter().for_each(|r| verifier.add(r));
-    verifier.finish(&Completeness::default(), false, &[])
-}
 
 fn judge_but_races(records: Vec<Made>) -> Verdict {
     let options = Options {
         races: false,
         ..Options::default()
     };
-    let mut verifier = Verifier::new(catalog(), options);
-    in_order(records).iter().for_each(|r| verifier.add(r));
-    verifier.finish(&Completeness::default(), false, &[])
-}
-
-fn kinds(verdict: &Verdict) -> Vec<Kind> {
-    verdict.violations.iter().map(|v| v.kind).collect()
-}
-
-/// The one question that is open.
-#[track_caller]
-fn question(verdict: &Verdict) -> &str {
-    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
-    assert_eq!(verdict.doubts.len(), 1, "{verdict:#?}");
-    &verdict.doubts[0].question
-}
-
-#[track_caller]
-fn consistent(records: impl IntoIterator<Item = Made>) {
-    let verdict = judge(records);
-    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
-}
-
-/// The catalog with another variable in the place of `x`.
-fn with_x(change: impl FnOnce(&Variable) -> Variable) -> Catalog {
-    let mut catalog = catalog();
-    catalog.variables[0] = change(&catalog.variables[0]);
-    catalog
+    judge_by(catalog(), options, records)
 }
 
 // ---- What is said.

@@ -10,7 +10,7 @@ use dosmos_proto::{
 };
 use dosmos_trace::query::{BarrierName, Catalog, Completeness};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
-use dosmos_verify::{Options, Verdict, Verifier};
+use dosmos_verify::{Kind, Options, State, Verdict, Verifier};
 
 pub const X: u32 = 1;
 pub const Y: u32 = 2;
@@ -211,4 +211,47 @@ pub fn verdict_of(records: &[Record], completeness: &Completeness) -> Verdict {
     let mut verifier = Verifier::new(catalog(), Options::default());
     records.iter().for_each(|r| verifier.add(r));
     verifier.finish(completeness, false, &[])
+}
+
+pub fn judge(records: impl IntoIterator<Item = Made>) -> Verdict {
+    judge_with(catalog(), records)
+}
+
+pub fn judge_with(catalog: Catalog, records: impl IntoIterator<Item = Made>) -> Verdict {
+    judge_by(catalog, Options::default(), records)
+}
+
+pub fn judge_by(
+    catalog: Catalog,
+    options: Options,
+    records: impl IntoIterator<Item = Made>,
+) -> Verdict {
+    let mut verifier = Verifier::new(catalog, options);
+    in_order(records).iter().for_each(|r| verifier.add(r));
+    verifier.finish(&Completeness::default(), false, &[])
+}
+
+pub fn kinds(verdict: &Verdict) -> Vec<Kind> {
+    verdict.violations.iter().map(|v| v.kind).collect()
+}
+
+/// The one question that is open.
+#[track_caller]
+pub fn question(verdict: &Verdict) -> &str {
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert_eq!(verdict.doubts.len(), 1, "{verdict:#?}");
+    &verdict.doubts[0].question
+}
+
+#[track_caller]
+pub fn consistent(records: impl IntoIterator<Item = Made>) {
+    let verdict = judge(records);
+    assert_eq!(verdict.state, State::Consistent, "{verdict:#?}");
+}
+
+/// The catalog with another variable in the place of `x`.
+pub fn with_x(change: impl FnOnce(&Variable) -> Variable) -> Catalog {
+    let mut catalog = catalog();
+    catalog.variables[0] = change(&catalog.variables[0]);
+    catalog
 }
