@@ -105,7 +105,7 @@ proptest! {
         for (id, its) in &sums {
             prop_assert_eq!(its, &expected.get(id).cloned().unwrap_or_default());
         }
-        // Of all at once there are no distributions.
+        // Sums of all variables have totals, and no distributions.
         let sums = state.sums(None);
         prop_assert_eq!(sums.len(), expected.len());
         for (id, its) in &sums {
@@ -158,7 +158,7 @@ fn accesses_are_counted_by_process_origin_and_operation() {
             state.apply(&record);
         }
     }
-    // What an owner, a failure and a notice of waiting say are no accesses.
+    // Records of owners, of failures and of waiting are not counted as accesses.
     state.apply(&record(Op::Read, 0, Side::Owner));
     for change in [
         |r: &mut Record| r.flags.failed = true,
